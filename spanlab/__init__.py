@@ -1,0 +1,1 @@
+"""spanlab: find, review, vote on and export hallucinated spans of LLM outputs."""

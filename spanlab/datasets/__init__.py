@@ -1,0 +1,1 @@
+"""One reader and one writer per file format."""

@@ -1,0 +1,289 @@
+"""The words spanlab speaks: item, passage, span, evidence, claim, annotation, process.
+
+All types are frozen and validated. Offsets are Python code points into text that is never
+normalised, start inclusive, end exclusive. Every span carries the text it quotes, so that a
+shifted offset is found where it enters and not in somebody's results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+Offset = Annotated[int, Field(strict=True, ge=0)]
+Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Language = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]
+
+UNDETERMINED = "und"  # BCP 47 for a text whose language nobody stated
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Quote(_Frozen):
+    """Characters ``[start, end)`` of some text, with the text itself."""
+
+    start: Offset
+    end: Offset
+    text: str
+
+    @model_validator(mode="after")
+    def _length_is_right(self) -> Self:
+        if self.end <= self.start:
+            raise ValueError(f"end {self.end} must be greater than start {self.start}")
+        if len(self.text) != self.end - self.start:
+            raise ValueError(
+                f"text {self.text[:40]!r} has {len(self.text)} characters, "
+                f"offsets [{self.start}, {self.end}) have {self.end - self.start}"
+            )
+        return self
+
+    def fits(self, whole: str) -> bool:
+        """Say whether ``whole`` has exactly this text at these offsets."""
+        return whole[self.start : self.end] == self.text
+
+
+class Passage(_Frozen):
+    """A piece of evidence text."""
+
+    text: str
+    title: str | None = None
+    url: str | None = None
+    date: str | None = None
+
+
+class Evidence(_Quote):
+    """A quoted part of one of the item's passages.
+
+    ``passage`` is the 0-based index of the passage. ``stance`` says what the quote does to the
+    span or claim it is tied to; ``closest`` means only that nothing in the passages comes closer.
+    """
+
+    passage: Offset
+    stance: Literal["supports", "refutes", "closest"] = "closest"
+    note: str | None = None
+
+
+class Span(_Quote):
+    """Characters ``[start, end)`` of the answer that may be hallucinated.
+
+    ``prob`` in [0, 1] is the proportion of annotators that mark them (1.0 for one person's mark);
+    ``source`` names the annotator that suggested the span, if it was a suggestion.
+    """
+
+    prob: Probability = 1.0
+    label: Name | None = None
+    note: str | None = None
+    source: Name | None = None
+    evidence: tuple[Evidence, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        answer: str,
+        start: int,
+        end: int,
+        *,
+        prob: float = 1.0,
+        label: str | None = None,
+        evidence: tuple[Evidence, ...] = (),
+    ) -> Self:
+        """Build the span ``[start, end)`` of ``answer``, quoting it.
+
+        Raises:
+            pydantic.ValidationError: the offsets are empty, reversed or outside the answer.
+        """
+        text = answer[start:end] if 0 <= start <= end else ""
+        return cls(start=start, end=end, text=text, prob=prob, label=label, evidence=evidence)
+
+
+class Interval(_Frozen):
+    """Characters ``[start, end)`` without anything said about them."""
+
+    start: Offset
+    end: Offset
+
+    @model_validator(mode="after")
+    def _is_not_empty(self) -> Self:
+        if self.end <= self.start:
+            raise ValueError(f"end {self.end} must be greater than start {self.start}")
+        return self
+
+
+class Claim(_Frozen):
+    """A self-contained statement taken from the answer; ``source`` quotes where it came from."""
+
+    text: str
+    source: Span | None = None
+    verdict: Literal["supported", "refuted", "not-enough-evidence"] | None = None
+    prob: Probability | None = None
+    evidence: tuple[Evidence, ...] = ()
+
+
+class ProcessNode(_Frozen):
+    """One text in the making of an answer; ``sources`` are the ids of what it was made from."""
+
+    id: Name
+    text: str
+    stage: str
+    sources: tuple[Name, ...] = ()
+
+
+class Process(_Frozen):
+    """How an answer was generated: a directed acyclic graph of texts."""
+
+    nodes: tuple[ProcessNode, ...]
+
+    @model_validator(mode="after")
+    def _is_a_dag(self) -> Self:
+        ids = [node.id for node in self.nodes]
+        _unique(ids, "process node id")
+        known = set(ids)
+        for node in self.nodes:
+            for source in node.sources:
+                if source not in known:
+                    raise ValueError(f"node {node.id!r} names an unknown source {source!r}")
+        try:
+            TopologicalSorter({node.id: node.sources for node in self.nodes}).prepare()
+        except CycleError as error:
+            raise ValueError(f"the process has a cycle: {' → '.join(error.args[1])}") from error
+        return self
+
+
+class Item(_Frozen):
+    """One LLM output under review. ``meta`` keeps what a dataset says beyond our own fields."""
+
+    id: Name
+    lang: Language = UNDETERMINED
+    question: str = ""
+    answer: str
+    passages: tuple[Passage, ...] = ()
+    process: Process | None = None
+    meta: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Status(StrEnum):
+    """What has become of an item under one annotator; four different states, everywhere."""
+
+    NOT_ANNOTATED = "not-annotated"  # nobody has finished it; spans may exist as a draft
+    DONE = "done"  # finished; without spans it means "checked, nothing hallucinated"
+    FAILED = "failed"  # the attempt broke; `note` says why
+    SKIPPED = "skipped"  # the annotator chose to leave it
+
+
+class Kind(StrEnum):
+    """What sort of annotator made an annotation."""
+
+    PERSON = "person"
+    DETECTOR = "detector"
+    VOTE = "vote"
+    GOLD = "gold"
+
+
+class Annotation(_Frozen):
+    """What one annotator says of one item.
+
+    ``hard`` is the annotator's own decision which characters are hallucinated; ``None`` means
+    those with probability > 0.5. ``rejected`` are suggestions that a person refused. ``voters``
+    are the annotators behind a vote. ``note`` is a remark on the whole, or why it failed.
+    """
+
+    annotator: Name
+    kind: Kind
+    status: Status = Status.DONE
+    spans: tuple[Span, ...] = ()
+    hard: tuple[Interval, ...] | None = None
+    rejected: tuple[Span, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    voters: tuple[Name, ...] = ()
+    note: str | None = None
+
+    @model_validator(mode="after")
+    def _failure_has_a_reason(self) -> Self:
+        if self.status is Status.FAILED and not self.note:
+            raise ValueError("a failed annotation needs a note that says why")
+        return self
+
+    def check(self, item: Item) -> None:
+        """Check that every quote of this annotation is where it says it is in ``item``.
+
+        Raises:
+            ValueError: names the field, what it quotes and what stands there.
+        """
+        for name, spans in (("spans", self.spans), ("rejected", self.rejected)):
+            for index, span in enumerate(spans):
+                _check_span(span, item, f"{name}.{index}")
+        for index, claim in enumerate(self.claims):
+            if claim.source is not None:
+                _check_span(claim.source, item, f"claims.{index}.source")
+            _check_evidence(claim.evidence, item, f"claims.{index}")
+        for index, interval in enumerate(self.hard or ()):
+            if interval.end > len(item.answer):
+                raise ValueError(
+                    f"hard.{index}: end {interval.end} is past the answer's "
+                    f"{len(item.answer)} characters"
+                )
+
+
+class Record(_Frozen):
+    """An item with everything that annotators have said of it; all quotes are checked."""
+
+    item: Item
+    annotations: tuple[Annotation, ...] = ()
+
+    @model_validator(mode="after")
+    def _annotations_fit(self) -> Self:
+        _unique((annotation.annotator for annotation in self.annotations), "annotator")
+        for index, annotation in enumerate(self.annotations):
+            try:
+                annotation.check(self.item)
+            except ValueError as error:
+                raise ValueError(f"annotations.{index}.{error}") from error
+        return self
+
+    def by(self, annotator: str) -> Annotation | None:
+        """Return the annotation of ``annotator``, or None if it has not annotated this item."""
+        for annotation in self.annotations:
+            if annotation.annotator == annotator:
+                return annotation
+        return None
+
+
+def _check_span(span: Span, item: Item, field: str) -> None:
+    if not span.fits(item.answer):
+        there = item.answer[span.start : span.end]
+        raise ValueError(
+            f"{field}: quotes {span.text[:60]!r} at [{span.start}, {span.end}), "
+            f"but the answer has {there[:60]!r} there"
+        )
+    _check_evidence(span.evidence, item, field)
+
+
+def _check_evidence(quotes: tuple[Evidence, ...], item: Item, field: str) -> None:
+    for index, quote in enumerate(quotes):
+        if quote.passage >= len(item.passages):
+            raise ValueError(
+                f"{field}.evidence.{index}: passage {quote.passage} does not exist, "
+                f"the item has {len(item.passages)}"
+            )
+        whole = item.passages[quote.passage].text
+        if not quote.fits(whole):
+            there = whole[quote.start : quote.end]
+            raise ValueError(
+                f"{field}.evidence.{index}: quotes {quote.text[:60]!r}, "
+                f"but passage {quote.passage} has {there[:60]!r} there"
+            )
+
+
+def _unique(names: Iterable[str], what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{what} {name!r} stands twice")
+        seen.add(name)

@@ -1,0 +1,28 @@
+"""Where spanlab keeps its work and how it is configured: environment variables, nothing else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Settings(BaseModel):
+    """What the environment says.
+
+    ``home`` is the directory for the database and its backups. ``database_url`` is an SQLAlchemy
+    URL; by default an SQLite file in ``home``.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    home: Path
+    database_url: str
+
+    @classmethod
+    def read(cls) -> Settings:
+        """Read ``SPANLAB_HOME`` (default ``.spanlab``) and ``SPANLAB_DATABASE_URL``."""
+        home = Path(os.environ.get("SPANLAB_HOME", ".spanlab"))
+        url = os.environ.get("SPANLAB_DATABASE_URL") or f"sqlite:///{home / 'spanlab.db'}"
+        return cls(home=home, database_url=url)

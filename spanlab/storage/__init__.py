@@ -1,0 +1,1 @@
+"""The annotation database: tables, migrations and the store."""

@@ -1,0 +1,1 @@
+"""The span editor: the only bridge to JavaScript."""

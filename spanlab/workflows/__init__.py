@@ -1,0 +1,1 @@
+"""What people ask for: import, detect, vote, review, evaluate, export."""
