@@ -1,0 +1,45 @@
+"""What every test may rely on: the shared data, and no network but this machine's own."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def _forbid_other_hosts(event: str, args: tuple[object, ...]) -> None:
+    if event != "socket.connect":
+        return
+    address = args[1]
+    if isinstance(address, tuple) and not _is_loopback(str(address[0])):
+        raise ConnectionRefusedError(f"tests stay on this machine, but one connects to {address}")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+sys.addaudithook(_forbid_other_hosts)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The directory of shared real data; tests that need it skip, saying so, where it is absent."""
+    path = Path(os.environ.get("SPANLAB_SHARED", _ROOT.parent / "shared"))
+    if not path.is_dir():
+        pytest.skip(f"no shared data at {path}: set SPANLAB_SHARED")
+    return path
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """The sample dataset that ships with the repository."""
+    return _ROOT / "data" / "samples.jsonl"
