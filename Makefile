@@ -1,0 +1,42 @@
+# spanlab: `make run` starts the app, `make test` runs every test; each does its own set-up.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: run test check bench lock clean
+
+run: $(READY)  ## import and annotate the samples once, then serve the app
+	$(BIN)/spanlab demo $(ARGS)
+
+test: $(READY)  ## all tests, on SQLite and PostgreSQL and in a real Chromium
+	sh tests/system_packages.sh
+	$(BIN)/pytest -n 2 $(ARGS)
+
+check: $(READY)  ## formatting, lint, types, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)  ## print every figure that the README names
+	sh tests/system_packages.sh
+	for file in tests/benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+lock: $(READY)  ## pin all dependencies anew, with hashes and without addresses
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --all-extras --universal \
+	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --no-header --no-annotate --output-file requirements.lock
+
+clean:  ## remove the environment; annotations in .spanlab stay
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+
+# A .venv that is half made has no .ready and is made again.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "spanlab needs Python 3.11 or newer with venv (Debian: apt-get install python3-venv);"; \
+	  echo "another interpreter is chosen with: make $(MAKECMDGOALS) PYTHON=/path/to/python3"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $(READY)
