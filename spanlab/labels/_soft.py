@@ -1,0 +1,134 @@
+"""Spans with probabilities, and the hard decisions that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import combinations
+from typing import NamedTuple
+
+from spanlab.errors import UsageError
+from spanlab.labels._extents import Extent, iou, merge
+from spanlab.schema import Annotation, Kind, Record, Span, Status
+
+
+class Soft(NamedTuple):
+    """Characters ``[start, end)`` that a proportion ``prob`` in (0, 1] of annotators marks."""
+
+    start: int
+    end: int
+    prob: float
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What a scorer needs to know of one item.
+
+    ``soft`` is flattened and ``hard`` merged, both in characters of the answer. ``raters`` holds
+    one merged list per annotator, where single annotators are known. ``length`` is the answer's
+    length in characters, None in a submission that comes without its answers.
+    """
+
+    id: str
+    lang: str
+    soft: tuple[Soft, ...]
+    hard: tuple[Extent, ...]
+    raters: tuple[tuple[Extent, ...], ...] = ()
+    length: int | None = None
+
+
+def flatten(spans: Iterable[Span | Soft]) -> list[Soft]:
+    """Return probabilities per character as intervals that do not overlap.
+
+    Where spans overlap the highest probability wins; touching neighbours of equal probability
+    are joined. Probability 0 says the same as no span and is dropped.
+
+    Returns:
+        Soft labels sorted by start; empty if nothing has a probability above 0.
+    """
+    marks = sorted([(s.start, s.end, s.prob) for s in spans if s.prob > 0 and s.end > s.start])
+    flat: list[Soft] = []
+    covering: list[tuple[float, int]] = []  # heap of (-prob, end); the first one wins
+    index = position = 0
+    while index < len(marks) or covering:
+        if not covering:
+            position = marks[index][0]
+        while index < len(marks) and marks[index][0] == position:
+            _, end, prob = marks[index]
+            heappush(covering, (-prob, end))
+            index += 1
+        negative, end = covering[0]
+        if end <= position:
+            heappop(covering)
+            continue
+        stop = min(end, marks[index][0]) if index < len(marks) else end
+        _append(flat, Soft(position, stop, -negative))
+        position = stop
+    return flat
+
+
+def harden(soft: Iterable[Span | Soft], threshold: float = 0.5) -> list[Extent]:
+    """Return the characters whose probability is strictly greater than ``threshold``, merged."""
+    return merge([label for label in soft if label.prob > threshold])
+
+
+def hard_of(annotation: Annotation) -> list[Extent]:
+    """Return the characters that ``annotation`` decides are hallucinated, merged.
+
+    Its own ``hard`` if it states that, else the characters of spans with probability > 0.5.
+    Empty if it marks nothing; whether it was finished at all is for its status to say.
+    """
+    return merge(annotation.hard) if annotation.hard is not None else harden(annotation.spans)
+
+
+def labels_of(record: Record, annotator: str) -> Labels:
+    """Return what ``annotator`` says of an item, with the finished annotations of persons.
+
+    Raises:
+        UsageError: the annotator has not finished this item; a failed or missing annotation is
+            not "nothing found", so look at ``record.by(annotator)`` first.
+    """
+    annotation = record.by(annotator)
+    if annotation is None or annotation.status is not Status.DONE:
+        state = "has none" if annotation is None else f"is {annotation.status}"
+        known = ", ".join(a.annotator for a in record.annotations if a.status is Status.DONE)
+        raise UsageError(
+            f"item {record.item.id!r}: the annotation of {annotator!r} {state}; "
+            f"finished are: {known or 'none'}"
+        )
+    return Labels(
+        id=record.item.id,
+        lang=record.item.lang,
+        soft=tuple(flatten(annotation.spans)),
+        hard=tuple(hard_of(annotation)),
+        raters=tuple(tuple(hard_of(rater)) for rater in _done(record.annotations, Kind.PERSON)),
+        length=len(record.item.answer),
+    )
+
+
+def disagreement(annotations: Iterable[Annotation]) -> float | None:
+    """Return 1 minus the mean pairwise IoU of what persons and detectors decided.
+
+    0.0 means that all mark the same characters (or all mark none), 1.0 that no two have one in
+    common. Gold labels, votes and unfinished annotations do not take part.
+
+    Returns:
+        A number in [0, 1]; None with fewer than two finished annotations.
+    """
+    marked = [hard_of(annotation) for annotation in _done(annotations, Kind.PERSON, Kind.DETECTOR)]
+    if len(marked) < 2:
+        return None
+    pairs = [iou(a, b) for a, b in combinations(marked, 2)]
+    return 1.0 - sum(pairs) / len(pairs)
+
+
+def _done(annotations: Iterable[Annotation], *kinds: Kind) -> list[Annotation]:
+    return [a for a in annotations if a.status is Status.DONE and a.kind in kinds]
+
+
+def _append(flat: list[Soft], label: Soft) -> None:
+    if flat and flat[-1].end == label.start and flat[-1].prob == label.prob:
+        flat[-1] = Soft(flat[-1].start, label.end, label.prob)
+    else:
+        flat.append(label)
