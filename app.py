@@ -1,0 +1,5 @@
+"""The app for `streamlit run app.py`; `spanlab serve` starts the same pages."""
+
+from spanlab.ui.navigation import run
+
+run()

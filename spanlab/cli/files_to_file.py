@@ -1,0 +1,84 @@
+"""Commands that read files and write a file, without a database."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from spanlab.cli import progress
+from spanlab.datasets import WRITABLE, ReadOptions, detect, read, write
+from spanlab.errors import UsageError
+from spanlab.schema import Record
+from spanlab.workflows.detecting import annotate_records
+from spanlab.workflows.voting import Cleanup, vote_records
+
+
+def annotate(
+    files: Sequence[Path],
+    detector: str,
+    output: Path | None,
+    *,
+    format: str | None,
+    contexts: Path | None,
+    concurrency: int,
+    limit: int | None,
+) -> None:
+    """Annotate the records of files; the output keeps the input's format unless told otherwise."""
+    records = islice(_read(files, ReadOptions(contexts=contexts, on_warning=progress.say)), limit)
+    done = annotate_records(records, detector, concurrency=concurrency)
+    _write(done, files, output, format=format, annotator=detector, task="annotating")
+
+
+def vote(
+    files: Sequence[Path],
+    name: str,
+    output: Path | None,
+    *,
+    format: str | None,
+    cleanup: Cleanup,
+) -> None:
+    """Let the persons that files name vote; the output keeps the input's format."""
+    records = _read(files, ReadOptions(on_warning=progress.say))
+    done = vote_records(records, name=name, cleanup=cleanup)
+    _write(done, files, output, format=format, annotator=name, task="voting")
+
+
+def _read(files: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
+    for file in files:
+        yield from read(file, options)
+
+
+def _write(
+    records: Iterable[Record],
+    files: Sequence[Path],
+    output: Path | None,
+    *,
+    format: str | None,
+    annotator: str,
+    task: str,
+) -> None:
+    target_format = format or _common_format(files)
+    with progress.bar(task, unit="items") as advance:
+        # Our own format keeps everybody's annotations; the others hold one annotator's.
+        count = write(
+            _counted(records, advance),
+            output or sys.stdout.buffer,
+            format=target_format,
+            annotator=None if target_format == "spanlab" else annotator,
+        )
+    progress.say(f"wrote {count:,} items" + (f" to {output}" if output else ""))
+
+
+def _common_format(files: Sequence[Path]) -> str:
+    formats = sorted({detect(file) for file in files})
+    if len(formats) > 1:
+        raise UsageError(f"the files are of several formats ({', '.join(formats)}): say --format")
+    return formats[0] if formats[0] in WRITABLE else "spanlab"
+
+
+def _counted(records: Iterable[Record], advance: progress.Advance) -> Iterator[Record]:
+    for count, record in enumerate(records, start=1):
+        yield record
+        advance(count)

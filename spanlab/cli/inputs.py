@@ -1,0 +1,84 @@
+"""What people type for files, datasets and columns, as paths and names."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+
+from spanlab.errors import InputError, UsageError
+
+
+def files(patterns: Sequence[str]) -> list[Path]:
+    """Return the files that paths and globs name, globs in sorted order.
+
+    Raises:
+        InputError: a path does not exist, or a glob matches nothing.
+    """
+    found: list[Path] = []
+    for pattern in patterns:
+        matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute globs too
+        if Path(pattern).exists():
+            matches = [pattern]
+        if not matches:
+            raise InputError("there is no such file", file=pattern)
+        found.extend(map(Path, matches))
+    return found
+
+
+def are_files(source: Sequence[str]) -> bool:
+    """Say whether arguments mean files; a single name without a file behind it means a dataset."""
+    if len(source) > 1:
+        return True
+    name = source[0]
+    looks_like_path = "/" in name or "\\" in name or any(mark in name for mark in "*?[")
+    return looks_like_path or Path(name).exists() or Path(name).suffix in {".jsonl", ".json"}
+
+
+def one_dataset(source: Sequence[str]) -> str:
+    """Return the only name in ``source``."""
+    return source[0]
+
+
+def mapping(pairs: Sequence[str]) -> dict[str, str] | None:
+    """Return ``field=column`` pairs as a dict, None if there are none.
+
+    Raises:
+        UsageError: a pair has no equals sign.
+    """
+    found: dict[str, str] = {}
+    for pair in pairs:
+        field, sign, column = pair.partition("=")
+        if not sign or not field or not column:
+            raise UsageError(f"--column wants field=column, such as answer=response, not {pair!r}")
+        found[field] = column
+    return found or None
+
+
+def two_sides(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
+    """Split the arguments of `score` into predictions and gold.
+
+    Two arguments are one side each. A shell that expands globs passes more: then the sides part
+    where the directory changes, if that happens exactly once.
+
+    Raises:
+        UsageError: there is no such single place; the globs have to be quoted.
+        InputError: a path does not exist, or a glob matches nothing.
+    """
+    if len(arguments) < 2:
+        raise UsageError(
+            "score wants PRED and GOLD, for example: spanlab score pred.jsonl val.jsonl"
+        )
+    cuts = [1]
+    if len(arguments) > 2:
+        cuts = [
+            index
+            for index in range(1, len(arguments))
+            if Path(arguments[index]).parent != Path(arguments[index - 1]).parent
+        ]
+    if len(cuts) != 1:
+        raise UsageError(
+            "it is not clear which files are PRED and which are GOLD; quote the globs: "
+            "spanlab score 'pred/*.jsonl' 'gold/*.jsonl'"
+        )
+    return files(arguments[: cuts[0]]), files(arguments[cuts[0] :])

@@ -1,0 +1,107 @@
+"""The app as a server on this machine: start Streamlit, wait until it answers, say where it is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from importlib.resources import files
+from types import FrameType
+
+from spanlab.cli.progress import say
+from spanlab.errors import InputError, SpanlabError
+
+_HOST = "127.0.0.1"
+_FIRST_PORT = 8501
+_PORTS_TRIED = 50
+_START_SECONDS = 60
+
+
+def serve(port: int | None = None) -> int:
+    """Serve the app until it is stopped.
+
+    Args:
+        port: the port to use; None for 8501 or the next free one.
+
+    Returns:
+        The exit status: 0 after Ctrl+C or SIGTERM.
+
+    Raises:
+        InputError: the wanted port is taken.
+        SpanlabError: the server did not start.
+    """
+    chosen = _free_port(port)
+    server = subprocess.Popen(_command(chosen), env=os.environ | {"PYTHONUNBUFFERED": "1"})
+    try:
+        signal.signal(signal.SIGTERM, _interrupt)
+        _wait_until_it_answers(server, chosen)
+        say(f"spanlab is at http://localhost:{chosen}  (Ctrl+C stops it, all work is kept)")
+        return server.wait()
+    except KeyboardInterrupt:
+        say("stopped")
+        return 0
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _command(port: int) -> list[str]:
+    options = {
+        "server.port": port,
+        "server.address": _HOST,
+        "server.headless": "true",
+        "server.fileWatcherType": "none",
+        "server.maxUploadSize": 2000,
+        "browser.gatherUsageStats": "false",
+        "client.toolbarMode": "minimal",
+        "client.showErrorDetails": "none",
+        "logger.level": "warning",
+    }
+    page = str(files("spanlab.ui") / "navigation.py")
+    flags = [f"--{name}={value}" for name, value in options.items()]
+    return [sys.executable, "-m", "streamlit", "run", page, *flags]
+
+
+def _free_port(wanted: int | None) -> int:
+    if wanted is not None:
+        if not _is_free(wanted):
+            raise InputError(
+                f"port {wanted} is in use", expected="a free port, or none for spanlab to choose"
+            )
+        return wanted
+    for port in range(_FIRST_PORT, _FIRST_PORT + _PORTS_TRIED):
+        if _is_free(port):
+            return port
+    raise InputError(f"ports {_FIRST_PORT} to {port} are all in use", expected="--port N")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((_HOST, port))
+        except OSError:
+            return False
+        return True
+
+
+def _wait_until_it_answers(server: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            raise SpanlabError(f"the server stopped with status {server.returncode}; see above")
+        try:
+            with urllib.request.urlopen(f"http://{_HOST}:{port}/_stcore/health", timeout=1):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    raise SpanlabError(f"the server did not answer within {_START_SECONDS} seconds")
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,111 @@
+"""Predictions against gold labels, file against file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spanlab.datasets import read_labels
+from spanlab.errors import InputError
+from spanlab.labels import Labels
+from spanlab.scorers import Comparison, Report, compare, mark_all, mark_none, score
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of a prediction, beside what marking everything and marking nothing would get.
+
+    ``missing`` are gold ids without a prediction, ``extra`` predicted ids without gold; neither
+    takes part in the scores. ``against`` compares with a second prediction, if one was given.
+    """
+
+    report: Report
+    everything: Report
+    nothing: Report
+    missing: tuple[str, ...]
+    extra: tuple[str, ...]
+    against: Comparison | None = None
+
+
+def score_files(
+    predictions: Sequence[Path],
+    golds: Sequence[Path],
+    *,
+    annotator: str | None = None,
+    gold_annotator: str | None = None,
+    against: Sequence[Path] = (),
+) -> Evaluation:
+    """Score prediction files against gold files, joined by the full item id.
+
+    Args:
+        predictions: files of any readable format, Mu-SHROOM submissions included.
+        golds: files with gold labels.
+        annotator: whose annotation is the prediction, where a file has several.
+        gold_annotator: whose annotation is the gold, where it is not "gold".
+        against: files of a second system, for a paired test.
+
+    Returns:
+        The evaluation over the ids that both sides have.
+
+    Raises:
+        InputError: a file is wrong, an id stands twice, or no id is common to both sides.
+    """
+    gold = _labels(golds, gold_annotator)
+    predicted = _labels(predictions, annotator)
+    report = _score(predicted, gold, predictions, golds)
+    second = _labels(against, annotator)
+    return Evaluation(
+        report=report,
+        everything=_baseline(mark_all, predicted, gold),
+        nothing=_baseline(mark_none, predicted, gold),
+        missing=tuple(name for name in gold if name not in predicted),
+        extra=tuple(name for name in predicted if name not in gold),
+        against=compare(report, _score(second, gold, against, golds)) if against else None,
+    )
+
+
+def _score(
+    predicted: dict[str, Labels],
+    gold: dict[str, Labels],
+    prediction_files: Sequence[Path],
+    gold_files: Sequence[Path],
+) -> Report:
+    common = [name for name in gold if name in predicted]
+    if not common:
+        raise InputError(
+            f"no item id is in both {_names(prediction_files)} and {_names(gold_files)}",
+            found=f"{_example(predicted)} and {_example(gold)}",
+            expected="predictions and gold labels of the same items, joined by their full id",
+        )
+    return score((gold[name], predicted[name]) for name in common)
+
+
+def _baseline(
+    mark: Callable[[Labels], Labels], predicted: dict[str, Labels], gold: dict[str, Labels]
+) -> Report:
+    return score((gold[name], mark(gold[name])) for name in gold if name in predicted)
+
+
+def _labels(files: Iterable[Path], annotator: str | None) -> dict[str, Labels]:
+    found: dict[str, Labels] = {}
+    for file in files:
+        for labels in read_labels(file, annotator=annotator):
+            if labels.id in found:
+                raise InputError(
+                    "this item id stands twice",
+                    file=file,
+                    field="id",
+                    found=labels.id,
+                    expected="every id once over all files of one side",
+                )
+            found[labels.id] = labels
+    return found
+
+
+def _names(files: Sequence[Path]) -> str:
+    return ", ".join(str(file) for file in files[:3]) + (", …" if len(files) > 3 else "")
+
+
+def _example(labels: dict[str, Labels]) -> str:
+    return f"{next(iter(labels))!r}…" if labels else "no items"

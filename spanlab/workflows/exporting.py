@@ -1,0 +1,55 @@
+"""A dataset of the annotation database into a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from spanlab.datasets import write
+from spanlab.schema import Record
+from spanlab.storage import Store
+from spanlab.workflows.lookup import check_annotators, summary_of
+
+_REPORT_EVERY = 1000  # items between two calls of `on_progress`
+
+
+def export_dataset(
+    store: Store,
+    dataset: str,
+    target: Path | BinaryIO,
+    *,
+    format: str = "spanlab",
+    annotator: str | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> int:
+    """Write a dataset as one consistent snapshot; a file appears only when it is complete.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        target: a path, replaced at the end, or an open binary stream.
+        format: "spanlab" (lossless), "mushroom" or "labelstudio".
+        annotator: only this annotator's annotations; None for all.
+        on_progress: called now and then with the number of items written.
+
+    Returns:
+        The number of items written.
+
+    Raises:
+        NotFoundError: the dataset, or the annotator in it, does not exist.
+        InputError: the target cannot be written, or the format needs one annotator to be named.
+    """
+    chosen = None if annotator is None else [annotator]
+    check_annotators(summary_of(store, dataset), chosen or ())
+    records = store.records(dataset, annotators=chosen)
+    return write(_reported(records, on_progress), target, format=format, annotator=annotator)
+
+
+def _reported(
+    records: Iterable[Record], on_progress: Callable[[int], None] | None
+) -> Iterator[Record]:
+    for count, record in enumerate(records, start=1):
+        yield record
+        if on_progress is not None and count % _REPORT_EVERY == 0:
+            on_progress(count)

@@ -1,0 +1,114 @@
+"""Votes: many annotators' marks into one soft label, in a dataset or over records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal
+
+from spanlab.errors import UsageError
+from spanlab.labels import vote
+from spanlab.schema import Annotation, Kind, Record
+from spanlab.storage import Store
+from spanlab.workflows.detecting import with_annotation
+from spanlab.workflows.lookup import check_annotators, summary_of
+
+Cleanup = Literal["none", "mushroom"]
+
+_SAVE_EVERY = 500  # votes a transaction
+
+
+def vote_dataset(
+    store: Store,
+    dataset: str,
+    annotators: Sequence[str],
+    *,
+    name: str = "vote",
+    cleanup: Cleanup = "none",
+    on_progress: Callable[[int], None] | None = None,
+) -> int:
+    """Let annotators of a dataset vote and store the result as the annotation ``name``.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        annotators: whose annotations count, at least one; only finished ones vote.
+        name: the vote's name; an earlier vote of that name is replaced.
+        cleanup: "mushroom" trims as the SemEval-2025 task did.
+        on_progress: called after each save with the number of votes so far.
+
+    Returns:
+        How many items have a vote; items that none of the annotators finished have none.
+
+    Raises:
+        NotFoundError: the dataset, or one of the annotators in it, does not exist.
+        UsageError: no annotators were named, or the vote would be one of its own voters.
+    """
+    wanted = list(dict.fromkeys(annotators))
+    if not wanted:
+        raise UsageError("a vote needs annotators, for example --annotators offline,anna")
+    if name in wanted:
+        raise UsageError(f"the vote {name!r} cannot be one of its own voters; give it another name")
+    check_annotators(summary_of(store, dataset), wanted)
+    batch: list[tuple[str, Annotation]] = []
+    done = 0
+    for record in store.records(dataset, annotators=wanted):
+        result = _vote(record, record.annotations, name, cleanup)
+        if result is not None:
+            batch.append((record.item.id, result))
+        if len(batch) == _SAVE_EVERY:
+            done += _save(store, dataset, batch, on_progress, done)
+    return done + _save(store, dataset, batch, on_progress, done)
+
+
+def vote_records(
+    records: Iterable[Record],
+    *,
+    annotators: Sequence[str] | None = None,
+    name: str = "vote",
+    cleanup: Cleanup = "none",
+) -> Iterator[Record]:
+    """Add a vote to each record.
+
+    Args:
+        records: what to vote on.
+        annotators: whose annotations count; None for all persons in the record.
+        name: the vote's name.
+        cleanup: "mushroom" trims as the SemEval-2025 task did.
+
+    Yields:
+        Each record, with the vote where at least one of the annotators finished it.
+    """
+    for record in records:
+        voters = [
+            annotation
+            for annotation in record.annotations
+            if (
+                annotation.annotator in annotators if annotators else annotation.kind is Kind.PERSON
+            )
+        ]
+        result = _vote(record, voters, name, cleanup)
+        yield record if result is None else with_annotation(record, result)
+
+
+def _vote(
+    record: Record, voters: Sequence[Annotation], name: str, cleanup: Cleanup
+) -> Annotation | None:
+    if not any(annotation.status == "done" for annotation in voters):
+        return None
+    return vote(record.item, voters, name=name, cleanup=cleanup)
+
+
+def _save(
+    store: Store,
+    dataset: str,
+    batch: list[tuple[str, Annotation]],
+    on_progress: Callable[[int], None] | None,
+    done: int,
+) -> int:
+    count = len(batch)
+    if count:
+        store.save_annotations(dataset, batch)
+        batch.clear()
+        if on_progress is not None:
+            on_progress(done + count)
+    return count
