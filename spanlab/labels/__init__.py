@@ -7,7 +7,9 @@ exactly when they cover the same characters.
 """
 
 from spanlab.labels._extents import (
+    Covered,
     Extent,
+    coverage,
     intersection,
     iou,
     length,
@@ -24,11 +26,15 @@ from spanlab.labels._soft import (
     harden,
     labels_of,
 )
+from spanlab.labels._trim import mushroom_extents, trim
+from spanlab.labels._vote import vote
 
 __all__ = [
+    "Covered",
     "Extent",
     "Labels",
     "Soft",
+    "coverage",
     "disagreement",
     "flatten",
     "hard_of",
@@ -38,6 +44,9 @@ __all__ = [
     "labels_of",
     "length",
     "merge",
+    "mushroom_extents",
     "overlap",
+    "trim",
     "union",
+    "vote",
 ]

@@ -13,6 +13,14 @@ class Extent(NamedTuple):
     end: int
 
 
+class Covered(NamedTuple):
+    """Characters ``[start, end)`` and the weight of the annotators that cover them."""
+
+    start: int
+    end: int
+    weight: int
+
+
 class Bounded(Protocol):
     """Anything with a start and an end: extents, soft labels, spans, intervals."""
 
@@ -105,6 +113,35 @@ def iou(a: Sequence[Extent], b: Sequence[Extent]) -> float:
         return 1.0
     common = overlap(a, b)
     return common / (_size(a) + _size(b) - common)
+
+
+def coverage(lists: Sequence[Sequence[Extent]], weights: Sequence[int]) -> list[Covered]:
+    """Return by how much each stretch of characters is covered.
+
+    Args:
+        lists: *merged* lists, one per annotator.
+        weights: what each list counts, whole numbers >= 0, in the same order.
+
+    Returns:
+        Stretches sorted by start with the sum of the weights of the lists that cover them,
+        split where that sum changes; nothing where it is 0.
+    """
+    changes: dict[int, int] = {}
+    for extents, weight in zip(lists, weights, strict=True):
+        for start, end in extents:
+            changes[start] = changes.get(start, 0) + weight
+            changes[end] = changes.get(end, 0) - weight
+    stretches: list[Covered] = []
+    total = begin = 0
+    for position in sorted(changes):
+        change = changes[position]
+        if change == 0:
+            continue
+        if total > 0:
+            stretches.append(Covered(begin, position, total))
+        total += change
+        begin = position
+    return stretches
 
 
 _BEYOND = Extent(1 << 62, 1 << 62)  # past any text: ends a walk without a special case

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import combinations
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from spanlab.errors import UsageError
 from spanlab.labels._extents import Extent, iou, merge
@@ -38,32 +38,47 @@ class Labels:
     length: int | None = None
 
 
-def flatten(spans: Iterable[Span | Soft]) -> list[Soft]:
+def flatten(
+    spans: Iterable[Span | Soft], *, overlap: Literal["highest", "last"] = "highest"
+) -> list[Soft]:
     """Return probabilities per character as intervals that do not overlap.
 
-    Where spans overlap the highest probability wins; touching neighbours of equal probability
-    are joined. Probability 0 says the same as no span and is dropped.
+    Touching neighbours of equal probability are joined. Probability 0 says the same as no span
+    and is dropped.
+
+    Args:
+        spans: in any order.
+        overlap: who wins where spans overlap. "highest" is the highest probability; "last" the
+            span that comes last in ``spans``, as the scorer of SemEval-2025 Task 3 reads
+            submissions.
 
     Returns:
         Soft labels sorted by start; empty if nothing has a probability above 0.
     """
-    marks = sorted([(s.start, s.end, s.prob) for s in spans if s.prob > 0 and s.end > s.start])
+    last = overlap == "last"
+    marks = sorted(
+        [
+            (span.start, span.end, -index if last else -span.prob, span.prob)
+            for index, span in enumerate(spans)
+            if span.end > span.start
+        ]
+    )
     flat: list[Soft] = []
-    covering: list[tuple[float, int]] = []  # heap of (-prob, end); the first one wins
+    covering: list[tuple[float, int, float]] = []  # heap of (rank, end, prob); lowest rank wins
     index = position = 0
     while index < len(marks) or covering:
         if not covering:
             position = marks[index][0]
         while index < len(marks) and marks[index][0] == position:
-            _, end, prob = marks[index]
-            heappush(covering, (-prob, end))
+            _, end, rank, prob = marks[index]
+            heappush(covering, (rank, end, prob))
             index += 1
-        negative, end = covering[0]
+        _, end, prob = covering[0]
         if end <= position:
             heappop(covering)
             continue
         stop = min(end, marks[index][0]) if index < len(marks) else end
-        _append(flat, Soft(position, stop, -negative))
+        _append(flat, Soft(position, stop, prob))
         position = stop
     return flat
 
@@ -128,6 +143,8 @@ def _done(annotations: Iterable[Annotation], *kinds: Kind) -> list[Annotation]:
 
 
 def _append(flat: list[Soft], label: Soft) -> None:
+    if label.prob == 0:
+        return
     if flat and flat[-1].end == label.start and flat[-1].prob == label.prob:
         flat[-1] = Soft(flat[-1].start, label.end, label.prob)
     else:
