@@ -1,1 +1,31 @@
-"""spanlab: find, review, vote on and export hallucinated spans of LLM outputs."""
+"""spanlab: find, review, vote on and export hallucinated spans of LLM outputs.
+
+    import spanlab
+
+    records = spanlab.load("val.jsonl", contexts="contexts/")
+    records = spanlab.annotate(records, "offline")
+    print(spanlab.score(records, "offline").macro)
+    spanlab.save(records, "annotated.jsonl")
+
+The names below are loaded when they are first used, so that importing spanlab costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spanlab.workflows.notebook import annotate, load, save, score, vote
+
+__all__ = ["annotate", "load", "save", "score", "vote"]
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        return getattr(import_module("spanlab.workflows.notebook"), name)
+    raise AttributeError(f"module 'spanlab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

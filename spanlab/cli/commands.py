@@ -159,17 +159,12 @@ def annotate(
     from spanlab.workflows.detecting import annotate_dataset
 
     if inputs.are_files(source):
+        job = files_to_file.Job(inputs.files(source), output, format)
         files_to_file.annotate(
-            inputs.files(source),
-            detector,
-            output,
-            format=format,
-            contexts=contexts,
-            concurrency=concurrency,
-            limit=limit,
+            job, detector, contexts=contexts, concurrency=concurrency, limit=limit
         )
         return
-    dataset = inputs.one_dataset(source)
+    dataset = source[0]
     if output is not None or contexts is not None or format is not None:
         raise UsageError(
             "-o, --format and --contexts are for files; a dataset keeps its annotations: "
@@ -209,9 +204,8 @@ def vote(
     from spanlab.workflows.voting import vote_dataset
 
     if gold_annotators:
-        files_to_file.vote(
-            inputs.files([source]), name, output, format=format, cleanup=cleanup.value
-        )
+        job = files_to_file.Job(inputs.files([source]), output, format)
+        files_to_file.vote(job, name, cleanup=cleanup.value)
         return
     if annotators is None:
         raise UsageError("name the voters: --annotators A,B,C (or --gold-annotators for a file)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -15,34 +16,29 @@ from spanlab.workflows.detecting import annotate_records
 from spanlab.workflows.voting import Cleanup, vote_records
 
 
+@dataclass(frozen=True)
+class Job:
+    """Which files are read, and what is written where; without a target, to standard output."""
+
+    files: Sequence[Path]
+    output: Path | None
+    format: str | None
+
+
 def annotate(
-    files: Sequence[Path],
-    detector: str,
-    output: Path | None,
-    *,
-    format: str | None,
-    contexts: Path | None,
-    concurrency: int,
-    limit: int | None,
+    job: Job, detector: str, *, contexts: Path | None, concurrency: int, limit: int | None
 ) -> None:
     """Annotate the records of files; the output keeps the input's format unless told otherwise."""
-    records = islice(_read(files, ReadOptions(contexts=contexts, on_warning=progress.say)), limit)
+    options = ReadOptions(contexts=contexts, on_warning=progress.say)
+    records = islice(_read(job.files, options), limit)
     done = annotate_records(records, detector, concurrency=concurrency)
-    _write(done, files, output, format=format, annotator=detector, task="annotating")
+    _write(done, job, annotator=detector, task="annotating")
 
 
-def vote(
-    files: Sequence[Path],
-    name: str,
-    output: Path | None,
-    *,
-    format: str | None,
-    cleanup: Cleanup,
-) -> None:
+def vote(job: Job, name: str, *, cleanup: Cleanup) -> None:
     """Let the persons that files name vote; the output keeps the input's format."""
-    records = _read(files, ReadOptions(on_warning=progress.say))
-    done = vote_records(records, name=name, cleanup=cleanup)
-    _write(done, files, output, format=format, annotator=name, task="voting")
+    records = _read(job.files, ReadOptions(on_warning=progress.say))
+    _write(vote_records(records, name=name, cleanup=cleanup), job, annotator=name, task="voting")
 
 
 def _read(files: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
@@ -50,25 +46,17 @@ def _read(files: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
         yield from read(file, options)
 
 
-def _write(
-    records: Iterable[Record],
-    files: Sequence[Path],
-    output: Path | None,
-    *,
-    format: str | None,
-    annotator: str,
-    task: str,
-) -> None:
-    target_format = format or _common_format(files)
+def _write(records: Iterable[Record], job: Job, *, annotator: str, task: str) -> None:
+    target_format = job.format or _common_format(job.files)
     with progress.bar(task, unit="items") as advance:
         # Our own format keeps everybody's annotations; the others hold one annotator's.
         count = write(
             _counted(records, advance),
-            output or sys.stdout.buffer,
+            job.output or sys.stdout.buffer,
             format=target_format,
             annotator=None if target_format == "spanlab" else annotator,
         )
-    progress.say(f"wrote {count:,} items" + (f" to {output}" if output else ""))
+    progress.say(f"wrote {count:,} items" + (f" to {job.output}" if job.output else ""))
 
 
 def _common_format(files: Sequence[Path]) -> str:

@@ -35,11 +35,6 @@ def are_files(source: Sequence[str]) -> bool:
     return looks_like_path or Path(name).exists() or Path(name).suffix in {".jsonl", ".json"}
 
 
-def one_dataset(source: Sequence[str]) -> str:
-    """Return the only name in ``source``."""
-    return source[0]
-
-
 def mapping(pairs: Sequence[str]) -> dict[str, str] | None:
     """Return ``field=column`` pairs as a dict, None if there are none.
 

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 import typer
 
-
 Advance = Callable[[int], None]  # called with the number done so far
 
 
