@@ -1,1 +1,32 @@
-"""One reader and one writer per file format."""
+"""Items and annotations in and out of files.
+
+| format | read | written |
+| --- | --- | --- |
+| ``spanlab`` | our own JSON Lines, lossless | yes |
+| ``mushroom`` | SemEval-2025 Task 3: published files, with or without labels | submissions |
+| ``ragtruth`` | ``response.jsonl`` with ``source_info.jsonl`` | no |
+| ``faithbench`` | batches of FaithBench | no |
+| ``labelstudio`` | Label Studio's JSON export | what Label Studio imports |
+| ``csv``, ``parquet`` | tables, with a mapping of columns | no |
+
+Readers stream. An error names file, line, field, what was found and what would be right.
+"""
+
+from spanlab.datasets.choice import Role
+from spanlab.datasets.detect import detect
+from spanlab.datasets.options import ReadOptions, Reject
+from spanlab.datasets.readers import FORMATS, read
+from spanlab.datasets.scoring import read_labels
+from spanlab.datasets.writers import WRITABLE, write
+
+__all__ = [
+    "FORMATS",
+    "WRITABLE",
+    "ReadOptions",
+    "Reject",
+    "Role",
+    "detect",
+    "read",
+    "read_labels",
+    "write",
+]

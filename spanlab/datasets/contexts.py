@@ -1,0 +1,161 @@
+"""Passages that come apart from the items: text files named after ids, or JSON Lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from spanlab.datasets.files import BOM, File, Row
+from spanlab.datasets.problems import input_error
+from spanlab.errors import InputError
+from spanlab.schema import Passage, Record
+
+SUFFIX = ".context.txt"
+_NAMED = 5  # so many ids without a context are named
+
+
+class Source(Protocol):
+    """Where passages are looked up by item id."""
+
+    def passages(self, item_id: str) -> tuple[Passage, ...]:
+        """Return the passages of an item; empty when there are none."""
+
+
+class Contexts:
+    """Adds passages to records and counts the items that have none.
+
+    Args:
+        path: a directory of ``<id>.context.txt`` files, a directory of such directories, or a
+            JSON Lines file of ``{"id", "passages": [text or {"text", "title", "url", "date"}]}``
+            or ``{"id", "context": text}``.
+
+    Raises:
+        InputError: there is nothing of the kind at ``path``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._source: Source = _Directory(path) if path.is_dir() else _Lines(path)
+        self._without: list[str] = []
+        self._n_without = 0
+        self._n = 0
+
+    def add(self, record: Record) -> Record:
+        """Return ``record`` with its passages after those that it already has.
+
+        A passage whose text the item has already is not repeated, so reading a file with the
+        contexts it was written with changes nothing.
+        """
+        self._n += 1
+        item = record.item
+        found = self._source.passages(item.id)
+        if not found:
+            self._n_without += 1
+            if len(self._without) < _NAMED:
+                self._without.append(item.id)
+            return record
+        texts = {passage.text for passage in item.passages}
+        new = tuple(passage for passage in found if passage.text not in texts)
+        item = item.model_copy(update={"passages": (*item.passages, *new)})
+        return record.model_copy(update={"item": item})
+
+    def finish(self, on_warning: Callable[[str], None]) -> None:
+        """Say how many items had no context, if there were any."""
+        if not self._n_without:
+            return
+        names = ", ".join(self._without) + (", …" if self._n_without > _NAMED else "")
+        on_warning(f"{self._path}: no context for {self._n_without} of {self._n} items: {names}")
+
+
+class _Directory:
+    """Context files. They are listed once, so that no id can lead out of the directory."""
+
+    def __init__(self, path: Path) -> None:
+        self._files: dict[str, list[Path]] = {}
+        folders = [path, *sorted(child for child in path.iterdir() if child.is_dir())]
+        for folder in folders:
+            for file in folder.iterdir():
+                if file.name.endswith(SUFFIX) and file.is_file():
+                    self._files.setdefault(file.name.removesuffix(SUFFIX), []).append(file)
+        if not self._files:
+            raise InputError(
+                "no context file in this directory",
+                file=path,
+                expected=f"files named <id>{SUFFIX}, here or one directory down",
+            )
+
+    def passages(self, item_id: str) -> tuple[Passage, ...]:
+        """Return one passage per file, in the order of the directories' names."""
+        texts = (_text(file) for file in self._files.get(item_id, ()))
+        return tuple(Passage(text=text) for text in texts if text.strip())
+
+
+class _Given(BaseModel):
+    """A line of a context file; whatever else it says is left alone."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str = Field(coerce_numbers_to_str=True)
+    passages: tuple[str | _GivenPassage, ...] = ()
+    context: str | None = None
+
+    def all(self) -> tuple[Passage, ...]:
+        given = (Passage(text=p) if isinstance(p, str) else p.passage() for p in self.passages)
+        context = () if self.context is None else (Passage(text=self.context),)
+        return tuple(passage for passage in (*given, *context) if passage.text.strip())
+
+
+class _GivenPassage(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    text: str
+    title: str | None = None
+    url: str | None = None
+    date: str | None = None
+
+    def passage(self) -> Passage:
+        return Passage.model_validate(self.model_dump())
+
+
+class _Lines:
+    """A JSON Lines file of contexts; only where each id stands is kept in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = File(path, str(path))
+        self._places: dict[str, list[int]] = {}
+        self._file.head(1 << 16)
+        with self._file.open() as stream:
+            place = 0
+            for number, line in enumerate(stream, start=1):
+                if not line.isspace():
+                    given = self._parse(Row(number, line.removeprefix(BOM)))
+                    self._places.setdefault(given.id, []).append(place)
+                place += len(line)
+
+    def passages(self, item_id: str) -> tuple[Passage, ...]:
+        """Return the passages of every line with this id, in the file's order."""
+        places = self._places.get(item_id)
+        if not places:
+            return ()
+        found: list[Passage] = []
+        with self._file.open() as stream:
+            for place in places:
+                stream.seek(place)
+                found.extend(self._parse(Row(0, stream.readline().removeprefix(BOM))).all())
+        return tuple(found)
+
+    def _parse(self, row: Row) -> _Given:
+        try:
+            return _Given.model_validate_json(row.raw)
+        except ValidationError as error:
+            raise input_error(error).at(file=self._file.name, line=row.line) from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().removeprefix(BOM).decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"not UTF-8: {error.reason}", file=path, expected="UTF-8") from None

@@ -1,0 +1,152 @@
+"""Which format a file has, told from its content."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic_core import from_json
+
+from spanlab.datasets.files import File
+from spanlab.errors import InputError
+
+# A JSON format is recognised by fields that its records have and those of the others lack.
+SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
+    "spanlab": (frozenset({"id", "answer"}),),
+    "mushroom": (
+        frozenset({"id", "model_output_text"}),
+        frozenset({"id", "soft_labels"}),
+        frozenset({"id", "hard_labels"}),
+    ),
+    "ragtruth": (frozenset({"response", "source_id"}),),
+    "faithbench": (frozenset({"samples"}),),
+    "labelstudio": (
+        frozenset({"data", "annotations"}),
+        frozenset({"data", "predictions"}),
+        frozenset({"data", "id"}),
+    ),
+}
+TABLES = ("csv", "parquet")
+
+_HINTS = (
+    (
+        frozenset({"source_id", "source_info"}),
+        "this is RAGTruth's source_info.jsonl",
+        "its response.jsonl, with source_info.jsonl beside it",
+    ),
+    (
+        frozenset({"annotation_id", "annotator"}),
+        "this is Label Studio's JSON-MIN export",
+        "its JSON export, which says where the labels belong",
+    ),
+)
+_HEAD = 1 << 16
+_PARQUET = b"PAR1"
+_CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+
+
+def detect(path: Path, name: str | None = None) -> str:
+    """Return the name of the format that the file at ``path`` has.
+
+    Args:
+        path: the file, possibly packed with gzip.
+        name: what to call it in messages and whose ending counts; by default its path.
+
+    Raises:
+        InputError: it is missing, empty, not text, or of no or more than one known format.
+    """
+    file = File(path, name or str(path))
+    head = file.head(_HEAD)
+    if head.startswith(_PARQUET):
+        return "parquet"
+    _check_text(head, file)
+    if head.lstrip()[:1] in (b"{", b"["):
+        return _json_format(_keys(head, file), file)
+    if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
+        return "csv"
+    raise _unknown(file, f"it begins {head[:60].decode(errors='replace')!r}")
+
+
+def _check_text(head: bytes, file: File) -> None:
+    # The head may end inside a character; up to three bytes of it are then missing.
+    for cut in range(4):
+        try:
+            text = head[: len(head) - cut].decode()
+            break
+        except UnicodeDecodeError:
+            continue
+    else:
+        raise InputError("the file is not UTF-8 text", file=file.name, expected="UTF-8")
+    if "\x00" in text:
+        raise InputError("the file is binary", file=file.name, expected="UTF-8 text or parquet")
+
+
+def _keys(head: bytes, file: File) -> list[frozenset[str]]:
+    """Return the field names of the first records."""
+    found = [frozenset(value) for value in _lines(head) if isinstance(value, dict)]
+    if found:
+        return found
+    value = _first_value(file)
+    return [frozenset(value)] if isinstance(value, dict) else []
+
+
+def _lines(head: bytes) -> Iterator[object]:
+    for line in head.split(b"\n")[:20]:
+        try:
+            yield from_json(line)
+        except ValueError:
+            continue
+
+
+def _first_value(file: File) -> object:
+    """Return the first JSON object of a file whose records are not lines."""
+    with file.open() as stream:
+        text = stream.read().decode("utf-8-sig").lstrip()
+    if text.startswith("["):
+        text = text[1:].lstrip()
+    try:
+        return json.JSONDecoder().raw_decode(text)[0]
+    except ValueError as error:
+        raise InputError(f"the first record is not JSON: {error}", file=file.name) from None
+
+
+def _json_format(candidates: list[frozenset[str]], file: File) -> str:
+    for keys in candidates:
+        names = [
+            name
+            for name, signatures in SIGNATURES.items()
+            if any(signature <= keys for signature in signatures)
+        ]
+        if len(names) == 1:
+            return names[0]
+        if names:
+            raise InputError(
+                f"the format may be {' or '.join(names)}",
+                file=file.name,
+                found=f"the fields {', '.join(sorted(keys))}",
+                expected="its name, with the format option",
+            )
+        for signature, what, expected in _HINTS:
+            if signature <= keys:
+                raise InputError(what, file=file.name, expected=expected)
+    fields = ", ".join(sorted(candidates[0])) if candidates else "none"
+    raise _unknown(file, f"the fields {fields}")
+
+
+def _looks_like_table(head: bytes) -> bool:
+    header, _, rest = head.decode(errors="replace").partition("\n")
+    return bool(rest.strip()) and any(mark in header for mark in ",;\t")
+
+
+def _unknown(file: File, found: str) -> InputError:
+    looked_for = "; ".join(
+        f"{name}: {' or '.join(' + '.join(sorted(signature)) for signature in signatures)}"
+        for name, signatures in SIGNATURES.items()
+    )
+    return InputError(
+        "the format is not recognised",
+        file=file.name,
+        found=found,
+        expected=f"records with these fields ({looked_for}), a CSV table or a parquet file",
+    )

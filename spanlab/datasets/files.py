@@ -1,0 +1,162 @@
+"""Files as rows of bytes, and files that are replaced whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import secrets
+import shutil
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+from pydantic_core import from_json, to_json
+
+from spanlab.errors import InputError
+
+BOM = b"\xef\xbb\xbf"
+_GZIP = b"\x1f\x8b"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Row(NamedTuple):
+    """One record of a file: its 1-based line or record number, and its JSON."""
+
+    line: int
+    raw: bytes
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to read; ``name`` is what messages call it."""
+
+    path: Path
+    name: str
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open the file for reading, unpacking gzip.
+
+        Raises:
+            InputError: it is missing, a directory, unreadable, or broken gzip.
+        """
+        if self.path.is_dir():
+            raise InputError("this is a directory", file=self.name, expected="a file")
+        try:
+            with self.path.open("rb") as plain:
+                packed = plain.read(2) == _GZIP
+                plain.seek(0)
+                if not packed:
+                    yield plain
+                    return
+                with gzip.open(plain) as unpacked:
+                    yield cast(BinaryIO, unpacked)
+        except FileNotFoundError:
+            raise InputError("there is no such file", file=self.name) from None
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise InputError(f"the gzip data is broken: {error}", file=self.name) from error
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", file=self.name) from error
+
+    def head(self, size: int) -> bytes:
+        """Return the first ``size`` bytes (fewer if the file is shorter), without a BOM.
+
+        Raises:
+            InputError: the file is empty, not UTF-8 text, or cannot be read.
+        """
+        with self.open() as stream:
+            head = stream.read(size)
+        if head.startswith(_UTF16):
+            raise InputError("the file is UTF-16", file=self.name, expected="UTF-8")
+        head = head.removeprefix(BOM)
+        if not head.strip():
+            raise InputError("the file is empty", file=self.name, expected="at least one record")
+        return head
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the records of JSON Lines, or of one JSON array.
+
+        Lines end at a line feed alone, so that no separator inside a string splits a record.
+
+        Raises:
+            InputError: the file is empty or cannot be read.
+        """
+        start = self.head(1 << 16)
+        if start.lstrip().startswith(b"["):
+            yield from self.array()
+            return
+        with self.open() as stream:
+            for number, raw in enumerate(stream, start=1):
+                line = raw.removeprefix(BOM) if number == 1 else raw
+                if not line.isspace():
+                    yield Row(number, line)
+
+    def load(self) -> object:
+        """Return the whole file as one JSON value.
+
+        Raises:
+            InputError: it is not JSON.
+        """
+        with self.open() as stream:
+            data = stream.read().removeprefix(BOM)
+        try:
+            return from_json(data, allow_inf_nan=False)
+        except ValueError as error:
+            raise InputError(f"not valid JSON: {error}", file=self.name) from None
+
+    def array(self) -> Iterator[Row]:
+        """Yield the elements of the JSON array that the whole file is, numbered from 1.
+
+        Raises:
+            InputError: it is not a JSON array.
+        """
+        values = self.load()
+        if not isinstance(values, list):
+            raise InputError("not a JSON array", file=self.name, expected="[ … ]")
+        for number, value in enumerate(values, start=1):
+            yield Row(number, to_json(value))
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open ``path`` for writing so that it appears whole or not at all.
+
+    What is written goes to a temporary file beside ``path``, which replaces it when the block
+    ends without an error. Names ending in ``.gz`` are packed. Devices and pipes, which cannot be
+    replaced, are written to as they are.
+
+    Raises:
+        InputError: the directory is missing or may not be written to.
+    """
+    target = path.resolve()
+    try:
+        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+            with target.open("wb") as stream:
+                yield stream
+            return
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+        with temporary.open("xb") as stream:
+            try:
+                with _packed(stream, target) as writer:
+                    yield writer
+                stream.flush()
+                if target.exists():
+                    shutil.copymode(target, temporary)
+                temporary.replace(target)
+            finally:
+                temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=path) from error
+
+
+@contextmanager
+def _packed(stream: BinaryIO, target: Path) -> Iterator[BinaryIO]:
+    if target.suffix != ".gz":
+        yield stream
+        return
+    # No name and no time in the header: the same records give the same bytes.
+    with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as packed:
+        yield cast(BinaryIO, packed)

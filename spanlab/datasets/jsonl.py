@@ -1,0 +1,182 @@
+"""Our own format: JSON Lines, lossless, byte for byte the same after every import and export.
+
+One record per line. The item's fields stand at the top, its annotations in ``annotations``:
+
+    {"id": …, "lang": …, "question": …, "answer": …, "passages": [{"text": …}],
+     "process": {"nodes": [{"id": …, "text": …, "stage": …, "sources": […]}]}, "meta": {…},
+     "annotations": [{"annotator": …, "kind": …, "status": …,
+                      "spans": [{"start": …, "end": …, "text": …, "prob": …, "label": …, "note": …,
+                                 "source": …, "evidence": [{"passage": …, "start": …, "end": …,
+                                                            "text": …, "stance": …, "note": …}]}],
+                      "hard": [{"start": …, "end": …}], "rejected": [span, …],
+                      "claims": [{"text": …, "source": span, "verdict": …, "prob": …,
+                                  "evidence": […]}],
+                      "voters": [name, …], "note": …}]}
+
+``id``, ``lang``, ``question``, ``answer``, ``annotator``, ``kind``, ``status``, ``spans`` and a
+span's ``start``, ``end``, ``text`` and ``prob`` are always written, the rest where it says
+something. ``hard`` absent and ``hard`` empty differ: "those above 0.5" and "none".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, to_json
+
+from spanlab.datasets.files import File, Row
+from spanlab.datasets.options import ReadOptions
+from spanlab.datasets.problems import check_meta, input_error
+from spanlab.errors import InputError
+from spanlab.schema import Annotation, Claim, Evidence, Item, Process, Record, Span
+
+
+class _Line(Item):
+    """A line as it stands in the file: the item's fields and its annotations side by side."""
+
+    annotations: tuple[Annotation, ...] = ()
+
+
+class Reader:
+    """Reads our own JSON Lines."""
+
+    def __init__(self, file: File, options: ReadOptions) -> None:
+        self._file = file
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the lines."""
+        return self._file.rows()
+
+    def record(self, row: Row) -> Record:
+        """Return the record on a line.
+
+        Raises:
+            InputError: names the field, what was found and what would be right.
+        """
+        return loads(row.raw)
+
+    def finish(self) -> None:
+        """Say nothing: this format leaves nothing out."""
+
+
+def loads(line: bytes | str) -> Record:
+    """Return the record that one line of JSON holds, validated.
+
+    Raises:
+        InputError: names the field, what was found and what would be right.
+    """
+    try:
+        parsed = _Line.model_validate_json(line)
+        values = parsed.__dict__.copy()
+        annotations = values.pop("annotations")
+        # Its fields are validated already; only their container changes.
+        item = Item.model_construct(None, **values)
+        record = Record(item=item, annotations=annotations)
+    except ValidationError as error:
+        raise input_error(error) from None
+    if item.meta:
+        check_meta(item.meta)
+    return record
+
+
+def dumps(record: Record) -> bytes:
+    """Return ``record`` as one line of UTF-8 JSON that ends in a newline.
+
+    Raises:
+        InputError: a text holds a lone surrogate, or meta a number that is not finite.
+    """
+    item = record.item
+    line: dict[str, Any] = {
+        "id": item.id,
+        "lang": item.lang,
+        "question": item.question,
+        "answer": item.answer,
+    }
+    if item.passages:
+        line["passages"] = [passage.model_dump(exclude_none=True) for passage in item.passages]
+    if item.process is not None:
+        line["process"] = _process(item.process)
+    if item.meta:
+        check_meta(item.meta)
+        line["meta"] = item.meta
+    if record.annotations:
+        line["annotations"] = [_annotation(annotation) for annotation in record.annotations]
+    try:
+        return to_json(line) + b"\n"
+    except PydanticSerializationError as error:
+        raise InputError(
+            f"item {item.id!r} cannot be written as UTF-8: {error}",
+            expected="Unicode text without lone surrogates",
+        ) from error
+
+
+def _process(process: Process) -> dict[str, Any]:
+    nodes = [node.model_dump() for node in process.nodes]
+    return {"nodes": [{k: v for k, v in node.items() if k != "sources" or v} for node in nodes]}
+
+
+def _annotation(annotation: Annotation) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "annotator": annotation.annotator,
+        "kind": annotation.kind.value,
+        "status": annotation.status.value,
+        "spans": [_span(span) for span in annotation.spans],
+    }
+    if annotation.hard is not None:
+        out["hard"] = [{"start": part.start, "end": part.end} for part in annotation.hard]
+    if annotation.rejected:
+        out["rejected"] = [_span(span) for span in annotation.rejected]
+    if annotation.claims:
+        out["claims"] = [_claim(claim) for claim in annotation.claims]
+    if annotation.voters:
+        out["voters"] = annotation.voters
+    if annotation.note is not None:
+        out["note"] = annotation.note
+    return out
+
+
+def _span(span: Span) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "start": span.start,
+        "end": span.end,
+        "text": span.text,
+        "prob": span.prob,
+    }
+    if span.label is not None:
+        out["label"] = span.label
+    if span.note is not None:
+        out["note"] = span.note
+    if span.source is not None:
+        out["source"] = span.source
+    if span.evidence:
+        out["evidence"] = _evidence(span.evidence)
+    return out
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    out: dict[str, Any] = {"text": claim.text}
+    if claim.source is not None:
+        out["source"] = _span(claim.source)
+    if claim.verdict is not None:
+        out["verdict"] = claim.verdict
+    if claim.prob is not None:
+        out["prob"] = claim.prob
+    if claim.evidence:
+        out["evidence"] = _evidence(claim.evidence)
+    return out
+
+
+def _evidence(quotes: Sequence[Evidence]) -> list[dict[str, Any]]:
+    return [
+        {
+            "passage": quote.passage,
+            "start": quote.start,
+            "end": quote.end,
+            "text": quote.text,
+            "stance": quote.stance,
+            **({} if quote.note is None else {"note": quote.note}),
+        }
+        for quote in quotes
+    ]

@@ -1,0 +1,155 @@
+"""SemEval-2025 Task 3 (Mu-SHROOM): its published files, and its submission format.
+
+A published line has ``id``, ``lang``, ``model_input``, ``model_output_text`` and, once the labels
+are out, ``soft_labels``, ``hard_labels`` and (validation v2) each annotator's raw spans in
+``annotations``. A submission line has ``id``, ``soft_labels`` and ``hard_labels`` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import to_json
+
+from spanlab.datasets.files import File, Row
+from spanlab.datasets.options import ReadOptions
+from spanlab.datasets.problems import input_error
+from spanlab.datasets.quotes import interval_at, span_at
+from spanlab.labels import flatten, hard_of
+from spanlab.schema import UNDETERMINED, Annotation, Item, Kind, Probability, Record, Span
+
+_NAMED = 5  # so many ids are named in a remark
+Place = Annotated[int, Field(strict=True, ge=0)]
+
+
+class SoftLabel(BaseModel):
+    """A published soft label."""
+
+    model_config = ConfigDict(frozen=True)
+
+    start: Place
+    end: Place
+    prob: Probability
+
+
+class _Published(BaseModel):
+    """A published line; what we have no field for is kept as it is."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
+
+    id: str
+    lang: str = UNDETERMINED
+    model_input: str = ""
+    model_output_text: str
+    soft_labels: tuple[SoftLabel, ...] | None = None
+    hard_labels: tuple[tuple[Place, Place], ...] | None = None
+    annotations: dict[str, tuple[tuple[Place, Place], ...]] | None = None
+
+
+class Reader:
+    """Reads published files, with or without labels.
+
+    Empty raw spans cannot be kept, and one published raw span ends a character past its answer
+    and is clipped; both are said once per file.
+    """
+
+    def __init__(self, file: File, options: ReadOptions) -> None:
+        self._file = file
+        self._options = options
+        self._empty: list[str] = []
+        self._clipped: list[str] = []
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the lines."""
+        return self._file.rows()
+
+    def record(self, row: Row) -> Record:
+        """Return the record on a line: labels as "gold", raw spans under each annotator's name.
+
+        Raises:
+            InputError: names the field, what was found and what would be right.
+        """
+        try:
+            line = _Published.model_validate_json(row.raw)
+            item = Item(
+                id=line.id,
+                lang=line.lang.lower(),
+                question=line.model_input,
+                answer=line.model_output_text,
+                meta=line.model_extra or {},
+            )
+            annotations = (*_gold(line), *self._raters(line))
+            return Record(item=item, annotations=annotations)
+        except ValidationError as error:
+            raise input_error(error) from None
+
+    def finish(self) -> None:
+        """Say which raw spans were not kept as they stand."""
+        for ids, what in (
+            (self._empty, "raw spans are empty and were left out"),
+            (self._clipped, "raw spans end one character past their answer and were clipped"),
+        ):
+            if ids:
+                names = list(dict.fromkeys(ids))
+                shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+                self._options.on_warning(f"{self._file.name}: {len(ids)} {what}: {shown}")
+
+    def _raters(self, line: _Published) -> Iterator[Annotation]:
+        for annotator, places in (line.annotations or {}).items():
+            spans = []
+            for index, (start, end) in enumerate(places):
+                span = self._raw(line, start, end, f"annotations.{annotator}.{index}")
+                if span is not None:
+                    spans.append(span)
+            yield Annotation(annotator=annotator, kind=Kind.PERSON, spans=tuple(spans))
+
+    def _raw(self, line: _Published, start: int, end: int, field: str) -> Span | None:
+        answer = line.model_output_text
+        if start == end <= len(answer):
+            self._empty.append(line.id)
+            return None
+        if start < end - 1 == len(answer):
+            self._clipped.append(line.id)
+            end -= 1
+        return span_at(answer, start, end, field)
+
+
+def _gold(line: _Published) -> Iterator[Annotation]:
+    if line.soft_labels is None and line.hard_labels is None:
+        return
+    answer = line.model_output_text
+    hard = tuple(
+        interval_at(answer, start, end, f"hard_labels.{index}")
+        for index, (start, end) in enumerate(line.hard_labels or ())
+    )
+    soft = tuple(
+        span_at(answer, label.start, label.end, f"soft_labels.{index}", label.prob)
+        for index, label in enumerate(line.soft_labels or ())
+    )
+    if line.soft_labels is None:
+        soft = tuple(Span.of(answer, part.start, part.end) for part in hard)
+    yield Annotation(
+        annotator="gold",
+        kind=Kind.GOLD,
+        spans=soft,
+        hard=None if line.hard_labels is None else hard,
+    )
+
+
+def dumps(item_id: str, annotation: Annotation) -> bytes:
+    """Return ``annotation`` as one line of a submission."""
+    soft = flatten(annotation.spans)
+    return (
+        to_json(
+            {
+                "id": item_id,
+                "hard_labels": [[part.start, part.end] for part in hard_of(annotation)],
+                "soft_labels": [
+                    {"start": part.start, "end": part.end, "prob": part.prob} for part in soft
+                ],
+            }
+        )
+        + b"\n"
+    )

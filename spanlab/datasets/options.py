@@ -1,0 +1,51 @@
+"""What a reader is told, and what it says of a record that it had to leave out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Reject:
+    """A record that could not be read.
+
+    ``line`` is the 1-based line (JSON Lines) or record number (other formats); ``reason`` is the
+    whole message of the error that a strict read would have raised; ``raw`` is the record as text.
+    """
+
+    file: str
+    line: int
+    reason: str
+    raw: str
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=2)
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read a file.
+
+    Args:
+        format: one of ``FORMATS``, or ``auto`` to look at the content.
+        contexts: passages for the items: a directory of ``<id>.context.txt`` files, a directory
+            of such directories, or a JSON Lines file.
+        columns: for tables: our field → their column.
+        on_warning: called with each remark on something that was read otherwise than it stands.
+        on_reject: called with each record that is wrong, and reading goes on; None is strict, the
+            first wrong record raises ``InputError``.
+        sources: RAGTruth's ``source_info.jsonl``; by default the one beside the file.
+        name: what to call the file in messages, such as the name of an upload.
+    """
+
+    format: str = "auto"
+    contexts: Path | None = None
+    columns: Mapping[str, str] | None = None
+    on_warning: Callable[[str], None] = _warn
+    on_reject: Callable[[Reject], None] | None = None
+    sources: Path | None = None
+    name: str | None = None

@@ -1,0 +1,85 @@
+"""Errors of the validator, in the words of the file that was read."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from pydantic import JsonValue, ValidationError
+from pydantic_core import PydanticSerializationError, to_json
+
+from spanlab.errors import InputError
+
+_PLACED = re.compile(r"([a-z_]+(?:\.\w+)+): (.+)", re.DOTALL)
+_SHOULD = re.compile(r"^(?:Input|String|Value|Tuple|List|Dictionary) should ")
+_NOT_FINITE = (b"NaN", b"Infinity")
+
+
+def input_error(error: ValidationError) -> InputError:
+    """Return the first thing that ``error`` complains of as an ``InputError``.
+
+    The field is the dotted path of the validated JSON; file and line are for the caller to add.
+    """
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"]) or None
+    match first["type"]:
+        case "json_invalid":
+            return InputError(first["msg"].replace("Invalid JSON", "not valid JSON"))
+        case "missing":
+            return InputError("the field is missing", field=field, found=_keys(first["input"]))
+        case "extra_forbidden":
+            return InputError(
+                "there is no such field",
+                field=field,
+                found=first["input"],
+                expected="other things go into meta",
+            )
+        case "value_error":
+            return _complaint(str(first["ctx"]["error"]), field, first["input"])
+        case _:
+            return InputError(
+                "the value is wrong",
+                field=field,
+                found=first["input"],
+                expected=_SHOULD.sub("", first["msg"]),
+            )
+
+
+def check_meta(meta: dict[str, JsonValue]) -> None:
+    """Check that ``meta`` can be written as JSON, which has no NaN, infinity or lone surrogate.
+
+    Raises:
+        InputError: names the field.
+    """
+    try:
+        data = to_json(meta)
+    except PydanticSerializationError as error:
+        raise InputError(
+            f"cannot be written as JSON: {error}", field="meta", expected="Unicode text"
+        ) from error
+    if any(word in data for word in _NOT_FINITE):
+        _find_not_finite(meta, "meta")
+
+
+def _find_not_finite(value: JsonValue, field: str) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError("the value is wrong", field=field, found=value, expected="a finite number")
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            _find_not_finite(inner, f"{field}.{key}")
+    if isinstance(value, list):
+        for index, inner in enumerate(value):
+            _find_not_finite(inner, f"{field}.{index}")
+
+
+def _complaint(message: str, field: str | None, found: Any) -> InputError:
+    """Split a message of our own validators, which may begin with a path, from its path."""
+    placed = _PLACED.fullmatch(message)
+    if placed and field is None:
+        return InputError(placed[2], field=placed[1])
+    return InputError(message, field=field, found=found if field else None)
+
+
+def _keys(value: object) -> object:
+    return f"the fields {', '.join(map(repr, value))}" if isinstance(value, dict) else value

@@ -1,0 +1,79 @@
+"""Records out of files, whatever their format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from spanlab.datasets import jsonl, mushroom
+from spanlab.datasets.contexts import Contexts
+from spanlab.datasets.detect import detect
+from spanlab.datasets.files import File, Row
+from spanlab.datasets.options import ReadOptions, Reject
+from spanlab.errors import InputError, UsageError
+from spanlab.schema import Record
+
+
+class Reader(Protocol):
+    """A format as it is read: rows first, so that a wrong one can be told and left out."""
+
+    def rows(self) -> Iterator[Row]:
+        """Yield what the file holds; raises InputError where it cannot go on."""
+
+    def record(self, row: Row) -> Record:
+        """Return the record of a row; raises InputError."""
+
+    def finish(self) -> None:
+        """Say what was read otherwise than it stands, once the file is read."""
+
+
+READERS: dict[str, Callable[[File, ReadOptions], Reader]] = {
+    "spanlab": jsonl.Reader,
+    "mushroom": mushroom.Reader,
+}
+FORMATS = tuple(READERS)
+
+
+def read(path: Path, options: ReadOptions | None = None) -> Iterator[Record]:
+    """Return the records of a file, one after the other as they are asked for.
+
+    Args:
+        path: the file, possibly packed with gzip.
+        options: how to read it; by default strictly, with the format told from the content.
+
+    Returns:
+        An iterator; memory does not grow with the length of JSON Lines, CSV and parquet files.
+
+    Raises:
+        InputError: the file is missing, empty or of no known format (at once), or a record is
+            wrong (when its turn comes; only in a strict read).
+        UsageError: there is no format of the name asked for.
+    """
+    chosen = options or ReadOptions()
+    file = File(path, chosen.name or str(path))
+    name = detect(path, chosen.name) if chosen.format == "auto" else chosen.format
+    if name not in READERS:
+        raise UsageError(f"no format {name!r}; known are auto, {', '.join(READERS)}")
+    file.head(1)
+    contexts = Contexts(chosen.contexts) if chosen.contexts is not None else None
+    return _records(READERS[name](file, chosen), file, chosen, contexts)
+
+
+def _records(
+    reader: Reader, file: File, options: ReadOptions, contexts: Contexts | None
+) -> Iterator[Record]:
+    for row in reader.rows():
+        try:
+            record = reader.record(row)
+        except InputError as error:
+            placed = error.at(file=file.name, line=row.line)
+            if options.on_reject is None:
+                raise placed from error.__cause__
+            raw = row.raw.decode(errors="backslashreplace").rstrip("\r\n")
+            options.on_reject(Reject(file.name, row.line, str(placed), raw))
+            continue
+        yield record if contexts is None else contexts.add(record)
+    reader.finish()
+    if contexts is not None:
+        contexts.finish(options.on_warning)

@@ -1,0 +1,140 @@
+"""Labels to score, out of any file that has some."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from spanlab.datasets.choice import Chooser, Role
+from spanlab.datasets.detect import detect
+from spanlab.datasets.files import File, Row
+from spanlab.datasets.mushroom import Place, SoftLabel
+from spanlab.datasets.options import ReadOptions
+from spanlab.datasets.problems import input_error
+from spanlab.datasets.readers import read
+from spanlab.errors import InputError
+from spanlab.labels import Extent, Labels, Soft, flatten, harden, labels_of, merge
+from spanlab.schema import UNDETERMINED
+
+_LANGUAGE_IN_ID = re.compile(r"^[a-z]+-([a-z]{2,3})-")
+
+
+def read_labels(
+    path: Path,
+    *,
+    format: str = "auto",
+    annotator: str | None = None,
+    role: Role = "gold",
+) -> Iterator[Labels]:
+    """Yield the labels of a file's items: Mu-SHROOM with or without answers, or any other format.
+
+    Items that the annotator has not finished (or failed on) are left out, so that a scorer can
+    report them as missing.
+
+    Args:
+        path: the file.
+        format: one of ``FORMATS`` or "auto".
+        annotator: whose labels; by default a Mu-SHROOM file's own, and in the other formats those
+            that ``role`` asks for.
+        role: "gold" prefers the gold labels; "prediction" the only detector or vote, then the only
+            person.
+
+    Raises:
+        InputError: a record is wrong, or it is not clear whose labels are meant.
+        UsageError: there is no format of that name.
+    """
+    name = detect(path) if format == "auto" else format
+    if name == "mushroom" and annotator is None:
+        return _mushroom(File(path, str(path)))
+    return _others(path, name, annotator, role)
+
+
+class _Labelled(BaseModel):
+    """A line of a submission or of a published file, as far as a scorer looks at it."""
+
+    model_config = ConfigDict(frozen=True, protected_namespaces=())
+
+    id: str
+    lang: str | None = None
+    model_output_text: str | None = None
+    soft_labels: tuple[SoftLabel, ...] | None = None
+    hard_labels: tuple[tuple[Place, Place], ...] | None = None
+    annotations: dict[str, tuple[tuple[Place, Place], ...]] | None = None
+
+    def labels(self) -> Labels:
+        """Return the labels. Where soft ones overlap the last wins, as in the official scorer."""
+        if self.soft_labels is None and self.hard_labels is None:
+            raise InputError("there are no labels", expected="soft_labels and hard_labels")
+        hard = [Extent(start, end) for start, end in self.hard_labels or ()]
+        soft = [Soft(s.start, s.end, s.prob) for s in self.soft_labels or ()]
+        if self.soft_labels is None:
+            soft = [Soft(start, end, 1.0) for start, end in hard]
+        if self.hard_labels is None:
+            hard = harden(flatten(soft, overlap="last"))
+        length = None if self.model_output_text is None else len(self.model_output_text)
+        _check("soft_labels", [Extent(s.start, s.end) for s in soft], length)
+        _check("hard_labels", hard, length)
+        return Labels(
+            id=self.id,
+            lang=_language(self.lang, self.id),
+            soft=tuple(flatten(soft, overlap="last")),
+            hard=tuple(merge(hard)),
+            raters=tuple(self._raters(length)),
+            length=length,
+        )
+
+    def _raters(self, length: int | None) -> Iterator[tuple[Extent, ...]]:
+        # One published raw span ends a character past its answer, and is clipped.
+        limit = None if length is None else length + 1
+        for annotator, places in (self.annotations or {}).items():
+            extents = [Extent(start, end) for start, end in places]
+            _check(f"annotations.{annotator}", extents, limit)
+            if length is not None:
+                extents = [Extent(start, min(end, length)) for start, end in extents]
+            yield tuple(merge(extents))
+
+
+def _mushroom(file: File) -> Iterator[Labels]:
+    for row in file.rows():
+        yield _labels(row, file)
+
+
+def _labels(row: Row, file: File) -> Labels:
+    try:
+        return _Labelled.model_validate_json(row.raw).labels()
+    except ValidationError as error:
+        raise input_error(error).at(file=file.name, line=row.line) from None
+    except InputError as error:
+        raise error.at(file=file.name, line=row.line) from None
+
+
+def _others(path: Path, name: str, annotator: str | None, role: Role) -> Iterator[Labels]:
+    chooser = Chooser(annotator, role)
+    for record in read(path, ReadOptions(format=name, on_warning=lambda _: None)):
+        try:
+            annotation = chooser.done(record)
+        except InputError as error:
+            raise error.at(file=path) from None
+        if annotation is not None:
+            yield labels_of(record, annotation.annotator)
+
+
+def _language(lang: str | None, item_id: str) -> str:
+    if lang is not None:
+        return lang.lower()
+    found = _LANGUAGE_IN_ID.match(item_id)
+    return found[1] if found else UNDETERMINED
+
+
+def _check(field: str, extents: list[Extent], length: int | None) -> None:
+    for index, (start, end) in enumerate(extents):
+        if start > end or (length is not None and end > length):
+            raise InputError(
+                "the offsets are not a part of the answer",
+                field=f"{field}.{index}",
+                found=[start, end],
+                expected="start <= end" + ("" if length is None else f" <= {length}"),
+            )

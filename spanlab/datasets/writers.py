@@ -1,0 +1,96 @@
+"""Records into files, in the formats that others can read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from spanlab.datasets import jsonl, mushroom
+from spanlab.datasets.choice import Chooser
+from spanlab.datasets.files import replacing
+from spanlab.errors import UsageError
+from spanlab.schema import Record
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """A format as it is written: one chunk of bytes per record, and what stands around them."""
+
+    chunks: Callable[[Iterable[Record], str | None], Iterator[bytes]]
+    before: bytes = b""
+    between: bytes = b""
+    after: bytes = b""
+
+    def write(self, records: Iterable[Record], annotator: str | None, stream: BinaryIO) -> int:
+        count = 0
+        stream.write(self.before)
+        for chunk in self.chunks(records, annotator):
+            stream.write(self.between + chunk if count else chunk)
+            count += 1
+        stream.write(self.after)
+        return count
+
+
+def write(
+    records: Iterable[Record],
+    target: Path | BinaryIO,
+    *,
+    format: str = "spanlab",
+    annotator: str | None = None,
+) -> int:
+    """Write ``records`` to a file, streaming.
+
+    Args:
+        records: what to write, taken one at a time.
+        target: a path, replaced as a whole when all is written (packed if it ends in ``.gz``), or
+            an open binary stream.
+        format: one of ``WRITABLE``.
+        annotator: for "mushroom" whose labels to write, by default the only prediction or else
+            the gold labels; for the others None writes every annotator's, a name only that one's.
+
+    Returns:
+        The number of records written. "mushroom" leaves out items without a finished annotation.
+
+    Raises:
+        UsageError: the format cannot be written.
+        InputError: the file cannot be written, a record cannot be (a lone surrogate), or it is
+            not clear whose labels are meant.
+    """
+    if format not in _WRITERS:
+        raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(WRITABLE)}")
+    writer = _WRITERS[format]
+    if isinstance(target, Path):
+        with replacing(target) as stream:
+            return writer.write(records, annotator, stream)
+    return writer.write(records, annotator, target)
+
+
+def _only(records: Iterable[Record], annotator: str | None) -> Iterator[Record]:
+    """Yield the records with the annotation of ``annotator`` alone, or as they are for None."""
+    for record in records:
+        if annotator is None:
+            yield record
+        else:
+            mine = record.by(annotator)
+            yield record.model_copy(update={"annotations": () if mine is None else (mine,)})
+
+
+def _spanlab(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
+    return map(jsonl.dumps, _only(records, annotator))
+
+
+def _mushroom(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
+    chooser = Chooser(annotator, role="prediction")
+    for record in records:
+        annotation = chooser.done(record)
+        if annotation is not None:
+            yield mushroom.dumps(record.item.id, annotation)
+
+
+_WRITERS: dict[str, _Writer] = {
+    "spanlab": _Writer(_spanlab),
+    "mushroom": _Writer(_mushroom),
+}
+WRITABLE = tuple(_WRITERS)
