@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Literal, NamedTuple
 
-from spanlab.errors import UsageError
+from spanlab.errors import InputError
 from spanlab.labels._extents import Extent, iou, merge
 from spanlab.schema import Annotation, Kind, Record, Span, Status
 
@@ -27,7 +27,8 @@ class Labels:
 
     ``soft`` is flattened and ``hard`` merged, both in characters of the answer. ``raters`` holds
     one merged list per annotator, where single annotators are known. ``length`` is the answer's
-    length in characters, None in a submission that comes without its answers.
+    length in characters, None in a submission that comes without its answers. Other than sorted
+    and merged lists are refused with a ValueError.
     """
 
     id: str
@@ -36,6 +37,16 @@ class Labels:
     hard: tuple[Extent, ...]
     raters: tuple[tuple[Extent, ...], ...] = ()
     length: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the order that everything built on these labels relies on."""
+        for before, after in pairwise(self.soft):
+            if after.start < before.end:
+                raise ValueError(f"item {self.id!r}: soft {before} and {after} are not flattened")
+        for extents in (self.hard, *self.raters):
+            for left, right in pairwise(extents):
+                if right.start <= left.end:
+                    raise ValueError(f"item {self.id!r}: {left} and {right} are not merged")
 
 
 def flatten(
@@ -101,16 +112,16 @@ def labels_of(record: Record, annotator: str) -> Labels:
     """Return what ``annotator`` says of an item, with the finished annotations of persons.
 
     Raises:
-        UsageError: the annotator has not finished this item; a failed or missing annotation is
+        InputError: the annotator has not finished this item; a failed or missing annotation is
             not "nothing found", so look at ``record.by(annotator)`` first.
     """
     annotation = record.by(annotator)
     if annotation is None or annotation.status is not Status.DONE:
-        state = "has none" if annotation is None else f"is {annotation.status}"
-        known = ", ".join(a.annotator for a in record.annotations if a.status is Status.DONE)
-        raise UsageError(
-            f"item {record.item.id!r}: the annotation of {annotator!r} {state}; "
-            f"finished are: {known or 'none'}"
+        finished = ", ".join(a.annotator for a in record.annotations if a.status is Status.DONE)
+        raise InputError(
+            f"item {record.item.id!r} has no finished annotation by {annotator!r}",
+            found="no annotation" if annotation is None else str(annotation.status),
+            expected=f"an annotator that has finished it: {finished or 'nobody has'}",
         )
     return Labels(
         id=record.item.id,

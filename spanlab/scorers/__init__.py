@@ -1,0 +1,37 @@
+"""How right predicted labels are: the scores of SemEval-2025 Task 3 and a few more.
+
+IoU and Corr follow Vázquez et al. 2025, "SemEval-2025 Task 3: Mu-SHROOM, the Multilingual
+Shared-task on Hallucinations and Related Observable Overgeneration Mistakes". Everything works on
+intervals: the cost follows the number of spans, not the length of the answers.
+"""
+
+from spanlab.scorers._compare import (
+    Comparison,
+    Difference,
+    Differences,
+    LanguageDifferences,
+    compare,
+)
+from spanlab.scorers._item import METRICS, ItemScore, score_item
+from spanlab.scorers._report import Estimate, LanguageMeans, Means, Report, score
+from spanlab.scorers._spearman import spearman
+from spanlab.scorers._trivial import mark_all, mark_none
+
+__all__ = [
+    "METRICS",
+    "Comparison",
+    "Difference",
+    "Differences",
+    "Estimate",
+    "ItemScore",
+    "LanguageDifferences",
+    "LanguageMeans",
+    "Means",
+    "Report",
+    "compare",
+    "mark_all",
+    "mark_none",
+    "score",
+    "score_item",
+    "spearman",
+]

@@ -1,0 +1,136 @@
+"""Scores of many items: means per language and over languages, with 95 % intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from spanlab.errors import InputError
+from spanlab.labels import Labels
+from spanlab.scorers._item import METRICS, Frozen, ItemScore, score_item
+from spanlab.scorers._resample import Table, bootstrap, interval, means
+
+
+class Estimate(Frozen):
+    """A mean with its 95 % bootstrap interval; of a single item all three are equal."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class Means(Frozen):
+    """Mean scores of ``n`` items; ``max_iou`` over those of them whose annotators are known."""
+
+    n: int
+    iou: Estimate
+    corr: Estimate
+    max_iou: Estimate | None
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
+    span_f1: Estimate
+
+
+class LanguageMeans(Means):
+    """Mean scores of the items of one language."""
+
+    lang: str
+
+
+class Report(Frozen):
+    """Scores per item (in the order given), per language (by name), and macro.
+
+    ``macro`` is the mean of the languages' means: every language counts the same.
+    """
+
+    items: tuple[ItemScore, ...]
+    languages: tuple[LanguageMeans, ...]
+    macro: Means
+
+
+def score(pairs: Iterable[tuple[Labels, Labels]]) -> Report:
+    """Score predictions against gold labels.
+
+    The intervals come from resampling the items within each language; for the macro means all
+    languages are resampled at once. The same input always gives the same intervals.
+
+    Args:
+        pairs: gold and prediction of each item; the gold's language counts.
+
+    Returns:
+        The report, which ``model_dump_json`` turns into JSON.
+
+    Raises:
+        InputError: there are no pairs, an id stands twice, or a pair does not fit
+            (see ``score_item``).
+    """
+    items = [score_item(gold, pred) for gold, pred in pairs]
+    if not items:
+        raise InputError("there is nothing to score", expected="at least one pair of labels")
+    _check_unique(items)
+    observed: list[Table] = []
+    samples: list[Table] = []
+    languages: list[LanguageMeans] = []
+    for lang, members in by_language(items).items():
+        table = values(members)
+        observed.append(means(table))
+        samples.append(bootstrap(table, lang))
+        estimates = _estimates(observed[-1], samples[-1])
+        languages.append(LanguageMeans(lang=lang, n=len(members), **estimates))
+    macro = _estimates(macro_mean(observed), macro_mean(samples))
+    return Report(
+        items=tuple(items),
+        languages=tuple(languages),
+        macro=Means(n=len(items), **macro),
+    )
+
+
+def by_language(items: Iterable[ItemScore]) -> dict[str, list[ItemScore]]:
+    """Return the items of each language, languages by name."""
+    groups: dict[str, list[ItemScore]] = {}
+    for item in items:
+        groups.setdefault(item.lang, []).append(item)
+    return dict(sorted(groups.items()))
+
+
+def values(items: Sequence[ItemScore]) -> Table:
+    """Return the table items × ``METRICS`` with NaN where an item lacks a metric."""
+    rows = [[getattr(item, metric) for metric in METRICS] for item in items]
+    return np.array(rows, dtype=np.float64)
+
+
+def macro_mean(languages: Sequence[Table]) -> Table:
+    """Return the mean over languages, of each metric over the languages that have it."""
+    stacked = np.stack(languages)
+    axes = tuple(range(1, stacked.ndim - 1))
+    has = ~np.all(np.isnan(stacked), axis=axes)  # languages × metrics
+    columns = [
+        np.mean(stacked[has[:, index], ..., index], axis=0)
+        if has[:, index].any()
+        else np.full(stacked.shape[1:-1], np.nan)
+        for index in range(stacked.shape[-1])
+    ]
+    return np.stack(columns, axis=-1)
+
+
+def _estimates(observed: Table, samples: Table) -> dict[str, Estimate | None]:
+    estimates: dict[str, Estimate | None] = {}
+    for index, metric in enumerate(METRICS):
+        if np.isnan(observed[index]):
+            estimates[metric] = None
+            continue
+        low, high = interval(samples[:, index])
+        estimates[metric] = Estimate(mean=float(observed[index]), low=low, high=high)
+    return estimates
+
+
+def _check_unique(items: Sequence[ItemScore]) -> None:
+    seen: set[str] = set()
+    for item in items:
+        if item.id in seen:
+            raise InputError(
+                f"item {item.id!r} stands twice", found=item.id, expected="every id once"
+            )
+        seen.add(item.id)
