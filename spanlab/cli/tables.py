@@ -2,5 +2,131 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Sequence
+
+from spanlab.scorers import Comparison, Difference, Estimate, Means, Report
 from spanlab.storage import DatasetSummary
 from spanlab.workflows.evaluating import Evaluation
+
+_SHOWN = {  # metric → heading
+    "iou": "IoU",
+    "corr": "Corr",
+    "max_iou": "MaxIoU",
+    "precision": "P",
+    "recall": "R",
+    "f1": "F1",
+    "span_f1": "span F1",
+}
+_IDS_SHOWN = 10
+
+
+def as_text(evaluation: Evaluation) -> str:
+    """Return an evaluation as a table: languages as rows, then macro and the two baselines."""
+    rows = [["", "n", *_SHOWN.values(), "mark all", "mark none"]]
+    baselines = {row.lang: row for row in evaluation.everything.languages}
+    nothing = {row.lang: row for row in evaluation.nothing.languages}
+    rows.extend(
+        _row(row.lang, row, baselines[row.lang], nothing[row.lang])
+        for row in evaluation.report.languages
+    )
+    macro = evaluation.report.macro
+    rows.append(_row("macro", macro, evaluation.everything.macro, evaluation.nothing.macro))
+    parts = [_aligned(rows), "IoU and Corr with 95 % bootstrap intervals; baselines are IoU/Corr."]
+    if evaluation.against is not None:
+        parts.append(_comparison(evaluation.against))
+    parts += _missing_and_extra(evaluation)
+    return "\n".join(parts)
+
+
+def as_json(evaluation: Evaluation) -> str:
+    """Return all figures of an evaluation, those of every item included, as JSON."""
+    against = evaluation.against
+    return json.dumps(
+        {
+            "macro": evaluation.report.macro.model_dump(),
+            "languages": _by_language(evaluation.report),
+            "items": {item.id: item.model_dump(exclude={"id"}) for item in evaluation.report.items},
+            "mark_all": _baseline(evaluation.everything),
+            "mark_none": _baseline(evaluation.nothing),
+            "missing": evaluation.missing,
+            "extra": evaluation.extra,
+            "against": None if against is None else against.model_dump(),
+        },
+        ensure_ascii=False,
+        indent=1,
+    )
+
+
+def datasets(summaries: Iterable[DatasetSummary]) -> str:
+    """Return the datasets as a table, with one line for each annotator."""
+    rows = [["dataset", "items", "languages", "annotator", "states"]]
+    for summary in summaries:
+        languages = " ".join(f"{lang}:{count}" for lang, count in summary.languages.items())
+        rows.append([summary.name, f"{summary.n_items:,}", languages, "", ""])
+        for annotator in summary.annotators:
+            states = ", ".join(f"{count:,} {state}" for state, count in annotator.counts.items())
+            rows.append(["", "", "", f"{annotator.name} ({annotator.kind})", states])
+    if len(rows) == 1:
+        return "no datasets yet: spanlab import FILE --dataset NAME"
+    return _aligned(rows, left=5)
+
+
+def _row(name: str, means: Means, everything: Means, nothing: Means) -> list[str]:
+    figures = [_figure(getattr(means, metric), metric) for metric in _SHOWN]
+    trivial = [f"{base.iou.mean:.3f}/{base.corr.mean:.3f}" for base in (everything, nothing)]
+    return [name, str(means.n), *figures, *trivial]
+
+
+def _figure(estimate: Estimate | None, metric: str) -> str:
+    if estimate is None:
+        return "-"
+    if metric in {"iou", "corr"}:
+        return f"{estimate.mean:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+    return f"{estimate.mean:.3f}"
+
+
+def _comparison(comparison: Comparison) -> str:
+    rows = [["difference", "n", "IoU", "p", "Corr", "p"]]
+    named = [(row.lang, row) for row in comparison.languages]
+    for name, row in [*named, ("macro", comparison.macro)]:
+        cells = [cell for figure in (row.iou, row.corr) for cell in _difference(figure)]
+        rows.append([name, str(row.n), *cells])
+    return f"\nPRED minus --against, paired:\n{_aligned(rows)}"
+
+
+def _difference(figure: Difference) -> tuple[str, str]:
+    interval = f"{figure.difference:+.3f} [{figure.low:+.3f}, {figure.high:+.3f}]"
+    return interval, f"{figure.p:.3f}"
+
+
+def _missing_and_extra(evaluation: Evaluation) -> list[str]:
+    lines = []
+    for ids, what in (
+        (evaluation.missing, "gold items have no prediction and were not scored"),
+        (evaluation.extra, "predicted items have no gold labels and were not scored"),
+    ):
+        if ids:
+            shown = ", ".join(ids[:_IDS_SHOWN]) + (", …" if len(ids) > _IDS_SHOWN else "")
+            lines.append(f"{len(ids)} {what}: {shown}")
+    return lines
+
+
+def _by_language(report: Report) -> dict[str, object]:
+    return {row.lang: row.model_dump(exclude={"lang"}) for row in report.languages}
+
+
+def _baseline(report: Report) -> dict[str, object]:
+    return {"macro": report.macro.model_dump(), "languages": _by_language(report)}
+
+
+def _aligned(rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if column < left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spanlab.datasets import read_labels
+from spanlab.datasets import Role, read_labels
 from spanlab.errors import InputError
 from spanlab.labels import Labels
 from spanlab.scorers import Comparison, Report, compare, mark_all, mark_none, score
@@ -51,10 +51,10 @@ def score_files(
     Raises:
         InputError: a file is wrong, an id stands twice, or no id is common to both sides.
     """
-    gold = _labels(golds, gold_annotator)
-    predicted = _labels(predictions, annotator)
+    gold = _labels(golds, gold_annotator, "gold")
+    predicted = _labels(predictions, annotator, "prediction")
     report = _score(predicted, gold, predictions, golds)
-    second = _labels(against, annotator)
+    second = _labels(against, annotator, "prediction")
     return Evaluation(
         report=report,
         everything=_baseline(mark_all, predicted, gold),
@@ -87,10 +87,10 @@ def _baseline(
     return score((gold[name], mark(gold[name])) for name in gold if name in predicted)
 
 
-def _labels(files: Iterable[Path], annotator: str | None) -> dict[str, Labels]:
+def _labels(files: Iterable[Path], annotator: str | None, role: Role) -> dict[str, Labels]:
     found: dict[str, Labels] = {}
     for file in files:
-        for labels in read_labels(file, annotator=annotator):
+        for labels in read_labels(file, annotator=annotator, role=role):
             if labels.id in found:
                 raise InputError(
                     "this item id stands twice",

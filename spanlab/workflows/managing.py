@@ -1,0 +1,64 @@
+"""The annotation database and the datasets in it, as a whole."""
+
+from __future__ import annotations
+
+from spanlab.storage import AnnotatorSummary, DatasetSummary, Store
+
+__all__ = [
+    "AnnotatorSummary",
+    "DatasetSummary",
+    "Store",
+    "delete_dataset",
+    "duplicate_dataset",
+    "list_datasets",
+    "open_store",
+    "rename_dataset",
+]
+
+
+def open_store() -> Store:
+    """Open the annotation database that the environment names, brought up to date first.
+
+    Returns:
+        The store, for any number of threads; the caller closes it.
+    """
+    return Store.open()
+
+
+def list_datasets(store: Store) -> list[DatasetSummary]:
+    """Return all datasets with their counts, in the order in which they were made.
+
+    The counts are kept, not counted: the answer takes as long for a million items as for one.
+    """
+    return store.datasets()
+
+
+def rename_dataset(store: Store, dataset: str, new: str) -> None:
+    """Give a dataset another name.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+        UsageError: the new name is empty, too long or has control characters.
+        StoreError: the new name is taken.
+    """
+    store.rename_dataset(dataset, new)
+
+
+def duplicate_dataset(store: Store, dataset: str, new: str) -> None:
+    """Copy a dataset with all annotations and review logs.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+        UsageError: the new name is empty, too long or has control characters.
+        StoreError: the new name is taken.
+    """
+    store.duplicate_dataset(dataset, new)
+
+
+def delete_dataset(store: Store, dataset: str) -> None:
+    """Delete a dataset with all annotations for good.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    store.delete_dataset(dataset)
