@@ -1,0 +1,203 @@
+"""How far annotators of the same items agree on which characters are hallucinated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import krippendorff
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from spanlab.errors import InputError
+from spanlab.labels import Extent, coverage, hard_of, iou, length, overlap
+from spanlab.schema import Kind, Record, Status
+
+
+@dataclass(frozen=True)
+class Rated:
+    """One item under several annotators.
+
+    ``marks`` holds the merged extents of each annotator that finished the item (none if it found
+    nothing); an annotator that did not finish it has no entry. ``length`` counts the answer's
+    characters.
+    """
+
+    id: str
+    lang: str
+    length: int
+    marks: Mapping[str, Sequence[Extent]]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Pair(_Frozen):
+    """Two annotators on the ``n`` items that both finished, ``a`` before ``b`` by name.
+
+    ``iou`` and ``f1`` are means over those items of the characters' intersection over union and
+    of 2·|common| / (|marked by a| + |marked by b|), which does not depend on who counts as right.
+    1 is the same characters on every item, 0 none in common; an item where both marked nothing
+    counts 1, where one of them did 0.
+    """
+
+    a: str
+    b: str
+    n: int
+    iou: float
+    f1: float
+
+
+class LanguageAgreement(_Frozen):
+    """Krippendorff's alpha on the ``n`` items of one language with two or more annotators."""
+
+    lang: str
+    n: int
+    alpha: float | None
+
+
+class Agreement(_Frozen):
+    """Agreement on the ``n`` items that two or more annotators finished.
+
+    ``alpha`` is Krippendorff's alpha over characters, marked or not marked; annotators may have
+    done only some of the items. 1 is perfect agreement, 0 what marking at random in the same
+    proportions would give, below 0 systematic disagreement. None where it is undefined: no
+    item has two annotators, or all of them marked everything, or all of them nothing.
+    """
+
+    n: int
+    alpha: float | None
+    languages: tuple[LanguageAgreement, ...]
+    pairs: tuple[Pair, ...]
+
+
+def rated(record: Record, annotators: Iterable[str] | None = None) -> Rated:
+    """Return what the annotators of a record decided.
+
+    Args:
+        record: the item with its annotations.
+        annotators: whose annotations to look at, of any kind; None means all persons.
+
+    Returns:
+        The item with the marks of those that finished it, which may be nobody.
+    """
+    wanted = None if annotators is None else set(annotators)
+    return Rated(
+        id=record.item.id,
+        lang=record.item.lang,
+        length=len(record.item.answer),
+        marks={
+            annotation.annotator: hard_of(annotation)
+            for annotation in record.annotations
+            if annotation.status is Status.DONE
+            and (
+                annotation.kind is Kind.PERSON if wanted is None else annotation.annotator in wanted
+            )
+        },
+    )
+
+
+def agreement(items: Iterable[Rated]) -> Agreement:
+    """Measure the agreement of annotators, streaming through the items.
+
+    Alpha: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", nominal data, one unit
+    per character. Stretches that the same number of annotators mark are counted, not spelled out,
+    so the cost follows the number of spans and of characters that annotators disagree on.
+
+    Args:
+        items: each id once.
+
+    Returns:
+        The agreement; without any item that two annotators finished, 0 items and no pairs.
+
+    Raises:
+        InputError: marks reach past the item's answer; names the id.
+    """
+    units: dict[str, Counter[_Unit]] = {}
+    counts: Counter[str] = Counter()
+    pairs: dict[tuple[str, str], _Sums] = {}
+    for item in items:
+        _check(item)
+        if len(item.marks) < 2:
+            continue
+        counts[item.lang] += 1
+        units.setdefault(item.lang, Counter()).update(_units(item))
+        for a, b in combinations(sorted(item.marks), 2):
+            pairs.setdefault((a, b), _Sums()).add(item.marks[a], item.marks[b])
+    return Agreement(
+        n=counts.total(),
+        alpha=_alpha(sum(units.values(), Counter())),
+        languages=tuple(
+            LanguageAgreement(lang=lang, n=counts[lang], alpha=_alpha(units[lang]))
+            for lang in sorted(units)
+        ),
+        pairs=tuple(sums.pair(a, b) for (a, b), sums in sorted(pairs.items())),
+    )
+
+
+_Unit = tuple[int, int]  # how many annotators marked a character and how many left it
+
+
+@dataclass
+class _Sums:
+    """Running sums of one pair of annotators."""
+
+    n: int = 0
+    iou: float = 0.0
+    f1: float = 0.0
+
+    def add(self, a: Sequence[Extent], b: Sequence[Extent]) -> None:
+        sizes = length(a) + length(b)
+        self.n += 1
+        self.iou += iou(a, b)
+        self.f1 += 2 * overlap(a, b) / sizes if sizes else 1.0
+
+    def pair(self, a: str, b: str) -> Pair:
+        return Pair(a=a, b=b, n=self.n, iou=self.iou / self.n, f1=self.f1 / self.n)
+
+
+def _units(item: Rated) -> Counter[_Unit]:
+    """How many characters of the item were marked by how many of its annotators."""
+    marks = list(item.marks.values())
+    units: Counter[_Unit] = Counter()
+    covered = 0
+    for start, end, marked in coverage(marks, [1] * len(marks)):
+        units[marked, len(marks) - marked] += end - start
+        covered += end - start
+    units[0, len(marks)] += item.length - covered
+    return units
+
+
+def _alpha(units: Counter[_Unit]) -> float | None:
+    marked = sum(by * characters for (by, _), characters in units.items())
+    left = sum(by * characters for (_, by), characters in units.items())
+    if marked == 0 or left == 0:
+        return None
+    # A character on which m annotators agree adds m to its cell of the coincidence matrix, and so
+    # does one row (m, 0) per character or one row with their sum: agreement needs two rows.
+    # Disagreement has no such short form, its rows are repeated.
+    agreed = Counter[_Unit]()
+    for (yes, no), characters in units.items():
+        if yes == 0 or no == 0:
+            agreed[min(yes, 1), min(no, 1)] += (yes + no) * characters
+    rows = [(side[0] * total, side[1] * total) for side, total in agreed.items() if total]
+    repeats = [1] * len(rows)
+    for (yes, no), characters in units.items():
+        if yes and no:
+            rows.append((yes, no))
+            repeats.append(characters)
+    counts = np.repeat(np.array(rows, dtype=np.int64), repeats, axis=0)
+    return float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
+
+
+def _check(item: Rated) -> None:
+    for annotator, extents in item.marks.items():
+        if extents and extents[-1].end > item.length:
+            raise InputError(
+                f"item {item.id!r}: the marks of {annotator!r} reach past the answer",
+                found=extents[-1].end,
+                expected=f"at most {item.length}, the answer's length in characters",
+            )
