@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from spanlab.cli.options import (
+    Cleanup,
+    Concurrency,
+    Contexts,
+    DetectorName,
+    ExportFormat,
+    Format,
+    Output,
+)
 from spanlab.errors import UsageError
 
 app = typer.Typer(
@@ -38,41 +46,6 @@ app = typer.Typer(
     Work is kept in .spanlab/ (SPANLAB_HOME), or in PostgreSQL (SPANLAB_DATABASE_URL).
     """,
 )
-
-
-class ExportFormat(StrEnum):
-    """Formats that spanlab writes."""
-
-    SPANLAB = "spanlab"
-    MUSHROOM = "mushroom"
-    LABELSTUDIO = "labelstudio"
-
-
-class Cleanup(StrEnum):
-    """How raw spans are trimmed before they vote."""
-
-    NONE = "none"
-    MUSHROOM = "mushroom"
-
-
-Contexts = Annotated[
-    Path | None,
-    typer.Option(
-        help="Passages for the items: a directory of <id>.context.txt files, or a JSONL with id "
-        "and passages."
-    ),
-]
-Output = Annotated[
-    Path | None, typer.Option("-o", "--output", help="File to write; without it, standard output.")
-]
-Format = Annotated[
-    str,
-    typer.Option(
-        help="auto, spanlab, mushroom, ragtruth, faithbench, labelstudio, csv or parquet."
-    ),
-]
-Concurrency = Annotated[int, typer.Option(min=1, help="Processes that work at once.")]
-DetectorName = Annotated[str, typer.Option("--detector", help="Which detector, e.g. offline.")]
 
 
 @app.command("import")

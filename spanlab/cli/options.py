@@ -1,0 +1,44 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class ExportFormat(StrEnum):
+    """Formats that spanlab writes."""
+
+    SPANLAB = "spanlab"
+    MUSHROOM = "mushroom"
+    LABELSTUDIO = "labelstudio"
+
+
+class Cleanup(StrEnum):
+    """How raw spans are trimmed before they vote."""
+
+    NONE = "none"
+    MUSHROOM = "mushroom"
+
+
+Contexts = Annotated[
+    Path | None,
+    typer.Option(
+        help="Passages for the items: a directory of <id>.context.txt files, or a JSONL with id "
+        "and passages."
+    ),
+]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", help="File to write; without it, standard output.")
+]
+Format = Annotated[
+    str,
+    typer.Option(
+        help="auto, spanlab, mushroom, ragtruth, faithbench, labelstudio, csv or parquet."
+    ),
+]
+Concurrency = Annotated[int, typer.Option(min=1, help="Processes that work at once.")]
+DetectorName = Annotated[str, typer.Option("--detector", help="Which detector, e.g. offline.")]

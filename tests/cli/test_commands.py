@@ -1,0 +1,215 @@
+"""The command line as people and scripts use it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+QUESTION = "Where and when was the Eiffel Tower finished?"
+PASSAGE = "The Eiffel Tower in Paris was finished in March 1889 for the World's Fair."
+
+
+def write(path: Path, *records: dict[str, object]) -> Path:
+    lines = (json.dumps(record, ensure_ascii=False) for record in records)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def record(number: int, answer: str, *wrong: str, **more: object) -> dict[str, object]:
+    """A record whose gold spans are the given words of the answer."""
+    spans = [
+        {
+            "start": answer.index(word),
+            "end": answer.index(word) + len(word),
+            "text": word,
+            "prob": 1,
+        }
+        for word in wrong
+    ]
+    gold = {"annotator": "gold", "kind": "gold", "status": "done", "spans": spans}
+    return {
+        "id": f"t-en-{number}",
+        "lang": "en",
+        "question": QUESTION,
+        "answer": answer,
+        "passages": [{"text": PASSAGE}],
+        "annotations": [gold],
+    } | more
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> Path:
+    return write(
+        tmp_path / "items.jsonl",
+        record(1, "The Eiffel Tower in Paris was finished in March 1925.", "1925"),
+        record(2, "The Eiffel Tower in Paris was finished in March 1889."),
+        record(3, "The Eiffel Tower in Lisbon was finished in March 1889.", "Lisbon"),
+    )
+
+
+def test_from_import_to_scores_through_the_database(spanlab: Run, items: Path) -> None:
+    assert spanlab("import", items, "--dataset", "towers").returncode == 0
+    done = spanlab("annotate", "towers", "--detector", "offline")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "3 items" in done.stderr
+
+    again = spanlab("annotate", "towers", "--detector", "offline")
+    assert "0 items" in again.stderr
+
+    voted = spanlab("vote", "towers", "--annotators", "offline,gold", "--name", "both")
+    assert voted.returncode == 0, voted.stderr
+    exported = spanlab("export", "towers", "-o", "out.jsonl")
+    assert exported.returncode == 0, exported.stderr
+    records = [json.loads(line) for line in (items.parent / "out.jsonl").open(encoding="utf-8")]
+    assert [[a["annotator"] for a in r["annotations"]] for r in records] == [
+        ["gold", "offline", "both"]
+    ] * 3
+
+    scored = spanlab("score", "out.jsonl", items, "--annotator", "offline", "--json")
+    figures = json.loads(scored.stdout)
+    assert figures["items"]["t-en-1"]["iou"] == 1.0
+    assert figures["missing"] == figures["extra"] == []
+
+
+def test_export_without_output_is_data_on_stdout_and_nothing_else(
+    spanlab: Run, items: Path
+) -> None:
+    spanlab("import", items, "--dataset", "towers")
+    exported = spanlab("export", "towers")
+    assert [json.loads(line)["id"] for line in exported.stdout.splitlines()] == [
+        "t-en-1",
+        "t-en-2",
+        "t-en-3",
+    ]
+    assert "3 items" in exported.stderr
+
+
+def test_import_is_all_or_nothing_and_says_where_it_is_wrong(
+    spanlab: Run, items: Path, tmp_path: Path
+) -> None:
+    good = items.read_text(encoding="utf-8").splitlines()
+    bad = good[1].replace('"id": "t-en-2"', '"id": "t-en-9"').replace('"spans": []', '"spans": 7')
+    mixed = tmp_path / "mixed.jsonl"
+    mixed.write_text("\n".join([good[0], bad, good[2]]) + "\n", encoding="utf-8")
+
+    strict = spanlab("import", mixed, "--dataset", "towers")
+    assert strict.returncode == 1
+    assert "mixed.jsonl:2" in strict.stderr
+    assert "annotations.0.spans" in strict.stderr
+    assert "Traceback" not in strict.stderr
+    assert "no datasets yet" in spanlab("datasets").stdout
+
+    lenient = spanlab("import", mixed, "--dataset", "towers", "--skip-bad")
+    assert lenient.returncode == 0
+    assert "2 items" in lenient.stderr
+    reject = json.loads((tmp_path / "towers.rejects.jsonl").read_text(encoding="utf-8"))
+    assert (reject["line"], reject["raw"]) == (2, bad)
+
+
+def test_mushroom_in_is_mushroom_out(spanlab: Run, shared: Path) -> None:
+    val = shared / "mushroom/val/mushroom.sv-val.v2.jsonl"
+    contexts = shared / "mushroom/context/sv-val.v2_perplexity-sonar-pro"
+    done = spanlab(
+        "annotate", val, "--contexts", contexts, "--detector", "offline", "--limit", "5",
+        "-o", "out.jsonl",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    scored = spanlab("score", "out.jsonl", val)
+    assert scored.returncode == 0, scored.stderr
+    table = scored.stdout.splitlines()
+    assert "mark all" in table[0]
+    assert table[1].split()[:2] == ["sv", "5"]
+    assert "44 gold items have no prediction" in scored.stdout
+
+
+def test_annotated_files_have_the_fields_of_a_submission(
+    spanlab: Run, shared: Path, tmp_path: Path
+) -> None:
+    val = shared / "mushroom/val/mushroom.fi-val.v2.jsonl"
+    spanlab("annotate", val, "--detector", "offline", "--limit", "2", "-o", "out.jsonl")
+    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [sorted(json.loads(line)) for line in lines] == [
+        ["hard_labels", "id", "soft_labels"]
+    ] * 2
+
+
+def test_votes_of_the_annotators_that_a_file_names(
+    spanlab: Run, shared: Path, tmp_path: Path
+) -> None:
+    val = shared / "mushroom/val/mushroom.fi-val.v2.jsonl"
+    voted = spanlab("vote", val, "--gold-annotators", "--cleanup", "mushroom", "-o", "votes.jsonl")
+    assert voted.returncode == 0, voted.stderr
+    figures = json.loads(spanlab("score", "votes.jsonl", val, "--json").stdout)
+    assert figures["macro"]["iou"]["mean"] == pytest.approx(1.0, abs=0.01)
+
+
+def test_several_files_on_both_sides_of_score(spanlab: Run, shared: Path) -> None:
+    predictions = sorted((shared / "mushroom/golden").glob("pred.*.jsonl"))
+    golds = sorted((shared / "mushroom/val").glob("*.jsonl"))
+    by_shell = spanlab("score", *predictions, *golds, "--json")
+    by_glob = spanlab(
+        "score", shared / "mushroom/golden/pred.*.jsonl", shared / "mushroom/val/*.jsonl", "--json"
+    )
+    assert by_shell.returncode == 0, by_shell.stderr
+    assert by_shell.stdout == by_glob.stdout
+    assert len(json.loads(by_glob.stdout)["items"]) == 499
+
+
+def test_a_second_system_is_compared_with_a_paired_test(spanlab: Run, items: Path) -> None:
+    spanlab("annotate", items, "--detector", "offline", "-o", "a.jsonl")
+    scored = spanlab("score", "a.jsonl", items, "--against", items)
+    assert scored.returncode == 0, scored.stderr
+    assert "PRED minus --against, paired" in scored.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        pytest.param(["annotate", "nowhere", "--detector", "offline"], 1, "nowhere", id="dataset"),
+        pytest.param(["annotate", "no.jsonl", "--detector", "offline"], 1, "no.jsonl", id="file"),
+        pytest.param(["annotate", "items.jsonl", "--detector", "ofline"], 2, "offline", id="typo"),
+        pytest.param(["export", "nowhere"], 1, "nowhere", id="export"),
+        pytest.param(["score", "items.jsonl"], 2, "PRED and GOLD", id="one-side"),
+        pytest.param(["import", "items.jsonl"], 2, "--dataset", id="missing-option"),
+        pytest.param(["vote", "towers"], 2, "--annotators", id="no-voters"),
+        pytest.param(
+            ["import", "items.jsonl", "--dataset", "d", "--column", "x"], 2, "field=column",
+            id="column",
+        ),
+    ],
+)  # fmt: skip
+def test_exit_status_tells_wrong_input_from_wrong_usage(
+    spanlab: Run, items: Path, arguments: list[str], status: int, message: str
+) -> None:
+    done = spanlab(*arguments)
+    assert done.returncode == status, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_help_loads_nothing_that_is_slow() -> None:
+    code = (
+        "import sys; from spanlab.cli.commands import app; app(['--help'], standalone_mode=False); "
+        "print(sorted({'streamlit', 'pandas', 'spacy', 'numpy', 'sqlalchemy', 'rich'} "
+        "& sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    "command", ["import", "annotate", "vote", "score", "export", "serve", "demo", "datasets"]
+)
+def test_every_command_teaches(spanlab: Run, command: str) -> None:
+    assert command in spanlab("--help").stdout
+    assert len(spanlab(command, "--help").stdout.splitlines()) > 8

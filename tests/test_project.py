@@ -1,0 +1,48 @@
+"""The project's own promises: what is locked, what is public, what is kept out."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import spanlab
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_the_lock_pins_every_package_with_hashes_and_names_no_address() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    packages = re.findall(r"^[a-z0-9].*$", lock, re.MULTILINE)
+    assert len(packages) > 50
+    for package in packages:
+        assert re.match(r"^[a-z0-9._-]+==\S+( ; .+)? \\$", package), package
+    assert len(re.findall(r"--hash=sha256:[0-9a-f]{64}", lock)) >= len(packages)
+    assert "://" not in lock
+    assert "--index" not in lock
+
+
+def test_every_public_name_exists_and_explains_itself() -> None:
+    assert spanlab.__all__ == sorted(spanlab.__all__)
+    for name in spanlab.__all__:
+        assert len(getattr(spanlab, name).__doc__ or "") > 80
+
+
+def test_an_unknown_public_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = spanlab.nonsense
+
+
+def test_nothing_of_this_machine_is_committed() -> None:
+    """No key, no machine path."""
+    pattern = r"(^|[^A-Za-z0-9_.])/(work|home|root)/[a-z]|sk-[A-Za-z0-9]{20,}"
+    found = subprocess.run(
+        ["git", "grep", "-nIE", pattern, "--", ":!tests/test_project.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.stdout == ""
