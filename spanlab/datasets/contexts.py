@@ -6,10 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from spanlab.datasets.files import BOM, File, Row
-from spanlab.datasets.problems import input_error
+from spanlab.datasets.files import BOM, File, Index, Row
 from spanlab.errors import InputError
 from spanlab.schema import Passage, Record
 
@@ -121,37 +120,18 @@ class _GivenPassage(BaseModel):
 
 
 class _Lines:
-    """A JSON Lines file of contexts; only where each id stands is kept in memory."""
+    """A JSON Lines file of contexts."""
 
     def __init__(self, path: Path) -> None:
-        self._file = File(path, str(path))
-        self._places: dict[str, list[int]] = {}
-        self._file.head(1 << 16)
-        with self._file.open() as stream:
-            place = 0
-            for number, line in enumerate(stream, start=1):
-                if not line.isspace():
-                    given = self._parse(Row(number, line.removeprefix(BOM)))
-                    self._places.setdefault(given.id, []).append(place)
-                place += len(line)
+        self._index = Index(File(path, str(path)), lambda row: _given(row).id)
 
     def passages(self, item_id: str) -> tuple[Passage, ...]:
         """Return the passages of every line with this id, in the file's order."""
-        places = self._places.get(item_id)
-        if not places:
-            return ()
-        found: list[Passage] = []
-        with self._file.open() as stream:
-            for place in places:
-                stream.seek(place)
-                found.extend(self._parse(Row(0, stream.readline().removeprefix(BOM))).all())
-        return tuple(found)
+        return tuple(p for row in self._index.rows(item_id) for p in _given(row).all())
 
-    def _parse(self, row: Row) -> _Given:
-        try:
-            return _Given.model_validate_json(row.raw)
-        except ValidationError as error:
-            raise input_error(error).at(file=self._file.name, line=row.line) from None
+
+def _given(row: Row) -> _Given:
+    return _Given.model_validate_json(row.raw)
 
 
 def _text(path: Path) -> str:

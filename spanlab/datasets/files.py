@@ -7,14 +7,16 @@ import secrets
 import shutil
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
+from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
+from spanlab.datasets.problems import input_error
 from spanlab.errors import InputError
 
 BOM = b"\xef\xbb\xbf"
@@ -118,6 +120,55 @@ class File:
             raise InputError("not a JSON array", file=self.name, expected="[ … ]")
         for number, value in enumerate(values, start=1):
             yield Row(number, to_json(value))
+
+
+class Index:
+    """JSON Lines looked up by a key of theirs.
+
+    Only where each key stands is kept in memory; of packed files, whose places cannot be gone back
+    to cheaply, the lines themselves.
+
+    Args:
+        file: the lines.
+        key: the key of a line.
+
+    Raises:
+        InputError: the file cannot be read, or a line has no key.
+    """
+
+    def __init__(self, file: File, key: Callable[[Row], str]) -> None:
+        self.name = file.name
+        self._file = file
+        self._places: dict[str, list[tuple[int, int]]] = {}
+        self._lines: dict[int, bytes] = {}
+        file.head(1 << 16)
+        with file.open() as stream:
+            keep = isinstance(stream, gzip.GzipFile)
+            place = 0
+            for number, raw in enumerate(stream, start=1):
+                if not raw.isspace():
+                    row = Row(number, raw.removeprefix(BOM) if number == 1 else raw)
+                    self._places.setdefault(self._key(key, row), []).append((number, place))
+                    if keep:
+                        self._lines[number] = row.raw
+                place += len(raw)
+
+    def rows(self, key: str) -> Iterator[Row]:
+        """Yield the lines with this key, in the file's order; none if there are none."""
+        places = self._places.get(key, ())
+        if places and self._lines:
+            yield from (Row(number, self._lines[number]) for number, _ in places)
+        elif places:
+            with self._file.open() as stream:
+                for number, place in places:
+                    stream.seek(place)
+                    yield Row(number, stream.readline().removeprefix(BOM))
+
+    def _key(self, key: Callable[[Row], str], row: Row) -> str:
+        try:
+            return key(row)
+        except ValidationError as error:
+            raise input_error(error).at(file=self.name, line=row.line) from None
 
 
 @contextmanager

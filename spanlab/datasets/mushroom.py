@@ -125,7 +125,7 @@ def _gold(line: _Published) -> Iterator[Annotation]:
         for index, (start, end) in enumerate(line.hard_labels or ())
     )
     soft = tuple(
-        span_at(answer, label.start, label.end, f"soft_labels.{index}", label.prob)
+        span_at(answer, label.start, label.end, f"soft_labels.{index}", prob=label.prob)
         for index, label in enumerate(line.soft_labels or ())
     )
     if line.soft_labels is None:

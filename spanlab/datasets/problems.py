@@ -46,6 +46,18 @@ def input_error(error: ValidationError) -> InputError:
             )
 
 
+def within(problem: InputError, field: str) -> InputError:
+    """Return ``problem`` with its field as a part of ``field``."""
+    return InputError(
+        problem.what,
+        file=problem.file,
+        line=problem.line,
+        field=".".join(filter(None, (field, problem.field))),
+        found=problem.found,
+        expected=problem.expected,
+    )
+
+
 def check_meta(meta: dict[str, JsonValue]) -> None:
     """Check that ``meta`` can be written as JSON, which has no NaN, infinity or lone surrogate.
 

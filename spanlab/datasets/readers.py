@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from spanlab.datasets import jsonl, mushroom
+from spanlab.datasets import faithbench, jsonl, labelstudio, mushroom, ragtruth, tabular
 from spanlab.datasets.contexts import Contexts
 from spanlab.datasets.detect import detect
 from spanlab.datasets.files import File, Row
@@ -31,6 +31,11 @@ class Reader(Protocol):
 READERS: dict[str, Callable[[File, ReadOptions], Reader]] = {
     "spanlab": jsonl.Reader,
     "mushroom": mushroom.Reader,
+    "ragtruth": ragtruth.Reader,
+    "faithbench": faithbench.Reader,
+    "labelstudio": labelstudio.Reader,
+    "csv": tabular.CsvReader,
+    "parquet": tabular.ParquetReader,
 }
 FORMATS = tuple(READERS)
 

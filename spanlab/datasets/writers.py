@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from spanlab.datasets import jsonl, mushroom
+from spanlab.datasets import jsonl, labelstudio_export, mushroom
 from spanlab.datasets.choice import Chooser
 from spanlab.datasets.files import replacing
 from spanlab.errors import UsageError
@@ -89,8 +89,13 @@ def _mushroom(records: Iterable[Record], annotator: str | None) -> Iterator[byte
             yield mushroom.dumps(record.item.id, annotation)
 
 
+def _labelstudio(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
+    return labelstudio_export.tasks(_only(records, annotator))
+
+
 _WRITERS: dict[str, _Writer] = {
     "spanlab": _Writer(_spanlab),
     "mushroom": _Writer(_mushroom),
+    "labelstudio": _Writer(_labelstudio, before=b"[\n", between=b",\n", after=b"\n]\n"),
 }
 WRITABLE = tuple(_WRITERS)

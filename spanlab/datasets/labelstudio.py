@@ -1,0 +1,323 @@
+"""Label Studio: its JSON export in, and the JSON out that it imports.
+
+A task has ``data`` (the texts), ``annotations`` (of people) and ``predictions`` (of models), each
+with a ``result`` of regions. A region of a text has ``start``, ``end``, ``labels`` and usually the
+quoted ``text``. What else a result holds (choices, text areas, relations) is not about spans.
+
+People become persons under their e-mail address, name or number, models detectors under their
+version. A skipped task is skipped. A person's own mark counts as 1.0, whatever score the
+prediction had that it was taken from.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
+from pydantic_core import to_json
+
+from spanlab.datasets.columns import map_columns
+from spanlab.datasets.files import File, Row
+from spanlab.datasets.labelstudio_offsets import Counting, Place, Ruler
+from spanlab.datasets.options import ReadOptions
+from spanlab.datasets.problems import input_error, within
+from spanlab.datasets.quotes import span_at
+from spanlab.errors import InputError
+from spanlab.schema import (
+    UNDETERMINED,
+    Annotation,
+    Item,
+    Kind,
+    Passage,
+    Probability,
+    Record,
+    Span,
+    Status,
+)
+
+GOLD = "gold"  # whose annotations are gold labels
+_UNNAMED_PERSON = "annotator"
+_UNNAMED_MODEL = "prediction"
+_PASSAGES: TypeAdapter[tuple[str | Passage, ...]] = TypeAdapter(tuple[str | Passage, ...])
+
+
+class _Loose(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
+
+
+class _Region(_Loose):
+    value: dict[str, JsonValue] = {}
+    to_name: str | None = None
+    type: str = ""
+    score: Probability | None = None
+    meta: dict[str, JsonValue] | None = None
+
+    def place(self, field: str) -> Place | None:
+        """Return where the region is, or None if it is not a part of a text."""
+        start, end, quoted = (self.value.get(key) for key in ("start", "end", "text"))
+        if not (isinstance(start, int) and isinstance(end, int)):
+            return None
+        return Place(start, end, quoted if isinstance(quoted, str) else None, field)
+
+    def labels(self) -> tuple[str | None, ...]:
+        """Return the labels; one None for a region without any."""
+        labels = self.value.get("labels", self.value.get(self.type))
+        return tuple(map(str, labels)) if isinstance(labels, list) and labels else (None,)
+
+    def note(self) -> str | None:
+        """Return what was written beside the region."""
+        text = (self.meta or {}).get("text")
+        return "\n".join(map(str, text)) if isinstance(text, list) and text else None
+
+
+class _Result(_Loose):
+    result: tuple[_Region, ...] = ()
+
+
+class _Person(_Result):
+    completed_by: int | str | dict[str, JsonValue] | None = None
+    created_username: str | None = None
+    was_cancelled: bool = False
+
+    def name(self) -> str:
+        """Return the e-mail address, the name or else the number of the person."""
+        who = self.completed_by
+        if isinstance(who, dict):
+            full = " ".join(str(who.get(key) or "") for key in ("first_name", "last_name")).strip()
+            who = str(who.get("email") or full or who.get("id") or "")
+        return str(who or self.created_username or _UNNAMED_PERSON)
+
+
+class _Model(_Result):
+    model_version: str | None = None
+    score: Probability | None = None
+
+
+class _Task(_Loose):
+    data: dict[str, JsonValue]
+    annotations: tuple[_Person, ...] = ()
+    predictions: tuple[_Model, ...] = ()
+
+    def places(self) -> Iterator[tuple[str | None, Place]]:
+        """Yield the name of the labelled text and the place of each region."""
+        for kind, results in (("annotations", self.annotations), ("predictions", self.predictions)):
+            for index, one in enumerate(results):
+                for number, region in enumerate(one.result):
+                    place = region.place(f"{kind}.{index}.result.{number}.value")
+                    if place is not None:
+                        yield region.to_name, place
+
+
+class _Marked(NamedTuple):
+    region: _Region
+    place: Place
+
+
+class Reader:
+    """Reads an export. It is one JSON array, so it is held in memory as a whole."""
+
+    def __init__(self, file: File, options: ReadOptions) -> None:
+        self._file = file
+        self._options = options
+        self._answer = ""  # the field of data that was labelled
+        self._counting = Counting.CODE_POINTS
+        self._other: dict[str, int] = {}
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the tasks.
+
+        Raises:
+            InputError: the file is not JSON, or it is not clear which text was labelled.
+        """
+        rows = list(self._file.rows())
+        tasks = [task for task in map(_task_or_none, rows) if task is not None]
+        if tasks:
+            self._answer = _labelled_field(tasks, self._options, self._file)
+            self._counting = _counting(tasks, self._answer)
+        yield from rows
+
+    def record(self, row: Row) -> Record:
+        """Return the record of a task.
+
+        Raises:
+            InputError: names the field, what was found and what would be right.
+        """
+        try:
+            task = _Task.model_validate_json(row.raw)
+            item = _item(task, self._answer, row, self._options)
+            annotations = [*self._people(task, item.answer), *self._models(task, item.answer)]
+            return Record(item=item, annotations=tuple(_uniquely_named(annotations)))
+        except ValidationError as error:
+            raise input_error(error) from None
+
+    def finish(self) -> None:
+        """Say what the export holds that is not about spans."""
+        if self._other:
+            kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(self._other.items()))
+            self._options.on_warning(f"{self._file.name}: left out what marks no span: {kinds}")
+
+    def _people(self, task: _Task, answer: str) -> Iterator[Annotation]:
+        for index, person in enumerate(task.annotations):
+            name = person.name()
+            gold = name == GOLD
+            marked = self._marked(task, person, f"annotations.{index}")
+            yield Annotation(
+                annotator=name,
+                kind=Kind.GOLD if gold else Kind.PERSON,
+                status=Status.SKIPPED if person.was_cancelled else Status.DONE,
+                spans=tuple(_spans(answer, marked, self._counting, 1.0 if gold else None)),
+            )
+
+    def _models(self, task: _Task, answer: str) -> Iterator[Annotation]:
+        for index, model in enumerate(task.predictions):
+            marked = self._marked(task, model, f"predictions.{index}")
+            score = 1.0 if model.score is None else model.score
+            yield Annotation(
+                annotator=model.model_version or _UNNAMED_MODEL,
+                kind=Kind.DETECTOR,
+                spans=tuple(_spans(answer, marked, self._counting, score)),
+            )
+
+    def _marked(self, task: _Task, one: _Result, field: str) -> list[_Marked]:
+        """Return the regions of the answer; those of other things are counted."""
+        marked = []
+        for number, region in enumerate(one.result):
+            place = region.place(f"{field}.result.{number}.value")
+            # A text's name is free, so another text is meant only where it names its field.
+            elsewhere = region.to_name != self._answer and region.to_name in task.data
+            if place is not None and not elsewhere:
+                marked.append(_Marked(region, place))
+            else:
+                what = f"labels of {region.to_name}" if elsewhere else region.type
+                self._other[what] = self._other.get(what, 0) + 1
+        return marked
+
+
+def _spans(
+    answer: str, marked: list[_Marked], counting: Counting, score: float | None
+) -> Iterator[Span]:
+    """Yield a span per region and label; ``score`` is for those without, None for no scores."""
+    extents = Ruler(answer).extents([place for _, place in marked], counting)
+    for (region, place), extent in zip(marked, extents, strict=True):
+        prob = 1.0
+        if score is not None:
+            prob = score if region.score is None else region.score
+        for label in region.labels():
+            note = region.note()
+            yield span_at(answer, *extent, place.field, prob=prob, label=label, note=note)
+
+
+def _item(task: _Task, field: str, row: Row, options: ReadOptions) -> Item:
+    answer = task.data.get(field)
+    if not isinstance(answer, str):
+        raise InputError(
+            "there is no text to label", field=f"data.{field}", found=answer, expected="a text"
+        )
+    others = [key for key in task.data if key != field]
+    wanted = {name: key for name, key in (options.columns or {}).items() if name != "answer"}
+    names = map_columns(others, wanted, needed=None)
+    names.pop("answer", None)
+    names.pop("spans", None)
+    data = {name: task.data[column] for name, column in names.items()}
+    meta = data_meta if isinstance(data_meta := task.data.get("meta"), dict) else {}
+    used = {field, *names.values(), *(["meta"] if meta else [])}
+    rest = {key: value for key, value in task.data.items() if key not in used}
+    return Item(
+        id=_text(data.get("id")) or f"task-{_extra(task).get('id', row.line)}",
+        lang=(_text(data.get("lang")) or UNDETERMINED).lower(),
+        question=_text(data.get("question")) or "",
+        answer=answer,
+        passages=_passages(data.get("passages")),
+        meta={**meta, **rest, **({"task": _extra(task)} if task.model_extra else {})},
+    )
+
+
+def _extra(task: _Task) -> dict[str, JsonValue]:
+    return task.model_extra or {}
+
+
+def _text(value: JsonValue) -> str | None:
+    return value if isinstance(value, str) or value is None else to_json(value).decode()
+
+
+def _passages(value: JsonValue) -> tuple[Passage, ...]:
+    try:
+        given = _PASSAGES.validate_python(value if isinstance(value, list) else [value or ""])
+    except ValidationError as error:
+        raise within(input_error(error), "data") from None
+    texts = (Passage(text=p) if isinstance(p, str) else p for p in given)
+    return tuple(passage for passage in texts if passage.text)
+
+
+def _uniquely_named(annotations: list[Annotation]) -> Iterator[Annotation]:
+    """Yield the annotations, an annotator's second one of a task as "name 2"."""
+    seen: Counter[str] = Counter()
+    for annotation in annotations:
+        seen[annotation.annotator] += 1
+        if seen[annotation.annotator] == 1:
+            yield annotation
+        else:
+            name = f"{annotation.annotator} {seen[annotation.annotator]}"
+            yield annotation.model_copy(update={"annotator": name})
+
+
+def _task_or_none(row: Row) -> _Task | None:
+    try:
+        return _Task.model_validate_json(row.raw)
+    except ValidationError:
+        return None  # said when the row's turn comes
+
+
+def _counting(tasks: list[_Task], field: str) -> Counting:
+    found: set[Counting] = set()
+    for task in tasks:
+        answer = task.data.get(field)
+        if isinstance(answer, str):
+            found |= Ruler(answer).evidence(place for _, place in task.places())
+    return Counting.UTF16 if found == {Counting.UTF16} else Counting.CODE_POINTS
+
+
+def _labelled_field(tasks: list[_Task], options: ReadOptions, file: File) -> str:
+    """Return the field of ``data`` that holds the labelled text."""
+    texts = [key for key, value in tasks[0].data.items() if isinstance(value, str)]
+    wanted = (options.columns or {}).get("answer")
+    if wanted is not None:
+        if wanted not in tasks[0].data:
+            raise _no_text(file, tasks[0], f"a field {wanted!r} of data")
+        return wanted
+    names = {name for task in tasks for name, _ in task.places()}
+    named = [text for text in texts if names == {text}]
+    fitting = [text for text in texts if _quotes_fit(tasks, text)]
+    for candidates in (named, texts, fitting):
+        if len(candidates) == 1:
+            return candidates[0]
+    try:
+        return map_columns(fitting or texts, None)["answer"]
+    except InputError:
+        raise _no_text(file, tasks[0], "one text, or a mapping answer=FIELD") from None
+
+
+def _quotes_fit(tasks: list[_Task], field: str) -> bool:
+    """Say whether every region with a quote has it in this field of ``data``."""
+    quoting = 0
+    for task in tasks:
+        text = task.data.get(field)
+        ruler = Ruler(text if isinstance(text, str) else "")
+        for _, place in task.places():
+            if place.quoted is not None:
+                quoting += 1
+                if not ruler.fits(place):
+                    return False
+    return quoting > 0
+
+
+def _no_text(file: File, task: _Task, expected: str) -> InputError:
+    return InputError(
+        "it is not clear which text was labelled",
+        file=file.name,
+        field="data",
+        found=f"the fields {', '.join(map(repr, task.data))}",
+        expected=expected,
+    )

@@ -1,0 +1,173 @@
+"""RAGTruth: ``response.jsonl`` with ``source_info.jsonl``.
+
+Each line of the one is a model's response with its labelled spans, each line of the other what the
+responses to it were made from: passages and a question (QA), a text (Summary) or a record of data
+(Data2txt).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from spanlab.datasets.files import File, Index, Row
+from spanlab.datasets.options import ReadOptions
+from spanlab.datasets.problems import input_error
+from spanlab.datasets.quotes import find_quote, span_at
+from spanlab.errors import InputError
+from spanlab.schema import Annotation, Item, Kind, Passage, Record
+
+SOURCES = "source_info.jsonl"
+_HEADING = re.compile(r"^passage \d+:", re.MULTILINE)
+_LANGUAGE = "en"  # of the whole corpus
+
+
+class _Label(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    start: int
+    end: int
+    text: str
+    meta: str | None = None
+    label_type: str | None = None
+
+
+class _Response(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    id: str = Field(coerce_numbers_to_str=True)
+    source_id: str = Field(coerce_numbers_to_str=True)
+    response: str
+    labels: tuple[_Label, ...] | None = None
+
+
+class _Source(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    source_id: str = Field(coerce_numbers_to_str=True)
+    source_info: JsonValue
+    task_type: str = ""
+    prompt: str = ""
+
+    def question(self) -> str:
+        """Return the question, or what the prompt asks before it comes to the source."""
+        info = self.source_info
+        if isinstance(info, dict) and isinstance(info.get("question"), str):
+            return str(info["question"])
+        shown = info if isinstance(info, str) else repr(info)
+        before, found, _ = self.prompt.partition(shown)
+        return before.strip() if found else ""
+
+    def passages(self) -> tuple[Passage, ...]:
+        """Return the source as passages: each of a question's, the text, or the data as JSON."""
+        info = self.source_info
+        if isinstance(info, str):
+            return (Passage(text=info),)
+        if isinstance(info, dict) and isinstance(info.get("passages"), str):
+            return tuple(_split(str(info["passages"])))
+        return (Passage(text=json.dumps(info, ensure_ascii=False, indent=2)),)
+
+
+class Reader:
+    """Reads responses; the sources are looked up on disk."""
+
+    def __init__(self, file: File, options: ReadOptions) -> None:
+        self._file = file
+        path = options.sources or _beside(file.path)
+        if not path.is_file():
+            raise InputError(
+                f"there is no {SOURCES} for these responses",
+                file=file.name,
+                expected=f"the file {path}, or its place in the option for sources",
+            )
+        self._sources = Index(File(path, str(path)), lambda row: _source(row).source_id)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the lines of the responses."""
+        return self._file.rows()
+
+    def record(self, row: Row) -> Record:
+        """Return the record on a line, its labels as "gold".
+
+        Raises:
+            InputError: names the field, what was found and what would be right.
+        """
+        try:
+            line = _Response.model_validate_json(row.raw)
+            source = self._source_of(line)
+            meta = {
+                **(line.model_extra or {}),
+                "source_id": line.source_id,
+                "task_type": source.task_type,
+                "prompt": source.prompt,
+                **(source.model_extra or {}),
+                **_label_extras(line),
+            }
+            item = Item(
+                id=line.id,
+                lang=_LANGUAGE,
+                question=source.question(),
+                answer=line.response,
+                passages=source.passages(),
+                meta=meta,
+            )
+            return Record(item=item, annotations=tuple(_gold(line)))
+        except ValidationError as error:
+            raise input_error(error) from None
+
+    def finish(self) -> None:
+        """Say nothing: this format leaves nothing out."""
+
+    def _source_of(self, line: _Response) -> _Source:
+        for row in self._sources.rows(line.source_id):
+            return _source(row)
+        raise InputError(
+            "the source is unknown",
+            field="source_id",
+            found=line.source_id,
+            expected=f"a source_id of {self._sources.name}",
+        )
+
+
+def _source(row: Row) -> _Source:
+    return _Source.model_validate_json(row.raw)
+
+
+def _beside(path: Path) -> Path:
+    packed = path.with_name(f"{SOURCES}.gz")
+    return packed if packed.is_file() else path.with_name(SOURCES)
+
+
+def _split(passages: str) -> Iterator[Passage]:
+    """Split "passage 1:… passage 2:…"; without such headings it is one passage."""
+    headings = list(_HEADING.finditer(passages))
+    if not headings:
+        yield Passage(text=passages)
+        return
+    ends = [heading.start() for heading in headings[1:]] + [len(passages)]
+    for heading, end in zip(headings, ends, strict=True):
+        text = passages[heading.end() : end].strip("\n")
+        if text.strip():
+            yield Passage(text=text, title=heading[0].rstrip(":"))
+
+
+def _gold(line: _Response) -> Iterator[Annotation]:
+    if line.labels is None:
+        return
+    spans = []
+    for index, label in enumerate(line.labels):
+        field = f"labels.{index}"
+        place = find_quote(line.response, label.start, label.end, label.text, field)
+        note = label.meta or None
+        spans.append(span_at(line.response, *place, field, label=label.label_type, note=note))
+    yield Annotation(annotator="gold", kind=Kind.GOLD, spans=tuple(spans))
+
+
+def _label_extras(line: _Response) -> dict[str, JsonValue]:
+    """Return what the labels say beyond our fields (such as ``implicit_true``), in their order."""
+    extras: list[JsonValue] = [label.model_extra or {} for label in line.labels or ()]
+    return {"labels": extras} if any(extras) else {}

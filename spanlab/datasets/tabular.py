@@ -1,0 +1,252 @@
+"""Tables: CSV through pandas and parquet through pyarrow, in chunks, with a mapping of columns.
+
+``passages`` may be a plain text or a JSON list of texts or ``{"text", "title", "url", "date"}``;
+``spans`` a JSON list of ``[start, end]`` or ``{"start", "end", "text", "prob", "label", "note"}``,
+which become gold labels. An empty cell says nothing; columns without a field go into meta.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
+
+from spanlab.datasets.columns import map_columns
+from spanlab.datasets.files import File, Row
+from spanlab.datasets.options import ReadOptions
+from spanlab.datasets.problems import input_error, within
+from spanlab.datasets.quotes import find_quote, span_at
+from spanlab.errors import InputError
+from spanlab.schema import (
+    UNDETERMINED,
+    Annotation,
+    Item,
+    Kind,
+    Passage,
+    Probability,
+    Record,
+    Span,
+)
+
+_CHUNK = 1000  # rows held at a time
+_DELIMITERS = ",;\t|"
+
+
+class _Given(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    start: int
+    end: int
+    text: str | None = None
+    prob: Probability = 1.0
+    label: str | None = None
+    note: str | None = None
+
+
+_SPANS: TypeAdapter[tuple[tuple[int, int] | _Given, ...]] = TypeAdapter(
+    tuple[tuple[int, int] | _Given, ...]
+)
+_PASSAGES: TypeAdapter[tuple[str | Passage, ...]] = TypeAdapter(tuple[str | Passage, ...])
+
+
+class _Reader:
+    """What the two kinds of tables have in common."""
+
+    def __init__(self, file: File, options: ReadOptions) -> None:
+        self._file = file
+        self._options = options
+        self._stem = PurePath(file.name).name.split(".")[0]
+        self._mapping: dict[str, str] = {}
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows as JSON objects, numbered from 1 without the header.
+
+        Raises:
+            InputError: the table is broken, or it has no column for the answer.
+        """
+        number = 0
+        for number, cells in enumerate(self._cells(), start=1):
+            if number == 1:
+                self._mapping = self._map(list(cells))
+            yield Row(number, to_json({key: _value(cell) for key, cell in cells.items()}))
+        if number == 0:
+            raise InputError("the table has no rows", file=self._file.name)
+
+    def record(self, row: Row) -> Record:
+        """Return the record of a row, its spans as "gold".
+
+        Raises:
+            InputError: names the column, what was found and what would be right.
+        """
+        cells = from_json(row.raw)
+        names = self._mapping
+        theirs = {field: _present(cells[column]) for field, column in names.items()}
+        if theirs["answer"] is None:
+            raise InputError("there is no answer", field=names["answer"], expected="a text")
+        used = set(names.values())
+        try:
+            item = Item(
+                id=_text(theirs.get("id")) or f"{self._stem}-{row.line}",
+                lang=(_text(theirs.get("lang")) or UNDETERMINED).lower(),
+                question=_text(theirs.get("question")) or "",
+                answer=_text(theirs["answer"]) or "",
+                passages=_passages(theirs.get("passages"), names.get("passages", "")),
+                meta={
+                    key: value
+                    for key, value in cells.items()
+                    if key not in used and _present(value) is not None
+                },
+            )
+            spans = theirs.get("spans")
+            annotations = (
+                () if spans is None else (_gold(item.answer, spans, names.get("spans", "")),)
+            )
+            return Record(item=item, annotations=annotations)
+        except ValidationError as error:
+            problem = input_error(error)
+            column = names.get(problem.field or "", problem.field or "")
+            problem.field = None
+            raise within(problem, column) from None
+
+    def finish(self) -> None:
+        """Say nothing: every cell is kept."""
+
+    def _map(self, columns: list[str]) -> dict[str, str]:
+        try:
+            return map_columns(columns, self._options.columns)
+        except InputError as error:
+            raise error.at(file=self._file.name) from None
+
+    def _cells(self) -> Iterator[Mapping[str, Any]]:
+        raise NotImplementedError
+
+
+class CsvReader(_Reader):
+    """Reads CSV. The delimiter is the one of comma, semicolon, tab and bar that splits most."""
+
+    def _cells(self) -> Iterator[Mapping[str, Any]]:
+        import pandas as pd
+
+        delimiter = _delimiter(self._file.head(1 << 16))
+        with self._file.open() as stream:
+            try:
+                chunks = pd.read_csv(
+                    stream,
+                    sep=delimiter,
+                    dtype=str,
+                    na_filter=False,
+                    index_col=False,
+                    encoding="utf-8-sig",
+                    chunksize=_CHUNK,
+                )
+                while (chunk := _next(chunks)) is not None:
+                    columns = [str(column) for column in chunk.columns]
+                    for values in chunk.itertuples(index=False, name=None):
+                        yield dict(zip(columns, values, strict=True))
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"not UTF-8: {error.reason}", file=self._file.name, expected="UTF-8"
+                ) from None
+            except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+                raise InputError(
+                    f"the table is broken: {str(error).strip()}",
+                    file=self._file.name,
+                    expected="as many cells in every row as in the header, and closed quotes",
+                ) from None
+
+
+class ParquetReader(_Reader):
+    """Reads parquet; lists and structures are taken as they are."""
+
+    def _cells(self) -> Iterator[Mapping[str, Any]]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with self._file.open() as stream:
+            try:
+                table = pq.ParquetFile(stream)
+                for batch in table.iter_batches(batch_size=_CHUNK):
+                    yield from batch.to_pylist()
+            except pa.ArrowException as error:
+                raise InputError(
+                    f"not a parquet file: {error}", file=self._file.name, expected="parquet"
+                ) from None
+
+
+def _next(chunks: Iterator[Any]) -> Any:
+    """Return the next chunk, or None after the last."""
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        # A row with more cells than the header would lose them with no more than a warning.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        return next(chunks, None)
+
+
+def _delimiter(head: bytes) -> str:
+    first = head.decode("utf-8", errors="replace").splitlines()[0]
+    return max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark))))
+
+
+def _value(cell: Any) -> Any:
+    """Return a cell as JSON knows it; a number that is not one is missing."""
+    if isinstance(cell, float) and not math.isfinite(cell):
+        return None
+    return cell
+
+
+def _present(value: Any) -> Any:
+    return None if value == "" else value
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, str) or value is None:
+        return value
+    return to_json(value).decode()
+
+
+def _passages(value: Any, column: str) -> tuple[Passage, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        if not value.lstrip().startswith("["):
+            return (Passage(text=value),)
+        value = _json(value, column)
+    try:
+        given = _PASSAGES.validate_python(value if isinstance(value, list) else [value])
+    except ValidationError as error:
+        raise within(input_error(error), column) from None
+    return tuple(Passage(text=p) if isinstance(p, str) else p for p in given)
+
+
+def _gold(answer: str, value: Any, column: str) -> Annotation:
+    try:
+        given = _SPANS.validate_python(_json(value, column) if isinstance(value, str) else value)
+    except ValidationError as error:
+        raise within(input_error(error), column) from None
+    spans = tuple(_span(answer, part, f"{column}.{index}") for index, part in enumerate(given))
+    return Annotation(annotator="gold", kind=Kind.GOLD, spans=spans)
+
+
+def _span(answer: str, given: tuple[int, int] | _Given, field: str) -> Span:
+    if isinstance(given, tuple):
+        return span_at(answer, *given, field)
+    start, end = given.start, given.end
+    if given.text is not None:
+        start, end = find_quote(answer, start, end, given.text, field)
+    return span_at(answer, start, end, field, prob=given.prob, label=given.label, note=given.note)
+
+
+def _json(value: str, column: str) -> Any:
+    try:
+        return from_json(value, allow_inf_nan=False)
+    except ValueError as error:
+        raise InputError(
+            f"not valid JSON: {error}", field=column, found=value, expected="a JSON list"
+        ) from None
