@@ -1,0 +1,89 @@
+"""What all pages share: the open database, the dataset people are at, and the way between pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from spanlab.workflows.managing import Store, open_store
+
+_DATASET = "dataset"  # the query parameter of deep links
+_CURRENT = "spanlab.dataset"
+_CHOICE = "spanlab.dataset-choice"
+_PAGES = "spanlab.pages"
+
+
+def store() -> Store:
+    """Return the annotation database, opened once for the whole server."""
+    return _store()
+
+
+def register_pages(pages: Mapping[str, st.Page]) -> None:
+    """Remember the app's pages by URL path, so that pages can link to each other."""
+    st.session_state[_PAGES] = dict(pages)
+
+
+def link(page: str, label: str, *, icon: str, dataset: str, item: str | None = None) -> None:
+    """Draw a link to another page of the app that opens it at a dataset, and maybe at an item.
+
+    Args:
+        page: the page's URL path; outside the app, where no pages are known, nothing is drawn.
+        label: what the link says.
+        icon: a Material symbol, such as ":material/edit_note:".
+        dataset: the dataset to open.
+        item: the id of the item to open.
+    """
+    pages: Mapping[str, st.Page] = st.session_state.get(_PAGES, {})
+    if page in pages:
+        params = {_DATASET: dataset} | ({} if item is None else {"item": item})
+        st.page_link(pages[page], label=plain(label), icon=icon, query_params=params)
+
+
+def current_dataset(names: Sequence[str]) -> str:
+    """Return the dataset of the URL, else the one last worked with, else the first of ``names``."""
+    for wanted in (st.query_params.get(_DATASET), st.session_state.get(_CURRENT)):
+        if wanted in names:
+            return str(wanted)
+    return names[0]
+
+
+def choose_dataset(names: Sequence[str]) -> str:
+    """Let people choose a dataset; the URL follows, and other pages start from it.
+
+    Args:
+        names: at least one.
+
+    Returns:
+        The chosen name.
+    """
+    # The box follows the URL, which a link from another page or the callback has set.
+    st.session_state[_CHOICE] = current_dataset(names)
+    chosen = st.selectbox("Dataset", names, key=_CHOICE, on_change=_follow_choice)
+    remember_dataset(chosen)
+    return chosen
+
+
+def remember_dataset(name: str) -> None:
+    """Make ``name`` the dataset that the URL says and that other pages start from."""
+    st.session_state[_CURRENT] = name
+    if st.query_params.get(_DATASET) != name:
+        st.query_params[_DATASET] = name
+
+
+def plain(text: str) -> str:
+    """Return ``text`` such that Markdown shows it as it stands: data are not markup."""
+    one_line = " ".join(text.splitlines())
+    return "".join(f"\\{char}" if char in _MARKUP else char for char in one_line)
+
+
+_MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$&@\"'^=")
+
+
+def _follow_choice() -> None:
+    st.query_params[_DATASET] = st.session_state[_CHOICE]
+
+
+@st.cache_resource(show_spinner="Opening the annotation database …", on_release=Store.close)
+def _store() -> Store:
+    return open_store()

@@ -1,0 +1,67 @@
+"""What pages say of work that succeeded or failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from spanlab.errors import InputError, SpanlabError
+from spanlab.ui.common import plain
+
+_NEWS = "spanlab.news"
+_LONGEST = 300  # characters of a found value
+
+
+def tell_after_rerun(text: str) -> None:
+    """Keep a line of good news for the next time that a page is drawn."""
+    st.session_state[_NEWS] = text
+
+
+def show_news() -> None:
+    """Draw the line that was kept, once."""
+    text = st.session_state.pop(_NEWS, None)
+    if text:
+        st.success(plain(text), icon=":material/check_circle:")
+
+
+@contextmanager
+def errors_shown(consequence: str = "") -> Iterator[None]:
+    """Show an error of spanlab's own where the block stands, instead of ending the page.
+
+    Args:
+        consequence: what the error means for people's data, such as "Nothing was imported."
+    """
+    try:
+        yield
+    except SpanlabError as error:
+        show_error(error, consequence)
+
+
+def show_error(error: SpanlabError, consequence: str = "") -> None:
+    """Draw an error; a wrong input with its place, and what was found and would be right."""
+    if not isinstance(error, InputError):
+        lines = [_line(str(error))]
+    else:
+        lines = [f"**{_line(error.what)}**", *_details(error)]
+    st.error("  \n".join([*lines, *([consequence] if consequence else [])]), icon=":material/error:")
+
+
+def _details(error: InputError) -> Iterator[str]:
+    if error.file is not None:
+        line = "" if error.line is None else f", line {error.line:,}"
+        yield f"File: {_line(error.file)}{line}"
+    if error.field is not None:
+        yield f"Field: {_line(error.field)}"
+    if error.found is not None:
+        found = error.found if isinstance(error.found, str) else repr(error.found)
+        yield f"Found: {_line(found)}"
+    if error.expected is not None:
+        yield f"Expected: {_line(error.expected)}"
+
+
+def _line(text: str) -> str:
+    short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    first, rest = short[:1], short[1:]
+    return plain(first.upper() + rest if first.islower() and "/" not in short[:2] else short)

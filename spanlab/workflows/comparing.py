@@ -1,0 +1,262 @@
+"""Annotators of a dataset against each other and against a reference such as the gold labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from spanlab.agreement import Agreement, Pair, Rated, agreement, rated
+from spanlab.labels import Labels, hard_of, labels_of
+from spanlab.schema import Kind, Record, Status
+from spanlab.scorers import (
+    METRICS,
+    ItemScore,
+    LanguageMeans,
+    Means,
+    Report,
+    mark_all,
+    mark_none,
+    score,
+    score_item,
+)
+from spanlab.storage import Cursor, Page, QueueQuery, Store
+from spanlab.workflows.lookup import check_annotators, summary_of
+
+__all__ = [
+    "EVERYTHING",
+    "METRICS",
+    "NOTHING",
+    "Agreement",
+    "Comparison",
+    "Cursor",
+    "ItemScore",
+    "LanguageMeans",
+    "Means",
+    "Page",
+    "Pair",
+    "Scored",
+    "compare_dataset",
+    "compare_records",
+    "item_scores",
+    "list_items",
+    "neighbour_item",
+    "sample_records",
+]
+
+EVERYTHING = "mark everything"
+NOTHING = "mark nothing"
+
+Order = Literal["disagreement", "import"]
+
+_REPORT_EVERY = 100  # items between two calls of `on_progress`
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores of one annotator against the reference; ``kind`` is None for the two baselines."""
+
+    name: str
+    kind: Kind | None
+    report: Report
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a look at ``looked_at`` of ``n_items`` items says of their annotators.
+
+    ``scores`` holds the annotators in the order in which they came, then the two baselines; it is
+    empty without a reference. Each is scored on the items that both it and the reference have
+    finished, the baselines on all that the reference has finished (``n_reference``).
+    ``everybody`` is the agreement of all annotators, the reference and votes included: its pairs
+    fill the matrix. ``independent`` is that of persons and detectors alone, who did not copy from
+    each other.
+    """
+
+    n_items: int
+    looked_at: int
+    reference: str | None
+    n_reference: int
+    scores: tuple[Scored, ...]
+    everybody: Agreement
+    persons: Agreement
+    independent: Agreement
+
+
+def compare_dataset(
+    store: Store,
+    dataset: str,
+    *,
+    reference: str | None = None,
+    limit: int | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> Comparison:
+    """Compare the annotators of a dataset.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        reference: the annotator that counts as right; None compares without one.
+        limit: look at no more items than this, spread evenly over the dataset; None for all.
+        on_progress: called now and then with the number of items read.
+
+    Returns:
+        The comparison; without scores if there is no reference or it has finished no item.
+
+    Raises:
+        NotFoundError: the dataset, or the reference in it, does not exist.
+    """
+    summary = summary_of(store, dataset)
+    check_annotators(summary, [] if reference is None else [reference])
+    records = _reported(sample_records(store, dataset, limit), on_progress)
+    kinds = {annotator.name: annotator.kind for annotator in summary.annotators}
+    found = compare_records(records, kinds, reference)
+    return replace(found, n_items=summary.n_items)
+
+
+def compare_records(
+    records: Iterable[Record], kinds: dict[str, Kind], reference: str | None = None
+) -> Comparison:
+    """Compare annotators on records, which are read once and not kept.
+
+    Args:
+        records: each item once.
+        kinds: the annotators to compare, in the order in which to name them.
+        reference: the annotator that counts as right, one of ``kinds``; None for none.
+
+    Returns:
+        The comparison of these records, taken as the whole dataset.
+    """
+    pairs: dict[str, list[tuple[Labels, Labels]]] = {name: [] for name in kinds}
+    golds: list[Labels] = []
+    marks: list[Rated] = []
+    for record in records:
+        marks.append(rated(record, kinds))
+        if reference is None or not _is_done(record, reference):
+            continue
+        gold = labels_of(record, reference)
+        golds.append(gold)
+        for name in kinds:
+            if name != reference and _is_done(record, name):
+                pairs[name].append(_pair(record, gold, name, reference))
+    return Comparison(
+        n_items=len(marks),
+        looked_at=len(marks),
+        reference=reference,
+        n_reference=len(golds),
+        scores=tuple(_scores(pairs, golds, kinds)),
+        everybody=agreement(marks),
+        persons=agreement(_only(marks, kinds, Kind.PERSON)),
+        independent=agreement(_only(marks, kinds, Kind.PERSON, Kind.DETECTOR)),
+    )
+
+
+def sample_records(store: Store, dataset: str, limit: int | None = None) -> Iterator[Record]:
+    """Yield the records of a dataset, or ``limit`` of them in even steps if it has more.
+
+    Even steps keep the shares of languages, as files are mostly imported one after the other.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    n_items = summary_of(store, dataset).n_items
+    if limit is None or n_items <= limit:
+        yield from store.records(dataset)
+        return
+    for index in range(limit):
+        place = index * n_items // limit
+        query = QueueQuery(reviewer="", after=Cursor(place - 1), limit=1)
+        for row in store.page(dataset, query).rows:
+            yield store.record(dataset, row.item_id)
+
+
+def item_scores(record: Record, reference: str) -> dict[str, ItemScore]:
+    """Return the scores of everybody who has finished an item that the reference has finished.
+
+    Returns:
+        Scores by annotator without the reference itself; empty if that has not finished the item.
+    """
+    if not _is_done(record, reference):
+        return {}
+    gold = labels_of(record, reference)
+    return {
+        annotation.annotator: score_item(*_pair(record, gold, annotation.annotator, reference))
+        for annotation in record.annotations
+        if annotation.annotator != reference and annotation.status is Status.DONE
+    }
+
+
+def list_items(
+    store: Store,
+    dataset: str,
+    *,
+    order: Order = "disagreement",
+    lang: str | None = None,
+    after: Cursor | None = None,
+    before: Cursor | None = None,
+) -> Page:
+    """Return a page of the items of a dataset, those with most disagreement first.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        order: "disagreement", items without one last, or "import".
+        lang: only items of this language.
+        after: go on after this place.
+        before: end before this place.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    query = QueueQuery(reviewer="", order=order, lang=lang, after=after, before=before, limit=25)
+    return store.page(dataset, query)
+
+
+def neighbour_item(
+    store: Store, dataset: str, item_id: str, step: int, *, order: Order, lang: str | None = None
+) -> str | None:
+    """Return the id of the item after (``step`` 1) or before (-1) an item, None at the end."""
+    return store.neighbour(dataset, QueueQuery(reviewer="", order=order, lang=lang), item_id, step)
+
+
+def _pair(record: Record, gold: Labels, name: str, reference: str) -> tuple[Labels, Labels]:
+    """Gold and prediction; a person's MaxIoU is taken with the other persons, not with itself."""
+    raters = (
+        tuple(hard_of(annotation))
+        for annotation in record.annotations
+        if annotation.kind is Kind.PERSON
+        and annotation.status is Status.DONE
+        and annotation.annotator not in {name, reference}
+    )
+    return replace(gold, raters=tuple(raters)), labels_of(record, name)
+
+
+def _scores(
+    pairs: dict[str, list[tuple[Labels, Labels]]], golds: Sequence[Labels], kinds: dict[str, Kind]
+) -> Iterator[Scored]:
+    for name, compared in pairs.items():
+        if compared:
+            yield Scored(name, kinds[name], score(compared))
+    if golds:
+        yield Scored(EVERYTHING, None, score((gold, mark_all(gold)) for gold in golds))
+        yield Scored(NOTHING, None, score((gold, mark_none(gold)) for gold in golds))
+
+
+def _only(marks: Iterable[Rated], kinds: dict[str, Kind], *wanted: Kind) -> Iterator[Rated]:
+    for item in marks:
+        chosen = {name: marked for name, marked in item.marks.items() if kinds[name] in wanted}
+        yield replace(item, marks=chosen)
+
+
+def _is_done(record: Record, annotator: str) -> bool:
+    annotation = record.by(annotator)
+    return annotation is not None and annotation.status is Status.DONE
+
+
+def _reported(
+    records: Iterable[Record], on_progress: Callable[[int], None] | None
+) -> Iterator[Record]:
+    for count, record in enumerate(records, start=1):
+        yield record
+        if on_progress is not None and count % _REPORT_EVERY == 0:
+            on_progress(count)

@@ -1,0 +1,67 @@
+"""An answer cut into pieces that are marked alike, ready to be shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from spanlab.labels import hard_of
+from spanlab.schema import Annotation
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of the answer that one annotator marks in one way.
+
+    ``prob`` in [0, 1] is the highest probability of the spans over it, 0 without one; ``hard``
+    says whether the annotator decided that it is hallucinated; ``labels`` are the spans' labels.
+    """
+
+    text: str
+    prob: float = 0.0
+    hard: bool = False
+    labels: tuple[str, ...] = ()
+
+
+def pieces(answer: str, annotation: Annotation | None) -> list[Piece]:
+    """Cut an answer where the marks of an annotation change.
+
+    Args:
+        answer: the whole text.
+        annotation: what one annotator marks; None marks nothing.
+
+    Returns:
+        Pieces whose texts together are the answer; none for an empty answer.
+    """
+    if annotation is None:
+        return [Piece(answer)] if answer else []
+    decided = hard_of(annotation)
+    opening: dict[int, list[int]] = {}
+    closing: dict[int, list[int]] = {}
+    for index, span in enumerate(annotation.spans):
+        opening.setdefault(span.start, []).append(index)
+        closing.setdefault(span.end, []).append(index)
+    starts = {extent.start for extent in decided}
+    ends = {extent.end for extent in decided}
+    cuts = sorted({0, len(answer), *opening, *closing, *starts, *ends})
+    found: list[Piece] = []
+    covering: set[int] = set()
+    hard = False
+    for start, end in pairwise(cuts):
+        covering.difference_update(closing.get(start, ()))
+        covering.update(opening.get(start, ()))
+        hard = (hard and start not in ends) or start in starts
+        spans = [annotation.spans[index] for index in covering]
+        prob = max((span.prob for span in spans), default=0.0)
+        labels = tuple(sorted({span.label for span in spans if span.label}))
+        _append(found, Piece(answer[start:end], prob, hard, labels))
+    return found
+
+
+def _append(found: list[Piece], piece: Piece) -> None:
+    """Add a piece, or lengthen the last one if that is marked in the same way."""
+    last = found[-1] if found else None
+    if last and (last.prob, last.hard, last.labels) == (piece.prob, piece.hard, piece.labels):
+        found[-1] = Piece(last.text + piece.text, piece.prob, piece.hard, piece.labels)
+    else:
+        found.append(piece)

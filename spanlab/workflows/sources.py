@@ -1,0 +1,145 @@
+"""Where imported files come from: paths on the server, and what people upload."""
+
+from __future__ import annotations
+
+import glob
+import shutil
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from spanlab.errors import InputError
+
+_SOURCES = "source_info.jsonl"  # RAGTruth's second file: read beside the others, never by itself
+_CONTEXT = ".context.txt"
+_HEAD = 1 << 20  # bytes looked at to estimate how many items follow
+_UNPACKED = 4 << 30  # bytes that an uploaded archive may hold
+_LINES = (".jsonl", ".ndjson", ".csv", ".tsv")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Files to import, and RAGTruth's ``source_info.jsonl`` if it was among them."""
+
+    files: tuple[Path, ...]
+    source_info: Path | None = None
+
+
+def files_named(patterns: Iterable[str]) -> list[Path]:
+    """Return the files that paths and globs name, globs in sorted order.
+
+    Raises:
+        InputError: a path does not exist, or a glob matches nothing.
+    """
+    found: list[Path] = []
+    for pattern in patterns:
+        if Path(pattern).exists():
+            found.append(Path(pattern))
+            continue
+        matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute globs too
+        if not matches:
+            raise InputError("there is no such file", file=pattern)
+        found.extend(map(Path, matches))
+    return found
+
+
+def save_upload(name: str, stream: BinaryIO, directory: Path) -> Path:
+    """Copy an upload into ``directory`` under its own name, which decides how it is read.
+
+    Args:
+        name: what the browser calls it; only its last part counts, so it cannot lead elsewhere.
+        stream: its content.
+        directory: an existing directory.
+
+    Returns:
+        The path of the copy.
+
+    Raises:
+        InputError: the name is no file name, or another upload has it.
+    """
+    last = name.replace("\\", "/").rpartition("/")[2]
+    if last in {"", ".", ".."} or "\x00" in last:
+        raise InputError("an upload without a file name", found=name, expected="a file")
+    target = directory / last
+    if target.exists():
+        raise InputError("two uploads have this name", file=last, expected="every name once")
+    with target.open("xb") as copy:
+        shutil.copyfileobj(stream, copy, 1 << 20)
+    return target
+
+
+def unpack_contexts(upload: Path, directory: Path) -> Path:
+    """Return where the passages of an upload are.
+
+    Args:
+        upload: a JSON Lines file, which is returned as it is, or a zip archive of
+            ``<id>.context.txt`` files. Members are written under the last two parts of their
+            path, and nothing else in the archive is.
+        directory: where to unpack; it must not exist yet.
+
+    Raises:
+        InputError: the archive is broken, has no context file, or would unpack to over 4 GiB.
+    """
+    if not zipfile.is_zipfile(upload):
+        return upload
+    try:
+        with zipfile.ZipFile(upload) as archive:
+            members = [m for m in archive.infolist() if m.filename.endswith(_CONTEXT)]
+            _check_members(upload, members)
+            for member in members:
+                path = PurePosixPath(member.filename)
+                parent = path.parent.name
+                folder = directory / (parent if parent not in {"", "..", "."} else "contexts")
+                folder.mkdir(parents=True, exist_ok=True)
+                with archive.open(member) as source, (folder / path.name).open("wb") as copy:
+                    shutil.copyfileobj(source, copy, 1 << 20)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise InputError(f"the archive cannot be unpacked: {error}", file=upload.name) from error
+    return directory
+
+
+def split_sources(files: Sequence[Path]) -> Sources:
+    """Take RAGTruth's ``source_info.jsonl`` out of files that are to be imported together.
+
+    On its own it stays: the reader's error then says what it is.
+    """
+    rest = tuple(file for file in files if file.name != _SOURCES)
+    if not rest or len(rest) == len(files):
+        return Sources(tuple(files))
+    return Sources(rest, next(file for file in files if file.name == _SOURCES))
+
+
+def estimate_items(files: Iterable[Path]) -> int | None:
+    """Return about how many items files hold, from their size and their first megabyte.
+
+    Returns:
+        At least 1; None if one of the files does not let itself be estimated, such as a packed
+        one or a JSON array.
+    """
+    total = 0.0
+    for file in files:
+        if not file.is_file() or file.suffix.lower() not in _LINES:
+            return None
+        with file.open("rb") as stream:
+            head = stream.read(_HEAD)
+        if head.lstrip().startswith(b"["):
+            return None
+        lines = max(head.count(b"\n"), 1)
+        total += lines * file.stat().st_size / max(len(head), 1)
+    return max(round(total), 1)
+
+
+def _check_members(upload: Path, members: Sequence[zipfile.ZipInfo]) -> None:
+    if not members:
+        raise InputError(
+            "no context file in this archive",
+            file=upload.name,
+            expected=f"files named <id>{_CONTEXT}",
+        )
+    size = sum(member.file_size for member in members)
+    if size > _UNPACKED:
+        raise InputError(
+            "the archive is too large", file=upload.name, found=f"{size:,} bytes unpacked"
+        )
