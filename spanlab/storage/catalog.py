@@ -1,0 +1,198 @@
+"""Which datasets there are: finding, listing, renaming them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import Connection, insert, select, update
+
+from spanlab.errors import NotFoundError, StoreError, UsageError
+from spanlab.schema import Kind, Name, Status
+from spanlab.storage.tables import READY, annotators, datasets, labels, languages
+
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
+
+
+@dataclass(frozen=True)
+class AnnotatorSummary:
+    """Who has annotated a dataset: how many of its items are in each status."""
+
+    name: str
+    kind: Kind
+    counts: Mapping[Status, int]
+
+
+@dataclass(frozen=True)
+class DatasetSummary:
+    """A dataset at a glance; ``languages`` counts items, ``annotators`` stand as they came."""
+
+    name: str
+    created: datetime
+    n_items: int
+    languages: Mapping[str, int]
+    annotators: tuple[AnnotatorSummary, ...]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The row of a dataset."""
+
+    id: int
+    name: str
+    n_items: int
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """The row of an annotator within its dataset."""
+
+    id: int
+    name: str
+    kind: Kind
+
+
+def find(connection: Connection, name: str) -> Dataset:
+    """Return the dataset ``name``.
+
+    Raises:
+        NotFoundError: there is none, or its import has not finished; names those that there are.
+    """
+    query = select(datasets.c.id, datasets.c.name, datasets.c.n_items)
+    query = query.where(datasets.c.state == READY)
+    row = connection.execute(query.where(datasets.c.name == name)).one_or_none()
+    if row is None:
+        known = connection.execute(query.order_by(datasets.c.id).limit(20)).all()
+        there = ", ".join(repr(each.name) for each in known) or "none yet"
+        raise NotFoundError(f"there is no dataset {name!r}; there are: {there}")
+    return Dataset(row.id, row.name, row.n_items)
+
+
+def summaries(connection: Connection) -> list[DatasetSummary]:
+    """Return all datasets in the order in which they were made; empty if there are none."""
+    ready = datasets.c.state == READY
+    by_language: dict[int, dict[str, int]] = defaultdict(dict)
+    for row in connection.execute(
+        select(languages).join(datasets).where(ready).order_by(languages.c.code)
+    ):
+        by_language[row.dataset_id][row.lang] = row.n_items
+    people: dict[int, list[AnnotatorSummary]] = defaultdict(list)
+    for row in connection.execute(
+        select(annotators, datasets.c.n_items)
+        .join(datasets)
+        .where(ready, annotators.c.n_annotations > 0)
+        .order_by(annotators.c.id)
+    ):
+        counted = _counts(row.n_items, row.n_done, row.n_failed, row.n_skipped)
+        people[row.dataset_id].append(AnnotatorSummary(row.name, Kind(row.kind), counted))
+    return [
+        DatasetSummary(
+            name=row.name,
+            created=datetime.fromisoformat(row.created),
+            n_items=row.n_items,
+            languages=by_language[row.id],
+            annotators=tuple(people[row.id]),
+        )
+        for row in connection.execute(select(datasets).where(ready).order_by(datasets.c.id))
+    ]
+
+
+def counts(connection: Connection, dataset: Dataset, annotator: str) -> dict[Status, int]:
+    """Return how many items of ``dataset`` are in each status under ``annotator``."""
+    row = connection.execute(
+        select(annotators.c.n_done, annotators.c.n_failed, annotators.c.n_skipped).where(
+            annotators.c.dataset_id == dataset.id, annotators.c.name == annotator
+        )
+    ).one_or_none()
+    return _counts(dataset.n_items, *(row or (0, 0, 0)))
+
+
+def labels_in_use(connection: Connection, dataset: Dataset) -> tuple[str, ...]:
+    """Return the span labels that annotations of ``dataset`` have had, in order of first use."""
+    query = select(labels.c.label).where(labels.c.dataset_id == dataset.id)
+    return tuple(connection.execute(query.order_by(labels.c.place, labels.c.label)).scalars())
+
+
+def annotators_of(connection: Connection, dataset: int) -> dict[str, Annotator]:
+    """Return the annotators of ``dataset`` by name, in the order in which they came."""
+    rows = connection.execute(
+        select(annotators.c.id, annotators.c.name, annotators.c.kind)
+        .where(annotators.c.dataset_id == dataset)
+        .order_by(annotators.c.id)
+    )
+    return {row.name: Annotator(row.id, row.name, Kind(row.kind)) for row in rows}
+
+
+def language_codes(connection: Connection, dataset: Dataset) -> dict[str, int]:
+    """Return the numbers that stand for the languages of ``dataset`` in its facets."""
+    query = select(languages.c.lang, languages.c.code)
+    rows = connection.execute(query.where(languages.c.dataset_id == dataset.id))
+    return {row.lang: row.code for row in rows}
+
+
+def add_languages(
+    connection: Connection, dataset: Dataset, codes: Mapping[str, int], more: Mapping[str, int]
+) -> None:
+    """Count ``more`` items per language, entering those languages that are new."""
+    known = language_codes(connection, dataset)
+    new = [
+        {"dataset_id": dataset.id, "code": codes[lang], "lang": lang, "n_items": 0}
+        for lang in more
+        if lang not in known
+    ]
+    if new:
+        connection.execute(insert(languages), new)
+    for lang, n_items in more.items():
+        connection.execute(
+            update(languages)
+            .where(languages.c.dataset_id == dataset.id, languages.c.lang == lang)
+            .values(n_items=languages.c.n_items + n_items)
+        )
+
+
+def create(connection: Connection, name: str, state: str) -> int:
+    """Insert a dataset without items and return its id.
+
+    Raises:
+        UsageError: ``name`` is not a name.
+        StoreError: the name is taken.
+    """
+    check_free(connection, name)
+    row = {"name": name, "created": datetime.now(UTC).isoformat(), "state": state, "n_items": 0}
+    statement = insert(datasets).values(row).returning(datasets.c.id)
+    return int(connection.execute(statement).scalar_one())
+
+
+def rename(connection: Connection, name: str, new: str) -> None:
+    """Give the dataset ``name`` the name ``new``; raises as ``find`` and ``create`` do."""
+    dataset = find(connection, name)
+    if new != name:
+        check_free(connection, new)
+        connection.execute(update(datasets).where(datasets.c.id == dataset.id).values(name=new))
+
+
+def check_free(connection: Connection, name: str) -> None:
+    """Check that a dataset may be called ``name``; raises as ``create`` does."""
+    try:
+        _NAME.validate_python(name)
+    except ValidationError as error:
+        raise UsageError(
+            f"{name!r} cannot name a dataset: 1 to 200 characters without control characters"
+        ) from error
+    query = select(datasets.c.state).where(datasets.c.name == name)
+    state = connection.execute(query).scalar_one_or_none()
+    if state is not None:
+        what = "a dataset" if state == READY else "an unfinished import"
+        raise StoreError(f"the name {name!r} is taken by {what}")
+
+
+def _counts(n_items: int, done: int, failed: int, skipped: int) -> dict[Status, int]:
+    return {
+        Status.NOT_ANNOTATED: n_items - done - failed - skipped,
+        Status.DONE: done,
+        Status.FAILED: failed,
+        Status.SKIPPED: skipped,
+    }

@@ -1,0 +1,133 @@
+"""From a database URL to connections: SQLite or PostgreSQL, reading or writing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from spanlab.errors import StoreError, UsageError
+
+BUSY_SECONDS = 30  # how long a write waits for another process's write before it gives up
+_CACHE_KIB = 16_384  # of SQLite pages per connection
+_POSTGRESQL = {"postgres", "postgresql", "postgresql+psycopg"}
+
+
+class Database:
+    """Connections to one database, for any number of threads.
+
+    Args:
+        url: SQLAlchemy URL of an SQLite file or a PostgreSQL database.
+
+    Raises:
+        UsageError: the URL is neither, or its driver is not installed.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = _normal(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self.engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
+
+    @property
+    def path(self) -> Path | None:
+        """The SQLite file, or None for PostgreSQL."""
+        return Path(self.url.database or "") if self.is_sqlite else None
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give a connection that sees one unchanging snapshot of the database.
+
+        Raises:
+            StoreError: the database refuses or cannot be reached.
+        """
+        # SQLite's transactions always see one snapshot, PostgreSQL's have to be told.
+        snapshot = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        with self._connected(snapshot) as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection whose changes are durable once the block ends, or undone if it fails.
+
+        On SQLite only one writes at a time, and what it reads stays true until it has written.
+
+        Raises:
+            StoreError: the database refuses or cannot be reached, or others write for too long.
+        """
+        with self._connected({"spanlab_writes": True}) as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections that are not in use."""
+        self.engine.dispose()
+
+    @contextmanager
+    def _connected(self, options: dict[str, Any]) -> Iterator[Connection]:
+        try:
+            with self.engine.connect() as connection:
+                connection.execution_options(**options)
+                with connection.begin():
+                    yield connection
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            cause = getattr(error, "orig", None) or error
+            raise StoreError(f"the database {self}: {str(cause).strip()}") from error
+
+    def __str__(self) -> str:
+        return self.url.render_as_string(hide_password=True)
+
+
+def _normal(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise UsageError(f"{url!r} is not a database URL such as sqlite:///file.db") from error
+    if parsed.drivername in _POSTGRESQL:
+        if find_spec("psycopg") is None:
+            raise UsageError("PostgreSQL needs the driver psycopg: pip install 'spanlab[postgres]'")
+        return parsed.set(drivername="postgresql+psycopg")
+    if parsed.drivername not in {"sqlite", "sqlite+pysqlite"}:
+        raise UsageError(
+            f"no database of the kind {parsed.drivername!r}: sqlite:///… or postgresql://…"
+        )
+    if parsed.database in {None, "", ":memory:"}:
+        raise UsageError("an SQLite database in memory forgets everything: name a file")
+    return parsed
+
+
+def _sqlite(url: URL) -> Engine:
+    engine = create_engine(url, pool_size=8, max_overflow=-1)
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _prepare(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+    # Transactions begin where we say so (see _begin), not where sqlite3 guesses.
+    connection.isolation_level = None
+    # synchronous=NORMAL: with a write-ahead log a killed process loses nothing that was
+    # committed, and a power failure never breaks the file (it may cost the last moments).
+    for pragma in (
+        f"busy_timeout = {BUSY_SECONDS * 1000}",
+        "journal_mode = WAL",
+        "synchronous = NORMAL",
+        "foreign_keys = ON",
+        f"cache_size = -{_CACHE_KIB}",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("spanlab_writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _postgresql(url: URL) -> Engine:
+    return create_engine(url, pool_size=8, max_overflow=24, pool_pre_ping=True)

@@ -1,0 +1,190 @@
+"""What queues filter by, kept as columns: one array per facet and block of positions.
+
+A filter over a million items is then a few array comparisons instead of a million row lookups,
+whichever facets it combines and however few items match. Facets are derived: each is what the
+annotations of its items say, and every change of an annotation changes them in its transaction.
+
+    lang               code of the item's language (table ``languages``)
+    people             how many persons have finished the item
+    disagreement       see labels.disagreement; NaN where there is none
+    status/<annotator> number of the annotator's status, in the order of schema.Status
+    prob/<annotator>   highest span probability, 0 without spans; NaN where it has not finished
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, bindparam, select, tuple_, update
+
+from spanlab.labels import disagreement
+from spanlab.schema import Annotation, Kind, Status
+from spanlab.storage.sql import insert_new
+from spanlab.storage.tables import facets
+
+BLOCK = 4096  # positions per stored array: small enough to rewrite for one change
+
+LANG = "lang"
+PEOPLE = "people"
+DISAGREEMENT = "disagreement"
+
+Array = NDArray[Any]
+
+_STATUSES = tuple(Status)
+_KINDS: dict[str, tuple[np.dtype[Any], float]] = {  # stored type, and what absence means
+    LANG: (np.dtype("<u2"), 0),
+    PEOPLE: (np.dtype("<u2"), 0),
+    DISAGREEMENT: (np.dtype("<f8"), math.nan),
+    "status": (np.dtype("<u1"), 0),
+    "prob": (np.dtype("<f8"), math.nan),
+}
+
+
+def status_of(annotator: int) -> str:
+    """Return the name of the facet that holds the statuses of ``annotator``."""
+    return f"status/{annotator}"
+
+
+def prob_of(annotator: int) -> str:
+    """Return the name of the facet that holds the probabilities of ``annotator``."""
+    return f"prob/{annotator}"
+
+
+def code_of(status: Status) -> int:
+    """Return the number that stands for ``status``; 0 is not annotated."""
+    return _STATUSES.index(status)
+
+
+def status_named(code: int) -> Status:
+    """Return the status that ``code`` stands for."""
+    return _STATUSES[code]
+
+
+def highest(annotation: Annotation) -> float:
+    """Return the highest probability of a finished annotation's spans, NaN if unfinished."""
+    if annotation.status is not Status.DONE:
+        return math.nan
+    return max((span.prob for span in annotation.spans), default=0.0)
+
+
+def decides(kind: Kind, status: Status) -> bool:
+    """Return whether such an annotation can agree or disagree with others."""
+    return status is Status.DONE and kind in {Kind.PERSON, Kind.DETECTOR}
+
+
+def blank(name: str, size: int) -> Array:
+    """Return ``size`` values of the facet ``name`` that say nothing."""
+    kind, fill = _KINDS[name.partition("/")[0]]
+    return np.full(size, fill, dtype=kind)
+
+
+def read(
+    connection: Connection, dataset: int, names: Sequence[str], start: int, stop: int
+) -> dict[str, Array]:
+    """Return the values of the facets ``names`` at the positions ``[start, stop)``.
+
+    ``start`` must be the start of a block. What was never written says nothing.
+    """
+    arrays = {name: blank(name, stop - start) for name in names}
+    rows = connection.execute(
+        select(facets.c.name, facets.c.block, facets.c.data).where(
+            facets.c.dataset_id == dataset,
+            facets.c.name.in_(arrays),
+            facets.c.block.between(start // BLOCK, max(stop - 1, start) // BLOCK),
+        )
+    )
+    for name, block, data in rows:
+        at = block * BLOCK - start
+        values = np.frombuffer(data, dtype=arrays[name].dtype)[: stop - start - at]
+        arrays[name][at : at + len(values)] = values
+    return arrays
+
+
+class Changes:
+    """Values to set, by facet and position, gathered for one write per block."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[tuple[str, int], dict[int, float]] = defaultdict(dict)
+
+    def set(self, name: str, position: int, value: float) -> None:
+        """Let the facet ``name`` be ``value`` at ``position``."""
+        self._blocks[name, position // BLOCK][position % BLOCK] = value
+
+    def say(self, position: int, annotator: int, annotation: Annotation) -> None:
+        """Set what ``annotation`` by ``annotator`` says of the item at ``position``."""
+        self.set(status_of(annotator), position, code_of(annotation.status))
+        self.set(prob_of(annotator), position, highest(annotation))
+
+    def judge(self, position: int, annotations: Sequence[Annotation]) -> None:
+        """Set what all ``annotations`` of the item at ``position`` say together."""
+        finished = [each for each in annotations if decides(each.kind, each.status)]
+        score = disagreement(finished) if len(finished) > 1 else None
+        self.set(PEOPLE, position, sum(each.kind is Kind.PERSON for each in finished))
+        self.set(DISAGREEMENT, position, math.nan if score is None else score)
+
+    def write(self, connection: Connection, dataset: int) -> None:
+        """Write all values; blocks that stay the same are left alone."""
+        if not self._blocks:
+            return
+        stored = _lock(connection, dataset, sorted(self._blocks))
+        _store(
+            connection,
+            dataset,
+            {key: _merged(key[0], stored[key], cells) for key, cells in self._blocks.items()},
+            stored,
+        )
+
+
+def _lock(
+    connection: Connection, dataset: int, keys: Sequence[tuple[str, int]]
+) -> dict[tuple[str, int], bytes]:
+    # Blocks are locked in one order everywhere, so that no two writers wait for each other.
+    query = (
+        select(facets.c.name, facets.c.block, facets.c.data)
+        .where(facets.c.dataset_id == dataset, tuple_(facets.c.name, facets.c.block).in_(keys))
+        .order_by(facets.c.name, facets.c.block)
+        .with_for_update()
+    )
+    found = {(name, block): bytes(data) for name, block, data in connection.execute(query)}
+    missing = [key for key in keys if key not in found]
+    if not missing:
+        return found
+    rows = [{"dataset_id": dataset, "name": n, "block": b, "data": b""} for n, b in missing]
+    connection.execute(insert_new(connection, facets), rows)
+    return {(name, block): bytes(data) for name, block, data in connection.execute(query)}
+
+
+def _merged(name: str, data: bytes, cells: Mapping[int, float]) -> bytes:
+    dtype = blank(name, 0).dtype
+    before = np.frombuffer(data, dtype=dtype)
+    array = blank(name, max(len(before), 1 + max(cells)))
+    array[: len(before)] = before
+    array[list(cells)] = list(cells.values())
+    return array.tobytes()
+
+
+def _store(
+    connection: Connection,
+    dataset: int,
+    new: Mapping[tuple[str, int], bytes],
+    old: Mapping[tuple[str, int], bytes],
+) -> None:
+    rows = [
+        {"of": dataset, "called": name, "at": block, "data": data}
+        for (name, block), data in new.items()
+        if data != old[name, block]
+    ]
+    if rows:
+        connection.execute(
+            update(facets).where(
+                facets.c.dataset_id == bindparam("of"),
+                facets.c.name == bindparam("called"),
+                facets.c.block == bindparam("at"),
+            ),
+            rows,
+        )

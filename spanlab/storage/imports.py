@@ -1,0 +1,194 @@
+"""Imports: many records into a dataset, in batches that nobody sees before the last is in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pydantic_core import PydanticSerializationError
+from sqlalchemy import Connection, insert, select
+
+from spanlab.errors import InputError
+from spanlab.schema import Annotation, Item, Kind, Record
+from spanlab.storage import catalog, facets
+from spanlab.storage.annotators import Tally, add_labels, labels_of, register
+from spanlab.storage.catalog import Dataset
+from spanlab.storage.engine import Database
+from spanlab.storage.facets import BLOCK
+from spanlab.storage.items import to_json
+from spanlab.storage.staging import publish, stage
+from spanlab.storage.tables import annotated, items
+
+_ITEMS = 1024  # per transaction: a reviewer's write waits for one at most …
+_CHARACTERS = 8_000_000  # … and fewer if they are long
+
+
+def import_records(
+    database: Database,
+    name: str,
+    records: Iterable[Record],
+    on_progress: Callable[[int], None] | None = None,
+) -> int:
+    """Append ``records`` to the dataset ``name``, which is made if it is not there.
+
+    All or nothing: whatever ends this early, also the death of the process, leaves the dataset
+    as it was. Others read and review meanwhile.
+
+    Args:
+        database: where.
+        name: the dataset.
+        records: in the order that the dataset keeps; read as a stream.
+        on_progress: called now and then with the number of records so far.
+
+    Returns:
+        The number of records, 0 if there were none (the dataset is there then, and empty).
+
+    Raises:
+        InputError: an id stands twice, or a text cannot be stored.
+        StoreError: another import into this dataset is under way, or an annotator has another
+            kind here.
+        UsageError: ``name`` cannot name a dataset.
+    """
+    with stage(database, name, create=False) as staged:
+        load = _Load(database, staged)
+        for record in records:
+            load.add(record)
+            if load.is_full:
+                load.write()
+                if on_progress is not None:
+                    on_progress(load.n_records)
+        load.write()
+        load.finish()
+        if on_progress is not None:
+            on_progress(load.n_records)
+        return load.n_records
+
+
+class _Batch:
+    """The rows of one transaction."""
+
+    def __init__(self) -> None:
+        self.items: list[dict[str, Any]] = []
+        self.annotations: list[dict[str, Any]] = []
+        self.changes = facets.Changes()
+        self.characters = 0
+
+    def add_item(self, key: dict[str, int], item: Item, lang: int) -> None:
+        """Add the row and the language of ``item``."""
+        text = to_json(item)
+        self.items.append({**key, "item_id": item.id, "json": text})
+        self.changes.set(facets.LANG, key["position"], lang)
+        self.characters += len(text)
+
+    def add_annotation(
+        self, key: dict[str, int], annotator: int, place: int, annotation: Annotation
+    ) -> None:
+        """Add the row and the facets of ``annotation``."""
+        row: dict[str, Any] = {
+            **key,
+            "annotator_id": annotator,
+            "place": place,
+            "status": annotation.status.value,
+            "json": to_json(annotation),
+        }
+        self.annotations.append(row)
+        self.changes.say(key["position"], annotator, annotation)
+        self.characters += len(row["json"])
+
+
+class _Load:
+    """An import under way: the batch in hand and what has to be said of all at the end."""
+
+    def __init__(self, database: Database, dataset: Dataset) -> None:
+        self._database = database
+        self._dataset = dataset
+        self._stop = dataset.n_items  # behind the last record
+        self._batch = _Batch()
+        self._annotators: dict[tuple[str, Kind], int] = {}
+        self._tally = Tally()
+        self._labels: dict[str, None] = {}
+        self._languages: Counter[str] = Counter()
+        with database.reading() as connection:
+            self._codes = catalog.language_codes(connection, dataset)
+
+    @property
+    def n_records(self) -> int:
+        """How many records have come so far."""
+        return self._stop - self._dataset.n_items
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the batch in hand should be written: it is large, or its block ends."""
+        return (
+            len(self._batch.items) >= _ITEMS
+            or self._batch.characters >= _CHARACTERS
+            or self._stop % BLOCK == 0
+        )
+
+    def add(self, record: Record) -> None:
+        """Take ``record`` into the batch."""
+        key = {"dataset_id": self._dataset.id, "position": self._stop}
+        try:
+            self._add(key, record)
+        except PydanticSerializationError as error:
+            raise InputError(
+                f"item {record.item.id!r} cannot be stored: {error}",
+                expected="Unicode text without lone surrogates",
+            ) from error
+        self._stop += 1
+
+    def write(self) -> None:
+        """Write the batch in one transaction, above what readers see."""
+        if not self._batch.items:
+            return
+        with self._database.writing() as connection:
+            _check_new(connection, self._dataset, self._batch.items)
+            connection.execute(insert(items), self._batch.items)
+            if self._batch.annotations:
+                connection.execute(insert(annotated), self._batch.annotations)
+            self._batch.changes.write(connection, self._dataset.id)
+        self._batch = _Batch()
+
+    def finish(self) -> None:
+        """Show everything that was written."""
+        with self._database.writing() as connection:
+            catalog.add_languages(connection, self._dataset, self._codes, self._languages)
+            add_labels(connection, self._dataset.id, self._labels)
+            self._tally.write(connection, self._dataset.id)
+            publish(connection, self._dataset.id, self._stop)
+
+    def _add(self, key: dict[str, int], record: Record) -> None:
+        lang = record.item.lang
+        self._languages[lang] += 1
+        self._batch.add_item(key, record.item, self._codes.setdefault(lang, len(self._codes)))
+        for place, annotation in enumerate(record.annotations):
+            number = self._number(annotation)
+            self._batch.add_annotation(key, number, place, annotation)
+            self._tally.move(number, None, annotation.status)
+            self._labels |= dict.fromkeys(sorted(labels_of(annotation)))
+        self._batch.changes.judge(self._stop, record.annotations)
+
+    def _number(self, annotation: Annotation) -> int:
+        who = (annotation.annotator, annotation.kind)
+        if who not in self._annotators:
+            with self._database.writing() as connection:
+                self._annotators[who] = register(connection, self._dataset, *who).id
+        return self._annotators[who]
+
+
+def _check_new(connection: Connection, dataset: Dataset, rows: list[dict[str, Any]]) -> None:
+    ids = Counter(row["item_id"] for row in rows)
+    there = connection.execute(
+        select(items.c.item_id).where(
+            items.c.dataset_id == dataset.id, items.c.item_id.in_(list(ids))
+        )
+    ).scalars()
+    twice = [*there, *(item_id for item_id, times in ids.items() if times > 1)]
+    if twice:
+        raise InputError(
+            "this id stands twice in the import, or in the dataset already",
+            field="id",
+            found=twice[0],
+            expected=f"ids that are new to the dataset {dataset.name!r}",
+        )

@@ -1,0 +1,113 @@
+"""Items and annotations between rows and objects: the JSON that is stored, and reading it back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+from sqlalchemy import Connection, select
+
+from spanlab.errors import NotFoundError
+from spanlab.schema import Annotation, Item, Record
+from spanlab.storage.catalog import Dataset
+from spanlab.storage.tables import annotated, annotators, items
+
+_WINDOW = 200  # positions read at once: few enough for long texts, enough for short ones
+
+
+def to_json(model: BaseModel) -> str:
+    """Return the JSON in which ``model`` is stored; what has its default value is left out."""
+    return model.model_dump_json(exclude_defaults=True)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An item and its annotations as they are stored."""
+
+    position: int
+    item: str
+    annotations: tuple[str, ...]
+
+    def record(self) -> Record:
+        """Return the record; it was validated when it came in, and is once more."""
+        return Record(
+            item=Item.model_validate_json(self.item),
+            annotations=tuple(Annotation.model_validate_json(each) for each in self.annotations),
+        )
+
+
+def position_of(connection: Connection, dataset: Dataset, item_id: str) -> int:
+    """Return where in the dataset the item is.
+
+    Raises:
+        NotFoundError: it is not there.
+    """
+    position = connection.execute(
+        select(items.c.position).where(items.c.dataset_id == dataset.id, items.c.item_id == item_id)
+    ).scalar_one_or_none()
+    if position is None or position >= dataset.n_items:
+        raise NotFoundError(f"the dataset {dataset.name!r} has no item {item_id!r}")
+    return int(position)
+
+
+def one(connection: Connection, dataset: Dataset, position: int) -> Stored:
+    """Return the item at ``position`` with its annotations."""
+    (stored,) = _window(connection, dataset.id, position, position + 1, None)
+    return stored
+
+
+def all_of(
+    connection: Connection, dataset: Dataset, names: Sequence[str] | None
+) -> Iterator[Stored]:
+    """Yield all items in import order with the annotations of ``names`` (None: of everybody).
+
+    Raises:
+        NotFoundError: a name that has annotated nothing here.
+    """
+    chosen = None if names is None else _ids(connection, dataset, names)
+    for start in range(0, dataset.n_items, _WINDOW):
+        stop = min(start + _WINDOW, dataset.n_items)
+        yield from _window(connection, dataset.id, start, stop, chosen)
+
+
+def _window(
+    connection: Connection, dataset: int, start: int, stop: int, chosen: Collection[int] | None
+) -> Iterator[Stored]:
+    said: dict[int, list[str]] = {position: [] for position in range(start, stop)}
+    query = (
+        select(annotated.c.position, annotated.c.json)
+        .where(
+            annotated.c.dataset_id == dataset,
+            annotated.c.position >= start,
+            annotated.c.position < stop,
+        )
+        .order_by(annotated.c.position, annotated.c.place)
+    )
+    if chosen is not None:
+        query = query.where(annotated.c.annotator_id.in_(chosen))
+    for position, text in connection.execute(query):
+        said[position].append(text)
+    rows = connection.execute(
+        select(items.c.position, items.c.json)
+        .where(items.c.dataset_id == dataset, items.c.position >= start, items.c.position < stop)
+        .order_by(items.c.position)
+    )
+    for position, text in rows:
+        yield Stored(position, text, tuple(said[position]))
+
+
+def _ids(connection: Connection, dataset: Dataset, names: Sequence[str]) -> set[int]:
+    rows = connection.execute(
+        select(annotators.c.name, annotators.c.id).where(
+            annotators.c.dataset_id == dataset.id, annotators.c.n_annotations > 0
+        )
+    )
+    known = {row.name: row.id for row in rows}
+    for name in names:
+        if name not in known:
+            there = ", ".join(repr(each) for each in known) or "nobody"
+            raise NotFoundError(
+                f"{name!r} has annotated nothing in {dataset.name!r}; who has: {there}"
+            )
+    return {known[name] for name in names}

@@ -1,0 +1,156 @@
+"""The log of one person's operations on one item, open for appending in one transaction."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cached_property
+
+from sqlalchemy import ColumnElement, Connection, Table, insert, select
+
+from spanlab.errors import OperationError
+from spanlab.oplog import OPERATION, Operation, Redo, ReviewState, Undo, replay
+from spanlab.schema import Annotation, Item
+from spanlab.storage.annotating import Entry, put
+from spanlab.storage.catalog import Annotator, Dataset
+from spanlab.storage.items import to_json
+from spanlab.storage.sql import insert_or_replace
+from spanlab.storage.tables import annotated, items, operations, reviews
+from spanlab.storage.writes import Refusal, Write
+
+
+class Log:
+    """What a log started from, how long it is, where it has led, and what is added to it.
+
+    The state is stored with the log, so that an edit need not replay it; undo and redo do.
+
+    Args:
+        connection: for appending, one that holds the item's row.
+        dataset: where the item is.
+        position: which item.
+        who: the person.
+    """
+
+    def __init__(
+        self, connection: Connection, dataset: Dataset, position: int, who: Annotator
+    ) -> None:
+        self._connection = connection
+        self._dataset = dataset
+        self._position = position
+        self._who = who
+        self._added: list[Write] = []
+        row = connection.execute(select(reviews).where(*self._here(reviews))).one_or_none()
+        self.version: int = 0 if row is None else row.version
+        snapshot = self._annotation() if row is None else row.snapshot
+        self.snapshot = None if snapshot is None else Annotation.model_validate_json(snapshot)
+        self.state = (
+            ReviewState.of(self.snapshot)
+            if row is None
+            else ReviewState.model_validate_json(row.state)
+        )
+
+    def operations(self) -> list[Operation]:
+        """Return all operations, also those just added, oldest first."""
+        rows = self._connection.execute(
+            select(operations.c.json).where(*self._here(operations)).order_by(operations.c.version)
+        ).scalars()
+        stored = [OPERATION.validate_json(text) for text in rows]
+        return stored + [write.operation for write in self._added]
+
+    def append(self, write: Write) -> Refusal | None:
+        """Add ``write`` if it fits the state; return why not."""
+        if write.base != self.version:
+            return _stale(write, self.version)
+        try:
+            self.state = self._after(write.operation)
+        except OperationError as error:
+            return Refusal(write.seq, str(error), stale=False)
+        self._added.append(write)
+        self.version += 1
+        return None
+
+    def save(self) -> None:
+        """Store what was added: operations, state, annotation and all that follows from it."""
+        if not self._added:
+            return
+        put(self._connection, self._dataset, [Entry(self._position, self._who, self._result())])
+        key = {
+            "dataset_id": self._dataset.id,
+            "position": self._position,
+            "annotator_id": self._who.id,
+        }
+        self._connection.execute(
+            insert_or_replace(self._connection, reviews),
+            {
+                **key,
+                "version": self.version,
+                "snapshot": None if self.snapshot is None else to_json(self.snapshot),
+                "state": to_json(self.state),
+            },
+        )
+        first = self.version - len(self._added) + 1
+        now = datetime.now(UTC).isoformat()
+        self._connection.execute(
+            insert(operations),
+            [
+                {
+                    **key,
+                    "version": first + index,
+                    "session": write.session,
+                    "seq": write.seq,
+                    "json": operation_json(write.operation),
+                    "at": now,
+                }
+                for index, write in enumerate(self._added)
+            ],
+        )
+
+    def _after(self, operation: Operation) -> ReviewState:
+        if isinstance(operation, Undo | Redo):
+            log = [*self.operations(), operation]
+            return replay(self._item, ReviewState.of(self.snapshot), log)
+        return operation.apply(self._item, self.state)
+
+    def _result(self) -> Annotation:
+        """Return the state as an annotation, with what of the snapshot still holds.
+
+        Reviewing changes no claims; a hard decision holds as long as the spans it was made on.
+        """
+        result = self.state.annotation(self._who.name)
+        if self.snapshot is None:
+            return result
+        start = ReviewState.of(self.snapshot).annotation(self._who.name)
+        hard = self.snapshot.hard if result.spans == start.spans else None
+        return result.model_copy(update={"claims": self.snapshot.claims, "hard": hard})
+
+    @cached_property
+    def _item(self) -> Item:
+        query = select(items.c.json).where(
+            items.c.dataset_id == self._dataset.id, items.c.position == self._position
+        )
+        return Item.model_validate_json(self._connection.execute(query).scalar_one())
+
+    def _annotation(self) -> str | None:
+        query = select(annotated.c.json).where(*self._here(annotated))
+        return self._connection.execute(query).scalar_one_or_none()
+
+    def _here(self, table: Table) -> list[ColumnElement[bool]]:
+        return [
+            table.c.dataset_id == self._dataset.id,
+            table.c.position == self._position,
+            table.c.annotator_id == self._who.id,
+        ]
+
+
+def _stale(write: Write, version: int) -> Refusal:
+    """Return the refusal of a ``write`` that was made on another state than the log's."""
+    return Refusal(
+        write.seq,
+        f"made on version {write.base} of this annotation, which is at {version} now: "
+        "somebody else changed it meanwhile",
+        stale=True,
+    )
+
+
+def operation_json(operation: Operation) -> str:
+    """Return the JSON in which ``operation`` is stored."""
+    return operation.model_dump_json()

@@ -1,0 +1,1 @@
+"""How a database of any earlier version becomes one of this version."""

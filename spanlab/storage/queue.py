@@ -1,0 +1,97 @@
+"""What a queue of items is asked for and what it answers with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from spanlab.errors import UsageError
+from spanlab.schema import Status
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A place in a queue: an item's position and, for that order, its disagreement then."""
+
+    position: int
+    disagreement: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueQuery:
+    """A filter over the items of a dataset, as one reviewer sees them; None lets all through.
+
+    ``status`` is the reviewer's own. ``min_prob`` and ``max_prob`` bound the highest span
+    probability of ``detector`` (of any detector if None), where it has finished: 0 means that it
+    found nothing; items it has not annotated have none and are left out. ``detector_status``
+    needs ``detector``. ``min_annotators`` and ``max_annotators`` bound how many persons have
+    finished the item: ``max_annotators=1`` is the queue of a second annotator. All bounds are
+    inclusive.
+
+    ``order`` "disagreement" begins with the highest; items without one come last. ``after`` and
+    ``before`` (one of them) are places in that order, exclusive; ``limit`` is at most 1,000.
+
+    Raises:
+        UsageError: the fields contradict each other, or ``limit`` is out of range.
+    """
+
+    reviewer: str
+    lang: str | None = None
+    status: Status | None = None
+    detector: str | None = None
+    detector_status: Status | None = None
+    min_prob: float | None = None
+    max_prob: float | None = None
+    min_disagreement: float | None = None
+    min_annotators: int | None = None
+    max_annotators: int | None = None
+    order: Literal["import", "disagreement"] = "import"
+    after: Cursor | None = None
+    before: Cursor | None = None
+    limit: int = 50
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.limit <= 1000:
+            raise UsageError(f"limit {self.limit} is not between 1 and 1000")
+        if self.after is not None and self.before is not None:
+            raise UsageError("a page is after a place or before one, not both")
+        if self.detector_status is not None and self.detector is None:
+            raise UsageError("detector_status needs the name of a detector")
+
+
+@dataclass(frozen=True)
+class QueueRow:
+    """An item as a list shows it.
+
+    ``question`` and ``answer`` are their beginnings, in one line. ``status`` is the reviewer's.
+    ``max_prob`` is what the query bounds, None where no detector has finished; ``disagreement``
+    is None with fewer than two finished annotations; ``n_annotators`` counts the persons who
+    have finished the item.
+    """
+
+    item_id: str
+    position: int
+    lang: str
+    question: str
+    answer: str
+    status: Status
+    max_prob: float | None
+    disagreement: float | None
+    n_annotators: int
+
+    @property
+    def cursor(self) -> Cursor:
+        """The row's own place in either order."""
+        return Cursor(self.position, self.disagreement)
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some rows of a queue; ``previous`` and ``next`` are None where the queue ends.
+
+    ``previous`` is for ``QueueQuery.before``, ``next`` for ``QueueQuery.after``.
+    """
+
+    rows: tuple[QueueRow, ...]
+    previous: Cursor | None
+    next: Cursor | None

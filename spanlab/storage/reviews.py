@@ -1,0 +1,118 @@
+"""A person's review of an item: reading it, adding to it, and rebuilding it from its log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from sqlalchemy import Connection, func, select
+
+from spanlab.errors import UsageError
+from spanlab.oplog import ReviewState, replay
+from spanlab.schema import Kind
+from spanlab.storage.annotating import lock_items
+from spanlab.storage.annotators import register
+from spanlab.storage.catalog import Dataset, annotators_of
+from spanlab.storage.items import one, position_of
+from spanlab.storage.log import Log, operation_json
+from spanlab.storage.tables import operations
+from spanlab.storage.writes import Applied, Refusal, Review, Write
+
+
+def review(connection: Connection, dataset: Dataset, item_id: str, reviewer: str) -> Review:
+    """Return the review of ``item_id`` by ``reviewer``; version 0 if it has not begun.
+
+    Raises:
+        NotFoundError: there is no such item.
+        StoreError: the reviewer's name belongs to a detector, a vote or gold labels.
+    """
+    position = position_of(connection, dataset, item_id)
+    record = one(connection, dataset, position).record()
+    if reviewer not in annotators_of(connection, dataset.id):
+        return Review(record, ReviewState(), (), 0, ReviewState())
+    who = register(connection, dataset, reviewer, Kind.PERSON)
+    log = Log(connection, dataset, position, who)
+    return Review(
+        record=record,
+        snapshot=ReviewState.of(log.snapshot),
+        operations=tuple(log.operations()),
+        version=log.version,
+        state=log.state,
+    )
+
+
+def rebuild(connection: Connection, dataset: Dataset, item_id: str, reviewer: str) -> ReviewState:
+    """Return what the snapshot and the log alone lead to; raises as ``review`` does."""
+    found = review(connection, dataset, item_id, reviewer)
+    return replay(found.record.item, found.snapshot, found.operations)
+
+
+def apply(
+    connection: Connection, dataset: Dataset, item_id: str, reviewer: str, writes: Sequence[Write]
+) -> Applied:
+    """Append ``writes`` of one session to the log of ``reviewer`` on ``item_id``, in their order.
+
+    A write that is stored already is acknowledged again without effect. Once one is refused, so
+    are all after it that are not stored: they were made on a state that has never been.
+
+    Raises:
+        NotFoundError: there is no such item.
+        StoreError: the reviewer's name belongs to a detector, a vote or gold labels.
+        UsageError: the writes are of several sessions, or do not count up.
+    """
+    _check_order(writes)
+    position = position_of(connection, dataset, item_id)
+    who = register(connection, dataset, reviewer, Kind.PERSON)
+    lock_items(connection, dataset, [position])
+    log = Log(connection, dataset, position, who)
+    stored = _stored(connection, writes)
+    here = (dataset.id, position, who.id)
+    refused: list[Refusal] = []
+    for write in writes:
+        if write.seq not in stored:
+            refusal = _after_refused(write) if refused else log.append(write)
+        elif stored[write.seq] != (*here, operation_json(write.operation)):
+            refusal = Refusal(write.seq, "this number was given to another operation", stale=False)
+        else:
+            refusal = None
+        if refusal is not None:
+            refused.append(refusal)
+    log.save()
+    return Applied(_acknowledged(connection, writes), log.version, tuple(refused))
+
+
+def _stored(
+    connection: Connection, writes: Sequence[Write]
+) -> dict[int, tuple[int, int, int, str]]:
+    if not writes:
+        return {}
+    rows = connection.execute(
+        select(operations).where(
+            operations.c.session == writes[0].session,
+            operations.c.seq.between(writes[0].seq, writes[-1].seq),
+        )
+    )
+    return {row.seq: (row.dataset_id, row.position, row.annotator_id, row.json) for row in rows}
+
+
+def _after_refused(write: Write) -> Refusal:
+    return Refusal(write.seq, "an operation before it was refused", stale=True)
+
+
+def _acknowledged(connection: Connection, writes: Sequence[Write]) -> int:
+    if not writes:
+        return 0
+    highest = select(func.max(operations.c.seq))
+    return (
+        connection.execute(highest.where(operations.c.session == writes[0].session)).scalar() or 0
+    )
+
+
+def _check_order(writes: Sequence[Write]) -> None:
+    for one_write, following in pairwise(writes):
+        if following.session != one_write.session:
+            raise UsageError(
+                f"writes of two sessions at once: {one_write.session!r}, {following.session!r}"
+            )
+        if following.seq <= one_write.seq:
+            raise UsageError(f"write {following.seq} comes after write {one_write.seq}")

@@ -1,0 +1,183 @@
+"""Which items a queue's filter lets through: array comparisons on facets, block after block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from spanlab.schema import Kind
+from spanlab.storage import facets
+from spanlab.storage.catalog import Annotator, Dataset, annotators_of, language_codes
+from spanlab.storage.facets import BLOCK, Array
+from spanlab.storage.queue import Cursor, QueueQuery
+
+Mask = NDArray[np.bool_]
+
+_GROWTH = 4  # each window is this many times the one before: short when matches are near
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Something that the values of some facets must fulfil."""
+
+    names: tuple[str, ...]
+    holds: Callable[[list[Array]], Mask]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The items of a dataset that fulfil all ``conditions``, within one snapshot."""
+
+    connection: Connection
+    dataset: Dataset
+    conditions: tuple[Condition, ...]
+
+    @classmethod
+    def of(cls, connection: Connection, dataset: Dataset, query: QueueQuery) -> Selection:
+        """Return what ``query`` selects from ``dataset``."""
+        annotators = annotators_of(connection, dataset.id)
+        conditions = [*_of_annotators(query, annotators), *_of_items(query)]
+        if query.lang is not None:
+            code = language_codes(connection, dataset).get(query.lang, -1)
+            conditions.append(_equal(facets.LANG, code))
+        return cls(connection, dataset, tuple(conditions))
+
+    def count(self) -> int:
+        """Return how many items are selected."""
+        return int(self._mask(0, self.dataset.n_items).sum())
+
+    def following(self, position: int, limit: int) -> list[int]:
+        """Return the first up to ``limit`` selected positions from ``position`` on."""
+        found: list[int] = []
+        for start, stop in _windows(position, self.dataset.n_items):
+            places = np.flatnonzero(self._mask(start, stop)) + start
+            found += places[places >= position][: limit - len(found)].tolist()
+            if len(found) == limit:
+                break
+        return found
+
+    def preceding(self, position: int, limit: int) -> list[int]:
+        """Return the last up to ``limit`` selected positions before ``position``, nearest first."""
+        found: list[int] = []
+        for start, stop in _windows_back(min(position, self.dataset.n_items)):
+            places = np.flatnonzero(self._mask(start, stop)) + start
+            found += places[::-1][: limit - len(found)].tolist()
+            if len(found) == limit:
+                break
+        return found
+
+    def ranked(self, place: Cursor | None, limit: int, *, forward: bool) -> list[int]:
+        """Return up to ``limit`` selected positions next to ``place`` by falling disagreement.
+
+        Ties stand in import order. Without a place the order's start (or, backward, its end).
+        """
+        n_items = self.dataset.n_items
+        read = facets.read(self.connection, self.dataset.id, [facets.DISAGREEMENT], 0, n_items)
+        scores = np.nan_to_num(read[facets.DISAGREEMENT], nan=-1.0)
+        places = np.flatnonzero(self._mask(0, n_items))
+        scores = scores[places]
+        if not forward:  # the reversed order is the same search on mirrored numbers
+            places, scores = -places[::-1], -scores[::-1]
+        if place is not None:
+            sign = 1 if forward else -1
+            score = -1.0 if place.disagreement is None else place.disagreement
+            beyond = (scores < sign * score) | (
+                (scores == sign * score) & (places > sign * place.position)
+            )
+            places, scores = places[beyond], scores[beyond]
+        chosen = _highest(scores, limit)
+        nearest: list[int] = np.abs(places[chosen]).tolist()
+        return nearest
+
+    def _mask(self, start: int, stop: int) -> Mask:
+        mask = np.ones(stop - start, dtype=np.bool_)
+        names = sorted({name for condition in self.conditions for name in condition.names})
+        if names and stop > start:
+            arrays = facets.read(self.connection, self.dataset.id, names, start, stop)
+            for condition in self.conditions:
+                mask &= condition.holds([arrays[name] for name in condition.names])
+        return mask
+
+
+def _of_annotators(query: QueueQuery, annotators: dict[str, Annotator]) -> Iterator[Condition]:
+    for name, status in (
+        (query.reviewer, query.status),
+        (query.detector, query.detector_status),
+    ):
+        if status is not None and name is not None:
+            annotator = annotators.get(name)
+            # Who is unknown has annotated nothing; no facet, and the same answer.
+            facet = facets.status_of(-1 if annotator is None else annotator.id)
+            yield _equal(facet, facets.code_of(status))
+    if query.min_prob is not None or query.max_prob is not None:
+        low = 0.0 if query.min_prob is None else query.min_prob
+        high = 1.0 if query.max_prob is None else query.max_prob
+        names = prob_facets(annotators, query.detector)
+        yield Condition(names, lambda arrays: _within(highest(arrays), low, high))
+
+
+def _of_items(query: QueueQuery) -> Iterator[Condition]:
+    if query.min_disagreement is not None:
+        least = query.min_disagreement
+        yield Condition((facets.DISAGREEMENT,), lambda arrays: arrays[0] >= least)
+    if query.min_annotators is not None or query.max_annotators is not None:
+        fewest = query.min_annotators or 0
+        most = np.inf if query.max_annotators is None else query.max_annotators
+        yield Condition((facets.PEOPLE,), lambda arrays: _within(arrays[0], fewest, most))
+
+
+def prob_facets(annotators: dict[str, Annotator], detector: str | None) -> tuple[str, ...]:
+    """Return the facets with the probabilities of ``detector``, or of every detector if None."""
+    return tuple(
+        facets.prob_of(annotator.id)
+        for annotator in annotators.values()
+        if (annotator.kind is Kind.DETECTOR if detector is None else annotator.name == detector)
+    ) or (facets.prob_of(-1),)
+
+
+def highest(probs: list[Array]) -> Array:
+    """Return the highest of several probabilities, item by item; NaN where all are."""
+    result: Array = np.fmax.reduce(probs)
+    return result
+
+
+def _equal(name: str, value: int) -> Condition:
+    return Condition((name,), lambda arrays: arrays[0] == value)
+
+
+def _within(values: Array, low: float, high: float) -> Mask:
+    mask: Mask = (values >= low) & (values <= high)
+    return mask
+
+
+def _windows(position: int, n_items: int) -> Iterator[tuple[int, int]]:
+    start, blocks = position - position % BLOCK, 1
+    while start < n_items:
+        stop = min(start + blocks * BLOCK, n_items)
+        yield start, stop
+        start, blocks = stop, blocks * _GROWTH
+
+
+def _windows_back(position: int) -> Iterator[tuple[int, int]]:
+    stop, blocks = position, 1
+    while stop > 0:
+        start = max(0, (stop - 1) // BLOCK + 1 - blocks) * BLOCK
+        yield start, stop
+        stop, blocks = start, blocks * _GROWTH
+
+
+def _highest(scores: Array, limit: int) -> list[int]:
+    """Return the indices of the ``limit`` highest scores, highest first, ties by index."""
+    if len(scores) > limit:
+        least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+        above = np.flatnonzero(scores > least)
+        level = np.flatnonzero(scores == least)[: limit - len(above)]
+        chosen = np.concatenate([above, level])
+    else:
+        chosen = np.arange(len(scores))
+    order: list[int] = chosen[np.lexsort((chosen, -scores[chosen]))].tolist()
+    return order

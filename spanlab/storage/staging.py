@@ -1,0 +1,190 @@
+"""Work in several short transactions that is seen all at once or not at all.
+
+One transaction over a long import would keep every reviewer's write waiting on SQLite. So an
+import writes batches above ``datasets.n_items``, where no reader looks, and raises that number at
+its end. While it works it holds a lock (see locks.py) that goes with its process; whoever finds
+its row in ``loads`` without that lock knows that it died and sweeps up what it left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, delete, exists, func, insert, select, update
+
+from spanlab.errors import StoreError
+from spanlab.storage import catalog
+from spanlab.storage.catalog import Dataset
+from spanlab.storage.engine import Database
+from spanlab.storage.facets import BLOCK
+from spanlab.storage.locks import claim
+from spanlab.storage.tables import (
+    DELETING,
+    LOADING,
+    READY,
+    annotated,
+    annotators,
+    datasets,
+    facets,
+    items,
+    labels,
+    languages,
+    loads,
+    operations,
+    reviews,
+)
+
+_PIECE = 2000  # positions deleted in one transaction
+
+
+@contextmanager
+def stage(database: Database, name: str, *, create: bool) -> Iterator[Dataset]:
+    """Open the dataset ``name`` for one import; what it wrote is swept away if it fails.
+
+    The block gets the dataset as readers see it, writes above that, and ends with ``publish``.
+
+    Args:
+        database: where.
+        name: the dataset.
+        create: whether it must be new; otherwise it is made if it is not there.
+
+    Raises:
+        StoreError: somebody else imports into it, or the name is taken and ``create`` is set.
+    """
+    sweep(database)
+    with ExitStack() as stack:
+        with database.writing() as connection:
+            opened = _open(connection, name, create=create)
+            _announce(connection, opened.id)
+            if not stack.enter_context(claim(database, opened.id)):
+                raise _busy(name)
+        try:
+            yield opened
+        except BaseException:
+            _clear(database, opened.id)
+            raise
+
+
+def publish(connection: Connection, dataset: int, n_items: int) -> None:
+    """Let readers see the positions of ``dataset`` up to ``n_items``; ends the import."""
+    connection.execute(
+        update(datasets).where(datasets.c.id == dataset).values(state=READY, n_items=n_items)
+    )
+    connection.execute(delete(loads).where(loads.c.dataset_id == dataset))
+
+
+def remove(database: Database, name: str) -> None:
+    """Delete the dataset ``name`` with all that belongs to it; it is gone from sight at once.
+
+    Raises:
+        NotFoundError: there is none.
+        StoreError: somebody imports into it.
+    """
+    sweep(database)
+    with ExitStack() as stack:
+        with database.writing() as connection:
+            dataset = catalog.find(connection, name)
+            _announce(connection, dataset.id)
+            if not stack.enter_context(claim(database, dataset.id)):
+                raise _busy(name)
+            _hide(connection, dataset.id)
+        _clear(database, dataset.id)
+
+
+def sweep(database: Database) -> None:
+    """Clear away what imports and deletions left that died half-way; cheap if there is nothing."""
+    with database.reading() as connection:
+        open_ones = connection.execute(select(loads.c.dataset_id)).scalars().all()
+    for dataset in open_ones:
+        with claim(database, dataset) as is_dead:
+            if is_dead:
+                _clear(database, dataset)
+
+
+def _open(connection: Connection, name: str, *, create: bool) -> Dataset:
+    found = connection.execute(
+        select(datasets.c.id, datasets.c.state, datasets.c.n_items)
+        .where(datasets.c.name == name)
+        .with_for_update(key_share=True)
+    ).one_or_none()
+    if found is None or create:
+        return Dataset(catalog.create(connection, name, LOADING), name, 0)
+    if found.state != READY:
+        raise _busy(name)
+    return Dataset(found.id, name, found.n_items)
+
+
+def _announce(connection: Connection, dataset: int) -> None:
+    query = select(datasets.c.name).join(loads).where(datasets.c.id == dataset)
+    name = connection.execute(query).scalar_one_or_none()
+    if name is not None:
+        raise _busy(name)
+    now = datetime.now(UTC).isoformat()
+    connection.execute(insert(loads).values(dataset_id=dataset, started=now))
+
+
+def _busy(name: str) -> StoreError:
+    return StoreError(f"an import into {name!r} is under way: wait for its end")
+
+
+def _hide(connection: Connection, dataset: int) -> None:
+    # The name is free again at once; control characters keep this one out of anybody's way.
+    connection.execute(
+        update(datasets)
+        .where(datasets.c.id == dataset)
+        .values(state=DELETING, name=f"\x1f{dataset}")
+    )
+
+
+def _clear(database: Database, dataset: int) -> None:
+    """Delete what nobody sees of ``dataset``, in short transactions, then the load itself."""
+    with database.writing() as connection:
+        found = connection.execute(
+            select(datasets.c.state, datasets.c.n_items).join(loads).where(datasets.c.id == dataset)
+        ).one_or_none()
+        if found is None:  # it came to its end, or another process has swept it
+            return
+        if found.state != READY:
+            _hide(connection, dataset)
+        keep = found.n_items if found.state == READY else 0
+        query = select(func.max(items.c.position)).where(items.c.dataset_id == dataset)
+        last = connection.execute(query).scalar()
+    for stop in range(keep if last is None else last + 1, keep, -_PIECE):
+        with database.writing() as connection:
+            _delete_items(connection, dataset, max(keep, stop - _PIECE), stop)
+    with database.writing() as connection:
+        if found.state == READY:
+            _forget_failed_append(connection, dataset, keep)
+        else:
+            for table in (facets, labels, annotators, languages, loads):
+                connection.execute(delete(table).where(table.c.dataset_id == dataset))
+            connection.execute(delete(datasets).where(datasets.c.id == dataset))
+
+
+def _delete_items(connection: Connection, dataset: int, start: int, stop: int) -> None:
+    for table in (operations, reviews, annotated, items):
+        connection.execute(
+            delete(table).where(
+                table.c.dataset_id == dataset,
+                table.c.position >= start,
+                table.c.position < stop,
+            )
+        )
+
+
+def _forget_failed_append(connection: Connection, dataset: int, n_items: int) -> None:
+    first_unseen = (n_items + BLOCK - 1) // BLOCK
+    connection.execute(
+        delete(facets).where(facets.c.dataset_id == dataset, facets.c.block >= first_unseen)
+    )
+    said = exists().where(
+        annotated.c.dataset_id == dataset, annotated.c.annotator_id == annotators.c.id
+    )
+    connection.execute(
+        delete(annotators).where(
+            annotators.c.dataset_id == dataset, annotators.c.n_annotations == 0, ~said
+        )
+    )
+    connection.execute(delete(loads).where(loads.c.dataset_id == dataset))

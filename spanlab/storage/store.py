@@ -1,0 +1,202 @@
+"""The annotation store: one object for everything that is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from spanlab.errors import StoreError
+from spanlab.oplog import ReviewState
+from spanlab.schema import Annotation, Record, Status
+from spanlab.settings import Settings
+from spanlab.storage import annotating, catalog, imports, items, paging, reviews, staging
+from spanlab.storage.catalog import DatasetSummary
+from spanlab.storage.duplicate import duplicate
+from spanlab.storage.engine import Database
+from spanlab.storage.queue import Page, QueueQuery
+from spanlab.storage.selection import Selection
+from spanlab.storage.upgrade import upgrade
+from spanlab.storage.writes import Applied, Review, Write
+
+
+class Store:
+    """Datasets, annotations and reviews in one database; any number of threads may share it.
+
+    Every method sees one consistent state of the database, and what a method wrote is durable
+    when it returns. Besides the errors named, every method raises ``StoreError`` if the database
+    refuses or cannot be reached, and ``NotFoundError`` for a dataset or item that is not there.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, settings: Settings | None = None) -> Self:
+        """Open the database, making or migrating it where needed.
+
+        An SQLite file that has something to migrate is first copied to ``<home>/backups``.
+
+        Args:
+            settings: where it is; None reads the environment.
+
+        Raises:
+            UsageError: the database URL is none, or its driver is not installed.
+            StoreError: it is no database, one of a newer spanlab, or cannot be reached.
+        """
+        settings = settings or Settings.read()
+        database = Database(settings.database_url)
+        if database.path is not None:
+            _make_directory(database.path.parent)
+        try:
+            upgrade(database, settings.home / "backups")
+            staging.sweep(database)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database)
+
+    def close(self) -> None:
+        """Close the database's connections."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Datasets
+
+    def datasets(self) -> list[DatasetSummary]:
+        """Return all datasets, oldest first; empty if there are none."""
+        with self._database.reading() as connection:
+            return catalog.summaries(connection)
+
+    def import_records(
+        self,
+        dataset: str,
+        records: Iterable[Record],
+        on_progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Append new records to a dataset, all or nothing; see ``imports.import_records``."""
+        return imports.import_records(self._database, dataset, records, on_progress)
+
+    def rename_dataset(self, name: str, new: str) -> None:
+        """Rename a dataset.
+
+        Raises:
+            StoreError: the new name is taken.
+            UsageError: it cannot name a dataset.
+        """
+        with self._database.writing() as connection:
+            catalog.rename(connection, name, new)
+
+    def duplicate_dataset(self, name: str, new: str) -> int:
+        """Copy a dataset as it stands; a person's log starts anew from the annotation so far.
+
+        Returns:
+            The number of items.
+
+        Raises:
+            StoreError: the new name is taken.
+            UsageError: it cannot name a dataset.
+        """
+        return duplicate(self._database, name, new)
+
+    def delete_dataset(self, name: str) -> None:
+        """Delete a dataset with all annotations and logs, for good.
+
+        Raises:
+            StoreError: an import into it is under way.
+        """
+        staging.remove(self._database, name)
+
+    # Records
+
+    def records(self, dataset: str, *, annotators: Sequence[str] | None = None) -> Iterator[Record]:
+        """Yield the records in import order, as they all stood at the first; in bounded memory.
+
+        Args:
+            dataset: its name.
+            annotators: whose annotations to give; None for everybody's.
+
+        Raises:
+            NotFoundError: an annotator has annotated nothing in this dataset.
+        """
+        with self._database.reading() as connection:
+            found = catalog.find(connection, dataset)
+            for stored in items.all_of(connection, found, annotators):
+                yield stored.record()
+
+    def record(self, dataset: str, item_id: str) -> Record:
+        """Return one item with all that is said of it."""
+        with self._database.reading() as connection:
+            found = catalog.find(connection, dataset)
+            position = items.position_of(connection, found, item_id)
+            return items.one(connection, found, position).record()
+
+    def save_annotations(self, dataset: str, pairs: Iterable[tuple[str, Annotation]]) -> int:
+        """Insert or replace annotations, durable as they come; see ``annotating.save``."""
+        return annotating.save(self._database, dataset, pairs)
+
+    # Queues
+
+    def page(self, dataset: str, query: QueueQuery) -> Page:
+        """Return the rows of a queue at the place that ``query`` names."""
+        with self._database.reading() as connection:
+            return paging.page(connection, catalog.find(connection, dataset), query)
+
+    def neighbour(self, dataset: str, query: QueueQuery, item_id: str, step: int = 1) -> str | None:
+        """Return the next (``step`` 1) or previous (-1) item's id; see ``paging.neighbour``."""
+        with self._database.reading() as connection:
+            found = catalog.find(connection, dataset)
+            return paging.neighbour(connection, found, query, item_id, step)
+
+    def count(self, dataset: str, query: QueueQuery) -> int:
+        """Return how many items the filter of ``query`` lets through."""
+        with self._database.reading() as connection:
+            return Selection.of(connection, catalog.find(connection, dataset), query).count()
+
+    def counts(self, dataset: str, reviewer: str) -> dict[Status, int]:
+        """Return how many items are in each status under ``reviewer``, who may be unknown yet."""
+        with self._database.reading() as connection:
+            return catalog.counts(connection, catalog.find(connection, dataset), reviewer)
+
+    def labels(self, dataset: str) -> tuple[str, ...]:
+        """Return the span labels in use in a dataset, in order of first use."""
+        with self._database.reading() as connection:
+            return catalog.labels_in_use(connection, catalog.find(connection, dataset))
+
+    # Reviews
+
+    def review(self, dataset: str, item_id: str, reviewer: str) -> Review:
+        """Return one person's review of one item; see ``reviews.review``."""
+        with self._database.reading() as connection:
+            found = catalog.find(connection, dataset)
+            return reviews.review(connection, found, item_id, reviewer)
+
+    def apply(self, dataset: str, item_id: str, reviewer: str, writes: Sequence[Write]) -> Applied:
+        """Append a session's operations to a review's log; see ``reviews.apply``."""
+        with self._database.writing() as connection:
+            found = catalog.find(connection, dataset)
+            return reviews.apply(connection, found, item_id, reviewer, writes)
+
+    def rebuild(self, dataset: str, item_id: str, reviewer: str) -> ReviewState:
+        """Return what a review's snapshot and log alone lead to."""
+        with self._database.reading() as connection:
+            found = catalog.find(connection, dataset)
+            return reviews.rebuild(connection, found, item_id, reviewer)
+
+
+def _make_directory(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot make the directory {path} for the database: {error}") from error

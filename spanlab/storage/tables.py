@@ -1,0 +1,166 @@
+"""The tables of the annotation database, as the newest migration leaves them.
+
+    datasets ─┬─ languages            how many items per language
+              ├─ labels               span labels in use
+              ├─ annotators           who has annotated, with counts per status
+              ├─ items ── annotations ── reviews ── operations
+              ├─ facets               what queues filter by, as columns (see facets.py)
+              └─ loads                an import that is under way (see staging.py)
+
+Items are numbered within their dataset in import order (``position`` 0, 1, 2 …), annotators in
+the order in which they came. Only positions below ``datasets.n_items`` exist for readers; what
+lies above is an import that has not finished. Items and annotations are kept as JSON in TEXT:
+characters that PostgreSQL's own JSON type refuses (NUL) are escapes there.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Identity,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData()
+
+READY = "ready"  # visible
+LOADING = "loading"  # its first import is under way: nobody sees it yet
+DELETING = "deleting"  # being deleted piece by piece: nobody sees it any more
+
+
+def _dataset() -> Column[int]:
+    return Column("dataset_id", Integer, ForeignKey("datasets.id"), nullable=False)
+
+
+datasets = Table(
+    "datasets",
+    metadata,
+    Column("id", Integer, Identity(), primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("created", Text, nullable=False),  # ISO 8601, UTC
+    Column("state", Text, nullable=False),
+    Column("n_items", Integer, nullable=False),
+)
+
+loads = Table(
+    "loads",
+    metadata,
+    Column("dataset_id", Integer, ForeignKey("datasets.id"), primary_key=True),
+    Column("started", Text, nullable=False),
+)
+
+languages = Table(
+    "languages",
+    metadata,
+    _dataset(),
+    Column("code", Integer, nullable=False),  # the number that stands for it in the facets
+    Column("lang", Text, nullable=False),
+    Column("n_items", Integer, nullable=False),
+    PrimaryKeyConstraint("dataset_id", "code"),
+    UniqueConstraint("dataset_id", "lang", name="languages_lang"),
+)
+
+labels = Table(
+    "labels",
+    metadata,
+    _dataset(),
+    Column("label", Text, nullable=False),
+    Column("place", Integer, nullable=False),  # order of first use
+    PrimaryKeyConstraint("dataset_id", "label"),
+)
+
+annotators = Table(
+    "annotators",
+    metadata,
+    _dataset(),
+    Column("id", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("n_annotations", Integer, nullable=False),  # whatever their status
+    Column("n_done", Integer, nullable=False),
+    Column("n_failed", Integer, nullable=False),
+    Column("n_skipped", Integer, nullable=False),
+    PrimaryKeyConstraint("dataset_id", "id"),
+    UniqueConstraint("dataset_id", "name", name="annotators_name"),
+)
+
+items = Table(
+    "items",
+    metadata,
+    _dataset(),
+    Column("position", Integer, nullable=False),
+    Column("item_id", Text, nullable=False),
+    Column("json", Text, nullable=False),
+    PrimaryKeyConstraint("dataset_id", "position"),
+    UniqueConstraint("dataset_id", "item_id", name="items_item_id"),
+)
+
+annotated = Table(  # not "annotations": that name is Python's own in every module here
+    "annotations",
+    metadata,
+    Column("dataset_id", Integer, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("annotator_id", Integer, nullable=False),
+    Column("place", Integer, nullable=False),  # among the annotations of its record
+    Column("status", Text, nullable=False),
+    Column("json", Text, nullable=False),
+    PrimaryKeyConstraint("dataset_id", "position", "annotator_id"),
+    ForeignKeyConstraint(["dataset_id", "position"], ["items.dataset_id", "items.position"]),
+    ForeignKeyConstraint(
+        ["dataset_id", "annotator_id"], ["annotators.dataset_id", "annotators.id"]
+    ),
+)
+
+reviews = Table(
+    "reviews",
+    metadata,
+    Column("dataset_id", Integer, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("annotator_id", Integer, nullable=False),
+    Column("version", Integer, nullable=False),  # number of operations in the log
+    Column("snapshot", Text),  # the annotation that the log starts from, if there was one
+    Column("state", Text, nullable=False),
+    PrimaryKeyConstraint("dataset_id", "position", "annotator_id"),
+    ForeignKeyConstraint(
+        ["dataset_id", "position", "annotator_id"],
+        ["annotations.dataset_id", "annotations.position", "annotations.annotator_id"],
+    ),
+)
+
+operations = Table(
+    "operations",
+    metadata,
+    Column("dataset_id", Integer, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("annotator_id", Integer, nullable=False),
+    Column("version", Integer, nullable=False),  # 1 for the first operation of a log
+    Column("session", Text, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("json", Text, nullable=False),
+    Column("at", Text, nullable=False),  # ISO 8601, UTC
+    PrimaryKeyConstraint("dataset_id", "position", "annotator_id", "version"),
+    UniqueConstraint("session", "seq", name="operations_session_seq"),
+    ForeignKeyConstraint(
+        ["dataset_id", "position", "annotator_id"],
+        ["reviews.dataset_id", "reviews.position", "reviews.annotator_id"],
+    ),
+)
+
+facets = Table(
+    "facets",
+    metadata,
+    _dataset(),
+    Column("name", Text, nullable=False),
+    Column("block", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("dataset_id", "name", "block"),
+)

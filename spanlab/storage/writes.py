@@ -1,0 +1,59 @@
+"""What a reviewer's browser sends and what it is answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass as validated
+
+from spanlab.oplog import Operation, ReviewState
+from spanlab.schema import Name, Record
+
+
+@validated(frozen=True)
+class Write:
+    """One operation as a writer sends it.
+
+    ``seq`` counts the writes of ``session`` from 1; ``base`` is the number of operations that
+    the writer believes the log to have before this one.
+    """
+
+    session: Name
+    seq: Annotated[int, Field(ge=1)]
+    base: Annotated[int, Field(ge=0)]
+    operation: Operation
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A write that was not stored; ``stale`` if somebody else changed the annotation meanwhile."""
+
+    seq: int
+    reason: str
+    stale: bool
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What became of some writes.
+
+    ``acknowledged`` is the highest ``seq`` of the session that is stored (0 if none is),
+    ``version`` the number of operations that the log has now.
+    """
+
+    acknowledged: int
+    version: int
+    refused: tuple[Refusal, ...] = ()
+
+
+@dataclass(frozen=True)
+class Review:
+    """Everything of one person's review of one item; ``version`` is the length of the log."""
+
+    record: Record
+    snapshot: ReviewState
+    operations: tuple[Operation, ...]
+    version: int
+    state: ReviewState
