@@ -128,8 +128,6 @@ def annotate(
     spanlab annotate val/*.jsonl --contexts contexts/ --detector offline -o pred.jsonl
     """
     from spanlab.cli import files_to_file, inputs, progress
-    from spanlab.storage import Store
-    from spanlab.workflows.detecting import annotate_dataset
 
     if inputs.are_files(source):
         job = files_to_file.Job(inputs.files(source), output, format)
@@ -143,6 +141,9 @@ def annotate(
             "-o, --format and --contexts are for files; a dataset keeps its annotations: "
             f"spanlab export {dataset} -o FILE"
         )
+    from spanlab.storage import Store
+    from spanlab.workflows.detecting import annotate_dataset
+
     with Store.open() as store, progress.bar("annotating", unit="items") as advance:
         count = annotate_dataset(
             store, dataset, detector, concurrency=concurrency, limit=limit, on_progress=advance
@@ -173,8 +174,6 @@ def vote(
     spanlab vote val.jsonl --gold-annotators --cleanup mushroom -o voted.jsonl
     """
     from spanlab.cli import files_to_file, inputs, progress
-    from spanlab.storage import Store
-    from spanlab.workflows.voting import vote_dataset
 
     if gold_annotators:
         job = files_to_file.Job(inputs.files([source]), output, format)
@@ -183,6 +182,9 @@ def vote(
     if annotators is None:
         raise UsageError("name the voters: --annotators A,B,C (or --gold-annotators for a file)")
     names = [part.strip() for part in annotators.split(",") if part.strip()]
+    from spanlab.storage import Store
+    from spanlab.workflows.voting import vote_dataset
+
     with Store.open() as store, progress.bar("voting", unit="items") as advance:
         count = vote_dataset(
             store, source, names, name=name, cleanup=cleanup.value, on_progress=advance

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spanlab.errors import InputError
-from spanlab.storage import Store
 from spanlab.workflows.detecting import annotate_dataset
 from spanlab.workflows.importing import import_files
 from spanlab.workflows.voting import vote_dataset
+
+if TYPE_CHECKING:
+    from spanlab.storage import Store
 
 DATASET = "samples"
 _SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples.jsonl"

@@ -8,11 +8,23 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from functools import lru_cache
 from itertools import islice
 from multiprocessing import get_context
+from typing import TYPE_CHECKING
 
-from spanlab.detectors import Detector, detector
+from spanlab.detectors import DETECTORS, Detector, detector
 from spanlab.errors import SpanlabError
 from spanlab.schema import Annotation, Item, Kind, Record, Status
-from spanlab.storage import Store
+
+if TYPE_CHECKING:
+    from spanlab.storage import Store
+
+__all__ = [
+    "DETECTORS",
+    "annotate_dataset",
+    "annotate_items",
+    "annotate_records",
+    "unfinished",
+    "with_annotation",
+]
 
 _CHUNK = 16  # items that a worker process takes at once: enough to hide the hand-over
 _SAVE_EVERY = 100  # annotations a transaction: a stop loses at most these

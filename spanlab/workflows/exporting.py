@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from spanlab.datasets import write
 from spanlab.schema import Record
-from spanlab.storage import Store
 from spanlab.workflows.lookup import check_annotators, summary_of
+
+if TYPE_CHECKING:
+    from spanlab.storage import Store
 
 _REPORT_EVERY = 1000  # items between two calls of `on_progress`
 
@@ -44,6 +49,38 @@ def export_dataset(
     check_annotators(summary_of(store, dataset), chosen or ())
     records = store.records(dataset, annotators=chosen)
     return write(_reported(records, on_progress), target, format=format, annotator=annotator)
+
+
+def preview_dataset(
+    store: Store,
+    dataset: str,
+    n_items: int,
+    *,
+    format: str = "spanlab",
+    annotator: str | None = None,
+) -> str:
+    """Return what the export of a dataset's first items alone would hold.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        n_items: how many items to take.
+        format: as in ``export_dataset``.
+        annotator: as in ``export_dataset``.
+
+    Returns:
+        The text; empty if the format has nothing to write for these items.
+
+    Raises:
+        NotFoundError: the dataset, or the annotator in it, does not exist.
+        InputError: the format needs one annotator to be named.
+    """
+    chosen = None if annotator is None else [annotator]
+    check_annotators(summary_of(store, dataset), chosen or ())
+    written = BytesIO()
+    with closing(store.records(dataset, annotators=chosen)) as records:
+        write(islice(records, n_items), written, format=format, annotator=annotator)
+    return written.getvalue().decode()
 
 
 def _reported(

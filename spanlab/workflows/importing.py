@@ -6,11 +6,26 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from spanlab.datasets import ReadOptions, Reject, read
+from spanlab.datasets import FIELDS, FORMATS, ReadOptions, Reject, read, table_columns
 from spanlab.errors import InputError
 from spanlab.schema import Record
-from spanlab.storage import Store
+
+if TYPE_CHECKING:
+    from spanlab.storage import Store
+
+__all__ = [
+    "FIELDS",
+    "FORMATS",
+    "Imported",
+    "ReadOptions",
+    "Reject",
+    "import_files",
+    "rejects_as_jsonl",
+    "table_columns",
+    "write_rejects",
+]
 
 Progress = Callable[[int], None]  # called with the number of items done so far
 
@@ -70,20 +85,25 @@ def import_files(
     return Imported(count, tuple(log.warnings), tuple(log.rejects))
 
 
-def write_rejects(rejects: Sequence[Reject], target: Path) -> None:
-    """Write rejected records as JSONL with the fields file, line, reason and raw.
-
-    Raises:
-        InputError: the target cannot be written.
-    """
-    lines = (
+def rejects_as_jsonl(rejects: Sequence[Reject]) -> str:
+    """Return rejected records as JSONL with the fields file, line, reason and raw."""
+    return "".join(
         json.dumps(
             {"file": str(r.file), "line": r.line, "reason": r.reason, "raw": r.raw},
             ensure_ascii=False,
         )
+        + "\n"
         for r in rejects
     )
+
+
+def write_rejects(rejects: Sequence[Reject], target: Path) -> None:
+    """Write rejected records to a file, as ``rejects_as_jsonl`` gives them.
+
+    Raises:
+        InputError: the target cannot be written.
+    """
     try:
-        target.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        target.write_text(rejects_as_jsonl(rejects), encoding="utf-8")
     except OSError as error:
         raise InputError("the rejects cannot be written", file=target, found=str(error)) from error

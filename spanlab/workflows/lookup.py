@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from spanlab.errors import NotFoundError
-from spanlab.storage import DatasetSummary, Store
+
+if TYPE_CHECKING:
+    from spanlab.storage import DatasetSummary, Store
 
 
 def summary_of(store: Store, dataset: str) -> DatasetSummary:

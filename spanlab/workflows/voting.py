@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from spanlab.errors import UsageError
 from spanlab.labels import vote
 from spanlab.schema import Annotation, Kind, Record
-from spanlab.storage import Store
 from spanlab.workflows.detecting import with_annotation
 from spanlab.workflows.lookup import check_annotators, summary_of
+
+if TYPE_CHECKING:
+    from spanlab.storage import Store
 
 Cleanup = Literal["none", "mushroom"]
 
