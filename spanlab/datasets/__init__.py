@@ -13,13 +13,15 @@ Readers stream. An error names file, line, field, what was found and what would 
 """
 
 from spanlab.datasets.choice import Role
+from spanlab.datasets.columns import FIELDS
 from spanlab.datasets.detect import detect
 from spanlab.datasets.options import ReadOptions, Reject
-from spanlab.datasets.readers import FORMATS, read
+from spanlab.datasets.readers import FORMATS, read, table_columns
 from spanlab.datasets.scoring import read_labels
 from spanlab.datasets.writers import WRITABLE, write
 
 __all__ = [
+    "FIELDS",
     "FORMATS",
     "WRITABLE",
     "ReadOptions",
@@ -28,5 +30,6 @@ __all__ = [
     "detect",
     "read",
     "read_labels",
+    "table_columns",
     "write",
 ]

@@ -25,6 +25,7 @@ COMMON: dict[str, tuple[str, ...]] = {
     "passages": ("passages", "passage", "contexts", "context", "documents", "source", "evidence"),
     "spans": ("spans", "soft_labels", "hallucinations", "labels"),
 }
+FIELDS = tuple(COMMON)
 
 
 def map_columns(

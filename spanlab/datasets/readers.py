@@ -57,12 +57,32 @@ def read(path: Path, options: ReadOptions | None = None) -> Iterator[Record]:
     """
     chosen = options or ReadOptions()
     file = File(path, chosen.name or str(path))
-    name = detect(path, chosen.name) if chosen.format == "auto" else chosen.format
-    if name not in READERS:
-        raise UsageError(f"no format {name!r}; known are auto, {', '.join(READERS)}")
+    reader = _reader(file, chosen)
     file.head(1)
     contexts = Contexts(chosen.contexts) if chosen.contexts is not None else None
-    return _records(READERS[name](file, chosen), file, chosen, contexts)
+    return _records(reader, file, chosen, contexts)
+
+
+def table_columns(path: Path, options: ReadOptions | None = None) -> tuple[str, ...]:
+    """Return the names of a table's columns, so that people can say which is which.
+
+    Returns:
+        The names; none if the file is no table or has no rows.
+
+    Raises:
+        InputError: the file is missing, empty, broken or of no known format.
+        UsageError: there is no format of the name asked for.
+    """
+    chosen = options or ReadOptions()
+    reader = _reader(File(path, chosen.name or str(path)), chosen)
+    return reader.columns() if isinstance(reader, tabular.TableReader) else ()
+
+
+def _reader(file: File, options: ReadOptions) -> Reader:
+    name = detect(file.path, options.name) if options.format == "auto" else options.format
+    if name not in READERS:
+        raise UsageError(f"no format {name!r}; known are auto, {', '.join(READERS)}")
+    return READERS[name](file, options)
 
 
 def _records(

@@ -55,7 +55,7 @@ _SPANS: TypeAdapter[tuple[tuple[int, int] | _Given, ...]] = TypeAdapter(
 _PASSAGES: TypeAdapter[tuple[str | Passage, ...]] = TypeAdapter(tuple[str | Passage, ...])
 
 
-class _Reader:
+class TableReader:
     """What the two kinds of tables have in common."""
 
     def __init__(self, file: File, options: ReadOptions) -> None:
@@ -63,6 +63,10 @@ class _Reader:
         self._options = options
         self._stem = PurePath(file.name).name.split(".")[0]
         self._mapping: dict[str, str] = {}
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns; none if the table has no rows."""
+        return tuple(next(self._cells(), {}))
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows as JSON objects, numbered from 1 without the header.
@@ -127,7 +131,7 @@ class _Reader:
         raise NotImplementedError
 
 
-class CsvReader(_Reader):
+class CsvReader(TableReader):
     """Reads CSV. The delimiter is the one of comma, semicolon, tab and bar that splits most."""
 
     def _cells(self) -> Iterator[Mapping[str, Any]]:
@@ -161,7 +165,7 @@ class CsvReader(_Reader):
                 ) from None
 
 
-class ParquetReader(_Reader):
+class ParquetReader(TableReader):
     """Reads parquet; lists and structures are taken as they are."""
 
     def _cells(self) -> Iterator[Mapping[str, Any]]:

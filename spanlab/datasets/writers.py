@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from spanlab.datasets import jsonl, labelstudio_export, mushroom
+from spanlab.datasets import jsonl, labelstudio, mushroom
 from spanlab.datasets.choice import Chooser
 from spanlab.datasets.files import replacing
 from spanlab.errors import UsageError
@@ -90,7 +90,7 @@ def _mushroom(records: Iterable[Record], annotator: str | None) -> Iterator[byte
 
 
 def _labelstudio(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
-    return labelstudio_export.tasks(_only(records, annotator))
+    return labelstudio.tasks(_only(records, annotator))
 
 
 _WRITERS: dict[str, _Writer] = {

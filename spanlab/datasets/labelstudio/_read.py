@@ -1,13 +1,4 @@
-"""Label Studio: its JSON export in, and the JSON out that it imports.
-
-A task has ``data`` (the texts), ``annotations`` (of people) and ``predictions`` (of models), each
-with a ``result`` of regions. A region of a text has ``start``, ``end``, ``labels`` and usually the
-quoted ``text``. What else a result holds (choices, text areas, relations) is not about spans.
-
-People become persons under their e-mail address, name or number, models detectors under their
-version. A skipped task is skipped. A person's own mark counts as 1.0, whatever score the
-prediction had that it was taken from.
-"""
+"""Records out of Label Studio's JSON export."""
 
 from __future__ import annotations
 
@@ -15,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.labelstudio_offsets import Counting, Place, Ruler
+from spanlab.datasets.labelstudio._offsets import Counting, Place, Ruler
+from spanlab.datasets.labelstudio._tasks import Region, Result, Task
 from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.problems import input_error, within
 from spanlab.datasets.quotes import span_at
@@ -31,87 +23,18 @@ from spanlab.schema import (
     Item,
     Kind,
     Passage,
-    Probability,
     Record,
     Span,
     Status,
 )
 
 GOLD = "gold"  # whose annotations are gold labels
-_UNNAMED_PERSON = "annotator"
 _UNNAMED_MODEL = "prediction"
 _PASSAGES: TypeAdapter[tuple[str | Passage, ...]] = TypeAdapter(tuple[str | Passage, ...])
 
 
-class _Loose(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
-
-
-class _Region(_Loose):
-    value: dict[str, JsonValue] = {}
-    to_name: str | None = None
-    type: str = ""
-    score: Probability | None = None
-    meta: dict[str, JsonValue] | None = None
-
-    def place(self, field: str) -> Place | None:
-        """Return where the region is, or None if it is not a part of a text."""
-        start, end, quoted = (self.value.get(key) for key in ("start", "end", "text"))
-        if not (isinstance(start, int) and isinstance(end, int)):
-            return None
-        return Place(start, end, quoted if isinstance(quoted, str) else None, field)
-
-    def labels(self) -> tuple[str | None, ...]:
-        """Return the labels; one None for a region without any."""
-        labels = self.value.get("labels", self.value.get(self.type))
-        return tuple(map(str, labels)) if isinstance(labels, list) and labels else (None,)
-
-    def note(self) -> str | None:
-        """Return what was written beside the region."""
-        text = (self.meta or {}).get("text")
-        return "\n".join(map(str, text)) if isinstance(text, list) and text else None
-
-
-class _Result(_Loose):
-    result: tuple[_Region, ...] = ()
-
-
-class _Person(_Result):
-    completed_by: int | str | dict[str, JsonValue] | None = None
-    created_username: str | None = None
-    was_cancelled: bool = False
-
-    def name(self) -> str:
-        """Return the e-mail address, the name or else the number of the person."""
-        who = self.completed_by
-        if isinstance(who, dict):
-            full = " ".join(str(who.get(key) or "") for key in ("first_name", "last_name")).strip()
-            who = str(who.get("email") or full or who.get("id") or "")
-        return str(who or self.created_username or _UNNAMED_PERSON)
-
-
-class _Model(_Result):
-    model_version: str | None = None
-    score: Probability | None = None
-
-
-class _Task(_Loose):
-    data: dict[str, JsonValue]
-    annotations: tuple[_Person, ...] = ()
-    predictions: tuple[_Model, ...] = ()
-
-    def places(self) -> Iterator[tuple[str | None, Place]]:
-        """Yield the name of the labelled text and the place of each region."""
-        for kind, results in (("annotations", self.annotations), ("predictions", self.predictions)):
-            for index, one in enumerate(results):
-                for number, region in enumerate(one.result):
-                    place = region.place(f"{kind}.{index}.result.{number}.value")
-                    if place is not None:
-                        yield region.to_name, place
-
-
 class _Marked(NamedTuple):
-    region: _Region
+    region: Region
     place: Place
 
 
@@ -145,7 +68,7 @@ class Reader:
             InputError: names the field, what was found and what would be right.
         """
         try:
-            task = _Task.model_validate_json(row.raw)
+            task = Task.model_validate_json(row.raw)
             item = _item(task, self._answer, row, self._options)
             annotations = [*self._people(task, item.answer), *self._models(task, item.answer)]
             return Record(item=item, annotations=tuple(_uniquely_named(annotations)))
@@ -158,7 +81,7 @@ class Reader:
             kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(self._other.items()))
             self._options.on_warning(f"{self._file.name}: left out what marks no span: {kinds}")
 
-    def _people(self, task: _Task, answer: str) -> Iterator[Annotation]:
+    def _people(self, task: Task, answer: str) -> Iterator[Annotation]:
         for index, person in enumerate(task.annotations):
             name = person.name()
             gold = name == GOLD
@@ -170,7 +93,7 @@ class Reader:
                 spans=tuple(_spans(answer, marked, self._counting, 1.0 if gold else None)),
             )
 
-    def _models(self, task: _Task, answer: str) -> Iterator[Annotation]:
+    def _models(self, task: Task, answer: str) -> Iterator[Annotation]:
         for index, model in enumerate(task.predictions):
             marked = self._marked(task, model, f"predictions.{index}")
             score = 1.0 if model.score is None else model.score
@@ -180,7 +103,7 @@ class Reader:
                 spans=tuple(_spans(answer, marked, self._counting, score)),
             )
 
-    def _marked(self, task: _Task, one: _Result, field: str) -> list[_Marked]:
+    def _marked(self, task: Task, one: Result, field: str) -> list[_Marked]:
         """Return the regions of the answer; those of other things are counted."""
         marked = []
         for number, region in enumerate(one.result):
@@ -209,7 +132,7 @@ def _spans(
             yield span_at(answer, *extent, place.field, prob=prob, label=label, note=note)
 
 
-def _item(task: _Task, field: str, row: Row, options: ReadOptions) -> Item:
+def _item(task: Task, field: str, row: Row, options: ReadOptions) -> Item:
     answer = task.data.get(field)
     if not isinstance(answer, str):
         raise InputError(
@@ -234,7 +157,7 @@ def _item(task: _Task, field: str, row: Row, options: ReadOptions) -> Item:
     )
 
 
-def _extra(task: _Task) -> dict[str, JsonValue]:
+def _extra(task: Task) -> dict[str, JsonValue]:
     return task.model_extra or {}
 
 
@@ -263,14 +186,14 @@ def _uniquely_named(annotations: list[Annotation]) -> Iterator[Annotation]:
             yield annotation.model_copy(update={"annotator": name})
 
 
-def _task_or_none(row: Row) -> _Task | None:
+def _task_or_none(row: Row) -> Task | None:
     try:
-        return _Task.model_validate_json(row.raw)
+        return Task.model_validate_json(row.raw)
     except ValidationError:
         return None  # said when the row's turn comes
 
 
-def _counting(tasks: list[_Task], field: str) -> Counting:
+def _counting(tasks: list[Task], field: str) -> Counting:
     found: set[Counting] = set()
     for task in tasks:
         answer = task.data.get(field)
@@ -279,7 +202,7 @@ def _counting(tasks: list[_Task], field: str) -> Counting:
     return Counting.UTF16 if found == {Counting.UTF16} else Counting.CODE_POINTS
 
 
-def _labelled_field(tasks: list[_Task], options: ReadOptions, file: File) -> str:
+def _labelled_field(tasks: list[Task], options: ReadOptions, file: File) -> str:
     """Return the field of ``data`` that holds the labelled text."""
     texts = [key for key, value in tasks[0].data.items() if isinstance(value, str)]
     wanted = (options.columns or {}).get("answer")
@@ -299,7 +222,7 @@ def _labelled_field(tasks: list[_Task], options: ReadOptions, file: File) -> str
         raise _no_text(file, tasks[0], "one text, or a mapping answer=FIELD") from None
 
 
-def _quotes_fit(tasks: list[_Task], field: str) -> bool:
+def _quotes_fit(tasks: list[Task], field: str) -> bool:
     """Say whether every region with a quote has it in this field of ``data``."""
     quoting = 0
     for task in tasks:
@@ -313,7 +236,7 @@ def _quotes_fit(tasks: list[_Task], field: str) -> bool:
     return quoting > 0
 
 
-def _no_text(file: File, task: _Task, expected: str) -> InputError:
+def _no_text(file: File, task: Task, expected: str) -> InputError:
     return InputError(
         "it is not clear which text was labelled",
         file=file.name,
