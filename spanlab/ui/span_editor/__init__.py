@@ -1,1 +1,71 @@
-"""The span editor: the only bridge to JavaScript."""
+"""The span editor: one Streamlit component in JavaScript, and all that Python knows of it.
+
+Two mounts make it up. The *editor* draws and edits; what it is given never changes while a
+reviewer works, so Streamlit never sends it twice. The *wire* is a line of JavaScript inside a
+fragment: it carries the outbox to Python and the answers back, so that a key press costs a few
+hundred bytes however long the answer under review is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
+
+import streamlit as st
+from pydantic import JsonValue
+from streamlit.components.v2.types import ComponentRenderer
+
+from spanlab.ui.span_editor.keys import KEYS, Key
+from spanlab.ui.span_editor.exchange import Place, Sent, exchange
+
+__all__ = ["KEYS", "Key", "Place", "Sent", "editor", "exchange", "sent", "wire"]
+
+_WIRE_KEY = "span_editor_wire"
+_WIRE_JS = """
+export default (component) => {
+    const wire = (globalThis.spanlab ??= {});
+    wire.component = component;
+    wire.receive?.(component);
+};
+"""
+
+
+def editor(labels: Sequence[str]) -> None:
+    """Mount the editor.
+
+    Args:
+        labels: what the keys 1 to 9 stand for, at most nine.
+    """
+    data = {"keys": [asdict(key) for key in KEYS], "labels": list(labels)}
+    _component("spanlab_editor", _asset("span_editor.js"), _asset("span_editor.css"))(
+        key="span_editor", data=data
+    )
+
+
+def wire(answer: Mapping[str, JsonValue]) -> None:
+    """Mount the wire, inside a fragment, handing ``answer`` to the editor."""
+    _component("spanlab_wire", _WIRE_JS, None)(
+        key=_WIRE_KEY, data=dict(answer), on_outbox_change=_nothing
+    )
+
+
+def sent() -> Sent:
+    """Return what the editor last sent over the wire; nothing before it has said anything."""
+    state = st.session_state.get(_WIRE_KEY)
+    outbox = state.get("outbox") if isinstance(state, Mapping) else None
+    return Sent.model_validate(outbox or {})
+
+
+def _component(name: str, js: str, css: str | None) -> ComponentRenderer:
+    return st.components.v2.component(name, js=js, css=css, isolate_styles=False)
+
+
+@cache
+def _asset(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _nothing() -> None:
+    """Let Streamlit know the state name; the fragment's body does the work."""

@@ -1,0 +1,123 @@
+"""The Review page: a dataset, a queue of its items, and the span editor on one of them."""
+
+from __future__ import annotations
+
+import getpass
+
+import streamlit as st
+
+from spanlab.schema import Kind, Status
+from spanlab.ui import common, span_editor
+from spanlab.workflows import managing, review
+from spanlab.workflows.managing import DatasetSummary
+from spanlab.workflows.review import QueueQuery
+
+_ALL = "All"
+_STATES = {
+    _ALL: None,
+    "Not annotated": Status.NOT_ANNOTATED,
+    "Done": Status.DONE,
+    "Skipped": Status.SKIPPED,
+}
+_REVIEWER = "reviewer"  # query parameters: the URL leads back to the same item
+_ITEM = "item"
+_AT = "spanlab.review.at"  # the item that this page itself wrote into the URL
+_ENTRY = "spanlab.review.entry"  # the item that the URL asked for from outside
+
+
+def page() -> None:
+    """Draw the Review page."""
+    summaries = {summary.name: summary for summary in managing.list_datasets(common.store())}
+    if not summaries:
+        st.info(
+            "There is nothing to review yet. Import a dataset on the Datasets page, or run "
+            "`spanlab import FILE --dataset NAME`.",
+            icon=":material/upload_file:",
+        )
+        return
+    with st.sidebar:
+        dataset = common.choose_dataset(list(summaries))
+        reviewer = _reviewer()
+        query = _queue(summaries[dataset], reviewer or "nobody")
+    if not reviewer:
+        st.info(
+            "Say who reviews, on the left: the name goes with every span that you mark.",
+            icon=":material/person:",
+        )
+        return
+    span_editor.editor(review.labels(common.store(), dataset))
+    _exchange(span_editor.Place(dataset, query, _entry()))
+
+
+@st.fragment
+def _exchange(place: span_editor.Place) -> None:
+    """Answer the editor; only this runs again when a reviewer presses a key."""
+    answer = span_editor.exchange(common.store(), place, span_editor.sent())
+    if answer.open is not None and answer.open != st.query_params.get(_ITEM):
+        st.query_params[_ITEM] = answer.open
+    st.session_state[_AT] = answer.open
+    span_editor.wire(answer.json)
+
+
+def _entry() -> str | None:
+    """Return the item that a link or a reload asked for; what this page wrote itself is none."""
+    asked = st.query_params.get(_ITEM)
+    if asked is not None and asked != st.session_state.get(_AT):
+        st.session_state[_ENTRY] = asked
+    entry = st.session_state.get(_ENTRY)
+    return None if entry is None else str(entry)
+
+
+def _reviewer() -> str:
+    """Ask who reviews; the URL remembers it."""
+    default = st.query_params.get(_REVIEWER) or _login()
+    name = st.text_input("Reviewer", default, max_chars=200, key="spanlab.reviewer", required=True)
+    name = " ".join((name or "").split())
+    if name and st.query_params.get(_REVIEWER) != name:
+        st.query_params[_REVIEWER] = name
+    return name
+
+
+def _login() -> str:
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        return "reviewer"
+    return "reviewer" if name == "root" else name
+
+
+def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
+    """Ask which items to go through, and in which order."""
+    st.subheader("Queue", divider="gray")
+    state = st.selectbox("State", list(_STATES), key="spanlab.queue.state")
+    lang = st.selectbox("Language", [_ALL, *sorted(summary.languages)], key="spanlab.queue.lang")
+    detectors = [who.name for who in summary.annotators if who.kind is Kind.DETECTOR]
+    detector = None
+    low, high = 0.0, 1.0
+    if detectors:
+        low, high = st.slider(
+            "Highest span probability",
+            0.0,
+            1.0,
+            (0.0, 1.0),
+            0.05,
+            key="spanlab.queue.prob",
+            help="Of any detector, or of the one chosen below.",
+        )
+        chosen = st.selectbox("Detector", [_ALL, *detectors], key="spanlab.queue.detector")
+        detector = None if chosen == _ALL else chosen
+    split = st.slider("Disagreement at least", 0.0, 1.0, 0.0, 0.05, key="spanlab.queue.split")
+    second = st.checkbox("Needs a second annotator", key="spanlab.queue.second")
+    order = st.radio("Order", ["As imported", "Most disagreement first"], key="spanlab.queue.order")
+    return QueueQuery(
+        reviewer=reviewer,
+        lang=None if lang == _ALL else lang,
+        status=_STATES[state],
+        detector=detector,
+        min_prob=low if low > 0.0 else None,
+        max_prob=high if high < 1.0 else None,
+        min_disagreement=split if split > 0.0 else None,
+        min_annotators=1 if second else None,
+        max_annotators=1 if second else None,
+        order="import" if order == "As imported" else "disagreement",
+    )

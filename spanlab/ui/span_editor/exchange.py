@@ -1,0 +1,134 @@
+"""One round of the conversation between editor and Python, free of Streamlit.
+
+The editor sends its whole outbox, where it is and what it already has; the answer says what
+became of each write and carries what the editor lacks. Nothing is remembered between rounds, so
+a round that is lost on the way costs nothing: the editor asks again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from spanlab.errors import NotFoundError
+from spanlab.ui.span_editor.payload import item_payload
+from spanlab.workflows import review
+from spanlab.workflows.review import QueueQuery, Review, Store
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a reviewer is: a dataset and a queue in it; ``entry`` is an item asked for by URL."""
+
+    dataset: str
+    query: QueueQuery
+    entry: str | None
+
+    @property
+    def reviewer(self) -> str:
+        """The name under which this person reviews."""
+        return self.query.reviewer
+
+    @property
+    def id(self) -> str:
+        """A name for this place; equal places have equal names."""
+        return json.dumps(asdict(self), sort_keys=True, default=str)
+
+
+class Sent(BaseModel):
+    """What the editor says: unacknowledged writes, where it is, what it has."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    writes: tuple[dict[str, JsonValue], ...] = ()
+    attempt: int = 0
+    place: str | None = None
+    open: str | None = None
+    have: tuple[str, ...] = ()
+    near: bool = True
+    ahead: str | None = None
+    check: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What Python says back; ``open`` is the item that the editor stands at from here on."""
+
+    open: str | None
+    json: dict[str, JsonValue]
+
+
+def exchange(store: Store, place: Place, sent: Sent) -> Answer:
+    """Apply what was sent and answer with what the editor lacks.
+
+    Args:
+        place: where the page's widgets and the URL say that the reviewer is.
+        sent: what arrived; an editor that knows nothing yet sends ``Sent()``.
+    """
+    outcomes = review.apply_writes(store, sent.writes)
+    here = sent.place == place.id
+    item = sent.open if here and sent.open else _entry(store, place)
+    answer: dict[str, JsonValue] = {
+        "attempt": sent.attempt,
+        "place": {"id": place.id, "dataset": place.dataset, "reviewer": place.reviewer},
+        "open": item,
+        "empty": None if item else _nothing(store, place),
+        "results": [asdict(outcome) for outcome in outcomes],
+        "items": [],
+        "versions": {},
+        "near": {},
+        "progress": None,
+    }
+    if item is not None:
+        answer |= _about(store, place, sent if here else Sent(), item)
+    if not here or sent.near or any(map(_is_status, sent.writes)):
+        answer["progress"] = asdict(review.progress(store, place.dataset, place.reviewer))
+    return Answer(item, answer)
+
+
+def _about(store: Store, place: Place, sent: Sent, item: str) -> dict[str, JsonValue]:
+    """Return the items, versions and neighbours that the editor lacks at ``item``."""
+    wanted = [name for name in (item, sent.ahead) if name and name not in sent.have]
+    known = [item] if sent.check and item in sent.have else []
+    found = {name: _find(store, place, name) for name in (*wanted, *known)}
+    near = asdict(review.neighbours(store, place.dataset, place.query, item)) if sent.near else None
+    return {
+        "items": [item_payload(found[name], place.reviewer) for name in wanted],
+        "versions": {name: found[name].version for name in known},
+        "near": {item: near} if near else {},
+    }
+
+
+def _find(store: Store, place: Place, item: str) -> Review:
+    return review.open_item(store, place.dataset, item, place.reviewer)
+
+
+def _entry(store: Store, place: Place) -> str | None:
+    """Return the item that the URL asks for if it exists, else the first of the queue."""
+    if place.entry is not None:
+        try:
+            return _find(store, place, place.entry).record.item.id
+        except NotFoundError:
+            pass  # an old link: begin where the queue begins
+    return review.first_item(store, place.dataset, replace(place.query, limit=1))
+
+
+def _nothing(store: Store, place: Place) -> str:
+    """Say why there is no item, and what to do."""
+    whole = QueueQuery(reviewer=place.reviewer, limit=1)
+    if review.first_item(store, place.dataset, whole) is None:
+        return "This dataset has no items. Import some on the Datasets page."
+    if place.query.status is not None:
+        return (
+            "No item of this kind is left. The queue is finished, or the filter is too narrow: "
+            "choose another state in the queue on the left."
+        )
+    return "No item fits this filter. Widen it in the queue on the left."
+
+
+def _is_status(write: Mapping[str, JsonValue]) -> bool:
+    operation = write.get("op")
+    return isinstance(operation, Mapping) and operation.get("kind") in {"status", "undo", "redo"}

@@ -1,0 +1,64 @@
+"""Every key of the span editor: the one table behind the editor, its ``?`` sheet and the docs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Key:
+    """One thing a reviewer can do by key.
+
+    ``keys`` are in the order in which help shows them, written as ``Ctrl+z``, ``Shift+Tab`` or
+    the character itself (``?``, ``A``). ``command`` is the name under which the editor knows it.
+    """
+
+    group: str
+    keys: tuple[str, ...]
+    command: str
+    does: str
+
+
+KEYS: tuple[Key, ...] = (
+    Key("Go through the spans", ("Tab", "j", "n"), "nextSpan", "Next span"),
+    Key("Go through the spans", ("Shift+Tab", "k", "p"), "previousSpan", "Previous span"),
+    Key("Go through the spans", ("e",), "nextEvidence", "Next piece of evidence of the span"),
+    Key("Decide", ("a",), "accept", "Accept the suggestion, go to the next open one"),
+    Key("Decide", ("x",), "reject", "Reject the suggestion, go to the next open one"),
+    Key("Decide", ("A",), "acceptAll", "Accept all open suggestions"),
+    Key("Decide", ("Delete", "Backspace"), "remove", "Remove your span, or reject a suggestion"),
+    Key("Decide", ("1", "2", "3", "4", "5", "6", "7", "8", "9"), "label", "Label the span"),
+    Key("Decide", ("0",), "unlabel", "Take the label away"),
+    Key("Decide", ("c",), "comment", "Comment on the span"),
+    Key("Decide", ("C",), "commentItem", "Comment on the whole answer"),
+    Key("Draw", ("ArrowLeft", "ArrowRight"), "moveCharacter", "Move the caret by a character"),
+    Key("Draw", ("Ctrl+ArrowLeft", "Ctrl+ArrowRight", "Alt+ArrowLeft", "Alt+ArrowRight"),
+        "moveWord", "Move the caret by a word"),
+    Key("Draw", ("ArrowUp", "ArrowDown"), "moveLine", "Move the caret by a line"),
+    Key("Draw", ("Home", "End"), "moveEdge", "Move the caret to the paragraph's start or end"),
+    Key("Draw", ("Shift+ArrowLeft", "Shift+ArrowRight"), "selectCharacter",
+        "Select by character"),
+    Key("Draw", ("Ctrl+Shift+ArrowLeft", "Ctrl+Shift+ArrowRight", "Alt+Shift+ArrowLeft",
+                 "Alt+Shift+ArrowRight"), "selectWord", "Select by word"),
+    Key("Draw", ("Shift+ArrowUp", "Shift+ArrowDown"), "selectLine", "Select by line"),
+    Key("Draw", ("Shift+Home", "Shift+End"), "selectEdge", "Select to the paragraph's edge"),
+    Key("Draw", ("w",), "selectThisWord", "Select the word at the caret, then one word more"),
+    Key("Draw", ("d", "Enter"), "draw", "Mark what is selected"),
+    Key("Resize", ("[",), "startOut", "Move the start back by a word"),
+    Key("Resize", ("{",), "startIn", "Move the start on by a word"),
+    Key("Resize", ("]",), "endOut", "Move the end on by a word"),
+    Key("Resize", ("}",), "endIn", "Move the end back by a word"),
+    Key("Resize", ("Alt+[",), "startOutCharacter", "Move the start back by a character"),
+    Key("Resize", ("Alt+{",), "startInCharacter", "Move the start on by a character"),
+    Key("Resize", ("Alt+]",), "endOutCharacter", "Move the end on by a character"),
+    Key("Resize", ("Alt+}",), "endInCharacter", "Move the end back by a character"),
+    Key("Items", ("Enter", "Ctrl+Enter"), "done", "Done: checked, go to the next item"),
+    Key("Items", ("Space", "Ctrl+Space"), "skip", "Skip, go to the next item"),
+    Key("Items", ("Shift+Enter",), "reopen", "Not done after all"),
+    Key("Items", ("PageDown", "Alt+ArrowDown"), "nextItem", "Next item"),
+    Key("Items", ("PageUp", "Alt+ArrowUp"), "previousItem", "Previous item"),
+    Key("Anywhere", ("u", "Ctrl+z"), "undo", "Undo"),
+    Key("Anywhere", ("U", "Ctrl+Shift+z", "Ctrl+y"), "redo", "Redo"),
+    Key("Anywhere", ("?",), "help", "Show or hide this sheet"),
+    Key("Anywhere", ("Escape",), "escape", "Close, cancel, drop the selection"),
+)  # fmt: skip

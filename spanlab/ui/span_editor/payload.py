@@ -1,0 +1,75 @@
+"""An item as the editor receives it: the texts once, everything else as offsets into them."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from spanlab.schema import Annotation, Evidence, Passage, Span
+from spanlab.workflows.review import Review
+
+
+def item_payload(review: Review, reviewer: str) -> dict[str, JsonValue]:
+    """Return the review by ``reviewer`` as JSON; offsets are code points, no span repeats its text."""
+    item = review.record.item
+    return {
+        "id": item.id,
+        "lang": item.lang,
+        "question": item.question,
+        "answer": item.answer,
+        "passages": [_passage(passage) for passage in item.passages],
+        "annotators": [
+            _annotator(annotation)
+            for annotation in review.record.annotations
+            if annotation.annotator != reviewer
+        ],
+        "snapshot": {
+            "spans": {name: _span(span) for name, span in review.snapshot.spans.items()},
+            "rejected": [_span(span) for span in review.snapshot.rejected],
+            "status": review.snapshot.status.value,
+            "note": review.snapshot.note,
+        },
+        "operations": [operation.model_dump(mode="json") for operation in review.operations],
+    }
+
+
+def _passage(passage: Passage) -> dict[str, JsonValue]:
+    return {
+        "text": passage.text,
+        "title": passage.title,
+        "url": passage.url,
+        "date": passage.date,
+    }
+
+
+def _annotator(annotation: Annotation) -> dict[str, JsonValue]:
+    return {
+        "name": annotation.annotator,
+        "kind": annotation.kind.value,
+        "status": annotation.status.value,
+        "note": annotation.note,
+        "voters": list(annotation.voters),
+        "spans": [_span(span) for span in annotation.spans],
+    }
+
+
+def _span(span: Span) -> dict[str, JsonValue]:
+    values: dict[str, JsonValue] = {"start": span.start, "end": span.end, "prob": span.prob}
+    if span.label is not None:
+        values["label"] = span.label
+    if span.note is not None:
+        values["note"] = span.note
+    if span.source is not None:
+        values["source"] = span.source
+    if span.evidence:
+        values["evidence"] = [_evidence(quote) for quote in span.evidence]
+    return values
+
+
+def _evidence(quote: Evidence) -> dict[str, JsonValue]:
+    return {
+        "passage": quote.passage,
+        "start": quote.start,
+        "end": quote.end,
+        "stance": quote.stance,
+        "note": quote.note,
+    }

@@ -1,0 +1,177 @@
+"""Reviewing: what a queue offers next, one item with everything said of it, writes to its log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from spanlab.errors import StoreError
+from spanlab.oplog import Operation
+from spanlab.schema import Name, Status
+from spanlab.storage import QueueQuery, Review, Store, Write
+
+__all__ = [
+    "Neighbours",
+    "Outcome",
+    "Progress",
+    "QueueQuery",
+    "Review",
+    "SentWrite",
+    "Store",
+    "apply_writes",
+    "first_item",
+    "labels",
+    "neighbours",
+    "open_item",
+    "progress",
+]
+
+USUAL_LABELS = (
+    "contradicts evidence",
+    "not in evidence",
+    "wrong name",
+    "wrong number",
+    "wrong date",
+    "other",
+)
+
+
+class SentWrite(BaseModel):
+    """One operation as a browser sends it: which log it is for, and what that log was then."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    session: Name
+    seq: int = Field(ge=1)
+    base: int = Field(ge=0)
+    dataset: Name
+    item: Name
+    reviewer: Name
+    op: Operation
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one write: stored, or refused with the reason.
+
+    ``stale`` says that the log had grown meanwhile: somebody else, or the same person in another
+    tab, has changed the annotation.
+    """
+
+    session: str
+    seq: int
+    stored: bool
+    reason: str | None = None
+    stale: bool = False
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The items before and after one in a queue; None where the queue ends."""
+
+    previous: str | None
+    next: str | None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a reviewer has come with a dataset, in items."""
+
+    done: int
+    skipped: int
+    total: int
+
+
+def apply_writes(store: Store, sent: Iterable[Mapping[str, JsonValue]]) -> list[Outcome]:
+    """Store what a browser has not had acknowledged yet; sending a write again does no harm.
+
+    Args:
+        sent: the outbox as it arrived, in the order of typing. Nothing in it is trusted.
+
+    Returns:
+        One outcome for every write that names its session and number; empty for none.
+    """
+    writes: list[SentWrite] = []
+    outcomes: list[Outcome] = []
+    for raw in sent:
+        try:
+            writes.append(SentWrite.model_validate(raw))
+        except ValidationError as error:
+            outcomes.extend(_unreadable(raw, error))
+    for (_, dataset, item, reviewer), group in groupby(writes, key=_log_of):
+        outcomes += _apply(store, (dataset, item, reviewer), list(group))
+    return outcomes
+
+
+def open_item(store: Store, dataset: str, item_id: str, reviewer: str) -> Review:
+    """Return an item with all annotations and the reviewer's log on it.
+
+    Raises:
+        NotFoundError: there is no such dataset or item.
+    """
+    return store.review(dataset, item_id, reviewer)
+
+
+def first_item(store: Store, dataset: str, query: QueueQuery) -> str | None:
+    """Return the id of the first item of a queue, None if it is empty."""
+    rows = store.page(dataset, query).rows
+    return rows[0].item_id if rows else None
+
+
+def neighbours(store: Store, dataset: str, query: QueueQuery, item_id: str) -> Neighbours:
+    """Return the items next to ``item_id``, which need not pass the filter itself any more."""
+    return Neighbours(
+        previous=store.neighbour(dataset, query, item_id, step=-1),
+        next=store.neighbour(dataset, query, item_id, step=1),
+    )
+
+
+def progress(store: Store, dataset: str, reviewer: str) -> Progress:
+    """Return how many items ``reviewer`` has finished, skipped, and could finish at all."""
+    counts = store.counts(dataset, reviewer)
+    return Progress(
+        done=counts.get(Status.DONE, 0),
+        skipped=counts.get(Status.SKIPPED, 0),
+        total=sum(counts.values()),
+    )
+
+
+def labels(store: Store, dataset: str) -> tuple[str, ...]:
+    """Return the labels a reviewer chooses from: those in use, then the usual ones, nine at most."""
+    return tuple(dict.fromkeys((*store.labels(dataset), *USUAL_LABELS)))[:9]
+
+
+def _log_of(write: SentWrite) -> tuple[str, str, str, str]:
+    return (write.session, write.dataset, write.item, write.reviewer)
+
+
+def _apply(store: Store, log: tuple[str, str, str], writes: list[SentWrite]) -> list[Outcome]:
+    dataset, item, reviewer = log
+    batch = [Write(session=w.session, seq=w.seq, base=w.base, operation=w.op) for w in writes]
+    try:
+        refused = {each.seq: each for each in store.apply(dataset, item, reviewer, batch).refused}
+    except StoreError as error:
+        return [Outcome(w.session, w.seq, stored=False, reason=str(error)) for w in writes]
+    return [
+        Outcome(w.session, w.seq, stored=True)
+        if w.seq not in refused
+        else Outcome(
+            w.session,
+            w.seq,
+            stored=False,
+            reason=refused[w.seq].reason,
+            stale=refused[w.seq].stale,
+        )
+        for w in writes
+    ]
+
+
+def _unreadable(raw: Mapping[str, JsonValue], error: ValidationError) -> Iterable[Outcome]:
+    session, seq = raw.get("session"), raw.get("seq")
+    if isinstance(session, str) and isinstance(seq, int):
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        yield Outcome(session, seq, stored=False, reason=f"{where}: {first['msg']}")
