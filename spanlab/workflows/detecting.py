@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from multiprocessing import get_context
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from spanlab.detectors import DETECTORS, Detector, detector
 from spanlab.errors import SpanlabError
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 
 if TYPE_CHECKING:
-    from spanlab.storage import Store
+    from spanlab.storage import QueueQuery, Store
 
 __all__ = [
     "DETECTORS",
@@ -26,55 +27,54 @@ __all__ = [
     "with_annotation",
 ]
 
+T = TypeVar("T")
+
 _CHUNK = 16  # items that a worker process takes at once: enough to hide the hand-over
 _SAVE_EVERY = 100  # annotations a transaction: a stop loses at most these
 
 
 def annotate_items(
-    items: Iterable[Item], name: str, *, concurrency: int = 1
-) -> Iterator[Annotation]:
+    pairs: Iterable[tuple[T, Item]], name: str, *, concurrency: int = 1
+) -> Iterator[tuple[T, Annotation]]:
     """Run a detector over items, in order, holding only a few of them in memory.
 
     Args:
-        items: what to annotate.
+        pairs: what to annotate, each with something of the caller's to know it by.
         name: a registered detector.
         concurrency: number of processes, 1 or more; 1 stays in this process.
 
     Yields:
-        One annotation an item; a detector's own error becomes a failed annotation with the reason.
+        What came with the item, and its annotation; a detector's own error becomes a failed
+        annotation with the reason.
 
     Raises:
         UsageError: no detector has this name.
     """
     _detector(name)  # an unknown name is refused before any work
     if concurrency == 1:
-        for item in items:
-            yield _attempt(name, item)
+        for key, item in pairs:
+            yield key, _attempt(name, item)
         return
-    source = iter(items)
-    running: deque[Future[list[Annotation]]] = deque()
+    source = iter(pairs)
+    running: deque[tuple[list[T], Future[list[Annotation]]]] = deque()
     with ProcessPoolExecutor(concurrency, mp_context=get_context("spawn")) as pool:
         while True:
             while len(running) < 2 * concurrency and (chunk := list(islice(source, _CHUNK))):
-                running.append(pool.submit(_attempt_all, name, chunk))
+                items = [item for _, item in chunk]
+                running.append(([key for key, _ in chunk], pool.submit(_attempt_all, name, items)))
             if not running:
                 return
-            yield from running.popleft().result()
+            keys, future = running.popleft()
+            yield from zip(keys, future.result(), strict=True)
 
 
 def annotate_records(
     records: Iterable[Record], name: str, *, concurrency: int = 1
 ) -> Iterator[Record]:
     """Run a detector over records and put its annotation in place of its earlier one, if any."""
-    waiting: deque[Record] = deque()
-
-    def items() -> Iterator[Item]:
-        for record in records:
-            waiting.append(record)
-            yield record.item
-
-    for annotation in annotate_items(items(), name, concurrency=concurrency):
-        yield with_annotation(waiting.popleft(), annotation)
+    pairs = ((record, record.item) for record in records)
+    for record, annotation in annotate_items(pairs, name, concurrency=concurrency):
+        yield with_annotation(record, annotation)
 
 
 def annotate_dataset(
@@ -103,9 +103,9 @@ def annotate_dataset(
         NotFoundError: there is no such dataset.
         UsageError: no detector has this name.
     """
-    todo = unfinished(store, dataset, name)[:limit]
-    items = (store.record(dataset, item_id).item for item_id in todo)
-    results = zip(todo, annotate_items(items, name, concurrency=concurrency), strict=True)
+    todo = islice(unfinished(store, dataset, name), limit)
+    pairs = ((item_id, store.record(dataset, item_id).item) for item_id in todo)
+    results = annotate_items(pairs, name, concurrency=concurrency)
     done = 0
     while batch := list(islice(results, _SAVE_EVERY)):
         store.save_annotations(dataset, batch)
@@ -115,20 +115,31 @@ def annotate_dataset(
     return done
 
 
-def unfinished(store: Store, dataset: str, name: str) -> list[str]:
-    """Return the ids that a detector has not annotated yet or failed on, in import order."""
-    finished = (Status.DONE, Status.SKIPPED)
-    return [
-        record.item.id
-        for record in store.records(dataset, annotators=[name])
-        if not any(a.annotator == name and a.status in finished for a in record.annotations)
-    ]
+def unfinished(store: Store, dataset: str, name: str) -> Iterator[str]:
+    """Yield the ids that a detector failed on or has not annotated yet, in import order each.
+
+    What it fails on while this runs is not yielded again.
+    """
+    from spanlab.storage import QueueQuery
+
+    failed = list(_ids(store, dataset, QueueQuery(reviewer=name, status=Status.FAILED)))
+    yield from _ids(store, dataset, QueueQuery(reviewer=name, status=Status.NOT_ANNOTATED))
+    yield from failed
 
 
 def with_annotation(record: Record, annotation: Annotation) -> Record:
     """Return the record with this annotation instead of the same annotator's earlier one."""
     others = (a for a in record.annotations if a.annotator != annotation.annotator)
     return Record(item=record.item, annotations=(*others, annotation))
+
+
+def _ids(store: Store, dataset: str, query: QueueQuery) -> Iterator[str]:
+    page = store.page(dataset, query)
+    while page.rows:
+        yield from (row.item_id for row in page.rows)
+        if page.next is None:
+            return
+        page = store.page(dataset, replace(query, after=page.next))
 
 
 @lru_cache(maxsize=8)
