@@ -41,7 +41,6 @@ _HINTS = (
         "its JSON export, which says where the labels belong",
     ),
 )
-_HEAD = 1 << 16
 _PARQUET = b"PAR1"
 _CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
@@ -57,12 +56,13 @@ def detect(path: Path, name: str | None = None) -> str:
         InputError: it is missing, empty, not text, or of no or more than one known format.
     """
     file = File(path, name or str(path))
-    head = file.head(_HEAD)
+    head = file.head()
     if head.startswith(_PARQUET):
         return "parquet"
-    _check_text(head, file)
     if head.lstrip()[:1] in (b"{", b"["):
+        # A single line may be wrong, which is for the reader to say.
         return _json_format(_keys(head, file), file)
+    _check_text(head, file)
     if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
         return "csv"
     raise _unknown(file, f"it begins {head[:60].decode(errors='replace')!r}")
@@ -102,10 +102,9 @@ def _lines(head: bytes) -> Iterator[object]:
 def _first_value(file: File) -> object:
     """Return the first JSON object of a file whose records are not lines."""
     with file.open() as stream:
-        text = stream.read().decode("utf-8-sig").lstrip()
-    if text.startswith("["):
-        text = text[1:].lstrip()
+        data = stream.read()
     try:
+        text = data.decode("utf-8-sig").lstrip().removeprefix("[").lstrip()
         return json.JSONDecoder().raw_decode(text)[0]
     except ValueError as error:
         raise InputError(f"the first record is not JSON: {error}", file=file.name) from None

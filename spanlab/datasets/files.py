@@ -63,7 +63,7 @@ class File:
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", file=self.name) from error
 
-    def head(self, size: int) -> bytes:
+    def head(self, size: int = 1 << 16) -> bytes:
         """Return the first ``size`` bytes (fewer if the file is shorter), without a BOM.
 
         Raises:
@@ -86,7 +86,7 @@ class File:
         Raises:
             InputError: the file is empty or cannot be read.
         """
-        start = self.head(1 << 16)
+        start = self.head()
         if start.lstrip().startswith(b"["):
             yield from self.array()
             return
@@ -141,7 +141,7 @@ class Index:
         self._file = file
         self._places: dict[str, list[tuple[int, int]]] = {}
         self._lines: dict[int, bytes] = {}
-        file.head(1 << 16)
+        file.head()
         with file.open() as stream:
             keep = isinstance(stream, gzip.GzipFile)
             place = 0

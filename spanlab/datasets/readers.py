@@ -58,7 +58,7 @@ def read(path: Path, options: ReadOptions | None = None) -> Iterator[Record]:
     chosen = options or ReadOptions()
     file = File(path, chosen.name or str(path))
     reader = _reader(file, chosen)
-    file.head(1)
+    file.head()
     contexts = Contexts(chosen.contexts) if chosen.contexts is not None else None
     return _records(reader, file, chosen, contexts)
 

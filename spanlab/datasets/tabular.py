@@ -137,7 +137,7 @@ class CsvReader(TableReader):
     def _cells(self) -> Iterator[Mapping[str, Any]]:
         import pandas as pd
 
-        delimiter = _delimiter(self._file.head(1 << 16))
+        delimiter = _delimiter(self._file.head())
         with self._file.open() as stream:
             try:
                 chunks = pd.read_csv(

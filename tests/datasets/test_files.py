@@ -1,0 +1,164 @@
+"""Files as they come: packed, marked, broken, missing; and files that are written whole."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spanlab.datasets import FORMATS, WRITABLE, ReadOptions, read, write
+from spanlab.errors import InputError, UsageError
+from spanlab.schema import Item, Record
+
+LINE = b'{"id":"a","answer":"x"}\n'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(LINE, id="plain"),
+        pytest.param(b"\xef\xbb\xbf" + LINE, id="with a byte order mark"),
+        pytest.param(LINE.rstrip(), id="without a last line end"),
+        pytest.param(LINE.replace(b"\n", b"\r\n"), id="with CRLF line ends"),
+        pytest.param(b"\n\n" + LINE + b"\n  \n", id="with blank lines"),
+        pytest.param(gzip.compress(LINE), id="packed"),
+        pytest.param(b"[" + LINE + b"]", id="a JSON array"),
+        pytest.param(b'\n[\n  {\n  "id": "a",\n "answer": "x"}\n]', id="a pretty JSON array"),
+    ],
+)
+@pytest.mark.parametrize("name", ["auto", "spanlab"])
+def test_a_file_is_read_however_it_is_wrapped(tmp_path: Path, content: bytes, name: str) -> None:
+    path = tmp_path / "file.jsonl"
+    path.write_bytes(content)
+    (record,) = read(path, ReadOptions(format=name))
+    assert record.item == Item(id="a", answer="x")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        pytest.param(b"", "the file is empty", id="empty"),
+        pytest.param(b"\xef\xbb\xbf \n\n", "the file is empty", id="blank"),
+        pytest.param(LINE.decode().encode("utf-16"), "UTF-16; expected: UTF-8", id="utf-16"),
+        pytest.param("id,answer\n1,caf\xe9\n".encode("latin-1"), "not UTF-8", id="latin-1"),
+        pytest.param(bytes(range(256)) * 9, "not UTF-8 text", id="garbage"),
+        pytest.param(b"abc\x00def\n", "the file is binary", id="zero bytes"),
+        pytest.param(gzip.compress(LINE * 9)[:-9], "gzip data is broken", id="half a gzip"),
+        pytest.param(b"once upon a time", "not recognised.*once upon a time", id="prose"),
+        pytest.param(b"[]", "first record is not JSON", id="no records"),
+        pytest.param(b'{"a": 1', "first record is not JSON", id="cut off"),
+    ],
+)
+def test_what_is_no_dataset_is_said_so(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=said) as caught:
+        list(read(path))
+    assert caught.value.file == str(path)
+
+
+def test_a_missing_file_and_a_directory_are_said_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.jsonl: there is no such file"):
+        read(tmp_path / "nowhere.jsonl")
+    with pytest.raises(InputError, match="this is a directory; expected: a file"):
+        read(tmp_path, ReadOptions(format="spanlab"))
+
+
+def test_an_unknown_format_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no format 'xml'; known are auto, spanlab, mushroom"):
+        read(tmp_path / "x", ReadOptions(format="xml"))
+    with pytest.raises(UsageError, match="'csv' cannot be written; these can: spanlab, mushroom"):
+        write([], tmp_path / "x", format="csv")
+    assert set(WRITABLE) < set(FORMATS)
+
+
+def records(n: int) -> Iterator[Record]:
+    for index in range(n):
+        yield Record(item=Item(id=str(index), answer="x"))
+
+
+def broken(n: int) -> Iterator[Record]:
+    yield from records(n)
+    raise InputError("the source broke off")
+
+
+def test_a_file_is_replaced_only_when_all_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text("before")
+    with pytest.raises(InputError, match="the source broke off"):
+        write(broken(3), path)
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["out.jsonl"]
+    assert write(records(3), path) == 3
+    assert len(path.read_bytes().splitlines()) == 3
+    assert os.listdir(tmp_path) == ["out.jsonl"]
+
+
+def test_a_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text("before")
+    path.chmod(0o640)
+    write(records(1), path)
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_can_be_rewritten_from_itself(tmp_path: Path) -> None:
+    path = tmp_path / "same.jsonl"
+    write(records(5000), path)
+    before = path.read_bytes()
+    write(read(path), path)
+    assert path.read_bytes() == before
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real.jsonl").write_text("")
+    (tmp_path / "link.jsonl").symlink_to("real.jsonl")
+    write(records(1), tmp_path / "link.jsonl")
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert (tmp_path / "real.jsonl").read_bytes()
+
+
+def test_a_device_is_written_to_and_not_replaced() -> None:
+    assert write(records(2), Path("/dev/null")) == 2
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_packed_file_is_written_the_same_every_time(tmp_path: Path) -> None:
+    write(records(3), tmp_path / "a.jsonl.gz")
+    write(records(3), tmp_path / "b.jsonl.gz")
+    assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
+    assert [record.item.id for record in read(tmp_path / "a.jsonl.gz")] == ["0", "1", "2"]
+
+
+def test_a_directory_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"out\.jsonl: cannot be written: No such file"):
+        write(records(1), tmp_path / "no" / "out.jsonl")
+
+
+def test_reading_and_writing_hold_no_more_than_a_few_records(tmp_path: Path) -> None:
+    """ANCHORS 7 (in files): 50,000 lines of 11 MB pass through less than 2 MB of memory."""
+    path = tmp_path / "large.jsonl"
+    answer = "All of this is held once. " * 8
+    with path.open("w") as stream:
+        for index in range(50_000):
+            stream.write(json.dumps({"id": f"item-{index}", "answer": answer}) + "\n")
+    assert path.stat().st_size > 11_000_000
+    tracemalloc.start()
+    try:
+        assert write(read(path), tmp_path / "again.jsonl") == 50_000
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2_000_000
+
+
+def test_records_can_be_written_to_a_stream() -> None:
+    stream = io.BytesIO()
+    assert write(records(2), stream) == 2
+    assert stream.getvalue().count(b"\n") == 2

@@ -1,0 +1,297 @@
+"""Our own format keeps everything, and says exactly what is wrong with a line."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from spanlab.datasets import ReadOptions, Reject, read, write
+from spanlab.errors import InputError
+from spanlab.schema import (
+    Annotation,
+    Claim,
+    Evidence,
+    Interval,
+    Item,
+    Kind,
+    Passage,
+    Process,
+    ProcessNode,
+    Record,
+    Span,
+    Status,
+)
+
+ANSWER = "Oslo 🇳🇴 became the capital in 1814.\r\nOslo has 3 million people."
+
+
+def full_record() -> Record:
+    """A record that uses every field the schema has."""
+    passage = Passage(text="Oslo has 700,000 people.", title="Oslo", url="http://x", date="2024")
+    evidence = Evidence(passage=0, start=9, end=16, text="700,000", stance="refutes", note="see")
+    wrong = Span.of(ANSWER, 46, 55, prob=0.75, label="Number", evidence=(evidence,))
+    return Record(
+        item=Item(
+            id="a-1",
+            lang="en",
+            question="How large is Oslo?",
+            answer=ANSWER,
+            passages=(passage, Passage(text="bare")),
+            process=Process(
+                nodes=(
+                    ProcessNode(id="q", text="?", stage="input"),
+                    ProcessNode(id="a", text="!", stage="output", sources=("q",)),
+                )
+            ),
+            meta={"model": "m", "logits": [0.5, -1.25], "nested": {"none": None}},
+        ),
+        annotations=(
+            Annotation(
+                annotator="ada",
+                kind=Kind.PERSON,
+                spans=(wrong.model_copy(update={"note": "no", "source": "offline"}),),
+                rejected=(Span.of(ANSWER, 0, 4, prob=0.2),),
+                note="checked twice",
+            ),
+            Annotation(annotator="bo", kind=Kind.PERSON),
+            Annotation(annotator="cy", kind=Kind.PERSON, status=Status.SKIPPED),
+            Annotation(annotator="di", kind=Kind.PERSON, status=Status.NOT_ANNOTATED),
+            Annotation(
+                annotator="offline",
+                kind=Kind.DETECTOR,
+                spans=(wrong,),
+                claims=(
+                    Claim(text="Oslo is large."),
+                    Claim(
+                        text="Oslo has 3 million people.",
+                        source=Span.of(ANSWER, 37, 63),
+                        verdict="refuted",
+                        prob=0.9,
+                        evidence=(evidence,),
+                    ),
+                ),
+            ),
+            Annotation(
+                annotator="broken", kind=Kind.DETECTOR, status=Status.FAILED, note="no credits"
+            ),
+            Annotation(
+                annotator="vote",
+                kind=Kind.VOTE,
+                spans=(wrong,),
+                hard=(Interval(start=46, end=55),),
+                voters=("ada", "bo"),
+            ),
+            Annotation(annotator="gold", kind=Kind.GOLD, spans=(wrong,), hard=()),
+        ),
+    )
+
+
+def exported(*records: Record) -> bytes:
+    stream = io.BytesIO()
+    assert write(records, stream) == len(records)
+    return stream.getvalue()
+
+
+def test_everything_survives_and_the_bytes_stay_the_same(tmp_path: Path) -> None:
+    """ANCHORS 7 (in files): votes, rejected spans, notes, claims and states survive an export."""
+    record = full_record()
+    first = tmp_path / "first.jsonl"
+    write([record], first)
+    imported = list(read(first))
+    second = tmp_path / "second.jsonl"
+    write(imported, second)
+    assert imported == [record]
+    assert second.read_bytes() == first.read_bytes()
+
+
+def test_the_four_states_stay_apart(tmp_path: Path) -> None:
+    """ANCHORS 11: "not annotated", "no spans", "failed" and "skipped" differ, and from absence."""
+    path = tmp_path / "states.jsonl"
+    write([full_record()], path)
+    (record,) = read(path)
+    states = {a.annotator: (a.status, len(a.spans)) for a in record.annotations}
+    assert states["bo"] == (Status.DONE, 0)
+    assert states["cy"] == (Status.SKIPPED, 0)
+    assert states["di"] == (Status.NOT_ANNOTATED, 0)
+    assert states["broken"] == (Status.FAILED, 0)
+    assert record.by("nobody") is None
+
+
+def test_a_failed_attempt_keeps_its_reason(tmp_path: Path) -> None:
+    """ANCHORS 16: a failed judgement is a state with a reason, and no number."""
+    path = tmp_path / "failed.jsonl"
+    write([full_record()], path)
+    assert b'"status":"failed","spans":[],"note":"no credits"' in path.read_bytes()
+    (record,) = read(path)
+    failed = record.by("broken")
+    assert failed is not None
+    assert (failed.status, failed.note) == (Status.FAILED, "no credits")
+
+
+def test_overlapping_adjacent_and_repeated_spans_keep_their_order(tmp_path: Path) -> None:
+    """ANCHORS 20: adjacent and overlapping spans do not corrupt the text or each other."""
+    answer = "abcdef"
+    places = [(2, 4), (0, 2), (1, 5), (2, 4), (4, 6)]
+    spans = tuple(Span.of(answer, start, end) for start, end in places)
+    record = Record(
+        item=Item(id="o", answer=answer),
+        annotations=(Annotation(annotator="ada", kind=Kind.PERSON, spans=spans),),
+    )
+    path = tmp_path / "overlap.jsonl"
+    write([record], path)
+    (again,) = read(path)
+    assert [(s.start, s.end, s.text) for s in again.annotations[0].spans] == [
+        (2, 4, "cd"),
+        (0, 2, "ab"),
+        (1, 5, "bcde"),
+        (2, 4, "cd"),
+        (4, 6, "ef"),
+    ]
+
+
+def test_offsets_count_code_points_through_emoji_and_line_ends(tmp_path: Path) -> None:
+    """ANCHORS 1 and 2: offsets stay right after ZWJ sequences, flags, astral letters and CRLF."""
+    answer = "👩‍👩‍👧‍👦\r\n𝔸 e\u0301 مرحبا 🇳🇴 end"
+    start = answer.index("end")
+    # The family is 7 code points, CRLF 2, "𝔸 " 2, "e" with its accent and a space 3,
+    # the greeting 6 with its space, the flag 3 with its space.
+    assert start == 7 + 2 + 2 + 3 + 6 + 3
+    record = Record(
+        item=Item(id="e", answer=answer),
+        annotations=(
+            Annotation(
+                annotator="ada", kind=Kind.PERSON, spans=(Span.of(answer, start, start + 3),)
+            ),
+        ),
+    )
+    path = tmp_path / "emoji.jsonl"
+    write([record], path)
+    assert list(read(path)) == [record]
+    assert answer.replace("\r\n", "\\r\\n").encode() in path.read_bytes()
+
+
+def test_only_what_says_something_is_written() -> None:
+    record = Record(
+        item=Item(id="a", answer="xyz"),
+        annotations=(Annotation(annotator="ada", kind=Kind.PERSON, spans=(Span.of("xyz", 1, 2),)),),
+    )
+    assert exported(record) == (
+        b'{"id":"a","lang":"und","question":"","answer":"xyz","annotations":[{"annotator":"ada",'
+        b'"kind":"person","status":"done","spans":[{"start":1,"end":2,"text":"y","prob":1.0}]}]}\n'
+    )
+    assert exported(Record(item=Item(id="b", answer=""))) == (
+        b'{"id":"b","lang":"und","question":"","answer":""}\n'
+    )
+
+
+def test_text_is_written_as_it_is() -> None:
+    answer = "é 😀 \u2028\u2029 \x00 \ufeff \x7f </script>"
+    line = exported(Record(item=Item(id="t", answer=answer)))
+    assert "é 😀 \u2028\u2029 \\u0000 \ufeff \x7f </script>".encode() in line
+    assert line.count(b"\n") == 1
+    assert not line.startswith(b"\xef\xbb\xbf")
+
+
+@pytest.mark.parametrize(
+    ("item", "field"),
+    [
+        pytest.param(Item(id="s", answer="half \ud83d of an emoji"), None, id="in the answer"),
+        pytest.param(Item(id="s", answer="a", meta={"k": "\udc00"}), "meta", id="in meta"),
+    ],
+)
+def test_a_lone_surrogate_is_not_written(item: Item, field: str | None) -> None:
+    with pytest.raises(InputError, match="surrogate") as caught:
+        exported(Record(item=item))
+    assert caught.value.field == field
+
+
+def test_a_number_that_is_not_one_is_not_written() -> None:
+    record = Record(item=Item(id="n", answer="a", meta={"a": [1.0, float("inf")]}))
+    with pytest.raises(InputError, match=r"field: meta\.a\.1; found: inf"):
+        exported(record)
+
+
+def test_only_one_annotators_work_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "ada.jsonl"
+    assert write([full_record()], path, annotator="ada") == 1
+    (record,) = read(path)
+    assert [annotation.annotator for annotation in record.annotations] == ["ada"]
+
+
+SPAN = '{"id":"a","answer":"xyz","annotations":[{"annotator":"p","kind":"person","spans":[%s]}]}'
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "said"),
+    [
+        pytest.param('{"answer":"x"}', "id", "the field is missing; field: id", id="no id"),
+        pytest.param(
+            '{"id":"a","answer":"x","anwser":1}', "anwser", "there is no such field", id="typo"
+        ),
+        pytest.param('{"id":"a","answer":5}', "answer", "found: 5; expected: be a", id="number"),
+        pytest.param('{"id":"a","answer":"x"', None, "not valid JSON: EOF", id="cut off"),
+        pytest.param('{"id":"a","answer":"x"} {}', None, "trailing characters", id="two values"),
+        pytest.param('["a"]', None, "found: \\['a'\\]; expected: be an object", id="a list"),
+        pytest.param('{"id":"a","answer":"\\ud83d"}', None, "not valid JSON", id="lone surrogate"),
+        pytest.param('{"id":"a","answer":"x","meta":{"k":[NaN]}}', "meta.k.0", "nan", id="NaN"),
+        pytest.param('{"id":"a","answer":"x","meta":{"k":1e999}}', "meta.k", "inf", id="1e999"),
+        pytest.param(
+            SPAN % '{"start":0,"end":2,"text":"yz"}',
+            "annotations.0.spans.0",
+            "quotes 'yz' at \\[0, 2\\), but the answer has 'xy' there",
+            id="shifted quote",
+        ),
+        pytest.param(
+            SPAN % '{"start":0,"end":2,"text":"x"}',
+            "annotations.0.spans.0",
+            "text 'x' has 1 characters, offsets \\[0, 2\\) have 2",
+            id="short quote",
+        ),
+        pytest.param(
+            SPAN % '{"start":0,"end":1.5,"text":"x"}',
+            "annotations.0.spans.0.end",
+            "found: 1.5; expected: be a valid integer",
+            id="half a character",
+        ),
+        pytest.param(
+            SPAN % '{"start":0,"end":1,"text":"x","prob":1.5}',
+            "annotations.0.spans.0.prob",
+            "less than or equal to 1",
+            id="too probable",
+        ),
+        pytest.param(
+            SPAN % '{"start":0,"end":1}',
+            "annotations.0.spans.0.text",
+            "the field is missing; field: annotations.0.spans.0.text; "
+            "found: \"the fields 'start', 'end'",
+            id="no quote",
+        ),
+    ],
+)
+def test_an_error_names_line_field_found_and_expected(
+    tmp_path: Path, line: str, field: str | None, said: str
+) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"id":"ok","answer":"fine"}\n\n' + line + "\n")
+    with pytest.raises(InputError, match=said) as caught:
+        list(read(path, ReadOptions(format="spanlab")))
+    assert (caught.value.file, caught.value.line) == (str(path), 3)
+    assert caught.value.field == field
+    assert str(caught.value).startswith(f"{path}:3: ")
+
+
+def test_the_rest_is_read_when_rejects_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.jsonl"
+    path.write_bytes(
+        b'{"id":"a","answer":"1"}\n{"id":"b"}\n{"id":"c","answer":"\xff"}\n{"id":"d","answer":"4"}'
+    )
+    rejects: list[Reject] = []
+    records = list(read(path, ReadOptions(on_reject=rejects.append, name="mixed upload")))
+    assert [record.item.id for record in records] == ["a", "d"]
+    assert [(reject.file, reject.line, reject.raw) for reject in rejects] == [
+        ("mixed upload", 2, '{"id":"b"}'),
+        ("mixed upload", 3, '{"id":"c","answer":"\\xff"}'),
+    ]
+    assert rejects[0].reason.startswith("mixed upload:2: the field is missing; field: answer")
