@@ -15,6 +15,7 @@ from spanlab.labels._extents import (
     length,
     merge,
     overlap,
+    size,
     union,
 )
 from spanlab.labels._soft import (
@@ -46,6 +47,7 @@ __all__ = [
     "merge",
     "mushroom_extents",
     "overlap",
+    "size",
     "trim",
     "union",
     "vote",

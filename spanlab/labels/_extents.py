@@ -82,7 +82,12 @@ def intersection(a: Iterable[Bounded], b: Iterable[Bounded]) -> list[Extent]:
 
 def length(extents: Iterable[Bounded]) -> int:
     """Return how many characters ``extents`` cover, each counted once; 0 for none."""
-    return _size(merge(extents))
+    return size(merge(extents))
+
+
+def size(merged: Sequence[Extent]) -> int:
+    """Return how many characters a *merged* list covers; 0 for none."""
+    return sum([end - start for start, end in merged])
 
 
 def overlap(a: Sequence[Extent], b: Sequence[Extent]) -> int:
@@ -112,7 +117,7 @@ def iou(a: Sequence[Extent], b: Sequence[Extent]) -> float:
     if not a and not b:
         return 1.0
     common = overlap(a, b)
-    return common / (_size(a) + _size(b) - common)
+    return common / (size(a) + size(b) - common)
 
 
 def coverage(lists: Sequence[Sequence[Extent]], weights: Sequence[int]) -> list[Covered]:
@@ -145,7 +150,3 @@ def coverage(lists: Sequence[Sequence[Extent]], weights: Sequence[int]) -> list[
 
 
 _BEYOND = Extent(1 << 62, 1 << 62)  # past any text: ends a walk without a special case
-
-
-def _size(merged: Sequence[Extent]) -> int:
-    return sum([end - start for start, end in merged])

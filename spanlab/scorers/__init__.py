@@ -12,9 +12,8 @@ from spanlab.scorers._compare import (
     LanguageDifferences,
     compare,
 )
-from spanlab.scorers._item import METRICS, ItemScore, score_item
+from spanlab.scorers._item import METRICS, ItemScore, score_item, score_items
 from spanlab.scorers._report import Estimate, LanguageMeans, Means, Report, score
-from spanlab.scorers._spearman import spearman
 from spanlab.scorers._trivial import mark_all, mark_none
 
 __all__ = [
@@ -33,5 +32,5 @@ __all__ = [
     "mark_none",
     "score",
     "score_item",
-    "spearman",
+    "score_items",
 ]

@@ -74,7 +74,7 @@ def compare(a: Report, b: Report) -> Comparison:
     if not common:
         raise InputError(
             "the two reports have no item in common",
-            found=[report.items[0].id for report in (a, b)],
+            found=[item.id for report in (a, b) for item in report.items[:1]],
             expected="scores of two systems on the same items",
         )
     observed: list[Table] = []

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
 from spanlab.errors import InputError
 from spanlab.labels import Labels
-from spanlab.scorers._item import METRICS, Frozen, ItemScore, score_item
+from spanlab.scorers._item import METRICS, Frozen, ItemScore, score_items
 from spanlab.scorers._resample import Table, bootstrap, interval, means
+
+_BATCH = 4096  # items scored at a time, which bounds the memory
 
 
 class Estimate(Frozen):
@@ -66,7 +69,7 @@ def score(pairs: Iterable[tuple[Labels, Labels]]) -> Report:
         InputError: there are no pairs, an id stands twice, or a pair does not fit
             (see ``score_item``).
     """
-    items = [score_item(gold, pred) for gold, pred in pairs]
+    items = list(_scored(pairs))
     if not items:
         raise InputError("there is nothing to score", expected="at least one pair of labels")
     _check_unique(items)
@@ -85,6 +88,12 @@ def score(pairs: Iterable[tuple[Labels, Labels]]) -> Report:
         languages=tuple(languages),
         macro=Means(n=len(items), **macro),
     )
+
+
+def _scored(pairs: Iterable[tuple[Labels, Labels]]) -> Iterator[ItemScore]:
+    rest = iter(pairs)
+    while batch := list(islice(rest, _BATCH)):
+        yield from score_items(batch)
 
 
 def by_language(items: Iterable[ItemScore]) -> dict[str, list[ItemScore]]:

@@ -1,17 +1,19 @@
-"""Spearman correlation of two piecewise constant functions, without looking at characters."""
+"""Spearman correlation of piecewise constant functions, without looking at characters."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import sqrt
+from dataclasses import dataclass
 
-from spanlab.labels import Soft
+import numpy as np
+from numpy.typing import NDArray
+
+from spanlab.scorers._track import Floats, Ints, Track
 
 _DIGITS = 8  # the shared task's scorer calls a vector constant when it is so after rounding
 
 
-def spearman(x: Sequence[Soft], y: Sequence[Soft], length: int) -> float:
-    """Return Spearman's rank correlation of two soft labellings over all characters.
+def spearman(x: Track, y: Track, lengths: Ints) -> Floats:
+    """Return Spearman's rank correlation of two soft labellings over all characters of each item.
 
     Characters outside every interval have probability 0; ties share their mean rank. 1.0 means
     that both order all characters alike, 0.0 that the orders have nothing to do with each other,
@@ -24,61 +26,56 @@ def spearman(x: Sequence[Soft], y: Sequence[Soft], length: int) -> float:
     division and square root round.
 
     Args:
-        x: flattened soft labels within ``[0, length)``.
+        x: flattened soft labels, one list per item.
         y: likewise.
-        length: number of characters.
+        lengths: number of characters of each item.
     """
-    x_sizes, y_sizes = _sizes(x, length), _sizes(y, length)
-    x_constant, y_constant = _is_constant(x_sizes), _is_constant(y_sizes)
-    if x_constant or y_constant:
-        return float(x_constant and y_constant)
-    x_ranks, y_ranks = _ranks(x_sizes, length), _ranks(y_sizes, length)
-    x_zero, y_zero = x_ranks[0.0], y_ranks[0.0]
+    x_ranks, y_ranks = _ranks(x, lengths), _ranks(y, lengths)
     # Ranks sum to 0, so with a and b the ranks of probability 0:
     # sum(rx * ry) = sum((rx - a) * (ry - b)) - n * a * b, whose terms are 0 outside common spans.
-    covariance = -length * x_zero * y_zero
-    for size, x_prob, y_prob in _common(x, y):
-        covariance += size * (x_ranks[x_prob] - x_zero) * (y_ranks[y_prob] - y_zero)
-    x_variance = sum([size * x_ranks[prob] ** 2 for prob, size in x_sizes.items()])
-    y_variance = sum([size * y_ranks[prob] ** 2 for prob, size in y_sizes.items()])
-    return max(-1.0, min(1.0, covariance / sqrt(x_variance * y_variance)))
+    products = x.sums(x_ranks.above_zero * x.within(y, y_ranks.above_zero))
+    covariance = products - lengths * (x_ranks.zero.astype(np.float64) * y_ranks.zero)
+    undefined = x_ranks.constant | y_ranks.constant
+    spread = np.sqrt(np.where(undefined, 1, x_ranks.variance * y_ranks.variance))
+    both = (x_ranks.constant & y_ranks.constant).astype(np.float64)
+    return np.where(undefined, both, np.clip(covariance / spread, -1.0, 1.0))
 
 
-def _sizes(soft: Sequence[Soft], length: int) -> dict[float, int]:
-    """How many characters have each probability; 0.0 always stands, perhaps with none."""
-    sizes = {0.0: length}
-    for start, end, prob in soft:
-        sizes[prob] = sizes.get(prob, 0) + end - start
-        sizes[0.0] -= end - start
-    return sizes
+@dataclass(frozen=True)
+class _Ranks:
+    """Ranks as twice their distance from the mean of the item's ranks."""
+
+    above_zero: Ints  # per interval: its rank minus that of probability 0
+    zero: Ints  # per item: the rank of probability 0
+    variance: Floats  # per item: the sum of the squares over its characters
+    constant: NDArray[np.bool_]  # per item
 
 
-def _is_constant(sizes: dict[float, int]) -> bool:
-    return len({round(prob, _DIGITS) for prob, size in sizes.items() if size}) <= 1
-
-
-def _ranks(sizes: dict[float, int], length: int) -> dict[float, int]:
-    """Twice the distance of each probability's mean rank from the mean of all ranks."""
-    ranks: dict[float, int] = {}
-    below = 0
-    for prob in sorted(sizes):
-        ranks[prob] = 2 * below + sizes[prob] - length
-        below += sizes[prob]
-    return ranks
-
-
-def _common(x: Sequence[Soft], y: Sequence[Soft]) -> list[tuple[int, float, float]]:
-    """Stretches that both cover: number of characters, probability in x, probability in y."""
-    stretches: list[tuple[int, float, float]] = []
-    i = j = 0
-    while i < len(x) and j < len(y):
-        x_start, x_end, x_prob = x[i]
-        y_start, y_end, y_prob = y[j]
-        size = min(x_end, y_end) - max(x_start, y_start)
-        if size > 0:
-            stretches.append((size, x_prob, y_prob))
-        if x_end <= y_end:
-            i += 1
-        else:
-            j += 1
-    return stretches
+def _ranks(track: Track, lengths: Ints) -> _Ranks:
+    """Rank the groups of equal probability: an item's unmarked characters are its first group."""
+    items = np.arange(len(lengths))
+    unmarked = lengths - track.sums(track.size).astype(np.int64)
+    owner = np.concatenate((items, track.owner))
+    prob = np.concatenate((np.zeros(len(items)), track.prob))
+    order = np.lexsort((prob, owner))
+    owner, prob = owner[order], prob[order]
+    size = np.concatenate((unmarked, track.size))[order]
+    begins = np.ones(len(order), dtype=np.bool_)
+    begins[1:] = (owner[1:] != owner[:-1]) | (prob[1:] != prob[:-1])
+    group = np.cumsum(begins) - 1
+    sizes = np.add.reduceat(size, np.flatnonzero(begins))
+    owner, prob = owner[begins], prob[begins]
+    before = np.cumsum(lengths) - lengths  # characters of the items before
+    rank = 2 * (np.cumsum(sizes) - sizes - before[owner]) + sizes - lengths[owner]
+    first = np.searchsorted(owner, items)
+    last = np.searchsorted(owner, items, side="right") - 1
+    of_entry = np.empty_like(rank, shape=len(order))
+    of_entry[order] = rank[group]
+    squares = np.bincount(owner, weights=sizes * rank.astype(np.float64) ** 2)
+    lowest = prob[np.where(sizes[first] > 0, first, np.minimum(first + 1, last))]
+    return _Ranks(
+        above_zero=of_entry[len(items) :] - rank[first][track.owner],
+        zero=rank[first],
+        variance=squares.astype(np.float64, copy=False),
+        constant=np.round(lowest, _DIGITS) == np.round(prob[last], _DIGITS),
+    )

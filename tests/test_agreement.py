@@ -1,0 +1,179 @@
+"""Agreement between annotators: hand arithmetic, the library on single characters, real raters."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanlab.agreement import Pair, Rated, agreement, rated
+from spanlab.datasets import ReadOptions, read
+from spanlab.errors import InputError
+from spanlab.labels import Extent, merge
+from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+
+Marks = dict[str, list[tuple[int, int]]]
+LENGTH = 10
+
+
+def item(name: str, marks: Marks, *, lang: str = "en", length: int = LENGTH) -> Rated:
+    merged = {who: merge([Extent(*pair) for pair in pairs]) for who, pairs in marks.items()}
+    return Rated(id=name, lang=lang, length=length, marks=merged)
+
+
+def characterwise(items: list[Rated]) -> float | None:
+    """Alpha as the library has it from one column per character, NaN where somebody is absent."""
+    annotators = sorted({who for one in items for who in one.marks})
+    columns = []
+    for one in items:
+        if len(one.marks) < 2:
+            continue
+        block = np.full((len(annotators), one.length), np.nan)
+        for row, who in enumerate(annotators):
+            if who in one.marks:
+                block[row] = 0.0
+                for start, end in one.marks[who]:
+                    block[row, start:end] = 1.0
+        columns.append(block)
+    if not columns:
+        return None
+    data = np.concatenate(columns, axis=1)
+    if len(np.unique(data[~np.isnan(data)])) < 2:
+        return None
+    return float(krippendorff.alpha(data, level_of_measurement="nominal"))
+
+
+def test_alpha_by_hand() -> None:
+    # Ten characters: anna marks 0-4, ben 2-6. Both mark 2 of them, one of the two 4, neither 4.
+    # Values: 8 marks and 12 non-marks, n = 20. Observed disagreement 2*4 = 8 of 20 pairs, expected
+    # 2*8*12 of 20*19. alpha = 1 - (8/20) / (192/380) = 1 - 152/192 = 5/24.
+    found = agreement([item("x", {"anna": [(0, 4)], "ben": [(2, 6)]})])
+    assert found.alpha == pytest.approx(5 / 24)
+    # 2 common characters of 6; 2*2 of 4 + 4.
+    assert found.pairs == (Pair(a="anna", b="ben", n=1, iou=2 / 6, f1=0.5),)
+
+
+@pytest.mark.parametrize(
+    ("items", "alpha"),
+    [
+        pytest.param([item("x", {"a": [(0, 4)], "b": [(0, 4)]})], 1.0, id="perfect"),
+        # each character has one mark and one non-mark: 1 - (20*19)/(2*10*10) * (20/20)
+        pytest.param([item("x", {"a": [(0, 5)], "b": [(5, 10)]})], -0.9, id="the-opposite"),
+        pytest.param([item("x", {"a": [], "b": []})], None, id="nobody-marked-anything"),
+        pytest.param([item("x", {"a": [(0, 10)], "b": [(0, 10)]})], None, id="all-marked-all"),
+        pytest.param([item("x", {"a": [(0, 4)]})], None, id="one-annotator"),
+        pytest.param([item("x", {"a": [(0, 4)]}), item("y", {"b": [(0, 4)]})], None, id="apart"),
+        pytest.param([item("x", {"a": [], "b": []}, length=0)], None, id="empty-answer"),
+        pytest.param([], None, id="no-items"),
+    ],
+)
+def test_alpha_at_its_ends(items: list[Rated], alpha: float | None) -> None:
+    assert agreement(items).alpha == (None if alpha is None else pytest.approx(alpha))
+
+
+def test_adjacent_spans_agree_with_one_span_over_the_same_characters() -> None:
+    """ANCHORS 20: how a selection was made makes no difference."""
+    found = agreement([item("x", {"a": [(0, 3), (3, 6), (2, 4)], "b": [(0, 6)]})])
+    assert (found.alpha, found.pairs[0].iou, found.pairs[0].f1) == (1.0, 1.0, 1.0)
+
+
+def test_second_annotators_of_some_items_are_compared_on_those() -> None:
+    """ANCHORS 8: agreement with a second annotator, who did only some of the items."""
+    found = agreement(
+        [
+            item("1", {"anna": [(0, 4)], "ben": [(0, 4)]}),  # iou 1, f1 1
+            item("2", {"anna": [(0, 4)], "ben": []}),  # 0, 0
+            item("3", {"anna": [], "ben": []}),  # 1, 1
+            item("4", {"anna": [(0, 9)]}),
+            item("5", {"ben": [(0, 2)], "carla": [(1, 3)]}, lang="sv"),  # 1/3, 1/2
+        ]
+    )
+    assert found.n == 4
+    assert found.pairs == (
+        Pair(a="anna", b="ben", n=3, iou=2 / 3, f1=2 / 3),
+        Pair(a="ben", b="carla", n=1, iou=1 / 3, f1=1 / 2),
+    )
+    assert [(part.lang, part.n) for part in found.languages] == [("en", 3), ("sv", 1)]
+    # sv alone, ten characters: one with 2 marks, two with 1, seven with none. 4 marks and 16
+    # non-marks: 1 - (4/20) / (2*4*16 / (20*19)) = 1 - 76/128
+    assert found.languages[1].alpha == pytest.approx(1 - 76 / 128)
+
+
+def test_one_campaign_is_measured_by_itself() -> None:
+    """ANCHORS 15: several annotators per item, agreement inside one campaign."""
+    answer = "Paris is big."
+
+    def by(who: str, *spans: tuple[int, int], **more: object) -> Annotation:
+        marked = tuple(Span.of(answer, *span) for span in spans)
+        fields = {"kind": Kind.PERSON, "status": Status.DONE, **more}
+        return Annotation.model_validate({"annotator": who, "spans": marked, **fields})
+
+    record = Record(
+        item=Item(id="x", lang="en", answer=answer),
+        annotations=(
+            by("gold", (0, 13), kind=Kind.GOLD),
+            by("anna", (0, 5)),
+            by("ben", (0, 5)),
+            by("carla", (9, 12)),
+            by("dan", (9, 12), status=Status.SKIPPED),
+            by("offline", (9, 12), kind=Kind.DETECTOR),
+        ),
+    )
+    assert set(rated(record).marks) == {"anna", "ben", "carla"}
+    campaign = rated(record, ["anna", "ben", "dan"])
+    assert (campaign.length, set(campaign.marks)) == (13, {"anna", "ben"})
+    assert agreement([campaign]).alpha == 1.0
+    with_detector = agreement([rated(record, ["carla", "offline"])])
+    assert with_detector.pairs == (Pair(a="carla", b="offline", n=1, iou=1.0, f1=1.0),)
+
+
+def test_marks_past_the_answer_are_refused_by_id() -> None:
+    with pytest.raises(
+        InputError, match=r"'x': the marks of 'b' reach past the answer.*at most 10"
+    ):
+        agreement([item("x", {"a": [], "b": [(8, 11)]})])
+
+
+places = st.integers(0, LENGTH)
+marks = st.dictionaries(
+    st.sampled_from("abcd"),
+    st.lists(st.tuples(places, places).map(lambda p: (min(p), max(p))), max_size=4),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(marks, max_size=4))
+def test_alpha_equals_the_library_on_single_characters(campaign: list[Marks]) -> None:
+    items = [item(str(number), one) for number, one in enumerate(campaign)]
+    expected = characterwise(items)
+    found = agreement(items).alpha
+    assert found == (None if expected is None else pytest.approx(expected, abs=1e-9))
+
+
+def test_real_raters_agree_as_the_library_says(shared: Path) -> None:
+    options = ReadOptions(on_warning=lambda _: None)
+    for lang, annotators in {"fr": 3, "en": 12}.items():
+        path = shared / "mushroom" / "val" / f"mushroom.{lang}-val.v2.jsonl"
+        items = [rated(record) for record in read(path, options)]
+        found = agreement(items)
+        assert found.alpha == pytest.approx(characterwise(items), abs=1e-9)
+        assert found.n == len(items)
+        assert len({who for pair in found.pairs for who in (pair.a, pair.b)}) >= annotators
+
+
+def test_a_long_answer_is_counted_in_stretches() -> None:
+    """ANCHORS 4: 100,000 characters with 2,000 spans per annotator take no time to speak of."""
+    spread: Marks = {
+        who: [(at + shift, at + shift + 20) for at in range(0, 100_000, 50)]
+        for who, shift in {"a": 0, "b": 5, "c": 10, "d": 0, "e": 25}.items()
+    }
+    long = item("long", spread, length=100_000)
+    start = time.perf_counter()
+    found = agreement([long])
+    assert time.perf_counter() - start < 1.0
+    assert found.alpha == pytest.approx(characterwise([long]), abs=1e-9)

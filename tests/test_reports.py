@@ -1,0 +1,152 @@
+"""Reports and comparisons: means, intervals and tests over items."""
+
+from __future__ import annotations
+
+from math import sqrt
+from statistics import fmean, stdev
+
+import pytest
+
+from spanlab.errors import InputError
+from spanlab.labels import Extent, Labels, Soft
+from spanlab.scorers import Report, compare, score
+
+Pair = tuple[Labels, Labels]
+
+
+def labels(item: str, size: int, *, rated: bool = False) -> Labels:
+    """Labels of ten characters of which the first ``size`` are marked; "en-1" is English."""
+    hard = (Extent(0, size),) if size else ()
+    return Labels(
+        id=item,
+        lang=item.split("-", maxsplit=1)[0],
+        soft=tuple(Soft(*extent, 1.0) for extent in hard),
+        hard=hard,
+        raters=(hard,) if rated else (),
+        length=10,
+    )
+
+
+def pair(item: str, tenths: int, *, rated: bool = False) -> Pair:
+    """Gold of ten characters and a prediction whose IoU is ``tenths`` / 10."""
+    return labels(item, 10, rated=rated), labels(item, tenths)
+
+
+def report(**tenths: list[int]) -> Report:
+    """One report with items of the given IoU per language."""
+    return score(
+        pair(f"{lang}-{index}", value)
+        for lang, values in tenths.items()
+        for index, value in enumerate(values)
+    )
+
+
+def test_a_report_has_items_languages_and_a_macro_mean() -> None:
+    found = report(sv=[10, 5, 0], en=[10])
+    assert [item.id for item in found.items] == ["sv-0", "sv-1", "sv-2", "en-0"]
+    assert [(means.lang, means.n) for means in found.languages] == [("en", 1), ("sv", 3)]
+    assert [means.iou.mean for means in found.languages] == [1.0, 0.5]
+    # Every language counts the same: (1 + .5) / 2, not 2.5 / 4.
+    assert (found.macro.n, found.macro.iou.mean) == (4, 0.75)
+
+
+def test_intervals_are_as_wide_as_the_items_differ() -> None:
+    values = [0, 2, 4, 6, 8, 10] * 10
+    found = report(en=values).languages[0].iou
+    spread = 1.96 * stdev(value / 10 for value in values) / sqrt(len(values))
+    assert found.mean == pytest.approx(fmean(values) / 10)
+    assert found.low == pytest.approx(found.mean - spread, abs=0.015)
+    assert found.high == pytest.approx(found.mean + spread, abs=0.015)
+
+
+def test_items_that_are_all_alike_leave_no_interval() -> None:
+    found = report(en=[7] * 5).languages[0].iou
+    assert (found.low, found.mean, found.high) == pytest.approx((0.7, 0.7, 0.7))
+
+
+def test_the_macro_interval_resamples_within_each_language() -> None:
+    # Each language is alike within; resampling all items together would mix them and vary.
+    found = report(en=[10] * 5, sv=[0] * 20).macro.iou
+    assert (found.low, found.mean, found.high) == (0.5, 0.5, 0.5)
+
+
+def test_the_same_scores_give_the_same_intervals_whatever_else_is_scored() -> None:
+    alone, together = report(en=[1, 5, 9, 2]), report(en=[1, 5, 9, 2], sv=[3, 4])
+    assert alone == report(en=[1, 5, 9, 2])
+    assert together.languages[0] == alone.languages[0]
+
+
+def test_max_iou_is_over_the_items_whose_annotators_are_known() -> None:
+    found = score([pair("en-0", 4, rated=True), pair("en-1", 10), pair("sv-0", 10)])
+    english, swedish = found.languages
+    assert english.max_iou is not None
+    assert (english.max_iou.low, english.max_iou.mean, english.max_iou.high) == (0.4, 0.4, 0.4)
+    assert swedish.max_iou is None
+    assert found.macro.max_iou == english.max_iou
+
+
+def test_a_report_survives_json() -> None:
+    found = score([pair("en-0", 4, rated=True), pair("sv-0", 10)])
+    assert Report.model_validate_json(found.model_dump_json()) == found
+
+
+def test_an_id_that_stands_twice_is_refused() -> None:
+    with pytest.raises(InputError, match="'en-0' stands twice"):
+        score([pair("en-0", 4), pair("en-0", 5)])
+
+
+def test_nothing_to_score_is_refused() -> None:
+    with pytest.raises(InputError, match="nothing to score"):
+        score([])
+
+
+# --- comparisons ---------------------------------------------------------------------------------
+
+
+def test_a_report_does_not_differ_from_itself() -> None:
+    found = compare(report(en=[1, 5, 9], sv=[2]), report(en=[1, 5, 9], sv=[2]))
+    for part in (*found.languages, found.macro):
+        assert (part.iou.difference, part.iou.low, part.iou.high, part.iou.p) == (0, 0, 0, 1)
+    assert (found.only_a, found.only_b) == ((), ())
+
+
+def test_a_steady_advantage_is_significant_however_much_the_items_differ() -> None:
+    """Paired: the items spread over 0 to .8, the difference is .2 on each of them."""
+    found = compare(report(en=[2, 4, 6, 8, 10] * 8), report(en=[0, 2, 4, 6, 8] * 8)).macro.iou
+    assert found.difference == pytest.approx(0.2)
+    assert found.low == pytest.approx(0.2)
+    assert found.high == pytest.approx(0.2)
+    assert found.p < 0.001
+
+
+def test_p_is_the_share_of_sign_changes_that_do_as_well() -> None:
+    # Four differences of +.1: of 16 ways to set the signs, all + and all - are as far from 0.
+    found = compare(report(en=[5, 6, 7, 8]), report(en=[4, 5, 6, 7])).macro.iou
+    assert found.p == pytest.approx(2 / 16, abs=0.03)
+
+
+def test_the_other_way_round_the_difference_changes_its_sign() -> None:
+    one, two = report(en=[5, 6, 7, 1]), report(en=[4, 9, 6, 7])
+    there, back = compare(one, two).macro.iou, compare(two, one).macro.iou
+    assert there.difference == pytest.approx(-back.difference)
+    assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
+    assert there.p == pytest.approx(back.p)
+
+
+def test_only_common_items_are_compared_and_the_others_named() -> None:
+    one = score([pair("en-0", 5), pair("en-1", 0), pair("sv-0", 5)])
+    two = score([pair("en-2", 9), pair("en-0", 4)])
+    found = compare(one, two)
+    assert (found.macro.n, found.only_a, found.only_b) == (1, ("en-1", "sv-0"), ("en-2",))
+    assert found.macro.iou.difference == pytest.approx(0.1)
+    assert [(part.lang, part.n) for part in found.languages] == [("en", 1)]
+    assert found.macro.max_iou is None
+
+
+def test_reports_that_cannot_be_compared() -> None:
+    with pytest.raises(InputError, match="no item in common"):
+        compare(report(en=[5]), report(sv=[5]))
+    gold, pred = pair("en-0", 5)
+    swedish = Labels("en-0", "sv", gold.soft, gold.hard, length=10)
+    with pytest.raises(InputError, match="'en-0' is 'en' in one report and 'sv'"):
+        compare(report(en=[5]), score([(swedish, pred)]))
