@@ -20,7 +20,7 @@ def store() -> Store:
 
 
 def register_pages(pages: Mapping[str, st.Page]) -> None:
-    """Remember the app's pages by URL path, so that pages can link to each other."""
+    """Remember the app's pages by name, so that pages can link to each other."""
     st.session_state[_PAGES] = dict(pages)
 
 
@@ -28,7 +28,7 @@ def link(page: str, label: str, *, icon: str, dataset: str, item: str | None = N
     """Draw a link to another page of the app that opens it at a dataset, and maybe at an item.
 
     Args:
-        page: the page's URL path; outside the app, where no pages are known, nothing is drawn.
+        page: the page's name; outside the app, where no pages are known, nothing is drawn.
         label: what the link says.
         icon: a Material symbol, such as ":material/edit_note:".
         dataset: the dataset to open.

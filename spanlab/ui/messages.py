@@ -45,7 +45,9 @@ def show_error(error: SpanlabError, consequence: str = "") -> None:
         lines = [_line(str(error))]
     else:
         lines = [f"**{_line(error.what)}**", *_details(error)]
-    st.error("  \n".join([*lines, *([consequence] if consequence else [])]), icon=":material/error:")
+    st.error(
+        "  \n".join([*lines, *([consequence] if consequence else [])]), icon=":material/error:"
+    )
 
 
 def _details(error: InputError) -> Iterator[str]:

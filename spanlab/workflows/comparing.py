@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from spanlab.agreement import Agreement, Pair, Rated, agreement, rated
-from spanlab.labels import Labels, hard_of, labels_of
+from spanlab.labels import Labels, disagreement, hard_of, labels_of
 from spanlab.schema import Kind, Record, Status
 from spanlab.scorers import (
     METRICS,
+    Estimate,
     ItemScore,
     LanguageMeans,
     Means,
@@ -30,17 +31,21 @@ __all__ = [
     "Agreement",
     "Comparison",
     "Cursor",
+    "Estimate",
     "ItemScore",
     "LanguageMeans",
     "Means",
+    "Order",
     "Page",
     "Pair",
     "Scored",
     "compare_dataset",
     "compare_records",
+    "disagreement",
     "item_scores",
     "list_items",
     "neighbour_item",
+    "open_record",
     "sample_records",
 ]
 
@@ -210,6 +215,15 @@ def list_items(
     """
     query = QueueQuery(reviewer="", order=order, lang=lang, after=after, before=before, limit=25)
     return store.page(dataset, query)
+
+
+def open_record(store: Store, dataset: str, item_id: str) -> Record:
+    """Return an item with everything said of it.
+
+    Raises:
+        NotFoundError: there is no such dataset or item.
+    """
+    return store.record(dataset, item_id)
 
 
 def neighbour_item(

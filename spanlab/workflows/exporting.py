@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -77,9 +76,9 @@ def preview_dataset(
     """
     chosen = None if annotator is None else [annotator]
     check_annotators(summary_of(store, dataset), chosen or ())
+    records = list(islice(store.records(dataset, annotators=chosen), n_items))
     written = BytesIO()
-    with closing(store.records(dataset, annotators=chosen)) as records:
-        write(islice(records, n_items), written, format=format, annotator=annotator)
+    write(records, written, format=format, annotator=annotator)
     return written.getvalue().decode()
 
 

@@ -1,0 +1,182 @@
+"""The Compare page: annotators side by side on one item, their scores, and their agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from spanlab.errors import NotFoundError
+from spanlab.schema import Item, Kind, Record
+from spanlab.ui.common import choose_dataset, link, plain, store
+from spanlab.ui.comparisons import compared
+from spanlab.ui.item_list import ITEM, item_list, open_item
+from spanlab.ui.marked import item_html, legend_html, passage_html, question_html
+from spanlab.ui.messages import errors_shown
+from spanlab.ui.score_views import show_agreement, show_scores
+from spanlab.workflows.comparing import (
+    Order,
+    disagreement,
+    item_scores,
+    list_items,
+    neighbour_item,
+    open_record,
+)
+from spanlab.workflows.managing import DatasetSummary, list_datasets
+
+_ALL = "All languages"
+_DISAGREEMENT = "Most disagreement first"
+_IMPORT = "As imported"
+_STEPS = (
+    ("Previous", ":material/arrow_back:", "P", -1),
+    ("Next", ":material/arrow_forward:", "N", 1),
+)
+
+
+def page() -> None:
+    """Draw the page."""
+    st.title("Compare")
+    summaries = {summary.name: summary for summary in list_datasets(store())}
+    if not summaries:
+        st.info("There is nothing to compare yet: import a file on the page Datasets.")
+        return
+    left, right = st.columns(2)
+    with left:
+        summary = summaries[choose_dataset(list(summaries))]
+    if not summary.annotators:
+        st.info("Nobody has annotated this dataset yet: review it, or run a detector.")
+        return
+    with right:
+        reference = _reference(summary)
+    items, scores, agreement = st.tabs(
+        ["Items", "Scores", "Agreement"], key="view", on_change="rerun", bind="query-params"
+    )
+    with errors_shown():
+        if items.open:
+            with items:
+                _items(summary, reference)
+        elif scores.open:
+            with scores:
+                _scores(summary, reference)
+        elif agreement.open:
+            with agreement:
+                _agreement(summary, reference)
+
+
+def _reference(summary: DatasetSummary) -> str | None:
+    """Ask who counts as right: the gold labels, where there are any."""
+    names = [annotator.name for annotator in summary.annotators]
+    gold = [a.name for a in summary.annotators if a.kind is Kind.GOLD]
+    return st.selectbox(
+        "Reference",
+        [None, *names],
+        index=names.index(gold[0]) + 1 if gold else 0,
+        format_func=lambda name: name or "None",
+        key=f"reference-{summary.name}",
+        help="Whose labels count as right when the others are scored.",
+    )
+
+
+def _items(summary: DatasetSummary, reference: str | None) -> None:
+    order, lang, shown = _choices(summary)
+    aside, main = st.columns([1, 2.2], gap="medium")
+    with aside:
+        item_list(summary.name, order, lang)
+    with main:
+        record = _record(summary, order, lang)
+        if record is None:
+            st.info("No item is in this language.")
+            return
+        _walk(summary, record, order, lang)
+        scores = item_scores(record, reference) if reference else {}
+        st.html(item_html(record, shown, scores))
+        st.html(legend_html())
+        _passages(record.item)
+
+
+def _choices(summary: DatasetSummary) -> tuple[Order, str | None, Sequence[str]]:
+    names = [annotator.name for annotator in summary.annotators]
+    left, middle, right = st.columns([1, 1, 2])
+    order = left.selectbox("Order", [_DISAGREEMENT, _IMPORT], key="compare-order")
+    lang = middle.selectbox("Language", [_ALL, *sorted(summary.languages)], key="compare-lang")
+    shown = right.multiselect("Side by side", names, default=names, key=f"shown-{summary.name}")
+    return (
+        "disagreement" if order == _DISAGREEMENT else "import",
+        None if lang == _ALL else lang,
+        shown or names,
+    )
+
+
+def _record(summary: DatasetSummary, order: Order, lang: str | None) -> Record | None:
+    """Return the item that the URL names if it is among those asked for, else the first."""
+    wanted = st.query_params.get(ITEM)
+    if wanted is not None:
+        try:
+            record = open_record(store(), summary.name, wanted)
+        except NotFoundError:
+            record = None
+        if record is not None and lang in {None, record.item.lang}:
+            return record
+    rows = list_items(store(), summary.name, order=order, lang=lang).rows
+    if not rows:
+        return None
+    open_item(rows[0].item_id)
+    return open_record(store(), summary.name, rows[0].item_id)
+
+
+def _walk(summary: DatasetSummary, record: Record, order: Order, lang: str | None) -> None:
+    """Draw which item this is, the way to its neighbours, and its question."""
+    item, disagreed = record.item, disagreement(record.annotations)
+    about = [plain(item.id), plain(item.lang)]
+    if disagreed is not None:
+        about.append(f"disagreement {disagreed:.2f}")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, icon, key, step in _STEPS:
+            neighbour = neighbour_item(store(), summary.name, item.id, step, order=order, lang=lang)
+            st.button(
+                label,
+                icon=icon,
+                shortcut=key,
+                key=f"compare-{label.lower()}",
+                disabled=neighbour is None,
+                on_click=open_item,
+                args=(neighbour,),
+            )
+        link("review", "Review", icon=":material/edit_note:", dataset=summary.name, item=item.id)
+        st.caption(" · ".join(about))
+    if item.question:
+        st.html(question_html(item))
+
+
+def _passages(item: Item) -> None:
+    if item.passages:
+        with st.expander(f"Passages ({len(item.passages)})", icon=":material/article:"):
+            for passage in item.passages:
+                st.html(passage_html(passage, item.lang))
+
+
+def _scores(summary: DatasetSummary, reference: str | None) -> None:
+    if reference is None:
+        st.info(
+            "This dataset has no gold labels. Choose whose labels count as right above, or import "
+            "items with gold labels.",
+            icon=":material/target:",
+        )
+        return
+    comparison = compared(summary, reference)
+    if comparison is None:
+        return
+    if not comparison.n_reference:
+        st.info(f"{plain(reference)} has finished none of these items.")
+        return
+    st.caption(
+        f"Scored on the {comparison.n_reference:,} items that {plain(reference)} has finished, "
+        "each annotator on those of them that it has finished too."
+    )
+    show_scores(comparison)
+
+
+def _agreement(summary: DatasetSummary, reference: str | None) -> None:
+    comparison = compared(summary, reference)
+    if comparison is not None:
+        show_agreement(comparison)

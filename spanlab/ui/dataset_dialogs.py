@@ -1,0 +1,171 @@
+"""What the Datasets page asks before it works on one dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+import streamlit as st
+
+from spanlab.schema import Kind, Status
+from spanlab.ui.common import plain, remember_dataset, store
+from spanlab.ui.messages import errors_shown, tell_after_rerun
+from spanlab.ui.progress import progress
+from spanlab.workflows.detecting import DETECTORS, annotate_dataset
+from spanlab.workflows.managing import (
+    DatasetSummary,
+    delete_dataset,
+    duplicate_dataset,
+    rename_dataset,
+)
+from spanlab.workflows.voting import vote_dataset
+
+_OPEN = "spanlab.dialog"
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something that can be done with a dataset once its dialog is filled in."""
+
+    label: str
+    icon: str
+    body: Callable[[DatasetSummary], None]
+
+
+def ask(action: str, dataset: str) -> None:
+    """Open the dialog of one of ``ACTIONS`` for a dataset."""
+    st.session_state[_OPEN] = (action, dataset)
+
+
+def show_dialog(summaries: Mapping[str, DatasetSummary]) -> None:
+    """Draw the dialog that is open, if one is and its dataset still exists."""
+    name, dataset = st.session_state.get(_OPEN, ("", ""))
+    if dataset in summaries:
+        action = ACTIONS[name]
+        title = f"{action.label.rstrip(' …')}: {plain(dataset)}"
+        # Closing it runs the page anew, which also stops work that is under way.
+        st.dialog(title, icon=action.icon, on_dismiss=_forget)(action.body)(summaries[dataset])
+
+
+def _detect(summary: DatasetSummary) -> None:
+    name = st.selectbox(
+        "Detector",
+        DETECTORS,
+        help="offline works without a model and without network: it marks what the passages and "
+        "the question do not support.",
+    )
+    done = _finished(summary, name)
+    left = summary.n_items - done
+    if not left:
+        st.info(f"{plain(name)} has done all {summary.n_items:,} items.")
+    elif done:
+        st.caption(f"{done:,} items are done already; {left:,} are left.")
+    else:
+        st.caption(f"{left:,} items.")
+    st.caption("Closing this window stops the detector. What it has done until then is kept.")
+    if st.button("Start", type="primary", disabled=not left, key="start-detector"):
+        with errors_shown("What was done before is kept."):
+            with progress(f"{name} reads", left) as advance:
+                count = annotate_dataset(store(), summary.name, name, on_progress=advance)
+            _finish(f"{name} annotated {count:,} items of {summary.name}.")
+
+
+def _vote(summary: DatasetSummary) -> None:
+    kinds = {annotator.name: annotator.kind for annotator in summary.annotators}
+    able = [name for name, kind in kinds.items() if kind is not Kind.VOTE]
+    persons = [name for name in able if kinds[name] is Kind.PERSON]
+    with st.form("vote", border=False):
+        voters = st.multiselect(
+            "Annotators who vote",
+            able,
+            default=persons,
+            help="Each has one vote per character. Only finished annotations count.",
+        )
+        name = st.text_input(
+            "Name of the vote", "vote", help="An earlier vote of this name is replaced."
+        )
+        cleanup = st.checkbox(
+            "Trim as Mu-SHROOM did",
+            help="Moves the edges of raw spans off punctuation and spaces before they vote, as "
+            "SemEval-2025 Task 3 did with its annotators' spans.",
+        )
+        if st.form_submit_button("Vote", type="primary"):
+            with errors_shown():
+                with progress("Voting", summary.n_items) as advance:
+                    count = vote_dataset(
+                        store(),
+                        summary.name,
+                        voters,
+                        name=name.strip(),
+                        cleanup="mushroom" if cleanup else "none",
+                        on_progress=advance,
+                    )
+                _finish(f"{name.strip()} has {count:,} votes in {summary.name}.")
+
+
+def _rename(summary: DatasetSummary) -> None:
+    with st.form("rename", border=False):
+        new = st.text_input("New name", summary.name).strip()
+        if st.form_submit_button("Rename", type="primary"):
+            with errors_shown():
+                rename_dataset(store(), summary.name, new)
+                remember_dataset(new)
+                _finish(f"{summary.name} is now called {new}.")
+
+
+def _duplicate(summary: DatasetSummary) -> None:
+    with st.form("duplicate", border=False):
+        st.caption("The copy has all items, annotations and review histories.")
+        new = st.text_input("Name of the copy", f"{summary.name} copy").strip()
+        if st.form_submit_button("Duplicate", type="primary"):
+            with errors_shown("Nothing was copied."):
+                with st.spinner("Copying …", show_time=True):
+                    duplicate_dataset(store(), summary.name, new)
+                _finish(f"{new} is a copy of {summary.name}.")
+
+
+def _delete(summary: DatasetSummary) -> None:
+    people = sum(annotator.kind is Kind.PERSON for annotator in summary.annotators)
+    with st.form("delete", border=False):
+        st.warning(
+            f"{summary.n_items:,} items go for good, with the annotations of {people:,} "
+            f"{'person' if people == 1 else 'persons'}.",
+            icon=":material/warning:",
+        )
+        typed = st.text_input(f"Type **{plain(summary.name)}** to confirm")
+        if st.form_submit_button("Delete", type="primary"):
+            if typed != summary.name:
+                st.error("That is not the name of the dataset. Nothing was deleted.")
+                return
+            with errors_shown():
+                with st.spinner("Deleting …", show_time=True):
+                    delete_dataset(store(), summary.name)
+                _finish(f"{summary.name} was deleted.")
+
+
+ACTIONS: Mapping[str, Action] = {
+    "detect": Action("Detect …", ":material/manage_search:", _detect),
+    "vote": Action("Vote …", ":material/how_to_vote:", _vote),
+    "rename": Action("Rename …", ":material/edit:", _rename),
+    "duplicate": Action("Duplicate …", ":material/content_copy:", _duplicate),
+    "delete": Action("Delete …", ":material/delete:", _delete),
+}
+
+
+def _finished(summary: DatasetSummary, detector: str) -> int:
+    for annotator in summary.annotators:
+        if annotator.name == detector:
+            counts = annotator.counts
+            return counts.get(Status.DONE, 0) + counts.get(Status.SKIPPED, 0)
+    return 0
+
+
+def _forget() -> None:
+    st.session_state.pop(_OPEN, None)
+
+
+def _finish(news: str) -> NoReturn:
+    _forget()
+    tell_after_rerun(news)
+    st.rerun()

@@ -1,0 +1,115 @@
+"""The Datasets page: what there is, how far it is, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from spanlab.ui.common import link, plain, store
+from spanlab.ui.counts import counts_html
+from spanlab.ui.dataset_dialogs import ACTIONS, ask, show_dialog
+from spanlab.ui.import_panel import import_panel, show_result
+from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
+from spanlab.ui.progress import progress
+from spanlab.workflows.demo import DATASET, prepare_demo
+from spanlab.workflows.managing import DatasetSummary, list_datasets
+
+_PER_PAGE = 10
+_LANGUAGES = 8  # named before the rest is summed up
+
+
+def page() -> None:
+    """Draw the page."""
+    datasets = list_datasets(store())
+    st.title("Datasets")
+    show_news()
+    show_result()
+    if not datasets:
+        _first_steps()
+        return
+    with st.expander("Import files", icon=":material/upload_file:", key="import-panel"):
+        import_panel()
+    for summary in _shown(datasets):
+        _card(summary)
+    show_dialog({summary.name: summary for summary in datasets})
+
+
+def _first_steps() -> None:
+    st.markdown(
+        "spanlab helps you find the parts of LLM answers that nothing supports. A dataset holds "
+        "such answers with their questions and evidence, and what people and detectors marked."
+    )
+    with st.container(border=True):
+        st.markdown("**Look around first**")
+        st.caption("Questions and answers in 14 languages, with detector and three annotators.")
+        if st.button(
+            "Load the sample dataset", type="primary", icon=":material/science:", key="load-samples"
+        ):
+            _load_samples()
+    with st.container(border=True):
+        st.markdown("**Import your own files**")
+        import_panel()
+
+
+def _load_samples() -> None:
+    with errors_shown(), progress("Preparing the samples", None) as advance:
+        prepare_demo(store(), on_progress=advance)
+        tell_after_rerun(f"{DATASET} is ready: open it in Review.")
+        st.rerun()
+
+
+def _shown(datasets: Sequence[DatasetSummary]) -> Sequence[DatasetSummary]:
+    """Return the datasets of one page, newest first; with many, people search and turn pages."""
+    newest = list(reversed(datasets))
+    if len(newest) <= _PER_PAGE:
+        return newest
+    wanted = st.text_input("Find", placeholder="Part of a name", icon=":material/search:")
+    found = [summary for summary in newest if wanted.lower() in summary.name.lower()]
+    if not found:
+        st.info(f"None of the {len(newest)} names has “{plain(wanted)}” in it.")
+        return []
+    pages = -(-len(found) // _PER_PAGE)
+    number = st.pagination(pages, key="datasets-page") if pages > 1 else 1
+    return found[(number - 1) * _PER_PAGE : number * _PER_PAGE]
+
+
+def _card(summary: DatasetSummary) -> None:
+    name = summary.name
+    with st.container(border=True, key=f"dataset-{name}"):
+        st.markdown(f"##### {plain(name)}")
+        st.caption(_about(summary))
+        if summary.annotators:
+            st.html(counts_html(summary))
+        else:
+            st.caption("Nobody has annotated it yet: review it, or run a detector.")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            link("review", "Review", icon=":material/edit_note:", dataset=name)
+            link("compare", "Compare", icon=":material/compare_arrows:", dataset=name)
+            link("export", "Export", icon=":material/download:", dataset=name)
+            for action in ("detect", "vote"):
+                if st.button(
+                    ACTIONS[action].label,
+                    icon=ACTIONS[action].icon,
+                    key=f"{action}-{name}",
+                    disabled=action == "vote" and not summary.annotators,
+                ):
+                    ask(action, name)
+            chosen = st.menu_button(
+                "More",
+                ["rename", "duplicate", "delete"],
+                format_func=lambda action: f"{ACTIONS[action].icon} {ACTIONS[action].label}",
+                key=f"more-{name}",
+            )
+            if chosen:
+                ask(chosen, name)
+
+
+def _about(summary: DatasetSummary) -> str:
+    ordered = sorted(summary.languages.items(), key=lambda pair: (-pair[1], pair[0]))
+    named = [f"{plain(lang)} {count:,}" for lang, count in ordered[:_LANGUAGES]]
+    rest = sum(count for _, count in ordered[_LANGUAGES:])
+    if rest:
+        named.append(f"{len(ordered) - _LANGUAGES} more languages {rest:,}")
+    items = f"{summary.n_items:,} {'item' if summary.n_items == 1 else 'items'}"
+    return " · ".join([items, *named, f"imported {summary.created:%-d %B %Y}"])

@@ -1,0 +1,246 @@
+"""The Export page: a dataset's annotations into a file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from spanlab.errors import InputError
+from spanlab.schema import Kind, Status
+from spanlab.ui.common import choose_dataset, plain, store
+from spanlab.ui.counts import counts_in_words, kind_in_words
+from spanlab.ui.messages import errors_shown
+from spanlab.ui.progress import progress
+from spanlab.workflows.exporting import export_dataset, preview_dataset
+from spanlab.workflows.managing import AnnotatorSummary, DatasetSummary, list_datasets
+
+_FILE = "spanlab.export-file"
+_PREVIEWED = 3  # items
+_LINE = 600  # characters of a previewed line
+_LARGE = 500 << 20  # bytes from which on the browser is not the best way
+
+_FORMATS = {
+    "spanlab": ("spanlab JSONL", "Everything, lossless; can be imported again."),
+    "mushroom": ("Mu-SHROOM", "Soft and hard labels of one annotator, as the task submits them."),
+    "labelstudio": ("Label Studio", "Spans as Label Studio imports them."),
+}
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """What is to be exported; ``annotator`` None means everybody."""
+
+    dataset: str
+    format: str
+    annotator: str | None
+
+    @property
+    def file_name(self) -> str:
+        whose = f".{self.annotator}" if self.annotator else ""
+        ending = "json" if self.format == "labelstudio" else "jsonl"
+        safe = "".join(c if c.isalnum() or c in " ._-" else "_" for c in self.dataset + whose)
+        return f"{safe}.{ending}"
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A file that is ready; it goes when nobody remembers it any more."""
+
+    wish: _Wish
+    path: Path
+    items: int
+    size: int
+
+
+def page() -> None:
+    """Draw the page."""
+    st.title("Export")
+    summaries = {summary.name: summary for summary in list_datasets(store())}
+    if not summaries:
+        st.info("There is nothing to export yet: import a file on the page Datasets.")
+        return
+    left, right = st.columns(2)
+    with left:
+        summary = summaries[choose_dataset(list(summaries))]
+    with right:
+        annotator = _annotator(summary)
+    wish = _Wish(summary.name, _format(), annotator)
+    _counts(summary, wish)
+    ready = _preview(wish)
+    browser, server = st.tabs(
+        [":material/download: Download", ":material/save: Write on the server"]
+    )
+    with browser:
+        _download(summary, wish, ready=ready)
+    with server:
+        _write(summary, wish, ready=ready)
+
+
+def _annotator(summary: DatasetSummary) -> str | None:
+    kinds = {annotator.name: annotator.kind for annotator in summary.annotators}
+    return st.selectbox(
+        "Annotator",
+        [None, *kinds],
+        format_func=lambda name: f"{name} ({kind_in_words(kinds[name])})" if name else "Everybody",
+        key=f"export-annotator-{summary.name}",
+        help="Whose annotations go into the file.",
+    )
+
+
+def _format() -> str:
+    return st.radio(
+        "Format",
+        list(_FORMATS),
+        format_func=lambda name: _FORMATS[name][0],
+        captions=[caption for _, caption in _FORMATS.values()],
+        horizontal=True,
+        key="export-format",
+    )
+
+
+def _counts(summary: DatasetSummary, wish: _Wish) -> None:
+    n_items = summary.n_items
+    st.markdown(f"**{n_items:,} {'item' if n_items == 1 else 'items'}**")
+    chosen = [a for a in summary.annotators if wish.annotator in {None, a.name}]
+    for annotator in chosen:
+        st.caption(_state(annotator, n_items))
+    if not chosen:
+        st.caption("Nobody has annotated this dataset yet; the file will have the items alone.")
+
+
+def _state(annotator: AnnotatorSummary, n_items: int) -> str:
+    missing = annotator.counts.get(Status.NOT_ANNOTATED, 0)
+    name = plain(annotator.name)
+    if annotator.kind is Kind.PERSON and missing:
+        others = counts_in_words(
+            {s: n for s, n in annotator.counts.items() if s is not Status.NOT_ANNOTATED}, n_items
+        )
+        return f"{missing:,} of {n_items:,} not annotated by {name} yet · {others}"
+    return f"{name}: {counts_in_words(annotator.counts, n_items)}"
+
+
+def _preview(wish: _Wish) -> bool:
+    """Draw how the file will begin; say whether it can be made."""
+    with errors_shown():
+        text = preview_dataset(
+            store(), wish.dataset, _PREVIEWED, format=wish.format, annotator=wish.annotator
+        )
+        lines = [line if len(line) <= _LINE else f"{line[:_LINE]} …" for line in text.split("\n")]
+        with st.expander("Preview", expanded=True, icon=":material/visibility:"):
+            if text.strip():
+                st.code("\n".join(lines[:60]).rstrip(), language="json", wrap_lines=True)
+            else:
+                st.caption("The first items have nothing to write in this format.")
+        return True
+    return False
+
+
+def _download(summary: DatasetSummary, wish: _Wish, *, ready: bool) -> None:
+    made: _Made | None = st.session_state.get(_FILE)
+    if made is not None and made.wish != wish:
+        del st.session_state[_FILE]
+        made = None
+    if made is None:
+        st.caption("The file is made first, as one consistent snapshot, and then downloaded.")
+        if st.button(
+            "Make the file",
+            type="primary",
+            icon=":material/build:",
+            disabled=not ready,
+            key="make-export",
+        ):
+            with errors_shown():
+                st.session_state[_FILE] = _make(summary, wish)
+                st.rerun()
+        return
+    path = made.path
+    st.download_button(
+        f"Download {plain(wish.file_name)}",
+        data=path.read_bytes,
+        file_name=wish.file_name,
+        mime="application/json" if wish.format == "labelstudio" else "application/x-ndjson",
+        type="primary",
+        icon=":material/download:",
+        on_click="ignore",
+        key="download-export",
+    )
+    st.caption(f"{made.items:,} {'item' if made.items == 1 else 'items'}, {_size(made.size)}.")
+    if made.size > _LARGE:
+        st.info("For a file of this size, writing it on the server is faster and needs no memory.")
+    if st.button("Make it again", icon=":material/refresh:", type="tertiary", key="remake-export"):
+        del st.session_state[_FILE]
+        st.rerun()
+
+
+def _make(summary: DatasetSummary, wish: _Wish) -> _Made:
+    handle, name = tempfile.mkstemp(prefix="spanlab-export-")
+    os.close(handle)
+    path = Path(name)
+    try:
+        items = _export(summary, wish, path)
+        made = _Made(wish, path, items, path.stat().st_size)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    weakref.finalize(made, path.unlink, missing_ok=True)
+    return made
+
+
+def _export(summary: DatasetSummary, wish: _Wish, target: Path) -> int:
+    with progress("Writing", summary.n_items) as advance:
+        return export_dataset(
+            store(),
+            wish.dataset,
+            target,
+            format=wish.format,
+            annotator=wish.annotator,
+            on_progress=advance,
+        )
+
+
+def _write(summary: DatasetSummary, wish: _Wish, *, ready: bool) -> None:
+    with st.form("write-export", border=False):
+        path = st.text_input(
+            "Path",
+            placeholder=f"/data/{wish.file_name}",
+            help="As the machine sees it on which the app runs. The file appears only when it is "
+            "complete; a name that ends in .gz packs it.",
+        ).strip()
+        replace = st.checkbox("Replace the file if it exists")
+        pressed = st.form_submit_button(
+            "Write", type="primary", icon=":material/save:", disabled=not ready
+        )
+    if not pressed:
+        return
+    with errors_shown("Nothing was written."):
+        target = _target(path, replace=replace)
+        items = _export(summary, wish, target)
+        st.success(
+            f"{items:,} {'item' if items == 1 else 'items'} written to {plain(str(target))}",
+            icon=":material/check_circle:",
+        )
+
+
+def _target(path: str, *, replace: bool) -> Path:
+    if not path:
+        raise InputError("there is no path", expected="where to write the file")
+    target = Path(path)
+    if target.is_dir():
+        raise InputError("this is a directory", file=path, expected="the path of a file in it")
+    if target.exists() and not replace:
+        raise InputError("the file exists", file=path, expected="another path, or “Replace” ticked")
+    return target
+
+
+def _size(size: int) -> str:
+    if size < 1000:
+        return f"{size} bytes"
+    for power, unit in ((3, "kB"), (6, "MB")):
+        if size < 10 ** (power + 3):
+            return f"{size / 10**power:,.1f} {unit}"
+    return f"{size / 1e9:,.1f} GB"

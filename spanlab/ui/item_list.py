@@ -1,0 +1,93 @@
+"""A page of a dataset's items to choose one from."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from spanlab.ui.common import store
+from spanlab.workflows.comparing import Cursor, Order, Page, list_items
+
+ITEM = "item"  # the query parameter of deep links
+
+_PLACE = "spanlab.item-list-place"
+_IDS = "spanlab.item-list-ids"
+_TABLE = "spanlab.item-list"
+
+
+def open_item(item_id: str) -> None:
+    """Make the item the one that the URL names."""
+    st.query_params[ITEM] = item_id
+
+
+def item_list(dataset: str, order: Order, lang: str | None) -> None:
+    """Draw a page of items; choosing a row opens its item.
+
+    Args:
+        dataset: an existing dataset.
+        order: "disagreement" or "import".
+        lang: only items of this language; None for all.
+    """
+    asked = (dataset, order, lang)
+    place, after, before = st.session_state.get(_PLACE, (asked, None, None))
+    if place != asked:
+        after = before = None
+    shown = list_items(store(), dataset, order=order, lang=lang, after=after, before=before)
+    st.session_state[_IDS] = [row.item_id for row in shown.rows]
+    st.dataframe(
+        [
+            {
+                "Disagreement": row.disagreement,
+                "Language": row.lang,
+                "Answer": row.answer,
+                "Item": row.item_id,
+            }
+            for row in shown.rows
+        ],
+        hide_index=True,
+        height=460,
+        column_config={
+            "Disagreement": st.column_config.ProgressColumn(
+                min_value=0.0,
+                max_value=1.0,
+                format="%.2f",
+                width="small",
+                help="1 minus the mean IoU of all pairs of persons and detectors.",
+            ),
+            "Language": st.column_config.TextColumn("", width="small"),
+        },
+        on_select=_open_selected,
+        selection_mode="single-row",
+        key=_TABLE,
+        alt="Items; choose one to see it under all annotators",
+    )
+    _turn(asked, shown)
+
+
+def _turn(asked: tuple[str, Order, str | None], shown: Page) -> None:
+    if shown.previous is None and shown.next is None:
+        return
+    with st.container(horizontal=True):
+        st.button(
+            "Earlier",
+            icon=":material/chevron_left:",
+            disabled=shown.previous is None,
+            on_click=_go,
+            args=(asked, None, shown.previous),
+        )
+        st.button(
+            "Later",
+            icon=":material/chevron_right:",
+            disabled=shown.next is None,
+            on_click=_go,
+            args=(asked, shown.next, None),
+        )
+
+
+def _go(asked: tuple[str, Order, str | None], after: Cursor | None, before: Cursor | None) -> None:
+    st.session_state[_PLACE] = (asked, after, before)
+
+
+def _open_selected() -> None:
+    rows = st.session_state[_TABLE].selection.rows
+    if rows:
+        open_item(st.session_state[_IDS][rows[0]])

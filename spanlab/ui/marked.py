@@ -1,0 +1,136 @@
+"""One item under several annotators, as HTML: every text in it is escaped, none is markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+
+from spanlab.schema import Annotation, Item, Kind, Passage, Record, Status
+from spanlab.ui.counts import kind_in_words
+from spanlab.workflows.comparing import ItemScore
+from spanlab.workflows.marks import Piece, pieces
+
+_LISTED = 100  # spans named one by one under an answer
+
+# A mark says the same three times: how dark it is, how thick its line is (probability), and
+# whether the line is solid (decided: hallucinated) or dotted (suggested only).
+_STYLE = """<style>
+.marked { --mark: 208, 104, 8; display: grid; gap: .9rem; margin-bottom: .5rem;
+  grid-template-columns: repeat(auto-fit, minmax(min(21rem, 100%), 1fr)); }
+.marked article { border: 1px solid rgba(128, 132, 149, .35); border-radius: .5rem;
+  padding: .8rem 1rem; min-width: 0; }
+.marked h3 { font-size: 1rem; font-weight: 600; margin: 0; padding: 0; overflow-wrap: anywhere; }
+.marked .about { font-size: .8125rem; opacity: .75; margin: 0 0 .6rem; }
+.marked .answer { white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.75; margin: 0;
+  max-height: 26rem; overflow-y: auto; }
+.marked mark, .legend mark { color: inherit; border-radius: 2px; padding: 1px 0;
+  background: rgba(var(--mark), calc(.08 + .42 * var(--p)));
+  border-bottom: calc(1px + 2px * var(--p)) dotted rgb(var(--mark)); }
+.marked mark.hard, .legend mark.hard { border-bottom-style: solid; }
+.marked details { font-size: .8125rem; margin-top: .6rem; }
+.marked summary { cursor: pointer; opacity: .75; }
+.marked ul { margin: .3rem 0 0; padding-left: 1.1rem; }
+.marked li { overflow-wrap: anywhere; }
+.marked .none { font-style: italic; opacity: .75; margin: 0; }
+.legend { --mark: 208, 104, 8; font-size: .8125rem; line-height: 2; margin: 0 0 .5rem; }
+.legend mark { padding: 1px .35rem; margin-right: .2rem; }
+.question, .passage { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; }
+.question { font-weight: 600; font-size: 1.05rem; max-height: 9rem; overflow-y: auto; }
+</style>"""
+
+
+def legend_html() -> str:
+    """Return what the marks mean."""
+    samples = "".join(f"{_mark(str(p), p / 100, hard=p > 50)} " for p in (20, 50, 70, 100))
+    return (
+        f"{_STYLE}<p class='legend'>{samples} probability in percent: darker and thicker is "
+        "likelier. Solid line: taken for hallucinated. Dotted line: suggested only.</p>"
+    )
+
+
+def item_html(record: Record, shown: Iterable[str], scores: Mapping[str, ItemScore]) -> str:
+    """Return the answer once per annotator, each with that annotator's marks.
+
+    Args:
+        record: the item with everything said of it.
+        shown: the annotators to show, in order; one without an annotation is shown as such.
+        scores: against the reference, for those who have one.
+    """
+    cards = [_card(record, name, scores.get(name)) for name in shown]
+    return f"{_STYLE}<div class='marked'>{''.join(cards)}</div>"
+
+
+def question_html(item: Item) -> str:
+    """Return the question that the item answers."""
+    return (
+        f"{_STYLE}<p class='question' dir='auto' lang='{escape(item.lang)}'>"
+        f"{escape(item.question)}</p>"
+    )
+
+
+def passage_html(passage: Passage, lang: str) -> str:
+    """Return a passage with its title and date, in the language of its item."""
+    about = " · ".join(filter(None, (passage.title, passage.date)))
+    head = f"<p class='about' dir='auto'>{escape(about)}</p>" if about else ""
+    return (
+        f"{_STYLE}{head}<p class='passage' dir='auto' lang='{escape(lang)}'>"
+        f"{escape(passage.text)}</p>"
+    )
+
+
+def _card(record: Record, name: str, score: ItemScore | None) -> str:
+    annotation = record.by(name)
+    about = [] if annotation is None else [kind_in_words(annotation.kind)]
+    if score is not None:
+        about += [f"IoU {score.iou:.2f}", f"Corr {score.corr:.2f}", f"F1 {score.f1:.2f}"]
+    return (
+        f"<article><h3>{escape(name)}</h3><p class='about'>{' · '.join(about) or '—'}</p>"
+        f"{_body(record.item, annotation)}</article>"
+    )
+
+
+def _body(item: Item, annotation: Annotation | None) -> str:
+    if annotation is None or (annotation.status is Status.NOT_ANNOTATED and not annotation.spans):
+        return "<p class='none'>Not annotated yet.</p>"
+    if annotation.status is Status.FAILED:
+        return f"<p class='none'>Failed: {escape(annotation.note or 'no reason was given')}</p>"
+    if annotation.status is Status.SKIPPED:
+        return "<p class='none'>Skipped.</p>"
+    draft = ""
+    if annotation.status is Status.NOT_ANNOTATED:
+        draft = "<p class='none'>Not finished: a draft.</p>"
+    answer = "".join(_piece(piece) for piece in pieces(item.answer, annotation))
+    text = (
+        f"<p class='answer' dir='auto' lang='{escape(item.lang)}' tabindex='0'>{answer}</p>"
+        if answer
+        else "<p class='none'>The answer is empty.</p>"
+    )
+    return f"{draft}{text}{_spans(annotation)}"
+
+
+def _piece(piece: Piece) -> str:
+    if piece.prob <= 0 and not piece.hard:
+        return escape(piece.text)
+    label = ", ".join(piece.labels)
+    return _mark(piece.text, piece.prob, hard=piece.hard, label=label)
+
+
+def _mark(text: str, prob: float, *, hard: bool, label: str = "") -> str:
+    title = f"{prob:.0%}" + (f" · {label}" if label else "")
+    css = " class='hard'" if hard else ""
+    return f"<mark{css} style='--p:{prob:.3f}' title='{escape(title)}'>{escape(text)}</mark>"
+
+
+def _spans(annotation: Annotation) -> str:
+    if not annotation.spans:
+        done = "Checked: " if annotation.kind in {Kind.PERSON, Kind.DETECTOR} else ""
+        return f"<p class='none'>{done}no spans.</p>"
+    rows = []
+    for span in annotation.spans[:_LISTED]:
+        said = " · ".join(filter(None, (f"{span.prob:.0%}", span.label, span.note)))
+        quote = span.text if len(span.text) <= 80 else f"{span.text[:79]}…"
+        rows.append(f"<li><q dir='auto'>{escape(quote)}</q> {escape(said)}</li>")
+    more = len(annotation.spans) - _LISTED
+    rest = f"<li>and {more:,} more</li>" if more > 0 else ""
+    count = f"{len(annotation.spans):,} {'span' if len(annotation.spans) == 1 else 'spans'}"
+    return f"<details><summary>{count}</summary><ul>{''.join(rows)}{rest}</ul></details>"
