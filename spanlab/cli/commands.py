@@ -260,7 +260,14 @@ def export(
 
 @app.command()
 def datasets() -> None:
-    """List the datasets with their sizes, languages and annotators."""
+    """List the datasets with their sizes, languages and annotators.
+
+    Of each annotator it says how many items are in each state: not annotated, done (possibly
+    without spans), failed or skipped.
+
+    \b
+    spanlab datasets
+    """
     from spanlab.cli import tables
     from spanlab.storage import Store
 
@@ -274,7 +281,12 @@ def serve(
         int | None, typer.Option(min=1, max=65535, help="Default 8501, or the next free one.")
     ] = None,
 ) -> None:
-    """Serve the app on this machine until Ctrl+C."""
+    """Serve the app on this machine until Ctrl+C.
+
+    \b
+    spanlab serve
+    spanlab serve --port 8600
+    """
     from spanlab.cli import server
 
     raise typer.Exit(server.serve(port))
@@ -290,6 +302,10 @@ def demo(
     """Import the samples once, let the offline detector and a vote mark them, and serve the app.
 
     Run again, it keeps all work and only serves.
+
+    \b
+    spanlab demo
+    spanlab demo --prepare-only
     """
     from spanlab.cli import progress, server
     from spanlab.storage import Store

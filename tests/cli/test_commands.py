@@ -22,6 +22,10 @@ def write(path: Path, *records: dict[str, object]) -> Path:
     return path
 
 
+def read(path: Path) -> list[dict[str, list[dict[str, str]]]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
 def record(number: int, answer: str, *wrong: str, **more: object) -> dict[str, object]:
     """A record whose gold spans are the given words of the answer."""
     spans = [
@@ -67,7 +71,7 @@ def test_from_import_to_scores_through_the_database(spanlab: Run, items: Path) -
     assert voted.returncode == 0, voted.stderr
     exported = spanlab("export", "towers", "-o", "out.jsonl")
     assert exported.returncode == 0, exported.stderr
-    records = [json.loads(line) for line in (items.parent / "out.jsonl").open(encoding="utf-8")]
+    records = read(items.parent / "out.jsonl")
     assert [[a["annotator"] for a in r["annotations"]] for r in records] == [
         ["gold", "offline", "both"]
     ] * 3
@@ -212,5 +216,8 @@ def test_help_loads_nothing_that_is_slow() -> None:
     "command", ["import", "annotate", "vote", "score", "export", "serve", "demo", "datasets"]
 )
 def test_every_command_teaches(spanlab: Run, command: str) -> None:
-    assert command in spanlab("--help").stdout
-    assert len(spanlab(command, "--help").stdout.splitlines()) > 8
+    """By what it is for and with a line to copy."""
+    assert (
+        f"spanlab {command}"
+        in spanlab(command, "--help").stdout.split("Options")[0].split("\n", 1)[1]
+    )
