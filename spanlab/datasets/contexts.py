@@ -9,6 +9,7 @@ from typing import Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from spanlab.datasets.files import BOM, File, Index, Row
+from spanlab.datasets.given import GivenPassages, ours, passages_of
 from spanlab.errors import InputError
 from spanlab.schema import Passage, Record
 
@@ -98,25 +99,13 @@ class _Given(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     id: str = Field(coerce_numbers_to_str=True)
-    passages: tuple[str | _GivenPassage, ...] = ()
+    passages: GivenPassages = ()
     context: str | None = None
 
     def all(self) -> tuple[Passage, ...]:
-        given = (Passage(text=p) if isinstance(p, str) else p.passage() for p in self.passages)
-        context = () if self.context is None else (Passage(text=self.context),)
-        return tuple(passage for passage in (*given, *context) if passage.text.strip())
-
-
-class _GivenPassage(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    text: str
-    title: str | None = None
-    url: str | None = None
-    date: str | None = None
-
-    def passage(self) -> Passage:
-        return Passage.model_validate(self.model_dump())
+        """Return the passages that say something, the single context last."""
+        passages = (*ours(self.passages), *passages_of(self.context, "context"))
+        return tuple(passage for passage in passages if passage.text.strip())
 
 
 class _Lines:

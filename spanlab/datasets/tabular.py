@@ -12,13 +12,14 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import File, Row
+from spanlab.datasets.given import passages_of
 from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.problems import input_error, within
 from spanlab.datasets.quotes import find_quote, span_at
@@ -49,10 +50,14 @@ class _Given(BaseModel):
     note: str | None = None
 
 
-_SPANS: TypeAdapter[tuple[tuple[int, int] | _Given, ...]] = TypeAdapter(
-    tuple[tuple[int, int] | _Given, ...]
-)
-_PASSAGES: TypeAdapter[tuple[str | Passage, ...]] = TypeAdapter(tuple[str | Passage, ...])
+def _object(value: object) -> object:
+    if isinstance(value, list) and len(value) == 2:
+        return {"start": value[0], "end": value[1]}
+    return value
+
+
+_Spans = tuple[Annotated[_Given, BeforeValidator(_object)], ...]
+_SPANS: TypeAdapter[_Spans] = TypeAdapter(_Spans)
 
 
 class TableReader:
@@ -216,17 +221,12 @@ def _text(value: Any) -> str | None:
 
 
 def _passages(value: Any, column: str) -> tuple[Passage, ...]:
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        if not value.lstrip().startswith("["):
-            return (Passage(text=value),)
-        value = _json(value, column)
-    try:
-        given = _PASSAGES.validate_python(value if isinstance(value, list) else [value])
-    except ValidationError as error:
-        raise within(input_error(error), column) from None
-    return tuple(Passage(text=p) if isinstance(p, str) else p for p in given)
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = from_json(value)
+        except ValueError:
+            return (Passage(text=value),)  # a text that begins with a bracket, such as [1]
+    return passages_of(value, column)
 
 
 def _gold(answer: str, value: Any, column: str) -> Annotation:
@@ -238,9 +238,7 @@ def _gold(answer: str, value: Any, column: str) -> Annotation:
     return Annotation(annotator="gold", kind=Kind.GOLD, spans=spans)
 
 
-def _span(answer: str, given: tuple[int, int] | _Given, field: str) -> Span:
-    if isinstance(given, tuple):
-        return span_at(answer, *given, field)
+def _span(answer: str, given: _Given, field: str) -> Span:
     start, end = given.start, given.end
     if given.text is not None:
         start, end = find_quote(answer, start, end, given.text, field)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,10 +93,10 @@ def test_a_file_is_replaced_only_when_all_is_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the source broke off"):
         write(broken(3), path)
     assert path.read_text() == "before"
-    assert os.listdir(tmp_path) == ["out.jsonl"]
+    assert list(tmp_path.iterdir()) == [path]
     assert write(records(3), path) == 3
     assert len(path.read_bytes().splitlines()) == 3
-    assert os.listdir(tmp_path) == ["out.jsonl"]
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:

@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, ValidationError
 from pydantic_core import to_json
 
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import File, Row
+from spanlab.datasets.given import passages_of
 from spanlab.datasets.labelstudio._offsets import Counting, Place, Ruler
 from spanlab.datasets.labelstudio._tasks import Region, Result, Task
 from spanlab.datasets.options import ReadOptions
-from spanlab.datasets.problems import input_error, within
+from spanlab.datasets.problems import input_error
 from spanlab.datasets.quotes import span_at
 from spanlab.errors import InputError
 from spanlab.schema import (
@@ -22,7 +23,6 @@ from spanlab.schema import (
     Annotation,
     Item,
     Kind,
-    Passage,
     Record,
     Span,
     Status,
@@ -30,7 +30,6 @@ from spanlab.schema import (
 
 GOLD = "gold"  # whose annotations are gold labels
 _UNNAMED_MODEL = "prediction"
-_PASSAGES: TypeAdapter[tuple[str | Passage, ...]] = TypeAdapter(tuple[str | Passage, ...])
 
 
 class _Marked(NamedTuple):
@@ -152,7 +151,7 @@ def _item(task: Task, field: str, row: Row, options: ReadOptions) -> Item:
         lang=(_text(data.get("lang")) or UNDETERMINED).lower(),
         question=_text(data.get("question")) or "",
         answer=answer,
-        passages=_passages(data.get("passages")),
+        passages=passages_of(data.get("passages"), f"data.{names.get('passages')}"),
         meta={**meta, **rest, **({"task": _extra(task)} if task.model_extra else {})},
     )
 
@@ -163,15 +162,6 @@ def _extra(task: Task) -> dict[str, JsonValue]:
 
 def _text(value: JsonValue) -> str | None:
     return value if isinstance(value, str) or value is None else to_json(value).decode()
-
-
-def _passages(value: JsonValue) -> tuple[Passage, ...]:
-    try:
-        given = _PASSAGES.validate_python(value if isinstance(value, list) else [value or ""])
-    except ValidationError as error:
-        raise within(input_error(error), "data") from None
-    texts = (Passage(text=p) if isinstance(p, str) else p for p in given)
-    return tuple(passage for passage in texts if passage.text)
 
 
 def _uniquely_named(annotations: list[Annotation]) -> Iterator[Annotation]:

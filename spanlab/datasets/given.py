@@ -1,0 +1,51 @@
+"""Passages as other people write them: plain texts or objects."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+
+from spanlab.datasets.problems import input_error, within
+from spanlab.schema import Passage
+
+
+def _object(value: object) -> object:
+    return {"text": value} if isinstance(value, str) else value
+
+
+class _Given(BaseModel):
+    """A passage; what else is said of it (a rank, a score) is left alone."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    text: str
+    title: str | None = None
+    url: str | None = None
+    date: str | None = None
+
+
+GivenPassages = tuple[Annotated[_Given, BeforeValidator(_object)], ...]
+_PASSAGES: TypeAdapter[GivenPassages] = TypeAdapter(GivenPassages)
+
+
+def ours(given: GivenPassages) -> tuple[Passage, ...]:
+    """Return the passages as our own."""
+    return tuple(Passage(**one.model_dump()) for one in given)
+
+
+def passages_of(value: Any, field: str) -> tuple[Passage, ...]:
+    """Return the passages in a JSON value: a text, an object or a list of these.
+
+    None and a blank text have none.
+
+    Raises:
+        InputError: it is something else; names the part of ``field``.
+    """
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return ()
+    try:
+        given = _PASSAGES.validate_python(value if isinstance(value, list) else [value])
+    except ValidationError as error:
+        raise within(input_error(error), field) from None
+    return ours(given)
