@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from spanlab.ui import common, compare, datasets, export, review
+from spanlab.ui import compare, datasets, export, review
 
 
 def run() -> None:
     """Draw the app: the navigation and the page that was chosen."""
-    st.set_page_config(page_title="spanlab", page_icon="🖍️", layout="wide")
-    pages = {
-        "review": st.Page(
-            review.page,
-            title="Review",
-            icon=":material/edit_note:",
-            url_path="review",
-            default=True,
-        ),
-        "datasets": st.Page(
-            datasets.page, title="Datasets", icon=":material/database:", url_path="datasets"
-        ),
-        "compare": st.Page(
-            compare.page, title="Compare", icon=":material/compare_arrows:", url_path="compare"
-        ),
-        "export": st.Page(
-            export.page, title="Export", icon=":material/download:", url_path="export"
-        ),
-    }
-    common.register_pages(pages)
-    st.navigation(list(pages.values()), position="top").run()
+    st.set_page_config(page_title="spanlab", page_icon=":material/ink_highlighter:", layout="wide")
+    pages = [
+        st.Page(review.page, title="Review", icon=":material/edit_note:", default=True),
+        st.Page(datasets.page, title="Datasets", icon=":material/database:", url_path="datasets"),
+        st.Page(compare.page, title="Compare", icon=":material/compare:", url_path="compare"),
+        st.Page(export.page, title="Export", icon=":material/download:", url_path="export"),
+    ]
+    st.navigation(pages, position="top").run()
 
 
 if __name__ == "__main__":
