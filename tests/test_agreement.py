@@ -177,3 +177,13 @@ def test_a_long_answer_is_counted_in_stretches() -> None:
     found = agreement([long])
     assert time.perf_counter() - start < 1.0
     assert found.alpha == pytest.approx(characterwise([long]), abs=1e-9)
+
+
+def test_a_very_large_campaign_is_measured_in_bounded_memory() -> None:
+    # One answer of three million characters, repeated patterns: the same alpha as one of its
+    # thousandth parts, up to the small-sample term of 1 / n.
+    big: Marks = {"a": [(0, 1_500_000)], "b": [(500_000, 2_200_000)], "c": [(0, 1_000_000)]}
+    small = {who: [(start // 1000, end // 1000) for start, end in at] for who, at in big.items()}
+    expected = characterwise([item("small", small, length=3_000)])
+    found = agreement([item("big", big, length=3_000_000)]).alpha
+    assert found == pytest.approx(expected, abs=2e-4)

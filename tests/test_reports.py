@@ -59,6 +59,19 @@ def test_intervals_are_as_wide_as_the_items_differ() -> None:
     assert found.high == pytest.approx(found.mean + spread, abs=0.015)
 
 
+def test_very_many_items_have_the_interval_of_the_normal_distribution() -> None:
+    values = [0, 2, 4, 6, 8, 10] * 1_700
+    many = report(en=values)
+    found = many.languages[0].iou
+    spread = 1.96 * stdev(value / 10 for value in values) / sqrt(len(values))
+    assert found.mean == pytest.approx(0.5)
+    assert found.low == pytest.approx(0.5 - spread, abs=spread / 10)
+    assert found.high == pytest.approx(0.5 + spread, abs=spread / 10)
+    assert many.macro.max_iou is None
+    assert compare(many, many).macro.iou.p == 1.0
+    assert compare(many, report(en=[max(0, value - 1) for value in values])).macro.iou.p < 0.001
+
+
 def test_items_that_are_all_alike_leave_no_interval() -> None:
     found = report(en=[7] * 5).languages[0].iou
     assert (found.low, found.mean, found.high) == pytest.approx((0.7, 0.7, 0.7))

@@ -14,6 +14,7 @@ RESAMPLES = 2000
 CONFIDENCE = 0.95
 
 _SEED = 20250
+_MANY = 10_000  # items of a language above which means are drawn from their normal limit
 _CELLS = 2_000_000  # numbers drawn at a time, which bounds the memory
 
 Table = NDArray[np.float64]
@@ -40,6 +41,10 @@ def bootstrap(values: Table, lang: str) -> Table:
     present = ~np.isnan(values)
     filled = np.where(present, values, 0.0)
     generator = _generator(lang, "bootstrap")
+    if items > _MANY:
+        centre = means(values)
+        squares = np.where(present, (values - centre) ** 2, 0.0)
+        return _normal(generator, centre, np.sum(squares, axis=0), present.sum(axis=0))
     parts: list[Table] = []
     for rows in _chunks(items):
         drawn = generator.integers(items, size=(rows, items)) + np.arange(rows)[:, None] * items
@@ -66,6 +71,9 @@ def flipped(differences: Table, lang: str) -> Table:
     filled = np.nan_to_num(differences)
     present = np.sum(~np.isnan(differences), axis=0)
     generator = _generator(lang, "flipped")
+    if items > _MANY:
+        centre = _divide(np.zeros(filled.shape[1]), present)
+        return _normal(generator, centre, np.sum(filled**2, axis=0), present)
     parts: list[Table] = []
     for rows in _chunks(items):
         signs = generator.integers(2, size=(rows, items)) * 2.0 - 1.0
@@ -88,6 +96,15 @@ def p_value(observed: float, samples: Table) -> float:
 
 def _generator(lang: str, purpose: str) -> np.random.Generator:
     return np.random.default_rng([_SEED, *f"{purpose} {lang}".encode()])
+
+
+def _normal(
+    generator: np.random.Generator, centre: Table, squares: Table, counts: NDArray[np.int_]
+) -> Table:
+    """Draw the means that resampling would give, from their normal limit, column by column."""
+    spread = np.sqrt(_divide(squares, counts)) / np.sqrt(np.maximum(counts, 1))
+    samples: Table = centre + spread * generator.standard_normal((RESAMPLES, len(centre)))
+    return samples
 
 
 def _chunks(items: int) -> list[int]:
