@@ -58,7 +58,8 @@ def score(pairs: Iterable[tuple[Labels, Labels]]) -> Report:
 
     The intervals come from resampling the items within each language; for the macro means all
     languages are resampled at once. Above 10,000 items of a language the means are drawn from
-    the normal distribution that resampling then comes to. The same input always gives the same intervals.
+    the normal distribution that resampling then comes to. The same input always gives the same
+    intervals.
 
     Args:
         pairs: gold and prediction of each item; the gold's language counts.
