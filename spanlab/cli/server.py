@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -36,7 +35,8 @@ def serve(port: int | None = None) -> int:
         SpanlabError: the server did not start.
     """
     chosen = _free_port(port)
-    server = subprocess.Popen(_command(chosen), env=os.environ | {"PYTHONUNBUFFERED": "1"})
+    # Streamlit announces itself on standard output; what goes wrong it says on standard error.
+    server = subprocess.Popen(_command(chosen), stdout=subprocess.DEVNULL)
     try:
         signal.signal(signal.SIGTERM, _interrupt)
         _wait_until_it_answers(server, chosen)
