@@ -19,6 +19,8 @@ _STATES = {
     "Done": Status.DONE,
     "Skipped": Status.SKIPPED,
 }
+_IMPORTED = "As imported"
+_SPLIT = "Most disagreement first"
 _REVIEWER = "reviewer"  # query parameters: the URL leads back to the same item
 _ITEM = "item"
 _AT = "spanlab.review.at"  # the item that this page itself wrote into the URL
@@ -35,13 +37,15 @@ def page() -> None:
             icon=":material/upload_file:",
         )
         return
-    with st.sidebar:
-        dataset = common.choose_dataset(list(summaries))
-        reviewer = _reviewer()
-        query = _queue(summaries[dataset], reviewer or "nobody")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.popover("Queue", icon=":material/tune:", width="content"):
+            dataset = common.choose_dataset(list(summaries))
+            reviewer = _reviewer()
+            query = _queue(summaries[dataset], reviewer or "nobody")
+        st.caption(common.plain(_describe(dataset, query)) if reviewer else "")
     if not reviewer:
         st.info(
-            "Say who reviews, on the left: the name goes with every span that you mark.",
+            "Say who reviews, under Queue: the name goes with every span that you mark.",
             icon=":material/person:",
         )
         return
@@ -88,36 +92,49 @@ def _login() -> str:
 
 def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     """Ask which items to go through, and in which order."""
-    st.subheader("Queue", divider="gray")
-    state = st.selectbox("State", list(_STATES), key="spanlab.queue.state")
-    lang = st.selectbox("Language", [_ALL, *sorted(summary.languages)], key="spanlab.queue.lang")
-    detectors = [who.name for who in summary.annotators if who.kind is Kind.DETECTOR]
-    detector = None
-    low, high = 0.0, 1.0
-    if detectors:
+    left, right = st.columns(2)
+    with left:
+        state = st.selectbox("Your state", list(_STATES), key="spanlab.queue.state")
         low, high = st.slider(
             "Highest span probability",
-            0.0,
-            1.0,
-            (0.0, 1.0),
-            0.05,
+            *(0.0, 1.0, (0.0, 1.0), 0.05),
             key="spanlab.queue.prob",
-            help="Of any detector, or of the one chosen below.",
+            help="Of any detector, or of the one chosen beside.",
         )
-        chosen = st.selectbox("Detector", [_ALL, *detectors], key="spanlab.queue.detector")
-        detector = None if chosen == _ALL else chosen
-    split = st.slider("Disagreement at least", 0.0, 1.0, 0.0, 0.05, key="spanlab.queue.split")
-    second = st.checkbox("Needs a second annotator", key="spanlab.queue.second")
-    order = st.radio("Order", ["As imported", "Most disagreement first"], key="spanlab.queue.order")
+        second = st.checkbox("Needs a second annotator", key="spanlab.queue.second")
+    with right:
+        lang = st.selectbox("Language", [_ALL, *sorted(summary.languages)], key="spanlab.queue.lang")
+        detectors = [who.name for who in summary.annotators if who.kind is Kind.DETECTOR]
+        detector = st.selectbox("Detector", [_ALL, *detectors], key="spanlab.queue.detector")
+        split = st.slider(
+            "Disagreement at least", *(0.0, 1.0, 0.0, 0.05), key="spanlab.queue.split"
+        )
+    order = st.segmented_control(
+        "Order", [_IMPORTED, _SPLIT], default=_IMPORTED, required=True, key="spanlab.queue.order"
+    )
     return QueueQuery(
         reviewer=reviewer,
         lang=None if lang == _ALL else lang,
         status=_STATES[state],
-        detector=detector,
+        detector=None if detector == _ALL else detector,
         min_prob=low if low > 0.0 else None,
         max_prob=high if high < 1.0 else None,
         min_disagreement=split if split > 0.0 else None,
         min_annotators=1 if second else None,
         max_annotators=1 if second else None,
-        order="import" if order == "As imported" else "disagreement",
+        order="disagreement" if order == _SPLIT else "import",
     )
+
+
+def _describe(dataset: str, query: QueueQuery) -> str:
+    """Say in one line what is being reviewed."""
+    parts = [dataset, f"as {query.reviewer}", query.lang, query.status, query.detector]
+    if query.min_prob is not None or query.max_prob is not None:
+        parts.append(f"probability {query.min_prob or 0:g} to {query.max_prob or 1:g}")
+    if query.min_disagreement is not None:
+        parts.append(f"disagreement from {query.min_disagreement:g}")
+    if query.max_annotators is not None:
+        parts.append("needs a second annotator")
+    if query.order == "disagreement":
+        parts.append("most disagreement first")
+    return " · ".join(part for part in parts if part)

@@ -94,11 +94,14 @@ def _about(store: Store, place: Place, sent: Sent, item: str) -> dict[str, JsonV
     wanted = [name for name in (item, sent.ahead) if name and name not in sent.have]
     known = [item] if sent.check and item in sent.have else []
     found = {name: _find(store, place, name) for name in (*wanted, *known)}
-    near = asdict(review.neighbours(store, place.dataset, place.query, item)) if sent.near else None
+    beside = [name for name in (item if sent.near else None, sent.ahead) if name]
     return {
         "items": [item_payload(found[name], place.reviewer) for name in wanted],
         "versions": {name: found[name].version for name in known},
-        "near": {item: near} if near else {},
+        "near": {
+            name: asdict(review.neighbours(store, place.dataset, place.query, name))
+            for name in beside
+        },
     }
 
 

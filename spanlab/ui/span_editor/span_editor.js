@@ -50,6 +50,7 @@ class Editor {
         this.opening = null;
         this.item = null;
         this.unchecked = false;
+        this.told = null;
         this.view = new View(parent, this);
         this.timer = setInterval(() => this.outbox.retry(), RETRY_EVERY);
     }
@@ -79,6 +80,7 @@ class Editor {
             check: this.unchecked,
         };
         this.unchecked = false;
+        this.told = sent.open;
         this.wire.component?.setStateValue("outbox", sent);
     }
 
@@ -119,10 +121,21 @@ class Editor {
         if (answer.open === null) this.view.empty(answer.empty);
     }
 
-    /** The id of the next item if it is known but its content is not here yet. */
+    /** The first of the next few items whose content or neighbours are not here yet. */
     ahead() {
-        const next = this.near.get(this.opening ?? this.open)?.next;
-        return next && !this.items.has(next) ? next : null;
+        return this.chain().find((id) => !this.items.has(id) || !this.near.has(id)) ?? null;
+    }
+
+    /** Ids of the next few items, as far as they are known. */
+    chain() {
+        const ids = [];
+        let id = this.opening ?? this.open;
+        while (ids.length < AHEAD) {
+            id = this.near.get(id)?.next;
+            if (!id) break;
+            ids.push(id);
+        }
+        return ids;
     }
 
     /** Say whether Python still has to tell something: an item, its neighbours, the next one. */
@@ -130,7 +143,7 @@ class Editor {
         if (this.outbox.toSend().length > 0) return true;
         const id = this.opening ?? this.open;
         if (id === null || id === undefined) return false;
-        return !this.items.has(id) || !this.near.has(id) || this.ahead() !== null;
+        return id !== this.told || !this.items.has(id) || !this.near.has(id) || this.ahead() !== null;
     }
 
     keep(payload) {
@@ -138,9 +151,10 @@ class Editor {
         if (this.outbox.pending(payload.id) > 0) return; // its log is about to grow
         this.items.set(payload.id, new Item(payload));
         if (this.item?.id === payload.id) this.show(this.items.get(payload.id));
+        const needed = new Set([this.open, this.opening, payload.id, ...this.chain()]);
         for (const id of this.items.keys()) {
             if (this.items.size <= KEEP_ITEMS) break;
-            if (id !== this.open && id !== this.opening && id !== payload.id) this.items.delete(id);
+            if (!needed.has(id)) this.items.delete(id);
         }
     }
 
@@ -226,8 +240,11 @@ class Editor {
     }
 
     refresh() {
+        const chosen = this.marks?.get(this.focus);
         this.marks = marksOf(this.item, this.hiddenOnes());
-        if (this.focus && !this.marks.has(this.focus)) this.focus = null;
+        if (!chosen || this.marks.has(this.focus)) return;
+        const there = [...this.marks.values()].find((mark) => mark.start === chosen.start && mark.end === chosen.end);
+        this.focus = there?.id ?? null;
     }
 
     get focused() {
@@ -347,10 +364,10 @@ class Editor {
             + `${this.count("open")} open suggestions.`;
     }
 
-    moveCaret(to, extend) {
+    moveCaret(to, extend, byWords = false) {
         const { text } = this.item;
         const caret = Math.max(0, Math.min(text.length, to));
-        this.selection = extend ? { anchor: this.selection?.anchor ?? this.caret, focus: caret } : null;
+        this.selection = extend ? { anchor: this.selection?.anchor ?? this.caret, focus: caret, byWords } : null;
         if (this.selection && this.selection.anchor === caret) this.selection = null;
         this.caret = caret;
         this.view.caret({ scroll: true });
@@ -455,7 +472,8 @@ function remember(shown) {
 
 const SHOWN = "spanlab.shown";
 const ALWAYS = new Set(["help", "escape"]);
-const KEEP_ITEMS = 6;
+const AHEAD = 3;
+const KEEP_ITEMS = 10;
 const RETRY_EVERY = 500;
 const STATUS_WORDS = {
     "not-annotated": "Not annotated yet",
@@ -507,20 +525,23 @@ export const COMMANDS = {
     moveLine: (editor, event) => editor.moveCaret(editor.view.lineAway(event.key), false),
     moveEdge: (editor, event) => editor.moveCaret(paragraphEdge(editor, event), false),
     selectCharacter: (editor, event) => editor.moveCaret(aside(editor, event, "grapheme"), true),
-    selectWord: (editor, event) => editor.moveCaret(aside(editor, event, "word"), true),
+    selectWord: (editor, event) => editor.moveCaret(aside(editor, event, "word"), true, true),
     selectLine: (editor, event) => editor.moveCaret(editor.view.lineAway(event.key), true),
     selectEdge: (editor, event) => editor.moveCaret(paragraphEdge(editor, event), true),
     selectThisWord: (editor) => {
         const { text } = editor.item;
         const range = editor.range();
-        if (range) return editor.moveCaret(text.nextWord(range.end), true);
+        if (range) return editor.moveCaret(text.nextWord(range.end), true, true);
         const [start, end] = text.wordAt(editor.caret);
         editor.caret = start;
-        return editor.moveCaret(end, true);
+        return editor.moveCaret(end, true, true);
     },
     draw: (editor) => {
-        const range = editor.range();
-        if (!range) return false;
+        const selected = editor.range();
+        if (!selected) return false;
+        // a step over a word takes the space before it along; nobody means to mark that
+        const trimmed = editor.selection.byWords ? editor.item.text.trimmed(selected.start, selected.end) : null;
+        const range = trimmed ?? selected;
         editor.draw(range.start, range.end);
         return editor.view.say(`Marked ${quote(editor.item.text.slice(range.start, range.end))}.`);
     },
@@ -541,21 +562,22 @@ export const COMMANDS = {
     },
     nextItem: (editor) => editor.go(1),
     previousItem: (editor) => editor.go(-1),
-    undo: (editor) => {
-        if (!editor.item.history.canUndo) return editor.view.say("Nothing to undo.");
-        editor.apply({ kind: "undo" });
-        editor.view.focusChanged(editor.focus, { scroll: false });
-        return editor.view.say("Undone.");
-    },
-    redo: (editor) => {
-        if (!editor.item.history.canRedo) return editor.view.say("Nothing to redo.");
-        editor.apply({ kind: "redo" });
-        editor.view.focusChanged(editor.focus, { scroll: false });
-        return editor.view.say("Redone.");
-    },
+    undo: (editor) => again(editor, "undo", editor.item.history.canUndo, "Undone."),
+    redo: (editor) => again(editor, "redo", editor.item.history.canRedo, "Redone."),
     help: (editor) => editor.view.help(),
     escape: (editor) => editor.view.escape(),
 };
+
+/** Undo or redo, and choose what came back by it. */
+function again(editor, kind, possible, done) {
+    if (!possible) return editor.view.say(`Nothing to ${kind}.`);
+    const before = editor.marks;
+    editor.apply({ kind });
+    const changed = [...editor.marks.keys()].find((id) => !before.has(id));
+    if (changed) editor.focusOn(changed);
+    else editor.view.focusChanged(editor.focus, { scroll: false });
+    return editor.view.say(done);
+}
 
 function step(editor, by, event) {
     const marks = [...editor.marks.values()];
@@ -766,16 +788,24 @@ class View {
         this.root.remove();
     }
 
+    /** Fill what the window has left below whatever stands above the editor. */
+    fill() {
+        const top = this.root.getBoundingClientRect().top + (this.root.closest("section")?.scrollTop ?? 0);
+        this.root.style.setProperty("--sl-top", `${Math.round(top)}px`);
+    }
+
     /** Follow Streamlit's theme: our colours differ between a dark and a light background. */
     theme(parent) {
         const style = getComputedStyle(parent.host ?? parent);
         const colour = style.getPropertyValue("--st-background-color").trim();
         this.root.classList.toggle("sl-dark", luminance(colour) < 0.4);
+        this.fill();
     }
 
     // -- whole item
 
     open(item) {
+        this.fill();
         this.nothing.hidden = true;
         this.main.hidden = false;
         this.root.classList.remove("sl-opening");
@@ -1305,7 +1335,10 @@ class View {
         });
         on(this.sheet, "click", () => this.help(false));
         on(window, "beforeunload", () => this.editor.outbox.store());
-        on(window, "resize", () => this.editor.item && this.caret());
+        on(window, "resize", () => {
+            this.fill();
+            if (this.editor.item) this.caret();
+        });
         for (const handle of this.handles) on(handle, "pointerdown", (event) => this.dragHandle(event, handle));
     }
 

@@ -1,0 +1,225 @@
+"""A real server, a real browser, and a person at the editor: what browser tests and benches share."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from spanlab.oplog import ReviewState
+from spanlab.schema import Annotation, Item, Kind, Record, Span
+from spanlab.settings import Settings
+from spanlab.storage import Store
+
+ROOT = Path(__file__).resolve().parents[2]
+REVIEWER = "Ada"
+DETECTOR = "detector-a"
+_STARTUP = 60.0  # seconds; a busy machine takes its time
+
+
+class Server:
+    """`streamlit run app.py` on a port of its own, over a home of its own."""
+
+    def __init__(self, home: Path) -> None:
+        self.settings = Settings(home=home, database_url=f"sqlite:///{home / 'spanlab.db'}")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+        self.log = home / "server.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        options = {
+            "server.headless": "true",
+            "server.port": str(self.port),
+            "server.address": "127.0.0.1",
+            "server.fileWatcherType": "none",
+            "browser.gatherUsageStats": "false",
+        }
+        arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
+        environment = {**os.environ, "SPANLAB_HOME": str(self.settings.home)}
+        environment.pop("SPANLAB_DATABASE_URL", None)
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "streamlit", "run", "app.py", *arguments],
+                cwd=ROOT,
+                env=environment,
+                stdout=log,
+                stderr=log,
+            )
+        self._wait()
+
+    def kill(self) -> None:
+        """End the server as a power cut would: SIGKILL, no goodbye."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+    def url(self, **query: str) -> str:
+        return f"http://127.0.0.1:{self.port}/?{urlencode(query)}"
+
+    def _wait(self) -> None:
+        health = f"http://127.0.0.1:{self.port}/_stcore/health"
+        until = time.monotonic() + _STARTUP
+        while True:
+            try:
+                with urllib.request.urlopen(health, timeout=1):
+                    return
+            except OSError:
+                if time.monotonic() > until:
+                    raise TimeoutError(self.log.read_text()) from None
+                time.sleep(0.1)
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[Server]:
+    server = Server(home)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
+        )
+        yield browser
+        browser.close()
+
+
+class Desk:
+    """One reviewer at one dataset: the page, and the store behind it to check what arrived."""
+
+    def __init__(self, server: Server, store: Store, page: Page, dataset: str) -> None:
+        self.server = server
+        self.store = store
+        self.page = page
+        self.dataset = dataset
+
+    def visit(self, item: str | None = None) -> None:
+        query = {"dataset": self.dataset, "reviewer": REVIEWER} | ({"item": item} if item else {})
+        self.page.goto(self.server.url(**query))
+        self.wait_for(item)
+
+    def wait_for(self, item: str | None = None) -> None:
+        """Wait until an item (this one) is open and takes keys."""
+        which = f'[data-item="{item}"]' if item else '[data-item]:not([data-item=""])'
+        self.page.wait_for_selector(f".sl{which} .sl-p", timeout=30_000, state="attached")
+        self.page.focus(".sl-answer")
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def settle(self) -> None:
+        """Wait until everything typed is in the database."""
+        self.page.wait_for_selector('.sl[data-unsaved="0"]', timeout=30_000)
+
+    def state(self, item: str) -> ReviewState:
+        """What the database has, held against what its log says."""
+        state = self.store.review(self.dataset, item, REVIEWER).state
+        assert state == self.store.rebuild(self.dataset, item, REVIEWER)
+        return state
+
+    def texts(self, item: str) -> list[str]:
+        """Texts of the reviewer's spans in the order of the answer."""
+        spans = self.state(item).spans.values()
+        return [span.text for span in sorted(spans, key=lambda span: (span.start, span.end))]
+
+    def said(self) -> str:
+        return self.page.inner_text(".sl-live").strip()
+
+    def unit(self, text: str, after: int = 0) -> int:
+        """Where ``text`` begins in the open answer, in UTF-16 units."""
+        found = self.page.evaluate(
+            "([text, after]) => spanlab.editor.item.text.whole.indexOf(text, after)", [text, after]
+        )
+        assert found >= 0, text
+        return int(found)
+
+    def point(self, unit: int, *, after: bool = False) -> tuple[float, float]:
+        """A place on the screen just inside the character after (or before) a unit."""
+        x, y = self.page.evaluate(
+            """([unit, after]) => {
+                const view = spanlab.editor.view;
+                view.scrollTo(unit);
+                const [from, to] = after ? [unit - 1, unit] : [unit, unit + 1];
+                const [a, b] = [view.position(from), view.position(to)];
+                const range = document.createRange();
+                range.setStart(a.node, a.offset);
+                const edge = view.rectAt(unit);
+                return [edge.left, edge.top + edge.height / 2];
+            }""",
+            [unit, after],
+        )
+        return float(x), float(y)
+
+    def click_on(self, text: str) -> None:
+        x, y = self.point(self.unit(text) + 1)
+        self.page.mouse.click(x, y)
+
+    def drag_over(self, text: str, *, exactly: bool = False) -> None:
+        start = self.unit(text)
+        end = start + len(text.encode("utf-16-le")) // 2
+        x, y = self.point(start)
+        u, v = self.point(end)
+        if exactly:
+            self.page.keyboard.down("Alt")
+        self.page.mouse.move(x, y)
+        self.page.mouse.down()
+        self.page.mouse.move((x + u) / 2, (y + v) / 2)
+        self.page.mouse.move(u, v)
+        self.page.mouse.up()
+        self.page.wait_for_timeout(30)
+        if exactly:
+            self.page.keyboard.up("Alt")
+
+
+def suggested(
+    item: Item, parts: Sequence[tuple[str, float]], *, name: str = DETECTOR, note: str | None = None
+) -> Annotation:
+    """A detector's annotation that marks the first place of each text with a probability."""
+    spans = []
+    for text, prob in parts:
+        start = item.answer.index(text)
+        spans.append(Span.of(item.answer, start, start + len(text), prob=prob))
+    return Annotation(annotator=name, kind=Kind.DETECTOR, spans=tuple(spans), note=note)
+
+
+def words_item(name: str, count: int) -> Record:
+    """An item of ``count`` numbered words, each of them suggested."""
+    answer = " ".join(f"word{index}" for index in range(count))
+    item = Item(id=name, lang="en", question="Which words?", answer=answer)
+    return Record(
+        item=item,
+        annotations=(
+            Annotation(
+                annotator=DETECTOR,
+                kind=Kind.DETECTOR,
+                spans=tuple(_numbered(answer, count)),
+            ),
+        ),
+    )
+
+
+def _numbered(answer: str, count: int) -> Iterator[Span]:
+    start = 0
+    for index in range(count):
+        end = start + len(f"word{index}")
+        yield Span.of(answer, start, end, prob=round(0.2 + 0.7 * index / count, 3))
+        start = end + 1
