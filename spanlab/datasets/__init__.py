@@ -13,7 +13,7 @@ Readers stream. An error names file, line, field, what was found and what would 
 """
 
 from spanlab.datasets.choice import Role
-from spanlab.datasets.columns import FIELDS
+from spanlab.datasets.columns import FIELDS, map_columns
 from spanlab.datasets.detect import detect
 from spanlab.datasets.options import ReadOptions, Reject
 from spanlab.datasets.readers import FORMATS, read, table_columns
@@ -28,6 +28,7 @@ __all__ = [
     "Reject",
     "Role",
     "detect",
+    "map_columns",
     "read",
     "read_labels",
     "table_columns",

@@ -12,6 +12,10 @@ _DATASET = "dataset"  # the query parameter of deep links
 _CURRENT = "spanlab.dataset"
 _CHOICE = "spanlab.dataset-choice"
 _PAGES = "spanlab.pages"
+_TITLE_STYLE = """<style>
+.stMainBlockContainer { padding-top: 4.5rem; }
+.stMainBlockContainer h1 { font-size: 1.9rem; padding: 0 0 .5rem; }
+</style>"""
 
 
 def store() -> Store:
@@ -19,16 +23,23 @@ def store() -> Store:
     return _store()
 
 
-def register_pages(pages: Mapping[str, st.Page]) -> None:
-    """Remember the app's pages by name, so that pages can link to each other."""
-    st.session_state[_PAGES] = dict(pages)
+def title(text: str) -> None:
+    """Draw a page's title, close under the navigation: the page belongs to the data."""
+    st.html(_TITLE_STYLE)
+    st.title(text, anchor=False)
+
+
+def register_pages(pages: Sequence[st.Page]) -> None:
+    """Remember the app's pages by their titles, so that pages can link to each other."""
+    st.session_state[_PAGES] = {page.title.lower(): page for page in pages}
 
 
 def link(page: str, label: str, *, icon: str, dataset: str, item: str | None = None) -> None:
     """Draw a link to another page of the app that opens it at a dataset, and maybe at an item.
 
     Args:
-        page: the page's name; outside the app, where no pages are known, nothing is drawn.
+        page: the page's title in small letters; outside the app, where no pages are known,
+            nothing is drawn.
         label: what the link says.
         icon: a Material symbol, such as ":material/edit_note:".
         dataset: the dataset to open.

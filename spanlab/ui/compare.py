@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from spanlab.errors import NotFoundError
 from spanlab.schema import Item, Kind, Record
-from spanlab.ui.common import choose_dataset, link, plain, store
+from spanlab.ui.common import choose_dataset, link, plain, store, title
 from spanlab.ui.comparisons import compared
 from spanlab.ui.item_list import ITEM, item_list, open_item
 from spanlab.ui.marked import item_html, legend_html, passage_html, question_html
@@ -25,8 +25,7 @@ from spanlab.workflows.comparing import (
 from spanlab.workflows.managing import DatasetSummary, list_datasets
 
 _ALL = "All languages"
-_DISAGREEMENT = "Most disagreement first"
-_IMPORT = "As imported"
+_ORDERS: dict[str, Order] = {"Most disagreement first": "disagreement", "As imported": "import"}
 _STEPS = (
     ("Previous", ":material/arrow_back:", "P", -1),
     ("Next", ":material/arrow_forward:", "N", 1),
@@ -35,7 +34,7 @@ _STEPS = (
 
 def page() -> None:
     """Draw the page."""
-    st.title("Compare")
+    title("Compare")
     summaries = {summary.name: summary for summary in list_datasets(store())}
     if not summaries:
         st.info("There is nothing to compare yet: import a file on the page Datasets.")
@@ -48,19 +47,11 @@ def page() -> None:
         return
     with right:
         reference = _reference(summary)
-    items, scores, agreement = st.tabs(
-        ["Items", "Scores", "Agreement"], key="view", on_change="rerun", bind="query-params"
-    )
-    with errors_shown():
-        if items.open:
-            with items:
-                _items(summary, reference)
-        elif scores.open:
-            with scores:
-                _scores(summary, reference)
-        elif agreement.open:
-            with agreement:
-                _agreement(summary, reference)
+    tabs = st.tabs(list(_VIEWS), key="view", on_change="rerun", bind="query-params")
+    for tab, view in zip(tabs, _VIEWS.values(), strict=True):
+        if tab.open:
+            with tab, errors_shown():
+                view(summary, reference)
 
 
 def _reference(summary: DatasetSummary) -> str | None:
@@ -78,33 +69,27 @@ def _reference(summary: DatasetSummary) -> str | None:
 
 
 def _items(summary: DatasetSummary, reference: str | None) -> None:
-    order, lang, shown = _choices(summary)
-    aside, main = st.columns([1, 2.2], gap="medium")
+    aside, main = st.columns([1, 2.1], gap="medium")
     with aside:
+        order, lang = _choices(summary)
         item_list(summary.name, order, lang)
     with main:
         record = _record(summary, order, lang)
         if record is None:
             st.info("No item is in this language.")
             return
-        _walk(summary, record, order, lang)
+        shown = _walk(summary, record, order, lang)
         scores = item_scores(record, reference) if reference else {}
         st.html(item_html(record, shown, scores))
         st.html(legend_html())
         _passages(record.item)
 
 
-def _choices(summary: DatasetSummary) -> tuple[Order, str | None, Sequence[str]]:
-    names = [annotator.name for annotator in summary.annotators]
-    left, middle, right = st.columns([1, 1, 2])
-    order = left.selectbox("Order", [_DISAGREEMENT, _IMPORT], key="compare-order")
-    lang = middle.selectbox("Language", [_ALL, *sorted(summary.languages)], key="compare-lang")
-    shown = right.multiselect("Side by side", names, default=names, key=f"shown-{summary.name}")
-    return (
-        "disagreement" if order == _DISAGREEMENT else "import",
-        None if lang == _ALL else lang,
-        shown or names,
-    )
+def _choices(summary: DatasetSummary) -> tuple[Order, str | None]:
+    left, right = st.columns(2)
+    order = left.selectbox("Order", list(_ORDERS), key="compare-order")
+    lang = right.selectbox("Language", [_ALL, *sorted(summary.languages)], key="compare-lang")
+    return _ORDERS[order], None if lang == _ALL else lang
 
 
 def _record(summary: DatasetSummary, order: Order, lang: str | None) -> Record | None:
@@ -124,8 +109,12 @@ def _record(summary: DatasetSummary, order: Order, lang: str | None) -> Record |
     return open_record(store(), summary.name, rows[0].item_id)
 
 
-def _walk(summary: DatasetSummary, record: Record, order: Order, lang: str | None) -> None:
-    """Draw which item this is, the way to its neighbours, and its question."""
+def _walk(summary: DatasetSummary, record: Record, order: Order, lang: str | None) -> Sequence[str]:
+    """Draw which item this is, the way to its neighbours, and its question.
+
+    Returns:
+        The annotators to show.
+    """
     item, disagreed = record.item, disagreement(record.annotations)
     about = [plain(item.id), plain(item.lang)]
     if disagreed is not None:
@@ -143,9 +132,19 @@ def _walk(summary: DatasetSummary, record: Record, order: Order, lang: str | Non
                 args=(neighbour,),
             )
         link("review", "Review", icon=":material/edit_note:", dataset=summary.name, item=item.id)
-        st.caption(" · ".join(about))
+        names = [annotator.name for annotator in summary.annotators]
+        with st.popover("Annotators", icon=":material/group:"):
+            shown = st.pills(
+                "Side by side",
+                names,
+                selection_mode="multi",
+                default=names,
+                key=f"shown-{summary.name}",
+            )
+    st.caption(" · ".join(about))
     if item.question:
         st.html(question_html(item))
+    return shown or names
 
 
 def _passages(item: Item) -> None:
@@ -180,3 +179,10 @@ def _agreement(summary: DatasetSummary, reference: str | None) -> None:
     comparison = compared(summary, reference)
     if comparison is not None:
         show_agreement(comparison)
+
+
+_VIEWS: dict[str, Callable[[DatasetSummary, str | None], None]] = {
+    "Items": _items,
+    "Scores": _scores,
+    "Agreement": _agreement,
+}

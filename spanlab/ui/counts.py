@@ -29,7 +29,7 @@ _STYLE = """<style>
 .counts .bar { display: flex; height: .7rem; border-radius: .35rem; overflow: hidden;
   background: rgba(128, 132, 149, .22); }
 .counts .bar i { display: block; min-width: 2px; }
-.counts .done { background: #2a9d6f; }
+.counts .done { background: #3b8bd1; }
 .counts .skipped { background: repeating-linear-gradient(90deg, #8a8fa3 0 3px, #8a8fa333 3px 6px); }
 .counts .failed { background: repeating-linear-gradient(135deg, #e5484d 0 4px, #f2a0a3 4px 7px); }
 .counts .figures { font-variant-numeric: tabular-nums; }

@@ -43,7 +43,7 @@ def show_dialog(summaries: Mapping[str, DatasetSummary]) -> None:
     name, dataset = st.session_state.get(_OPEN, ("", ""))
     if dataset in summaries:
         action = ACTIONS[name]
-        title = f"{action.label.rstrip(' …')}: {plain(dataset)}"
+        title = f"{action.label.rstrip('…')}: {plain(dataset)}"
         # Closing it runs the page anew, which also stops work that is under way.
         st.dialog(title, icon=action.icon, on_dismiss=_forget)(action.body)(summaries[dataset])
 
@@ -145,11 +145,11 @@ def _delete(summary: DatasetSummary) -> None:
 
 
 ACTIONS: Mapping[str, Action] = {
-    "detect": Action("Detect …", ":material/manage_search:", _detect),
-    "vote": Action("Vote …", ":material/how_to_vote:", _vote),
-    "rename": Action("Rename …", ":material/edit:", _rename),
-    "duplicate": Action("Duplicate …", ":material/content_copy:", _duplicate),
-    "delete": Action("Delete …", ":material/delete:", _delete),
+    "detect": Action("Detect…", ":material/manage_search:", _detect),
+    "vote": Action("Vote…", ":material/how_to_vote:", _vote),
+    "rename": Action("Rename…", ":material/edit:", _rename),
+    "duplicate": Action("Duplicate…", ":material/content_copy:", _duplicate),
+    "delete": Action("Delete…", ":material/delete:", _delete),
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from spanlab.ui.common import link, plain, store
+from spanlab.ui.common import link, plain, store, title
 from spanlab.ui.counts import counts_html
 from spanlab.ui.dataset_dialogs import ACTIONS, ask, show_dialog
 from spanlab.ui.import_panel import import_panel, show_result
@@ -22,7 +22,7 @@ _LANGUAGES = 8  # named before the rest is summed up
 def page() -> None:
     """Draw the page."""
     datasets = list_datasets(store())
-    st.title("Datasets")
+    title("Datasets")
     show_news()
     show_result()
     if not datasets:

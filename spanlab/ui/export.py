@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import streamlit as st
 
 from spanlab.errors import InputError
-from spanlab.schema import Kind, Status
-from spanlab.ui.common import choose_dataset, plain, store
-from spanlab.ui.counts import counts_in_words, kind_in_words
+from spanlab.schema import Status
+from spanlab.ui.common import choose_dataset, plain, store, title
+from spanlab.ui.counts import counts_html, kind_in_words
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
 from spanlab.workflows.exporting import export_dataset, preview_dataset
-from spanlab.workflows.managing import AnnotatorSummary, DatasetSummary, list_datasets
+from spanlab.workflows.managing import DatasetSummary, list_datasets
 
 _FILE = "spanlab.export-file"
 _PREVIEWED = 3  # items
@@ -59,7 +59,7 @@ class _Made:
 
 def page() -> None:
     """Draw the page."""
-    st.title("Export")
+    title("Export")
     summaries = {summary.name: summary for summary in list_datasets(store())}
     if not summaries:
         st.info("There is nothing to export yet: import a file on the page Datasets.")
@@ -104,24 +104,19 @@ def _format() -> str:
 
 
 def _counts(summary: DatasetSummary, wish: _Wish) -> None:
-    n_items = summary.n_items
-    st.markdown(f"**{n_items:,} {'item' if n_items == 1 else 'items'}**")
+    """Say how many items there are, and what is still missing in them."""
     chosen = [a for a in summary.annotators if wish.annotator in {None, a.name}]
-    for annotator in chosen:
-        st.caption(_state(annotator, n_items))
-    if not chosen:
-        st.caption("Nobody has annotated this dataset yet; the file will have the items alone.")
-
-
-def _state(annotator: AnnotatorSummary, n_items: int) -> str:
-    missing = annotator.counts.get(Status.NOT_ANNOTATED, 0)
-    name = plain(annotator.name)
-    if annotator.kind is Kind.PERSON and missing:
-        others = counts_in_words(
-            {s: n for s, n in annotator.counts.items() if s is not Status.NOT_ANNOTATED}, n_items
-        )
-        return f"{missing:,} of {n_items:,} not annotated by {name} yet · {others}"
-    return f"{name}: {counts_in_words(annotator.counts, n_items)}"
+    items = f"**{summary.n_items:,} {'item' if summary.n_items == 1 else 'items'}.**"
+    missing = [
+        f"{a.counts[Status.NOT_ANNOTATED]:,} of {summary.n_items:,} not annotated by "
+        f"{plain(a.name)} yet."
+        for a in chosen
+        if a.counts.get(Status.NOT_ANNOTATED)
+    ]
+    nobody = [] if chosen else ["Nobody has annotated them yet: the file has the items alone."]
+    st.markdown(" ".join([items, *missing, *nobody]))
+    if chosen:
+        st.html(counts_html(replace(summary, annotators=tuple(chosen))))
 
 
 def _preview(wish: _Wish) -> bool:
@@ -211,14 +206,14 @@ def _write(summary: DatasetSummary, wish: _Wish, *, ready: bool) -> None:
             help="As the machine sees it on which the app runs. The file appears only when it is "
             "complete; a name that ends in .gz packs it.",
         ).strip()
-        replace = st.checkbox("Replace the file if it exists")
+        overwrite = st.checkbox("Replace the file if it exists")
         pressed = st.form_submit_button(
             "Write", type="primary", icon=":material/save:", disabled=not ready
         )
     if not pressed:
         return
     with errors_shown("Nothing was written."):
-        target = _target(path, replace=replace)
+        target = _target(path, overwrite=overwrite)
         items = _export(summary, wish, target)
         st.success(
             f"{items:,} {'item' if items == 1 else 'items'} written to {plain(str(target))}",
@@ -226,13 +221,13 @@ def _write(summary: DatasetSummary, wish: _Wish, *, ready: bool) -> None:
         )
 
 
-def _target(path: str, *, replace: bool) -> Path:
+def _target(path: str, *, overwrite: bool) -> Path:
     if not path:
         raise InputError("there is no path", expected="where to write the file")
     target = Path(path)
     if target.is_dir():
         raise InputError("this is a directory", file=path, expected="the path of a file in it")
-    if target.exists() and not replace:
+    if target.exists() and not overwrite:
         raise InputError("the file exists", file=path, expected="another path, or “Replace” ticked")
     return target
 

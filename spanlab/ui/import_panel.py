@@ -20,6 +20,7 @@ from spanlab.workflows.importing import (
     Imported,
     ReadOptions,
     Reject,
+    guess_columns,
     import_files,
     rejects_as_jsonl,
     table_columns,
@@ -39,10 +40,17 @@ _UPLOAD = "Upload"
 _SERVER = "Path on the server"
 _STRICT = "Import nothing"
 _SKIP = "Leave it out"
-_FOUND = "by its name"
 _TABLE_FORMATS = ("csv", "parquet")
 _TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 
+_FIELDS = {
+    "id": "Id",
+    "lang": "Language",
+    "question": "Question",
+    "answer": "Answer",
+    "passages": "Passages",
+    "spans": "Gold spans",
+}
 _FORMATS = {
     "auto": "Recognise it",
     "spanlab": "spanlab JSONL",
@@ -246,16 +254,21 @@ def _header(table: UploadedFile | str, format: str) -> Sequence[str]:
 
 
 def _mapping(there: Sequence[str]) -> Mapping[str, str]:
-    st.markdown(
-        "**Columns**", help="Which column holds what; left alone, it is found by common names."
-    )
+    st.markdown("**Columns**", help="Which column of the table holds what.")
+    guesses = guess_columns(there)
     chosen: dict[str, str] = {}
     boxes = st.columns(3)
     for index, field in enumerate(FIELDS):
+        guess = guesses.get(field)
         column = boxes[index % 3].selectbox(
-            field.capitalize(), [_FOUND, *there], key=f"import-column-{field}-{_round()}"
+            _FIELDS.get(field, field),
+            [None, *there],
+            format_func=lambda name, guess=guess: (
+                name or (f"{guess}, by its name" if guess else "—")
+            ),
+            key=f"import-column-{field}-{_round()}",
         )
-        if column != _FOUND:
+        if column is not None:
             chosen[field] = column
     return chosen
 

@@ -36,8 +36,8 @@ def item_list(dataset: str, order: Order, lang: str | None) -> None:
     st.dataframe(
         [
             {
-                "Disagreement": row.disagreement,
-                "Language": row.lang,
+                "Differ": row.disagreement,
+                "Lang": row.lang,
                 "Answer": row.answer,
                 "Item": row.item_id,
             }
@@ -46,14 +46,14 @@ def item_list(dataset: str, order: Order, lang: str | None) -> None:
         hide_index=True,
         height=460,
         column_config={
-            "Disagreement": st.column_config.ProgressColumn(
+            "Differ": st.column_config.ProgressColumn(
                 min_value=0.0,
                 max_value=1.0,
                 format="%.2f",
-                width="small",
-                help="1 minus the mean IoU of all pairs of persons and detectors.",
+                width=85,
+                help="How much persons and detectors disagree: 1 minus their mean pairwise IoU.",
             ),
-            "Language": st.column_config.TextColumn("", width="small"),
+            "Lang": st.column_config.TextColumn(width=50),
         },
         on_select=_open_selected,
         selection_mode="single-row",

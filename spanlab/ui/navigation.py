@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from spanlab.ui import compare, datasets, export, review
+from spanlab.ui import common, compare, datasets, export, review
 
 
 def run() -> None:
@@ -16,6 +16,7 @@ def run() -> None:
         st.Page(compare.page, title="Compare", icon=":material/compare:", url_path="compare"),
         st.Page(export.page, title="Export", icon=":material/download:", url_path="export"),
     ]
+    common.register_pages(pages)
     st.navigation(pages, position="top").run()
 
 

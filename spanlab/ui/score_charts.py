@@ -36,7 +36,15 @@ def score_chart(scores: Sequence[Scored], metric: str) -> Chart:
     names = [scored.name for scored in scores]
     people = [scored.name for scored in scores if scored.kind is not None]
     colours = [_PALETTE[people.index(n) % len(_PALETTE)] if n in people else _GREY for n in names]
-    shapes = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "stroke"]
+    shapes = [
+        "circle",
+        "square",
+        "diamond",
+        "triangle-up",
+        "triangle-down",
+        "cross",
+        "triangle-left",
+    ]
     languages = [MACRO, *sorted({str(lang) for lang in data["language"]} - {MACRO})]
     base = alt.Chart(data).encode(
         x=alt.X("language:N", sort=languages, title=None, axis=alt.Axis(labelAngle=0)),
@@ -70,7 +78,7 @@ def score_chart(scores: Sequence[Scored], metric: str) -> Chart:
             scale=alt.Scale(domain=names, range=[shapes[i % 7] for i in range(len(names))]),
         ),
     )
-    return alt.layer(intervals, marks).properties(height=320)
+    return alt.layer(intervals, marks).properties(height=360)
 
 
 def pair_chart(everybody: Agreement, which: str) -> Chart:
@@ -107,7 +115,9 @@ def pair_chart(everybody: Agreement, which: str) -> Chart:
         text=alt.Text("value:Q", format=".2f"),
         color=alt.condition(alt.datum["value"] > 0.55, alt.value("#ffffff"), alt.value("#26211b")),
     )
-    return alt.layer(cells, figures).properties(height=70 + 44 * len(names))
+    return alt.layer(cells, figures).properties(
+        width=150 + 90 * len(names), height=90 + 40 * len(names)
+    )
 
 
 def _chart_rows(scores: Sequence[Scored], metric: str) -> list[dict[str, Any]]:

@@ -157,6 +157,7 @@ def show_agreement(comparison: Comparison) -> None:
     )
     st.altair_chart(
         pair_chart(comparison.everybody, which),
+        width="content",
         alt=f"Mean {which} of every pair of annotators",
     )
 

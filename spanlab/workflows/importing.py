@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanlab.datasets import FIELDS, FORMATS, ReadOptions, Reject, read, table_columns
+from spanlab.datasets import FIELDS, FORMATS, ReadOptions, Reject, map_columns, read, table_columns
 from spanlab.errors import InputError
 from spanlab.schema import Record
 
@@ -21,6 +21,7 @@ __all__ = [
     "Imported",
     "ReadOptions",
     "Reject",
+    "guess_columns",
     "import_files",
     "rejects_as_jsonl",
     "table_columns",
@@ -83,6 +84,15 @@ def import_files(
 
     count = store.import_records(dataset, records(), on_progress)
     return Imported(count, tuple(log.warnings), tuple(log.rejects))
+
+
+def guess_columns(columns: Sequence[str]) -> dict[str, str]:
+    """Return which column an import takes for which field if nobody says: those of common names.
+
+    Returns:
+        Field → column for the fields that are found; empty if none is.
+    """
+    return map_columns(columns, None, needed=None)
 
 
 def rejects_as_jsonl(rejects: Sequence[Reject]) -> str:
