@@ -1,0 +1,72 @@
+"""What the README shows is run as it stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BIN = Path(sys.executable).parent
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A directory with the sample data where a clone of the repository has it."""
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    return tmp_path
+
+
+def test_every_spanlab_command_runs_in_the_order_given(clone: Path) -> None:
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    commands = [line for line in lines if line.startswith("spanlab ")]
+    assert len(commands) >= 10
+    for command in commands:
+        done = subprocess.run(
+            [BIN / "spanlab", *shlex.split(command)[1:]],
+            cwd=clone,
+            env=os.environ | {"SPANLAB_HOME": str(clone / "home")},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+
+
+def test_every_other_command_is_a_target_of_make() -> None:
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    others = [line for line in lines if not line.startswith("spanlab ")]
+    assert others == ["make run", "make test"]
+
+
+def test_the_python_example_runs(clone: Path) -> None:
+    (example,) = blocks("python")
+    done = subprocess.run(
+        [sys.executable, "-c", example],
+        cwd=clone,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "mean=" in done.stdout
+    assert (clone / "annotated.jsonl").is_file()
+
+
+def test_every_file_and_page_that_it_names_is_there() -> None:
+    for path in re.findall(r"\]\(([^)]+)\)", README):
+        assert (ROOT / path).is_file(), path
+    for page in re.findall(r"^\| (Review|Datasets|Compare|Export) \|", README, re.MULTILINE):
+        assert (ROOT / "spanlab" / "ui" / f"{page.lower()}.py").is_file()
