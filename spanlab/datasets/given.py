@@ -1,4 +1,4 @@
-"""Passages as other people write them: plain texts or objects."""
+"""Passages and languages as other people write them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 from spanlab.datasets.problems import input_error, within
-from spanlab.schema import Passage
+from spanlab.schema import UNDETERMINED, Passage
 
 
 def _object(value: object) -> object:
@@ -49,3 +49,9 @@ def passages_of(value: Any, field: str) -> tuple[Passage, ...]:
     except ValidationError as error:
         raise within(input_error(error), field) from None
     return ours(given)
+
+
+def language(written: str | None) -> str:
+    """Return a language tag in our form: "EN" is "en", "zh_CN" is "zh-CN", none is "und"."""
+    primary, *rest = (written or UNDETERMINED).replace("_", "-").split("-")
+    return "-".join([primary.lower(), *rest])

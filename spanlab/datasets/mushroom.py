@@ -14,11 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_json
 
 from spanlab.datasets.files import File, Row
+from spanlab.datasets.given import language
 from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.problems import input_error
 from spanlab.datasets.quotes import interval_at, span_at
 from spanlab.labels import flatten, hard_of
-from spanlab.schema import UNDETERMINED, Annotation, Item, Kind, Probability, Record, Span
+from spanlab.schema import Annotation, Item, Kind, Probability, Record, Span
 
 _NAMED = 5  # so many ids are named in a remark
 Place = Annotated[int, Field(strict=True, ge=0)]
@@ -40,7 +41,7 @@ class _Published(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
 
     id: str
-    lang: str = UNDETERMINED
+    lang: str | None = None
     model_input: str = ""
     model_output_text: str
     soft_labels: tuple[SoftLabel, ...] | None = None
@@ -75,7 +76,7 @@ class Reader:
             line = _Published.model_validate_json(row.raw)
             item = Item(
                 id=line.id,
-                lang=line.lang.lower(),
+                lang=language(line.lang),
                 question=line.model_input,
                 answer=line.model_output_text,
                 meta=line.model_extra or {},

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from spanlab.datasets.choice import Chooser, Role
 from spanlab.datasets.detect import detect
 from spanlab.datasets.files import File, Row
+from spanlab.datasets.given import language
 from spanlab.datasets.mushroom import Place, SoftLabel
 from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.problems import input_error
@@ -124,7 +125,7 @@ def _others(path: Path, name: str, annotator: str | None, role: Role) -> Iterato
 
 def _language(lang: str | None, item_id: str) -> str:
     if lang is not None:
-        return lang.lower()
+        return language(lang)
     found = _LANGUAGE_IN_ID.match(item_id)
     return found[1] if found else UNDETERMINED
 

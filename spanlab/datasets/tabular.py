@@ -19,13 +19,12 @@ from pydantic_core import from_json, to_json
 
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.given import passages_of
+from spanlab.datasets.given import language, passages_of
 from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.problems import input_error, within
 from spanlab.datasets.quotes import find_quote, span_at
 from spanlab.errors import InputError
 from spanlab.schema import (
-    UNDETERMINED,
     Annotation,
     Item,
     Kind,
@@ -102,7 +101,7 @@ class TableReader:
         try:
             item = Item(
                 id=_text(theirs.get("id")) or f"{self._stem}-{row.line}",
-                lang=(_text(theirs.get("lang")) or UNDETERMINED).lower(),
+                lang=language(_text(theirs.get("lang"))),
                 question=_text(theirs.get("question")) or "",
                 answer=_text(theirs["answer"]) or "",
                 passages=_passages(theirs.get("passages"), names.get("passages", "")),

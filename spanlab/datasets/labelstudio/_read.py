@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.given import passages_of
+from spanlab.datasets.given import language, passages_of
 from spanlab.datasets.labelstudio._offsets import Counting, Place, Ruler
 from spanlab.datasets.labelstudio._tasks import Region, Result, Task
 from spanlab.datasets.options import ReadOptions
@@ -19,7 +19,6 @@ from spanlab.datasets.problems import input_error
 from spanlab.datasets.quotes import span_at
 from spanlab.errors import InputError
 from spanlab.schema import (
-    UNDETERMINED,
     Annotation,
     Item,
     Kind,
@@ -148,7 +147,7 @@ def _item(task: Task, field: str, row: Row, options: ReadOptions) -> Item:
     rest = {key: value for key, value in task.data.items() if key not in used}
     return Item(
         id=_text(data.get("id")) or f"task-{_extra(task).get('id', row.line)}",
-        lang=(_text(data.get("lang")) or UNDETERMINED).lower(),
+        lang=language(_text(data.get("lang"))),
         question=_text(data.get("question")) or "",
         answer=answer,
         passages=passages_of(data.get("passages"), f"data.{names.get('passages')}"),
