@@ -50,8 +50,8 @@ class OfflineDetector:
         answer = read(item.answer, item.lang)
         titles = [passage.title for passage in item.passages if passage.title]
         texts = [blank_marks(passage.text) for passage in item.passages]
-        passages = Index([read(text, item.lang) for text in (*texts, *titles)])
-        question = Index([read(item.question, item.lang)])
+        passages = Index([read(text, item.lang) for text in (*texts, *titles)], answer.words)
+        question = Index([read(item.question, item.lang)], answer.words)
         described = features(answer, passages, question)
         probs = probabilities(described)
         blind = not any(text.strip() for text in texts)

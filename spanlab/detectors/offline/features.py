@@ -45,8 +45,7 @@ def features(answer: Reading, passages: Index, question: Index) -> list[Features
         One description per word, in order.
     """
     words = answer.words
-    known = passages.matches(words)
-    asked = question.matches(words)
+    known, asked = passages.matches, question.matches
     near = _near(words, known)
     found = rivals(words, known, asked, passages)
     end = max(1, words[-1].end if words else 1)

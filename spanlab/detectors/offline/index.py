@@ -42,47 +42,30 @@ class Place(NamedTuple):
 
 
 class Index:
-    """The words of some texts by what they are compared as.
+    """Where the words of one answer stand in some texts.
+
+    ``matches`` has one match per word of the answer; score 0 and no places where nothing similar
+    is known. ``numbers`` are the positions of all numbers of the texts, in order.
 
     Args:
         texts: the readings of passages or of a question, in order.
+        words: the answer's words, in order.
     """
 
-    def __init__(self, texts: Sequence[Reading]) -> None:
+    def __init__(self, texts: Sequence[Reading], words: Sequence[Word]) -> None:
         self.texts = tuple(texts)
-        self.numbers: list[int] = []  # positions of all numbers, in order
+        self.numbers: list[int] = []
         self._origins: list[int] = []
+        self._asked = {gram for at in _signs(words) for gram in _grams(words, at)}
         self._places: dict[str, list[int]] = defaultdict(list)
         origin = 0
         for text in self.texts:
             self._origins.append(origin)
             self._add(text.words, origin)
             origin += len(text.words) + GAP
-        self._trigrams = _by_trigram(self._places)
+        self._trigrams = _by_trigram(self._vocabulary())
         self._similar: dict[str, Match] = {}
-
-    def matches(self, words: Sequence[Word]) -> list[Match]:
-        """Say for each of the words of one text how well these texts know it.
-
-        Args:
-            words: all words of a text, in order: signs are looked up together with their
-                neighbours.
-
-        Returns:
-            One match per word; score 0 and no places where nothing similar is known.
-        """
-        found = [self._match(word) for word in words]
-        for start, grams in _sign_grams(words):
-            for length, gram in enumerate(grams, start=1):
-                places = self._places.get(gram)
-                if places is None:
-                    break
-                for inside in range(length):
-                    at = start + inside
-                    if _SIGN_SCORES[length] > found[at].score:
-                        shifted = tuple(place + inside for place in places)
-                        found[at] = Match(_SIGN_SCORES[length], shifted)
-        return found
+        self.matches = self._matches(words)
 
     def word(self, position: int) -> Word:
         """Return the word that stands at a position."""
@@ -100,14 +83,34 @@ class Index:
                 self.numbers.append(origin + number)
             for term in _terms(word):
                 self._keep(term, origin + number)
-        for start, grams in _sign_grams(words):
-            for gram in grams:
+        for start in _signs(words):
+            for gram in _grams(words, start):
+                if gram not in self._asked:
+                    break  # then no longer one that begins here is asked for either
                 self._keep(gram, origin + start)
+
+    def _vocabulary(self) -> set[str]:
+        """Return the words that a similar one may be compared with."""
+        letters = (word for text in self.texts for word in text.words if word.kind is Kind.LETTERS)
+        folded = {fold(word.text) for word in letters}
+        return {term for term in folded if len(term) >= _SHORTEST_FUZZY}
 
     def _keep(self, term: str, position: int) -> None:
         places = self._places[term]
         if len(places) < MOST_PLACES:
             places.append(position)
+
+    def _matches(self, words: Sequence[Word]) -> list[Match]:
+        found = [self._match(word) for word in words]
+        for start in _signs(words):
+            for length, gram in enumerate(_grams(words, start), start=1):
+                if gram not in self._places:
+                    break
+                for inside in range(length):
+                    if _SIGN_SCORES[length] > found[start + inside].score:
+                        shifted = tuple(place + inside for place in self._places[gram])
+                        found[start + inside] = Match(_SIGN_SCORES[length], shifted)
+        return found
 
     def _match(self, word: Word) -> Match:
         if word.kind is Kind.SIGN:
@@ -141,26 +144,26 @@ def _terms(word: Word) -> Iterable[str]:
     return [fold(word.text)] if word.kind is Kind.LETTERS else []
 
 
-def _sign_grams(words: Sequence[Word]) -> Iterator[tuple[int, list[str]]]:
-    """Yield for every sign the runs of one to four signs that begin with it."""
-    longest = len(_SIGN_SCORES) - 1
-    for start, word in enumerate(words):
-        if word.kind is not Kind.SIGN:
-            continue
-        grams = [fold(word.text)]
-        for last in range(start + 1, min(start + longest, len(words))):
-            if words[last].kind is not Kind.SIGN or words[last].start != words[last - 1].end:
-                break
-            grams.append(grams[-1] + fold(words[last].text))
-        yield start, grams
+def _signs(words: Sequence[Word]) -> Iterator[int]:
+    return (at for at, word in enumerate(words) if word.kind is Kind.SIGN)
+
+
+def _grams(words: Sequence[Word], start: int) -> Iterator[str]:
+    """Yield the runs of one to four adjoining signs that begin at one of them."""
+    gram = fold(words[start].text)
+    yield gram
+    for at in range(start + 1, min(start + len(_SIGN_SCORES) - 1, len(words))):
+        if words[at].kind is not Kind.SIGN or words[at].start != words[at - 1].end:
+            return
+        gram += fold(words[at].text)
+        yield gram
 
 
 def _by_trigram(terms: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for term in terms:
-        if len(term) >= _SHORTEST_FUZZY and term[0] != "#":
-            for gram in set(_trigrams(term)):
-                found[gram].append(term)
+        for gram in set(_trigrams(term)):
+            found[gram].append(term)
     return found
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from spanlab.detectors.offline.words import Word
 from spanlab.schema import Interval
 
-_BAND = 0.1  # words of one span differ by no more, so that its one probability speaks for all
+_BAND = 0.2  # words of one span differ by no more, so that its one probability speaks for all
 
 
 class Stretch(NamedTuple):

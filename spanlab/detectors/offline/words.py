@@ -12,18 +12,18 @@ import re
 import sys
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from spanlab.detectors.offline.normal import fold
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc
 
 # spaCy keeps every string it has ever seen; past this many it is built anew, so that a run over
 # millions of items stays in bounded memory.
@@ -31,6 +31,7 @@ _VOCABULARY_LIMIT = 400_000
 # spaCy's tokeniser takes quadratic time on a run without spaces ("((((…" of 20,000: 30 s). For
 # spaCy alone, every 60th character of such a run is replaced by a space.
 _LONG_RUN = re.compile(r"\S{59}\S(?=\S)")
+_BLOCK = 10_000  # characters per call: parts of spaCy take quadratic time on longer texts too
 # A text with this share of characters from scripts without spaces is read sign by sign.
 _UNSPACED_SHARE = 0.3
 
@@ -64,6 +65,13 @@ class Word(NamedTuple):
     sentence: int
 
 
+class _Tokens(NamedTuple):
+    """Places where words fall apart, and where sentences end."""
+
+    cuts: frozenset[int]
+    ends: frozenset[int]
+
+
 @dataclass(frozen=True)
 class Reading:
     """A text with its words and the ``(start, end)`` of its sentences, both in order."""
@@ -85,12 +93,12 @@ def read(text: str, lang: str) -> Reading:
         Words and sentences; no words where the text holds only spaces and punctuation.
     """
     code = _readable(lang.split("-", maxsplit=1)[0], text)
-    doc = _nlp(code)(_LONG_RUN.sub(lambda run: run.group()[:-1] + " ", text))
-    sentences = tuple(_sentences(text, doc))
+    tokens = _tokens(text, code)
+    sentences = tuple(_sentences(text, tokens.ends))
     begins = [start for start, _ in sentences]
     stops = _stop_words(code)
     words = []
-    for start, end, kind in _pieces(text, _cuts(doc)):
+    for start, end, kind in _pieces(text, tokens.cuts):
         piece = text[start:end]
         function = kind is not Kind.NUMBER and _is_function(piece, stops)
         sentence = max(0, bisect_right(begins, start) - 1)
@@ -144,27 +152,39 @@ def _is_function(piece: str, stops: frozenset[str]) -> bool:
     return len(piece) == 1 and piece.lower() != piece.upper()  # what an apostrophe left over
 
 
-def _cuts(doc: Doc) -> set[int]:
-    """Collect the places where spaCy cuts, but for those between single characters (Chinese)."""
-    cuts = set()
-    previous = 0
-    for token in doc:
-        length = len(token)
-        if length > 1 or previous > 1:
-            cuts.add(token.idx)
-        previous = length
-    return cuts
+def _tokens(text: str, code: str) -> _Tokens:
+    """Ask spaCy where words fall apart, but not between single characters (Chinese)."""
+    nlp = _nlp(code)
+    cuts: set[int] = set()
+    ends: set[int] = set()
+    for begin, block in _blocks(text):
+        doc = nlp(_LONG_RUN.sub(lambda run: run.group()[:-1] + " ", block))
+        columns = doc.to_array(["IDX", "LENGTH", "SENT_START"]).tolist()  # tokens are slow to make
+        for (start, length, _), (next_start, next_length, sentence) in pairwise(columns):
+            if length > 1 or next_length > 1:
+                cuts.add(begin + next_start)
+            if sentence == 1:
+                ends.add(begin + start + length)
+    return _Tokens(frozenset(cuts), frozenset(ends))
 
 
-def _sentences(text: str, doc: Doc) -> Iterator[tuple[int, int]]:
+def _blocks(text: str) -> Iterator[tuple[int, str]]:
+    """Cut a long text where a line or a word ends, if one does."""
+    start = 0
+    while start < len(text):
+        end = min(start + _BLOCK, len(text))
+        if end < len(text):
+            end = next((at + 1 for c in "\n " if (at := text.rfind(c, start, end)) > 0), end)
+        yield start, text[start:end]
+        start = end
+
+
+def _sentences(text: str, ends: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Yield sentences without the spaces around them; a line break ends one as well."""
     breaks = {found.start() for found in re.finditer(r"[\n\r]+", text)} | {len(text)}
-    ends = {sentence.end_char for sentence in doc.sents}
-    ends |= {
-        found.end() for found in re.finditer(r"\d{4}\.(?=\s)", text)
-    }  # German "2008." is a token
+    years = {found.end() for found in re.finditer(r"\d{4}\.(?=\s)", text)}  # one token in German
     start = 0
-    for end in sorted(ends | breaks):
+    for end in sorted({*ends, *years, *breaks}):
         piece = text[start:end]
         if end not in breaks and _goes_on(text, piece, end):
             continue
@@ -178,7 +198,7 @@ def _goes_on(text: str, piece: str, end: int) -> bool:
     return (piece.endswith(".") and text[end].isalnum()) or not re.search(r"[^\W\d_]", piece)
 
 
-def _pieces(text: str, cuts: set[int]) -> Iterator[tuple[int, int, Kind]]:
+def _pieces(text: str, cuts: frozenset[int]) -> Iterator[tuple[int, int, Kind]]:
     for found in _word_pattern().finditer(text):
         start, end = found.span()
         match found.lastgroup:
