@@ -76,8 +76,8 @@ class _Labelled(BaseModel):
         if self.hard_labels is None:
             hard = harden(flatten(soft, overlap="last"))
         length = None if self.model_output_text is None else len(self.model_output_text)
-        _check("soft_labels", [Extent(s.start, s.end) for s in soft], length)
         _check("hard_labels", hard, length)
+        _check("soft_labels", [Extent(s.start, s.end) for s in soft], length)
         return Labels(
             id=self.id,
             lang=_language(self.lang, self.id),

@@ -1,0 +1,81 @@
+"""A file's format is told from its content, not from its name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanlab.datasets import ReadOptions, detect, read
+from spanlab.errors import InputError
+
+LABELS: dict[str, Any] = {"soft_labels": [], "hard_labels": []}
+
+
+def file(tmp_path: Path, content: str) -> Path:
+    path = tmp_path / "data.bin"
+    path.write_text(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        pytest.param('{"id":"a","answer":"x"}\n', "spanlab", id="our own"),
+        pytest.param('{"id":"a","answer":"x","soft_labels":1}', "ambiguous", id="two at once"),
+        pytest.param('{"id":"a","model_output_text":"x"}\n', "mushroom", id="a test file"),
+        pytest.param(json.dumps({"id": "a", **LABELS}), "mushroom", id="a submission"),
+        pytest.param('{"id":"1","source_id":"2","response":"x"}', "ragtruth", id="responses"),
+        pytest.param('{"samples": [{"sample_id": 1}]}', "faithbench", id="a batch"),
+        pytest.param('{\n "samples": [\n]}', "faithbench", id="a pretty batch"),
+        pytest.param('[{"id":1,"data":{},"annotations":[]}]', "labelstudio", id="an export"),
+        pytest.param('[\n {"id": 1,\n "data": {}}]', "labelstudio", id="pretty bare tasks"),
+        pytest.param('[{"id":"a","answer":"x"}]', "spanlab", id="an array of ours"),
+        pytest.param('oops\n{"id":"a","answer":"x"}\n', "none", id="text before JSON"),
+        pytest.param('{oops}\n{"id":"a","answer":"x"}\n', "spanlab", id="a broken first line"),
+        pytest.param("id,answer\n1,x\n", "csv", id="a table"),
+        pytest.param("id\tanswer\n1\tx\n", "csv", id="a table with tabs"),
+        pytest.param('{"id":"a","body":"x"}\n', "none", id="other JSON"),
+        pytest.param("[1, 2]", "none", id="numbers"),
+        pytest.param('"text"', "none", id="a string"),
+    ],
+)
+def test_the_format_is_told_from_the_content(tmp_path: Path, content: str, name: str) -> None:
+    path = file(tmp_path, content)
+    if name == "none":
+        with pytest.raises(InputError, match="not recognised"):
+            detect(path)
+    elif name == "ambiguous":
+        with pytest.raises(InputError, match="the format may be spanlab or mushroom"):
+            detect(path)
+    else:
+        assert detect(path) == name
+
+
+def test_an_unknown_format_lists_what_was_looked_for(tmp_path: Path) -> None:
+    path = file(tmp_path, '{"id":"a","body":"x"}\n')
+    with pytest.raises(InputError) as caught:
+        read(path)
+    said = str(caught.value)
+    assert "found: 'the fields body, id'" in said
+    for part in ("spanlab: answer + id", "mushroom: id + model_output_text", "labelstudio", "CSV"):
+        assert part in said
+
+
+def test_a_named_format_is_not_guessed(tmp_path: Path) -> None:
+    path = file(tmp_path, '{"id":"a","answer":"x","model_output_text":"y"}\n')
+    with pytest.raises(InputError, match=r"may be spanlab or mushroom; .*with the format option"):
+        detect(path)
+    (record,) = read(path, ReadOptions(format="mushroom"))
+    assert (record.item.answer, record.item.meta) == ("y", {"answer": "x"})
+
+
+def test_the_shared_files_are_recognised(shared: Path) -> None:
+    for path in (shared / "mushroom" / "val").glob("*.jsonl"):
+        assert detect(path) == "mushroom"
+    for path in (shared / "mushroom" / "golden").glob("*.jsonl"):
+        assert detect(path) == "mushroom"
+    for path in (shared / "faithbench").glob("*.json"):
+        assert detect(path) == "faithbench"
