@@ -1,0 +1,148 @@
+"""What detectors and votes write, and what they may not overwrite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from spanlab.errors import InputError, NotFoundError, StoreError
+from spanlab.oplog import Accept, Add, Mark, SetStatus
+from spanlab.schema import Annotation, Kind, Record, Status
+from spanlab.storage import QueueQuery, Store, Write
+
+MakeRecord = Callable[..., Record]
+Say = Callable[..., Annotation]
+
+
+def test_edits_survive_when_the_detector_runs_again(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    """ANCHORS 5: edits to a pre-annotated item are never lost, even by a second run."""
+    store.import_records("d", [record("a", said("det", (4, 9, 0.8)))])
+    mark = Mark(source="det", start=4, end=9, prob=0.8)
+    writes = [
+        Write("s", 1, 0, Accept(span="x", mark=mark)),
+        Write("s", 2, 1, Add(span="y", start=23, end=27)),
+        Write("s", 3, 2, SetStatus(status=Status.DONE)),
+    ]
+    assert store.apply("d", "a", "me", writes).acknowledged == 3
+    before = store.review("d", "a", "me")
+
+    assert store.save_annotations("d", [("a", said("det", (0, 3, 0.1)))]) == 1
+
+    after = store.review("d", "a", "me")
+    assert (after.state, after.version) == (before.state, 3)
+    assert after.operations == before.operations
+    mine = after.record.by("me")
+    assert mine is not None
+    assert [(span.start, span.end, span.source) for span in mine.spans] == [
+        (4, 9, "det"),
+        (23, 27, None),
+    ]
+    assert after.record.by("det") == said("det", (0, 3, 0.1))
+
+
+def test_what_a_person_reviewed_is_not_overwritten(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    """ANCHORS 5: not even by an annotation under the person's own name."""
+    mine = said("me", (0, 3), kind=Kind.PERSON)
+    store.import_records("d", [record("a", mine)])
+    store.save_annotations("d", [("a", said("me", (4, 9), kind=Kind.PERSON))])
+    store.apply("d", "a", "me", [Write("s", 1, 0, SetStatus(status=Status.DONE))])
+    with pytest.raises(StoreError, match="'me' has reviewed item 'a' of 'd'"):
+        store.save_annotations("d", [("a", mine)])
+    assert store.record("d", "a").by("me") == said("me", (4, 9), kind=Kind.PERSON)
+
+
+def test_a_second_run_replaces_the_first_in_place(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    store.import_records("d", [record("a", said("det"), said("other"))])
+    store.save_annotations("d", [("a", said("det", (0, 3, 0.9)))])
+    assert store.record("d", "a").annotations == (said("det", (0, 3, 0.9)), said("other"))
+    assert store.counts("d", "det")[Status.DONE] == 1
+    (row,) = store.page("d", QueueQuery(reviewer="me", detector="det", min_prob=0.9)).rows
+    assert (row.item_id, row.max_prob) == ("a", 0.9)
+
+
+def test_counts_follow_when_a_status_changes(store: Store, record: MakeRecord, said: Say) -> None:
+    """ANCHORS 16: a failed judgement is a state, and a later success takes its place."""
+    store.import_records("d", [record("a"), record("b")])
+    store.save_annotations("d", [("a", said("det", status=Status.FAILED))])
+    assert store.counts("d", "det")[Status.FAILED] == 1
+    store.save_annotations("d", [("a", said("det", (0, 3)))])
+    assert store.counts("d", "det") == {
+        Status.NOT_ANNOTATED: 1,
+        Status.DONE: 1,
+        Status.FAILED: 0,
+        Status.SKIPPED: 0,
+    }
+
+
+def test_one_batch_may_say_two_things_of_an_item(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    store.import_records("d", [record("a")])
+    pairs = [("a", said("det", (0, 3))), ("a", said("det", (4, 9))), ("a", said("other"))]
+    assert store.save_annotations("d", pairs) == 3
+    assert store.record("d", "a").annotations == (said("det", (4, 9)), said("other"))
+    assert store.counts("d", "det")[Status.DONE] == 1
+
+
+def test_disagreement_follows_every_annotation(store: Store, record: MakeRecord, said: Say) -> None:
+    store.import_records("d", [record("a", said("one", (0, 10)))])
+    query = QueueQuery(reviewer="me")
+    assert store.page("d", query).rows[0].disagreement is None
+    store.save_annotations("d", [("a", said("two", (5, 10)))])
+    # 5 characters in common of 10 marked by either: IoU 0.5
+    assert store.page("d", query).rows[0].disagreement == 0.5
+    store.save_annotations("d", [("a", said("gold", kind=Kind.GOLD))])
+    assert store.page("d", query).rows[0].disagreement == 0.5
+    store.save_annotations("d", [("a", said("two", status=Status.FAILED))])
+    assert store.page("d", query).rows[0].disagreement is None
+
+
+@pytest.mark.parametrize(
+    ("pair", "error", "message"),
+    [
+        pytest.param(("z", (0, 3)), NotFoundError, "'d' has no item 'z'", id="unknown item"),
+        pytest.param(("b", (0, 3)), InputError, "item 'b' by 'det' does not fit", id="other text"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    store: Store,
+    record: MakeRecord,
+    said: Say,
+    pair: tuple[str, tuple[int, int]],
+    error: type[Exception],
+    message: str,
+) -> None:
+    store.import_records("d", [record("a"), record("b", answer="Other text")])
+    with pytest.raises(error, match=message):
+        store.save_annotations("d", [("a", said("det")), (pair[0], said("det", pair[1]))])
+    assert store.record("d", "a").annotations == ()
+
+
+def test_a_detector_that_breaks_off_keeps_its_finished_batches(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    store.import_records("d", [record(str(n)) for n in range(300)])
+
+    def pairs() -> Iterator[tuple[str, Annotation]]:
+        for n in range(250):
+            yield str(n), said("det")
+        raise RuntimeError("the model is gone")
+
+    with pytest.raises(RuntimeError, match="the model is gone"):
+        store.save_annotations("d", pairs())
+    assert store.counts("d", "det")[Status.DONE] == 200
+
+
+def test_an_annotation_of_nothing_is_written_too(store: Store, record: MakeRecord) -> None:
+    store.import_records("d", [record("a")])
+    empty = Annotation(annotator="det", kind=Kind.DETECTOR)
+    assert store.save_annotations("d", []) == 0
+    assert store.save_annotations("d", [("a", empty)]) == 1
+    assert store.record("d", "a").by("det") == empty

@@ -1,0 +1,237 @@
+"""Datasets: what goes in comes out, is counted, renamed, copied and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from spanlab.datasets import read, write
+from spanlab.errors import NotFoundError, StoreError, UsageError
+from spanlab.oplog import Add, SetStatus
+from spanlab.schema import (
+    Annotation,
+    Claim,
+    Evidence,
+    Interval,
+    Item,
+    Kind,
+    Passage,
+    Process,
+    ProcessNode,
+    Record,
+    Span,
+    Status,
+)
+from spanlab.storage import QueueQuery, Store, Write
+
+MakeRecord = Callable[..., Record]
+Say = Callable[..., Annotation]
+
+
+def test_a_record_comes_back_with_everything_in_it(store: Store) -> None:
+    answer = " \U0001f469\u200d\U0001f680 e\u0301 \x00 \u0645\u0631\u062d\u0628\u0627\r\n"
+    passage = Passage(text="nul \x00 here", title="t", url="u", date="2026")
+    evidence = Evidence(passage=0, start=0, end=3, text="nul", stance="refutes", note="n")
+    span = Span.of(answer, 1, 4, prob=0.25, label="fact", evidence=(evidence,))
+    whole = Record(
+        item=Item(
+            id="a/\U0001f680",
+            lang="ar",
+            question="?",
+            answer=answer,
+            passages=(passage,),
+            process=Process(nodes=(ProcessNode(id="n", text="x", stage="s"),)),
+            meta={"big": 2**70, "tiny": 1e-7, "none": None, "list": [1, {"b": 2, "a": 1}]},
+        ),
+        annotations=(
+            Annotation(
+                annotator="det",
+                kind=Kind.DETECTOR,
+                spans=(span,),
+                hard=(),
+                rejected=(span,),
+                claims=(Claim(text="c", source=span, verdict="refuted", prob=0.5),),
+                note="remark",
+            ),
+            Annotation(
+                annotator="vote",
+                kind=Kind.VOTE,
+                voters=("det",),
+                hard=(Interval(start=0, end=2),),
+            ),
+        ),
+    )
+    assert store.import_records("d", [whole]) == 1
+    assert store.record("d", "a/\U0001f680") == whole
+    assert list(store.records("d")) == [whole]
+
+
+def test_the_samples_come_out_byte_for_byte(store: Store, samples: Path) -> None:
+    """ANCHORS 7: an export streams all there is, in import order, and loses nothing."""
+    n_items = store.import_records("samples", read(samples))
+    out = BytesIO()
+    assert write(store.records("samples"), out) == n_items
+    assert out.getvalue() == samples.read_bytes()
+
+
+def test_more_items_than_a_statement_has_variables_export(store: Store, record: MakeRecord) -> None:
+    """ANCHORS 7: no "too many SQL variables", however many items there are."""
+    n_items = 33_000  # SQLite takes 32,766 variables
+    store.import_records("d", (record(str(n), answer="x") for n in range(n_items)))
+    ids = [each.item.id for each in store.records("d")]
+    assert ids == [str(n) for n in range(n_items)]
+
+
+def test_an_export_sees_one_moment_while_reviews_go_on(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    store.import_records("d", [record(str(n), said("det")) for n in range(500)])
+    records = store.records("d")
+    next(records)
+    store.save_annotations("d", [(str(n), said("late", (0, 3))) for n in range(500)])
+    assert {len(each.annotations) for each in records} == {1}
+    assert len(store.record("d", "499").annotations) == 2
+
+
+def test_only_chosen_annotators_are_exported(store: Store, record: MakeRecord, said: Say) -> None:
+    store.import_records("d", [record("a", said("det"), said("other", (0, 3)))])
+    (only,) = store.records("d", annotators=["other"])
+    assert only.annotations == (said("other", (0, 3)),)
+    with pytest.raises(NotFoundError, match="'who' has annotated nothing in 'd'; who has: 'det'"):
+        list(store.records("d", annotators=["who"]))
+
+
+def test_four_states_are_told_apart(store: Store, record: MakeRecord, said: Say) -> None:
+    """ANCHORS 11, 16: not annotated, nothing found, failed and skipped are different states."""
+    store.import_records(
+        "d",
+        [
+            record("untouched"),
+            record("nothing found", said("det")),
+            record("found", said("det", (0, 3, 0.5))),
+            record("failed", said("det", status=Status.FAILED)),
+            record("skipped", said("det", status=Status.SKIPPED)),
+        ],
+    )
+    counted = {
+        Status.NOT_ANNOTATED: 1,
+        Status.DONE: 2,
+        Status.FAILED: 1,
+        Status.SKIPPED: 1,
+    }
+    assert store.datasets()[0].annotators[0].counts == counted
+    assert store.counts("d", "det") == counted
+    for status, ids in {
+        Status.NOT_ANNOTATED: ["untouched"],
+        Status.DONE: ["nothing found", "found"],
+        Status.FAILED: ["failed"],
+        Status.SKIPPED: ["skipped"],
+    }.items():
+        query = QueueQuery(reviewer="me", detector="det", detector_status=status)
+        assert [row.item_id for row in store.page("d", query).rows] == ids
+    low = QueueQuery(reviewer="me", detector="det", max_prob=0.5)
+    rows = {row.item_id: row.max_prob for row in store.page("d", low).rows}
+    assert rows == {"nothing found": 0.0, "found": 0.5}
+    failed = store.record("d", "failed").by("det")
+    assert failed is not None
+    assert (failed.status, failed.note) == (Status.FAILED, "it broke")
+
+
+def test_a_summary_counts_languages_and_annotators(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    """ANCHORS 15: several annotators say different things of one item."""
+    person = said("ann", kind=Kind.PERSON)
+    store.import_records("d", [record("a", said("det"), person, lang="fi"), record("b", lang="en")])
+    store.import_records("d", [record("c", lang="fi")])
+    (summary,) = store.datasets()
+    assert (summary.name, summary.n_items) == ("d", 3)
+    assert summary.languages == {"fi": 2, "en": 1}
+    assert [(each.name, each.kind) for each in summary.annotators] == [
+        ("det", Kind.DETECTOR),
+        ("ann", Kind.PERSON),
+    ]
+    assert summary.annotators[1].counts[Status.DONE] == 1
+
+
+def test_no_datasets_is_an_empty_list(store: Store) -> None:
+    assert store.datasets() == []
+    with pytest.raises(NotFoundError, match="no dataset 'd'; there are: none yet"):
+        store.record("d", "a")
+
+
+def test_labels_in_use_stand_in_order_of_first_use(store: Store, record: MakeRecord) -> None:
+    answer = "one two"
+
+    def with_label(label: str) -> Annotation:
+        span = Span.of(answer, 0, 3, label=label)
+        return Annotation(annotator="det", kind=Kind.DETECTOR, spans=(span,))
+
+    store.import_records("d", [record("a", with_label("number"), answer=answer)])
+    store.save_annotations("d", [("a", with_label("date"))])
+    add = Add(span="s", start=0, end=3, label="name")
+    store.apply("d", "a", "me", [Write("session", 1, 0, add)])
+    assert store.labels("d") == ("number", "date", "name")
+
+
+def test_renaming_keeps_everything(store: Store, record: MakeRecord) -> None:
+    store.import_records("old", [record("a")])
+    store.import_records("taken", [record("a")])
+    store.rename_dataset("old", "new")
+    assert [each.name for each in store.datasets()] == ["new", "taken"]
+    with pytest.raises(StoreError, match="the name 'taken' is taken by a dataset"):
+        store.rename_dataset("new", "taken")
+    with pytest.raises(NotFoundError, match="no dataset 'old'"):
+        store.rename_dataset("old", "older")
+    with pytest.raises(UsageError, match="cannot name a dataset"):
+        store.rename_dataset("new", "")
+
+
+def test_a_copy_goes_its_own_way(store: Store, record: MakeRecord, said: Say) -> None:
+    """ANCHORS 15: a dataset is duplicated with all annotations, and the two part from there."""
+    store.import_records("d", [record(str(n), said("det", (0, 3))) for n in range(2100)])
+    add = Add(span="s", start=4, end=9)
+    store.apply("d", "7", "me", [Write("one", 1, 0, add)])
+    assert store.duplicate_dataset("d", "copy") == 2100
+    assert list(store.records("copy")) == list(store.records("d"))
+    original, copy = store.datasets()
+    assert (copy.n_items, copy.languages, copy.annotators) == (
+        original.n_items,
+        original.languages,
+        original.annotators,
+    )
+    done = SetStatus(status=Status.DONE)
+    assert store.review("copy", "7", "me").snapshot == store.review(
+        "d", "7", "me"
+    ).state.model_copy(update={"spans": {"i0": Span.of(record("7").item.answer, 4, 9)}})
+    store.apply("copy", "7", "me", [Write("two", 1, 0, done)])
+    assert store.counts("copy", "me")[Status.DONE] == 1
+    assert store.counts("d", "me")[Status.DONE] == 0
+    with pytest.raises(StoreError, match="'copy' is taken"):
+        store.duplicate_dataset("d", "copy")
+
+
+def test_deleting_takes_logs_along_and_frees_the_name(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    store.import_records("d", [record(str(n), said("det", (0, 3))) for n in range(2500)])
+    store.import_records("kept", [record("a")])
+    add = Add(span="s", start=4, end=9)
+    store.apply("d", "7", "me", [Write("one", 1, 0, add)])
+    store.delete_dataset("d")
+    assert [each.name for each in store.datasets()] == ["kept"]
+    store.import_records("d", [record("7")])
+    assert store.review("d", "7", "me").version == 0
+
+
+def test_one_name_is_one_kind_of_annotator(store: Store, record: MakeRecord, said: Say) -> None:
+    store.import_records("d", [record("a", said("det"))])
+    with pytest.raises(StoreError, match="'det' is a detector in 'd' and cannot be a person too"):
+        store.apply("d", "a", "det", [])
+    with pytest.raises(StoreError, match="cannot be a person too"):
+        store.review("d", "a", "det")
+    with pytest.raises(StoreError, match="cannot be a vote too"):
+        store.save_annotations("d", [("a", said("det", kind=Kind.VOTE))])

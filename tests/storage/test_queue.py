@@ -1,0 +1,231 @@
+"""Queues: every filter and order, page by page and step by step, against a plain model."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from spanlab.errors import NotFoundError, UsageError
+from spanlab.labels import disagreement
+from spanlab.oplog import SetStatus
+from spanlab.schema import Annotation, Kind, Record, Status
+from spanlab.settings import Settings
+from spanlab.storage import Cursor, QueueQuery, Store, Write
+
+MakeRecord = Callable[..., Record]
+Say = Callable[..., Annotation]
+
+_N_ITEMS = 5000  # more than one block of facets
+
+
+@pytest.fixture(scope="module")
+def records(record: MakeRecord, said: Say) -> list[Record]:
+    """Items with every mixture of annotations, some languages in runs and some scattered."""
+    chance = random.Random(11)
+    made = []
+    for n in range(_N_ITEMS):
+        annotations = []
+        for name in ("det", "other"):
+            if chance.random() < 0.6:
+                status = Status.FAILED if chance.random() < 0.1 else Status.DONE
+                start = chance.randrange(10)
+                spans = [(start, start + 5, chance.randrange(11) / 10)] * chance.randrange(2)
+                annotations.append(said(name, *spans, status=status))
+        if n < _N_ITEMS // 2 or chance.random() < 0.1:
+            status = chance.choice((Status.DONE, Status.DONE, Status.SKIPPED))
+            annotations.append(said("rev", (0, 5), kind=Kind.PERSON, status=status))
+        if chance.random() < 0.2:
+            annotations.append(said("ann", (2, 9), kind=Kind.PERSON))
+        lang = "eu" if n > _N_ITEMS - 50 else chance.choice(("de", "en", "zh"))
+        made.append(record(f"item {n}", *annotations, lang=lang))
+    return made
+
+
+@pytest.fixture(scope="module")
+def queues(
+    new_database: Callable[[Path], Settings],
+    records: list[Record],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Store]:
+    """A store with the records as dataset "d"; tests only read it."""
+    with Store.open(new_database(tmp_path_factory.mktemp("queues"))) as store:
+        store.import_records("d", records)
+        yield store
+
+
+_ANY = QueueQuery(reviewer="rev", limit=1000)
+_TODO = replace(_ANY, status=Status.NOT_ANNOTATED)
+_QUERIES = {
+    "everything": _ANY,
+    "to do": _TODO,
+    "done": replace(_ANY, status=Status.DONE),
+    "of an unknown reviewer, to do": replace(_TODO, reviewer="new"),
+    "of an unknown reviewer, done": replace(_ANY, reviewer="new", status=Status.DONE),
+    "language": replace(_ANY, lang="zh"),
+    "language at the end": replace(_ANY, lang="eu"),
+    "language that nobody speaks": replace(_ANY, lang="la"),
+    "likely": replace(_ANY, detector="det", min_prob=0.7),
+    "exactly": replace(_ANY, detector="det", min_prob=0.3, max_prob=0.3),
+    "found nothing": replace(_ANY, detector="det", max_prob=0.0),
+    "likely for any detector": replace(_ANY, min_prob=0.9),
+    "likely for an unknown detector": replace(_ANY, detector="new", min_prob=0.1),
+    "not annotated by a detector": replace(
+        _ANY, detector="other", detector_status=Status.NOT_ANNOTATED
+    ),
+    "failed": replace(_ANY, detector="other", detector_status=Status.FAILED),
+    "disputed": replace(_ANY, min_disagreement=0.8),
+    "second annotator": replace(_TODO, reviewer="new", min_annotators=1, max_annotators=1),
+    "many at once": replace(
+        _TODO, lang="en", detector="det", min_prob=0.5, min_disagreement=0.5, max_annotators=1
+    ),
+    "nothing": replace(_ANY, status=Status.SKIPPED, lang="la", min_annotators=3),
+}
+
+
+@pytest.fixture(params=[pytest.param(query, id=name) for name, query in _QUERIES.items()])
+def filtered(request: pytest.FixtureRequest) -> QueueQuery:
+    """Each of the filters."""
+    query: QueueQuery = request.param
+    return query
+
+
+@pytest.mark.parametrize("order", ["import", "disagreement"])
+def test_pages_hold_what_the_filter_lets_through_in_order(
+    queues: Store, records: list[Record], filtered: QueueQuery, order: str
+) -> None:
+    """ANCHORS 8: also the queue of a second annotator, and items ordered by disagreement."""
+    query = replace(filtered, order="disagreement" if order == "disagreement" else "import")
+    expected = _expected(records, query)
+    assert queues.count("d", query) == len(expected)
+    page = queues.page("d", query)
+    forward = [row.item_id for row in page.rows]
+    assert page.previous is None
+    last = page
+    while last.next is not None:
+        last = queues.page("d", replace(query, after=last.next))
+        assert last.previous is not None
+        forward += [row.item_id for row in last.rows]
+    assert forward == expected
+    backward = [row.item_id for row in last.rows]
+    while last.previous is not None:
+        last = queues.page("d", replace(query, before=last.previous))
+        backward = [row.item_id for row in last.rows] + backward
+    assert backward == expected
+
+
+@pytest.mark.parametrize("order", ["import", "disagreement"])
+def test_steps_go_through_the_same_queue(
+    queues: Store, records: list[Record], filtered: QueueQuery, order: str
+) -> None:
+    query = replace(filtered, order="disagreement" if order == "disagreement" else "import")
+    expected = _expected(records, query)
+    for index in sorted({0, 1, len(expected) // 2, len(expected) - 1} & set(range(len(expected)))):
+        before = expected[index - 1] if index else None
+        after = expected[index + 1] if index + 1 < len(expected) else None
+        assert queues.neighbour("d", query, expected[index], -1) == before
+        assert queues.neighbour("d", query, expected[index], 1) == after
+
+
+def test_a_row_says_what_a_list_shows(queues: Store, records: list[Record]) -> None:
+    rows = queues.page("d", replace(_ANY, detector="det", limit=200)).rows
+    for row, record in zip(rows, records, strict=False):
+        detector, reviewer = record.by("det"), record.by("rev")
+        done = detector is not None and detector.status is Status.DONE
+        assert row.item_id == record.item.id
+        assert row.lang == record.item.lang
+        assert (row.question, row.answer) == (record.item.question, record.item.answer)
+        assert row.status is (Status.NOT_ANNOTATED if reviewer is None else reviewer.status)
+        assert row.max_prob == (_highest(record, "det") if done else None)
+        assert row.disagreement == disagreement(record.annotations)
+        assert row.n_annotators == _people(record)
+
+
+def test_a_place_far_inside_is_reached_at_once(queues: Store) -> None:
+    page = queues.page("d", replace(_ANY, after=Cursor(4500), limit=2))
+    assert [row.item_id for row in page.rows] == ["item 4501", "item 4502"]
+    assert (page.previous, page.next) == (page.rows[0].cursor, page.rows[1].cursor)
+    beyond = queues.page("d", replace(_ANY, after=Cursor(_N_ITEMS)))
+    assert (beyond.rows, beyond.previous, beyond.next) == ((), None, None)
+
+
+def test_finishing_an_item_goes_on_from_where_it_was(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    records = [record(str(n), said("det", (0, n + 1))) for n in range(3)]
+    store.import_records("d", records)
+    store.save_annotations("d", [(str(n), said("two", (0, 1))) for n in range(3)])
+    # Disagreement 1 - 1/(n + 1): item 2 comes first, then 1, then 0.
+    query = QueueQuery(reviewer="me", order="disagreement", status=Status.NOT_ANNOTATED)
+    first = store.page("d", query).rows[0]
+    assert first.item_id == "2"
+    done = SetStatus(status=Status.DONE)
+    store.apply("d", "2", "me", [Write("s", 1, 0, done)])
+    assert store.neighbour("d", replace(query, after=first.cursor), "2", 1) == "1"
+
+
+def test_a_long_text_shows_its_beginning_in_one_line(store: Store, record: MakeRecord) -> None:
+    store.import_records("d", [record("a", answer="  one\r\n\x00two " + "x" * 500)])
+    answer = store.page("d", QueueQuery(reviewer="me")).rows[0].answer
+    assert answer.startswith("one \x00two xxx")
+    assert (len(answer), answer[-1]) == (160, "…")
+
+
+def test_questions_that_make_no_sense_are_refused(queues: Store) -> None:
+    with pytest.raises(UsageError, match="limit 0"):
+        QueueQuery(reviewer="me", limit=0)
+    with pytest.raises(UsageError, match="not both"):
+        QueueQuery(reviewer="me", after=Cursor(1), before=Cursor(2))
+    with pytest.raises(UsageError, match="needs the name of a detector"):
+        QueueQuery(reviewer="me", detector_status=Status.DONE)
+    with pytest.raises(UsageError, match="step 2"):
+        queues.neighbour("d", _ANY, "item 1", 2)
+    with pytest.raises(NotFoundError, match="'d' has no item 'item x'"):
+        queues.neighbour("d", _ANY, "item x", 1)
+
+
+def _expected(records: list[Record], query: QueueQuery) -> list[str]:
+    passing = [record for record in records if _passes(record, query)]
+    if query.order == "disagreement":
+        scores = {each.item.id: disagreement(each.annotations) for each in passing}
+        passing.sort(key=lambda each: -(-1.0 if (s := scores[each.item.id]) is None else s))
+    return [record.item.id for record in passing]
+
+
+def _passes(record: Record, query: QueueQuery) -> bool:
+    tests = [query.lang in {None, record.item.lang}]
+    tests.append(query.status in {None, _status(record, query.reviewer)})
+    if query.detector is not None:
+        tests.append(query.detector_status in {None, _status(record, query.detector)})
+    if query.min_prob is not None or query.max_prob is not None:
+        names = ["det", "other"] if query.detector is None else [query.detector]
+        done = [name for name in names if _status(record, name) is Status.DONE]
+        highest = max((_highest(record, name) for name in done), default=-1.0)
+        high = 1.0 if query.max_prob is None else query.max_prob
+        tests.append((query.min_prob or 0.0) <= highest <= high)
+    if query.min_disagreement is not None:
+        score = disagreement(record.annotations)
+        tests.append(score is not None and score >= query.min_disagreement)
+    most = 99 if query.max_annotators is None else query.max_annotators
+    tests.append((query.min_annotators or 0) <= _people(record) <= most)
+    return all(tests)
+
+
+def _status(record: Record, name: str) -> Status:
+    found = record.by(name)
+    return Status.NOT_ANNOTATED if found is None else found.status
+
+
+def _highest(record: Record, name: str) -> float:
+    found = record.by(name)
+    assert found is not None
+    return max((span.prob for span in found.spans), default=0.0)
+
+
+def _people(record: Record) -> int:
+    return sum(
+        each.kind is Kind.PERSON and each.status is Status.DONE for each in record.annotations
+    )
