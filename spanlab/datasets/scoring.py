@@ -71,13 +71,13 @@ class _Labelled(BaseModel):
             raise InputError("there are no labels", expected="soft_labels and hard_labels")
         hard = [Extent(start, end) for start, end in self.hard_labels or ()]
         soft = [Soft(s.start, s.end, s.prob) for s in self.soft_labels or ()]
+        length = None if self.model_output_text is None else len(self.model_output_text)
+        _check("hard_labels", hard, length)
+        _check("soft_labels", [Extent(s.start, s.end) for s in soft], length)
         if self.soft_labels is None:
             soft = [Soft(start, end, 1.0) for start, end in hard]
         if self.hard_labels is None:
             hard = harden(flatten(soft, overlap="last"))
-        length = None if self.model_output_text is None else len(self.model_output_text)
-        _check("hard_labels", hard, length)
-        _check("soft_labels", [Extent(s.start, s.end) for s in soft], length)
         return Labels(
             id=self.id,
             lang=_language(self.lang, self.id),
