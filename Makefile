@@ -6,7 +6,7 @@ READY := .venv/.ready
 .PHONY: run test check bench lock clean
 
 run: $(READY)  ## import and annotate the samples once, then serve the app
-	$(BIN)/spanlab demo $(ARGS)
+	@$(BIN)/spanlab demo $(ARGS)
 
 test: $(READY)  ## all tests, on SQLite and PostgreSQL and in a real Chromium
 	sh tests/system_packages.sh
@@ -36,7 +36,8 @@ $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "spanlab needs Python 3.11 or newer with venv (Debian: apt-get install python3-venv);"; \
 	  echo "another interpreter is chosen with: make $(MAKECMDGOALS) PYTHON=/path/to/python3"; exit 1; }
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	touch $(READY)
+	@echo "making the environment in .venv (a minute or two, once)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(READY)
