@@ -146,9 +146,8 @@ def _show_rejects(dataset: str, rejects: Sequence[Reject]) -> None:
 
 def _form() -> _Chosen:
     uploads, paths = _files()
-    first = Path(uploads[0].name if uploads else paths[0]).name if uploads or paths else ""
+    stem = _stem(uploads[0].name if uploads else (paths[0] if paths else ""))
     left, right = st.columns(2)
-    stem = first.partition(".")[0]
     name = left.text_input(
         "Dataset",
         placeholder=stem or "named after the first file",
@@ -183,6 +182,14 @@ def _form() -> _Chosen:
         columns=columns,
         skip_bad=bad == _SKIP,
     )
+
+
+def _stem(first: str) -> str:
+    """Return the name that a dataset gets from a file, or for a glob from its directory."""
+    path = Path(first)
+    return (path.parent if any(mark in path.name for mark in "*?[") else path).name.partition(".")[
+        0
+    ]
 
 
 def _files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
@@ -259,16 +266,11 @@ def _mapping(there: Sequence[str]) -> Mapping[str, str]:
     chosen: dict[str, str] = {}
     boxes = st.columns(3)
     for index, field in enumerate(FIELDS):
-        guess = guesses.get(field)
+        unsaid = f"{guesses[field]} (by its name)" if field in guesses else "—"
         column = boxes[index % 3].selectbox(
-            _FIELDS.get(field, field),
-            [None, *there],
-            format_func=lambda name, guess=guess: (
-                name or (f"{guess}, by its name" if guess else "—")
-            ),
-            key=f"import-column-{field}-{_round()}",
+            _FIELDS.get(field, field), [unsaid, *there], key=f"import-column-{field}-{_round()}"
         )
-        if column is not None:
+        if column != unsaid:
             chosen[field] = column
     return chosen
 

@@ -41,13 +41,11 @@ def errors_shown(consequence: str = "") -> Iterator[None]:
 
 def show_error(error: SpanlabError, consequence: str = "") -> None:
     """Draw an error; a wrong input with its place, and what was found and would be right."""
-    if not isinstance(error, InputError):
-        lines = [_line(str(error))]
+    if isinstance(error, InputError):
+        lines = [f"**{_line(_sentence(error.what))}**", *_details(error)]
     else:
-        lines = [f"**{_line(error.what)}**", *_details(error)]
-    st.error(
-        "  \n".join([*lines, *([consequence] if consequence else [])]), icon=":material/error:"
-    )
+        lines = [_line(_sentence(str(error)))]
+    st.error("  \n".join([*lines, *([consequence] if consequence else [])]), icon=":material/error:")
 
 
 def _details(error: InputError) -> Iterator[str]:
@@ -63,7 +61,9 @@ def _details(error: InputError) -> Iterator[str]:
         yield f"Expected: {_line(error.expected)}"
 
 
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def _line(text: str) -> str:
-    short = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    first, rest = short[:1], short[1:]
-    return plain(first.upper() + rest if first.islower() and "/" not in short[:2] else short)
+    return plain(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")

@@ -1,0 +1,36 @@
+"""Fixtures of the page tests: an annotation database of their own, and pages that run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from spanlab.storage import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """The database that the pages of this test open, opened beside them."""
+    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
+    with Store.open() as store:
+        yield store
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def open_page(store: Store) -> Callable[..., AppTest]:
+    """Run a page by its module's name, at the place that query parameters say."""
+
+    def run(name: str, **query: str) -> AppTest:
+        app = AppTest.from_string(
+            f"from spanlab.ui import {name}\n{name}.page()", default_timeout=30
+        )
+        app.query_params.update(query)
+        return app.run()
+
+    return run

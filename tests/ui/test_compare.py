@@ -1,0 +1,174 @@
+"""The Compare page: annotators side by side, their scores and their agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.storage import Store
+from spanlab.workflows.comparing import compare_dataset
+
+OpenPage = Callable[..., AppTest]
+ANSWER = "Marie Curie was born in Paris in 1867."
+HOSTILE = "<script>alert(1)</script> & <img src=x onerror=alert(2)> **bold**"
+
+
+def says(name: str, kind: Kind, answer: str, *marks: tuple[int, int]) -> Annotation:
+    spans = tuple(Span.of(answer, start, end) for start, end in marks)
+    return Annotation(annotator=name, kind=kind, spans=spans)
+
+
+def record(name: str, lang: str, *annotations: Annotation, answer: str = ANSWER) -> Record:
+    item = Item(id=name, lang=lang, question="Where?", answer=answer)
+    return Record(item=item, annotations=annotations)
+
+
+@pytest.fixture
+def mine(store: Store) -> Store:
+    """Two items: on "same" Ann and Ben agree with the gold labels, on "apart" Ben does not."""
+    gold, person = Kind.GOLD, Kind.PERSON
+    paris, year = (24, 29), (33, 37)
+    store.import_records(
+        "mine",
+        [
+            record(
+                "same",
+                "en",
+                says("gold", gold, ANSWER, paris),
+                says("Ann", person, ANSWER, paris),
+                says("Ben", person, ANSWER, paris),
+            ),
+            record(
+                "apart",
+                "fr",
+                says("gold", gold, ANSWER, paris),
+                says("Ann", person, ANSWER, paris),
+                says("Ben", person, ANSWER, year),
+            ),
+        ],
+    )
+    return store
+
+
+def html(app: AppTest) -> str:
+    return "".join(element.proto.body for element in app.get("html"))
+
+
+def test_without_datasets_the_way_is_shown(open_page: OpenPage) -> None:
+    assert "import a file" in open_page("compare").info[0].value
+
+
+def test_the_most_disagreed_item_comes_first(open_page: OpenPage, mine: Store) -> None:
+    """ANCHORS 8: agreement is there without a paid edition, down to the item."""
+    app = open_page("compare")
+    assert list(app.dataframe[0].value["Item"]) == ["apart", "same"]
+    assert list(app.dataframe[0].value["Differ"]) == [1.0, 0.0]
+    assert "apart · fr · disagreement 1\\.00" in app.caption[0].value.replace("1.00", "1\\.00")
+
+
+def test_each_annotator_shows_the_same_answer_with_its_own_marks(
+    open_page: OpenPage, mine: Store
+) -> None:
+    """ANCHORS 15: several annotators per item, side by side."""
+    page = html(open_page("compare", dataset="mine", item="apart"))
+    hard = "<mark class='hard' style='--p:1.000' title='100%'>"
+    assert page.count(f"born in {hard}Paris</mark> in 1867.") == 2
+    assert page.count(f"born in Paris in {hard}1867</mark>.") == 1
+
+
+def test_next_and_previous_follow_the_order(open_page: OpenPage, mine: Store) -> None:
+    app = open_page("compare")
+    assert app.button(key="compare-previous").disabled
+    app.button(key="compare-next").click().run()
+    assert app.query_params["item"] == "same"
+    assert app.button(key="compare-next").disabled
+    app.button(key="compare-previous").click().run()
+    assert app.query_params["item"] == "apart"
+
+
+def test_a_language_narrows_the_items(open_page: OpenPage, mine: Store) -> None:
+    app = open_page("compare", item="apart")
+    app.selectbox(key="compare-lang").set_value("en").run()
+    assert list(app.dataframe[0].value["Item"]) == ["same"]
+    assert app.query_params["item"] == "same"
+
+
+def test_hostile_texts_stay_text(open_page: OpenPage, store: Store) -> None:
+    hostile = Annotation(
+        annotator="<b>Eve</b>",
+        kind=Kind.PERSON,
+        spans=(Span(start=0, end=8, text="<script>", label="<i>x</i>", note="<u>y</u>"),),
+    )
+    item = Item(id="<i>id</i>", question=HOSTILE, answer=HOSTILE)
+    store.import_records("mine", [Record(item=item, annotations=(hostile,))])
+    page = html(open_page("compare"))
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "<b>" not in page
+    assert "<i>" not in page
+    assert "<u>" not in page
+    assert f"{escape('<script>')}</mark>{escape('alert(1)</script>')}" in page
+
+
+def test_states_are_told_apart(open_page: OpenPage, store: Store) -> None:
+    states = (
+        Annotation(annotator="Ann", kind=Kind.PERSON),
+        Annotation(annotator="Ben", kind=Kind.PERSON, status=Status.SKIPPED),
+        Annotation(annotator="Cy", kind=Kind.DETECTOR, status=Status.FAILED, note="no power"),
+    )
+    other = record("b", "en", says("Dan", Kind.PERSON, ANSWER))
+    store.import_records("mine", [record("a", "en", *states), other])
+    page = html(open_page("compare", item="a"))
+    assert "Checked: no spans." in page
+    assert "Skipped." in page
+    assert "Failed: no power" in page
+    assert "Not annotated yet." in page
+
+
+def test_the_score_table_has_the_workflows_numbers(open_page: OpenPage, mine: Store) -> None:
+    table = open_page("compare", view="Scores").dataframe[0].value.set_index("Annotator")
+    expected = compare_dataset(mine, "mine", reference="gold")
+    assert list(table.index) == [scored.name for scored in expected.scores]
+    for scored in expected.scores:
+        for column, metric in {"IoU": "iou", "Corr": "corr", "F1": "f1"}.items():
+            assert table.loc[scored.name, column] == getattr(scored.report.macro, metric).mean
+    # Ben has the gold characters on one of two items.
+    assert table.loc["Ann", "IoU"] == 1.0
+    assert table.loc["Ben", "IoU"] == 0.5
+    assert table.loc["mark nothing", "IoU"] == 0.0
+
+
+def test_without_gold_labels_the_reference_can_be_chosen(open_page: OpenPage, store: Store) -> None:
+    pair = (says("Ann", Kind.PERSON, ANSWER, (0, 5)), says("Ben", Kind.PERSON, ANSWER, (0, 5)))
+    store.import_records("mine", [record("a", "en", *pair)])
+    app = open_page("compare", view="Scores")
+    assert "no gold labels" in app.info[0].value
+    app.selectbox(key="reference-mine").set_value("Ann").run()
+    table = app.dataframe[0].value.set_index("Annotator")
+    assert list(table.index) == ["Ben", "mark everything", "mark nothing"]
+    assert table.loc["Ben", "F1"] == 1.0
+
+
+def test_agreement_is_given_overall_and_per_language(open_page: OpenPage, mine: Store) -> None:
+    """ANCHORS 8: agreement without the paid edition."""
+    table = open_page("compare", view="Agreement").dataframe[0].value
+    expected = compare_dataset(mine, "mine").persons
+    assert list(table.columns) == ["Group", "Items", "all languages", "en", "fr"]
+    assert table["all languages"][0] == expected.alpha
+    assert table["en"][0] == 1.0
+
+
+def test_a_sample_is_said_to_be_one(open_page: OpenPage, store: Store) -> None:
+    """ANCHORS 6: a large dataset does not keep the page waiting."""
+    pair = (says("Ann", Kind.PERSON, ANSWER, (0, 5)), says("Ben", Kind.PERSON, ANSWER, (0, 5)))
+    store.import_records("big", [record(f"i{n}", "en", *pair) for n in range(2_500)])
+    app = open_page("compare", view="Agreement")
+    assert len(app.dataframe) == 0
+    app.select_slider(key="sample-big").set_value(500).run()
+    app.button(key="compare").click().run()
+    assert "A sample of 500 of the 2,500 items" in "".join(c.value for c in app.caption)
+    assert list(app.dataframe[0].value["Items"]) == [500, 500]

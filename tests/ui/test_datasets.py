@@ -1,0 +1,294 @@
+"""The Datasets page: import, counts, detector, votes, and what happens to whole datasets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.storage import Store
+
+OpenPage = Callable[..., AppTest]
+ANSWER = "Marie Curie was born in Paris."
+
+
+def item(name: str, **fields: Any) -> dict[str, Any]:
+    return {"id": name, "lang": "en", "question": "Where?", "answer": ANSWER, **fields}
+
+
+def lines(*records: dict[str, Any]) -> bytes:
+    return "".join(f"{json.dumps(record)}\n" for record in records).encode()
+
+
+def upload(app: AppTest, content: bytes, name: str = "answers.jsonl") -> AppTest:
+    app.file_uploader(key="import-files-0").upload(name, content).run()
+    return app
+
+
+def everything(app: AppTest) -> str:
+    """All texts of the page, to look something up in."""
+    parts = [*app.markdown, *app.caption, *app.error, *app.success, *app.warning, *app.info]
+    return "\n".join(part.value for part in parts)
+
+
+def names(store: Store) -> list[str]:
+    return [summary.name for summary in store.datasets()]
+
+
+def test_an_empty_database_is_explained_and_offers_the_samples(open_page: OpenPage) -> None:
+    app = open_page("datasets")
+    assert "A dataset holds" in everything(app)
+    assert app.button(key="load-samples").label == "Load the sample dataset"
+
+
+def test_samples_come_imported_detected_and_voted(open_page: OpenPage, store: Store) -> None:
+    app = open_page("datasets").button(key="load-samples").click().run(timeout=120)
+    (summary,) = store.datasets()
+    kinds = {annotator.kind for annotator in summary.annotators}
+    assert kinds == {Kind.GOLD, Kind.PERSON, Kind.DETECTOR, Kind.VOTE}
+    assert "samples is ready" in app.success[0].value
+
+
+def test_an_upload_becomes_a_dataset_named_after_its_file(
+    open_page: OpenPage, store: Store
+) -> None:
+    app = upload(open_page("datasets"), lines(item("a"), item("b")))
+    app.button(key="import").click().run()
+    assert names(store) == ["answers"]
+    assert "2 items imported into answers" in everything(app)
+    assert [record.item.id for record in store.records("answers")] == ["a", "b"]
+
+
+def test_a_name_that_exists_gets_the_items_behind_its_own(
+    open_page: OpenPage, store: Store
+) -> None:
+    store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
+    app = upload(open_page("datasets"), lines(item("b")))
+    app.text_input(key="import-name-0").input("mine").run()
+    app.button(key="import").click().run()
+    assert [record.item.id for record in store.records("mine")] == ["a", "b"]
+
+
+def test_an_import_error_names_its_place_and_leaves_nothing(
+    open_page: OpenPage, store: Store
+) -> None:
+    span = {"start": 0, "end": 5, "text": "Paris", "prob": 1.0}
+    wrong = item(
+        "b",
+        annotations=[{"annotator": "gold", "kind": "gold", "status": "done", "spans": [span]}],
+    )
+    app = upload(open_page("datasets"), lines(item("a"), wrong))
+    app.button(key="import").click().run()
+    (error,) = app.error
+    assert "answers\\.jsonl, line 2" in error.value
+    assert "annotations\\.0\\.spans\\.0" in error.value
+    assert "Nothing was imported" in error.value
+    assert "tmp" not in error.value
+    assert names(store) == []
+
+
+def test_markup_in_an_error_is_shown_and_not_obeyed(open_page: OpenPage) -> None:
+    app = upload(open_page("datasets"), lines({"id": "<b>**bold**</b>", "answer": 7}))
+    app.button(key="import").click().run()
+    (error,) = app.error
+    assert "Found: 7" in error.value
+    app = upload(open_page("datasets"), lines(item("a", lang="**EN**")))
+    app.button(key="import").click().run()
+    assert "\\*\\*EN\\*\\*" in app.error[0].value
+
+
+def test_bad_records_are_left_out_and_offered_with_reasons(
+    open_page: OpenPage, store: Store
+) -> None:
+    app = upload(open_page("datasets"), lines(item("a"), {"id": "b"}, item("c")))
+    app.radio(key="import-bad-0").set_value("Leave it out").run()
+    app.button(key="import").click().run()
+    assert [record.item.id for record in store.records("answers")] == ["a", "c"]
+    assert "1 bad record was left out" in everything(app)
+    (rejects,) = app.dataframe
+    assert list(rejects.value["file"]) == ["answers.jsonl"]
+    assert list(rejects.value["line"]) == [2]
+    assert app.download_button(key="download-rejects").label.startswith("Download the rejects")
+
+
+def test_a_path_on_the_server_is_imported_with_its_passages(
+    open_page: OpenPage, store: Store, tmp_path: Path
+) -> None:
+    folder = tmp_path / "val"
+    folder.mkdir()
+    (folder / "one.jsonl").write_bytes(lines(item("a")))
+    (folder / "two.jsonl").write_bytes(lines(item("b")))
+    contexts = tmp_path / "contexts"
+    contexts.mkdir()
+    (contexts / "b.context.txt").write_text("She was born in Warsaw.")
+    app = open_page("datasets")
+    app.segmented_control(key="import-place").set_value("Path on the server").run()
+    app.text_input(key="import-path-0").input(str(folder / "*.jsonl")).run()
+    app.text_input(key="import-context-path-0").input(str(contexts)).run()
+    app.button(key="import").click().run()
+    first, second = store.records("val")
+    assert first.item.passages == ()
+    assert second.item.passages[0].text == "She was born in Warsaw."
+
+
+def test_a_path_that_is_not_there_is_said(open_page: OpenPage, store: Store) -> None:
+    app = open_page("datasets")
+    app.segmented_control(key="import-place").set_value("Path on the server").run()
+    app.text_input(key="import-path-0").input("/nowhere/*.jsonl").run()
+    app.button(key="import").click().run()
+    assert "There is no such file" in app.error[0].value
+    assert names(store) == []
+
+
+def test_columns_of_a_table_are_guessed_and_can_be_chosen(
+    open_page: OpenPage, store: Store
+) -> None:
+    table = b"key;what was asked;output\n1;Where?;In Paris.\n"
+    app = upload(open_page("datasets"), table, "outputs.csv")
+    assert app.selectbox(key="import-column-answer-0").value == "output (by its name)"
+    app.selectbox(key="import-column-question-0").set_value("what was asked").run()
+    app.selectbox(key="import-column-id-0").set_value("key").run()
+    app.button(key="import").click().run()
+    (record,) = store.records("outputs")
+    assert (record.item.id, record.item.question) == ("1", "Where?")
+    assert record.item.answer == "In Paris."
+
+
+def annotated(store: Store, dataset: str = "mine") -> None:
+    """Four items; Ann has finished one with a span and one without, failed one, left one."""
+    mark = Span.of(ANSWER, 24, 29)
+    said = [
+        Annotation(annotator="Ann", kind=Kind.PERSON, spans=(mark,)),
+        Annotation(annotator="Ann", kind=Kind.PERSON),
+        Annotation(annotator="Ann", kind=Kind.PERSON, status=Status.FAILED, note="no power"),
+        None,
+    ]
+    store.import_records(
+        dataset,
+        [
+            Record(
+                item=Item(id=f"i{index}", lang="en", answer=ANSWER),
+                annotations=() if annotation is None else (annotation,),
+            )
+            for index, annotation in enumerate(said)
+        ],
+    )
+
+
+def test_counts_tell_the_states_apart(open_page: OpenPage, store: Store) -> None:
+    """ANCHORS 15: several annotators per item, each with its own states."""
+    annotated(store)
+    app = open_page("datasets")
+    html = "".join(element.proto.body for element in app.get("html"))
+    assert "Ann <span class='kind'>person" in html
+    assert "2 of 4 done" in html
+    assert "1 failed · 1 not annotated" in html
+
+
+def test_a_hostile_annotator_name_stays_text(open_page: OpenPage, store: Store) -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    record = Record(
+        item=Item(id="a", answer=ANSWER),
+        annotations=(Annotation(annotator=evil, kind=Kind.PERSON),),
+    )
+    store.import_records("mine", [record])
+    html = "".join(element.proto.body for element in open_page("datasets").get("html"))
+    assert "<img" not in html
+    assert "&lt;img src=x onerror=alert(1)&gt;" in html
+
+
+def test_the_detector_runs_on_what_it_has_not_done(open_page: OpenPage, store: Store) -> None:
+    annotated(store)
+    app = open_page("datasets").button(key="detect-mine").click().run()
+    assert "4 items" in everything(app)
+    app.button(key="start-detector").click().run(timeout=60)
+    assert "offline annotated 4 items of mine" in app.success[0].value.replace("\\", "")
+    (summary,) = store.datasets()
+    assert summary.annotators[-1].name == "offline"
+    app.button(key="detect-mine").click().run()
+    assert "offline has done all 4 items" in everything(app)
+    assert app.button(key="start-detector").disabled
+
+
+def submit(app: AppTest, label: str) -> AppTest:
+    (button,) = [button for button in app.button if button.label == label]
+    return button.click().run()
+
+
+def test_a_vote_of_chosen_annotators_is_stored(open_page: OpenPage, store: Store) -> None:
+    annotated(store)
+    app = open_page("datasets").button(key="vote-mine").click().run()
+    assert app.multiselect[0].value == ["Ann"]
+    app.text_input[-1].input("majority")
+    submit(app, "Vote")
+    votes = [record.by("majority") for record in store.records("mine")]
+    assert [vote.voters if vote else None for vote in votes] == [("Ann",), ("Ann",), None, None]
+
+
+def test_a_vote_cannot_vote_for_itself(open_page: OpenPage, store: Store) -> None:
+    annotated(store)
+    app = open_page("datasets").button(key="vote-mine").click().run()
+    app.text_input[-1].input("Ann")
+    submit(app, "Vote")
+    assert "cannot be one of its own voters" in app.error[0].value
+
+
+def ask(open_page: OpenPage, action: str) -> AppTest:
+    app = open_page("datasets")
+    app.menu_button(key="more-mine").click(action).run()
+    return app
+
+
+def test_a_dataset_is_deleted_only_when_its_name_is_typed(
+    open_page: OpenPage, store: Store
+) -> None:
+    annotated(store)
+    app = ask(open_page, "delete")
+    assert "4 items go for good" in app.warning[0].value
+    app.text_input[-1].input("min")
+    submit(app, "Delete")
+    assert "Nothing was deleted" in app.error[0].value
+    assert names(store) == ["mine"]
+    app.text_input[-1].input("mine")
+    submit(app, "Delete")
+    assert names(store) == []
+
+
+def test_a_copy_has_everything_under_another_name(open_page: OpenPage, store: Store) -> None:
+    """ANCHORS 15: duplicate a run."""
+    annotated(store)
+    app = ask(open_page, "duplicate")
+    assert app.text_input[-1].value == "mine copy"
+    submit(app, "Duplicate")
+    assert names(store) == ["mine", "mine copy"]
+    assert list(store.records("mine copy")) == list(store.records("mine"))
+
+
+def test_a_taken_name_is_refused(open_page: OpenPage, store: Store) -> None:
+    annotated(store)
+    annotated(store, "other")
+    app = ask(open_page, "rename")
+    app.text_input[-1].input("other")
+    submit(app, "Rename")
+    assert "is taken" in app.error[0].value
+    app.text_input[-1].input("ours")
+    submit(app, "Rename")
+    assert sorted(names(store)) == ["other", "ours"]
+
+
+@pytest.mark.parametrize("count", [11], ids=["more-than-a-page"])
+def test_many_datasets_are_searched(open_page: OpenPage, store: Store, count: int) -> None:
+    for number in range(count):
+        store.import_records(f"set-{number}", [Record(item=Item(id="a", answer=ANSWER))])
+    app = open_page("datasets")
+    assert "set\\-10" in everything(app)
+    assert "set\\-0\n" not in everything(app)
+    (find,) = [box for box in app.text_input if box.label == "Find"]
+    find.input("set-0").run()
+    shown = [m.value for m in app.markdown if m.value.startswith("#####")]
+    assert shown == ["##### set\\-0"]

@@ -1,0 +1,103 @@
+"""The Export page: what will be in the file is said before, and the file is the workflow's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from spanlab.schema import Annotation, Item, Kind, Record, Span
+from spanlab.storage import Store
+from spanlab.workflows.exporting import export_dataset
+
+OpenPage = Callable[..., AppTest]
+ANSWER = "Marie Curie was born in Paris."
+
+
+@pytest.fixture
+def mine(store: Store) -> Store:
+    """Three items, of which Ann has finished one."""
+    mark = Annotation(annotator="Ann", kind=Kind.PERSON, spans=(Span.of(ANSWER, 24, 29),))
+    store.import_records(
+        "mine",
+        [
+            Record(
+                item=Item(id=name, lang="en", answer=ANSWER),
+                annotations=(mark,) if name == "a" else (),
+            )
+            for name in "abc"
+        ],
+    )
+    return store
+
+
+def exported(store: Store, format: str, annotator: str | None = None) -> bytes:
+    stream = BytesIO()
+    export_dataset(store, "mine", stream, format=format, annotator=annotator)
+    return stream.getvalue()
+
+
+def test_without_datasets_the_way_is_shown(open_page: OpenPage) -> None:
+    assert "import a file" in open_page("export").info[0].value
+
+
+def test_missing_annotations_are_counted_beforehand(open_page: OpenPage, mine: Store) -> None:
+    """ANCHORS 15: what each annotator still lacks is known before the export."""
+    app = open_page("export")
+    assert "2 of 3 not annotated by Ann yet" in app.markdown[0].value
+
+
+@pytest.mark.parametrize(
+    ("format", "annotator"),
+    [("spanlab", None), ("spanlab", "Ann"), ("mushroom", "Ann"), ("labelstudio", None)],
+    ids=["everything", "one-annotator", "mushroom", "labelstudio"],
+)
+def test_the_file_is_what_the_workflow_writes(
+    open_page: OpenPage, mine: Store, format: str, annotator: str | None
+) -> None:
+    """ANCHORS 7: an export finishes."""
+    app = open_page("export")
+    app.selectbox(key="export-annotator-mine").set_value(annotator).run()
+    app.radio(key="export-format").set_value(format).run()
+    app.button(key="make-export").click().run()
+    path = app.session_state["spanlab.export-file"].path
+    assert path.read_bytes() == exported(mine, format, annotator)
+    assert app.download_button(key="download-export").label.startswith("Download mine")
+
+
+def test_the_preview_is_the_beginning_of_the_file(open_page: OpenPage, mine: Store) -> None:
+    (preview,) = open_page("export").code
+    assert exported(mine, "spanlab").decode().startswith(preview.value)
+
+
+def test_another_choice_needs_another_file(open_page: OpenPage, mine: Store) -> None:
+    app = open_page("export")
+    app.button(key="make-export").click().run()
+    old = app.session_state["spanlab.export-file"].path
+    app.radio(key="export-format").set_value("labelstudio").run()
+    assert app.button(key="make-export").label == "Make the file"
+    assert not old.exists()
+
+
+def test_a_file_on_the_server_is_not_replaced_unasked(
+    open_page: OpenPage, mine: Store, tmp_path: Path
+) -> None:
+    target = tmp_path / "out.jsonl"
+    target.write_text("precious")
+    app = open_page("export")
+    app.text_input[0].input(str(target))
+    write(app)
+    assert "The file exists" in app.error[0].value
+    assert target.read_text() == "precious"
+    app.checkbox[0].check()
+    write(app)
+    assert "3 items written" in app.success[0].value
+    assert target.read_bytes() == exported(mine, "spanlab")
+
+
+def write(app: AppTest) -> None:
+    (button,) = [button for button in app.button if button.label == "Write"]
+    button.click().run()
