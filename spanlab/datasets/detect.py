@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,14 +99,13 @@ def _lines(head: bytes) -> Iterator[object]:
 
 
 def _first_value(file: File) -> object:
-    """Return the first JSON object of a file whose records are not lines."""
-    with file.open() as stream:
-        data = stream.read()
-    try:
-        text = data.decode("utf-8-sig").lstrip().removeprefix("[").lstrip()
-        return json.JSONDecoder().raw_decode(text)[0]
-    except ValueError as error:
-        raise InputError(f"the first record is not JSON: {error}", file=file.name) from None
+    """Return the first value of a file whose records are not lines."""
+    value = file.load()
+    if not isinstance(value, list):
+        return value
+    if not value:
+        raise InputError("the file is an empty array", file=file.name, expected="a record")
+    return value[0]
 
 
 def _json_format(candidates: list[frozenset[str]], file: File) -> str:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import to_json
 
 from spanlab.datasets.files import File, Row
+from spanlab.datasets.given import checked
 from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.problems import input_error
 from spanlab.datasets.quotes import find_quote, span_at
@@ -98,16 +99,18 @@ class Reader:
             sample = _Sample.model_validate_json(row.raw)
             if not sample.annotations:
                 self._unmarked += 1
-            item = Item(
-                id=f"{self._batch}-{sample.sample_id}",
-                lang=_LANGUAGE,
-                answer=sample.summary,
-                passages=(Passage(text=sample.source),),
-                meta={
-                    "sample_id": sample.sample_id,
-                    **(sample.model_extra or {}),
-                    **_marks_beyond(sample),
-                },
+            item = checked(
+                Item(
+                    id=f"{self._batch}-{sample.sample_id}",
+                    lang=_LANGUAGE,
+                    answer=sample.summary,
+                    passages=(Passage(text=sample.source),),
+                    meta={
+                        "sample_id": sample.sample_id,
+                        **(sample.model_extra or {}),
+                        **_marks_beyond(sample),
+                    },
+                )
             )
             people = dict.fromkeys(mark.annotator_id for mark in sample.annotations)
             return Record(

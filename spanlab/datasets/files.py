@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import secrets
 import shutil
 import stat
@@ -194,6 +195,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
                 with _packed(stream, target) as writer:
                     yield writer
                 stream.flush()
+                os.fsync(stream.fileno())
                 if target.exists():
                     shutil.copymode(target, temporary)
                 temporary.replace(target)

@@ -1,4 +1,4 @@
-"""Passages and languages as other people write them."""
+"""Items, passages and languages as other people write them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
-from spanlab.datasets.problems import input_error, within
-from spanlab.schema import UNDETERMINED, Passage
+from spanlab.datasets.problems import check_meta, input_error, within
+from spanlab.schema import UNDETERMINED, Item, Passage
 
 
 def _object(value: object) -> object:
@@ -55,3 +55,14 @@ def language(written: str | None) -> str:
     """Return a language tag in our form: "EN" is "en", "zh_CN" is "zh-CN", none is "und"."""
     primary, *rest = (written or UNDETERMINED).replace("_", "-").split("-")
     return "-".join([primary.lower(), *rest])
+
+
+def checked(item: Item) -> Item:
+    """Return ``item`` if it can be written again.
+
+    Raises:
+        InputError: its meta holds something that JSON has no word for.
+    """
+    if item.meta:
+        check_meta(item.meta, field="")
+    return item

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_json
 
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.given import language
+from spanlab.datasets.given import checked, language
 from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.problems import input_error
 from spanlab.datasets.quotes import interval_at, span_at
@@ -74,12 +74,14 @@ class Reader:
         """
         try:
             line = _Published.model_validate_json(row.raw)
-            item = Item(
-                id=line.id,
-                lang=language(line.lang),
-                question=line.model_input,
-                answer=line.model_output_text,
-                meta=line.model_extra or {},
+            item = checked(
+                Item(
+                    id=line.id,
+                    lang=language(line.lang),
+                    question=line.model_input,
+                    answer=line.model_output_text,
+                    meta=line.model_extra or {},
+                )
             )
             annotations = (*_gold(line), *self._raters(line))
             return Record(item=item, annotations=annotations)

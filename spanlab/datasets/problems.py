@@ -58,8 +58,12 @@ def within(problem: InputError, field: str) -> InputError:
     )
 
 
-def check_meta(meta: dict[str, JsonValue]) -> None:
+def check_meta(meta: dict[str, JsonValue], field: str = "meta") -> None:
     """Check that ``meta`` can be written as JSON, which has no NaN, infinity or lone surrogate.
+
+    Args:
+        meta: what was read.
+        field: where it stands in the file; empty for its top.
 
     Raises:
         InputError: names the field.
@@ -68,21 +72,19 @@ def check_meta(meta: dict[str, JsonValue]) -> None:
         data = to_json(meta)
     except PydanticSerializationError as error:
         raise InputError(
-            f"cannot be written as JSON: {error}", field="meta", expected="Unicode text"
+            f"cannot be written as JSON: {error}", field=field or None, expected="Unicode text"
         ) from error
     if any(word in data for word in _NOT_FINITE):
-        _find_not_finite(meta, "meta")
+        _find_not_finite(meta, field)
 
 
 def _find_not_finite(value: JsonValue, field: str) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError("the value is wrong", field=field, found=value, expected="a finite number")
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            _find_not_finite(inner, f"{field}.{key}")
     if isinstance(value, list):
-        for index, inner in enumerate(value):
-            _find_not_finite(inner, f"{field}.{index}")
+        value = {str(index): inner for index, inner in enumerate(value)}
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        _find_not_finite(inner, f"{field}.{key}" if field else key)
 
 
 def _complaint(message: str, field: str | None, found: Any) -> InputError:

@@ -15,6 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.datasets.files import File, Index, Row
+from spanlab.datasets.given import checked
 from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.problems import input_error
 from spanlab.datasets.quotes import find_quote, span_at
@@ -107,13 +108,15 @@ class Reader:
                 **(source.model_extra or {}),
                 **_label_extras(line),
             }
-            item = Item(
-                id=line.id,
-                lang=_LANGUAGE,
-                question=source.question(),
-                answer=line.response,
-                passages=source.passages(),
-                meta=meta,
+            item = checked(
+                Item(
+                    id=line.id,
+                    lang=_LANGUAGE,
+                    question=source.question(),
+                    answer=line.response,
+                    passages=source.passages(),
+                    meta=meta,
+                )
             )
             return Record(item=item, annotations=tuple(_gold(line)))
         except ValidationError as error:

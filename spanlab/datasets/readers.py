@@ -91,14 +91,17 @@ def _records(
     for row in reader.rows():
         try:
             record = reader.record(row)
+            if contexts is not None:
+                record = contexts.add(record)
         except InputError as error:
-            placed = error.at(file=file.name, line=row.line)
+            # An error in a context names that file already.
+            placed = error if error.file else error.at(file=file.name, line=row.line)
             if options.on_reject is None:
                 raise placed from error.__cause__
             raw = row.raw.decode(errors="backslashreplace").rstrip("\r\n")
             options.on_reject(Reject(file.name, row.line, str(placed), raw))
             continue
-        yield record if contexts is None else contexts.add(record)
+        yield record
     reader.finish()
     if contexts is not None:
         contexts.finish(options.on_warning)

@@ -19,7 +19,7 @@ from pydantic_core import from_json, to_json
 
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.given import language, passages_of
+from spanlab.datasets.given import checked, language, passages_of
 from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.problems import input_error, within
 from spanlab.datasets.quotes import find_quote, span_at
@@ -99,17 +99,19 @@ class TableReader:
             raise InputError("there is no answer", field=names["answer"], expected="a text")
         used = set(names.values())
         try:
-            item = Item(
-                id=_text(theirs.get("id")) or f"{self._stem}-{row.line}",
-                lang=language(_text(theirs.get("lang"))),
-                question=_text(theirs.get("question")) or "",
-                answer=_text(theirs["answer"]) or "",
-                passages=_passages(theirs.get("passages"), names.get("passages", "")),
-                meta={
-                    key: value
-                    for key, value in cells.items()
-                    if key not in used and _present(value) is not None
-                },
+            item = checked(
+                Item(
+                    id=_text(theirs.get("id")) or f"{self._stem}-{row.line}",
+                    lang=language(_text(theirs.get("lang"))),
+                    question=_text(theirs.get("question")) or "",
+                    answer=_text(theirs["answer"]) or "",
+                    passages=_passages(theirs.get("passages"), names.get("passages", "")),
+                    meta={
+                        key: value
+                        for key, value in cells.items()
+                        if key not in used and _present(value) is not None
+                    },
+                )
             )
             spans = theirs.get("spans")
             annotations = (

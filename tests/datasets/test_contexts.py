@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.datasets import ReadOptions, read, write
+from spanlab.datasets import ReadOptions, Reject, read, write
 from spanlab.errors import InputError
 from spanlab.schema import Passage, Record
 
@@ -96,6 +96,12 @@ def test_a_context_file_that_is_not_utf8_is_named(tmp_path: Path, items: Path) -
     (tmp_path / "contexts" / "val-en-1.context.txt").write_bytes(b"caf\xe9")
     with pytest.raises(InputError, match=r"val-en-1\.context\.txt: not UTF-8"):
         list(read(items, ReadOptions(contexts=tmp_path / "contexts")))
+    rejects: list[Reject] = []
+    options = ReadOptions(
+        contexts=tmp_path / "contexts", on_reject=rejects.append, on_warning=lambda _: None
+    )
+    assert [record.item.id for record in read(items, options)] == ["val-en-2", "../secret"]
+    assert [reject.line for reject in rejects] == [1]
 
 
 def test_published_contexts_reach_every_item(shared: Path) -> None:

@@ -51,8 +51,9 @@ def test_a_file_is_read_however_it_is_wrapped(tmp_path: Path, content: bytes, na
         pytest.param(b"abc\x00def\n", "the file is binary", id="zero bytes"),
         pytest.param(gzip.compress(LINE * 9)[:-9], "gzip data is broken", id="half a gzip"),
         pytest.param(b"once upon a time", "not recognised.*once upon a time", id="prose"),
-        pytest.param(b"[]", "first record is not JSON", id="no records"),
-        pytest.param(b'{"a": 1', "first record is not JSON", id="cut off"),
+        pytest.param(b"[]", "empty array; expected: a record", id="no records"),
+        pytest.param(b'{"a": 1', "not valid JSON: EOF", id="cut off"),
+        pytest.param(b"[" * 100_000, "not valid JSON: recursion limit", id="deeply nested"),
     ],
 )
 def test_what_is_no_dataset_is_said_so(tmp_path: Path, content: bytes, said: str) -> None:

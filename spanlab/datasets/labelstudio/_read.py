@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.given import language, passages_of
+from spanlab.datasets.given import checked, language, passages_of
 from spanlab.datasets.labelstudio._offsets import Counting, Place, Ruler
 from spanlab.datasets.labelstudio._tasks import Region, Result, Task
 from spanlab.datasets.options import ReadOptions
@@ -67,7 +67,7 @@ class Reader:
         """
         try:
             task = Task.model_validate_json(row.raw)
-            item = _item(task, self._answer, row, self._options)
+            item = checked(_item(task, self._answer, row, self._options))
             annotations = [*self._people(task, item.answer), *self._models(task, item.answer)]
             return Record(item=item, annotations=tuple(_uniquely_named(annotations)))
         except ValidationError as error:
