@@ -209,7 +209,8 @@ class ReviewState(BaseModel):
             status=self.status,
             spans=tuple(sorted(self.spans.values(), key=_place)),
             rejected=tuple(sorted(self.rejected, key=_place)),
-            note=self.note,
+            # A review may take the note of an imported failure, but a failure has a reason.
+            note=self.note or ("no reason was given" if self.status is Status.FAILED else None),
         )
 
 
