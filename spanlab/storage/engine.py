@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -34,6 +35,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = _normal(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._writer = Lock()
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
 
     @property
@@ -62,12 +64,26 @@ class Database:
         Raises:
             StoreError: the database refuses or cannot be reached, or others write for too long.
         """
-        with self._connected({"spanlab_writes": True}) as connection:
+        with self._turn(), self._connected({"spanlab_writes": True}) as connection:
             yield connection
 
     def close(self) -> None:
         """Close all connections that are not in use."""
         self.engine.dispose()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        # Threads of one process wait for each other here: SQLite itself would only look again
+        # every now and then, up to 100 ms later. Other processes it does keep apart.
+        if not self.is_sqlite:
+            yield
+        elif not self._writer.acquire(timeout=BUSY_SECONDS):
+            raise StoreError(f"the database {self}: others write for too long")
+        else:
+            try:
+                yield
+            finally:
+                self._writer.release()
 
     @contextmanager
     def _connected(self, options: dict[str, Any]) -> Iterator[Connection]:

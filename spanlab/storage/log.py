@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import cached_property
 
+from pydantic_core import from_json
 from sqlalchemy import ColumnElement, Connection, Table, insert, select
 
 from spanlab.errors import OperationError
@@ -39,14 +40,20 @@ class Log:
         self._who = who
         self._added: list[Write] = []
         row = connection.execute(select(reviews).where(*self._here(reviews))).one_or_none()
+        self._snapshot: str | None = self._annotation() if row is None else row.snapshot
         self.version: int = 0 if row is None else row.version
-        snapshot = self._annotation() if row is None else row.snapshot
-        self.snapshot = None if snapshot is None else Annotation.model_validate_json(snapshot)
         self.state = (
             ReviewState.of(self.snapshot)
             if row is None
             else ReviewState.model_validate_json(row.state)
         )
+
+    @cached_property
+    def snapshot(self) -> Annotation | None:
+        """The annotation that the log starts from, None if there was none."""
+        if self._snapshot is None:
+            return None
+        return Annotation.model_validate_json(self._snapshot)
 
     def operations(self) -> list[Operation]:
         """Return all operations, also those just added, oldest first."""
@@ -83,7 +90,7 @@ class Log:
             {
                 **key,
                 "version": self.version,
-                "snapshot": None if self.snapshot is None else to_json(self.snapshot),
+                "snapshot": self._snapshot,
                 "state": to_json(self.state),
             },
         )
@@ -116,11 +123,14 @@ class Log:
         Reviewing changes no claims; a hard decision holds as long as the spans it was made on.
         """
         result = self.state.annotation(self._who.name)
-        if self.snapshot is None:
+        # Looked at before it is parsed: with thousands of spans that takes longer than an edit.
+        fields = from_json(self._snapshot).keys() if self._snapshot else set()
+        snapshot = self.snapshot if fields & {"claims", "hard"} else None
+        if snapshot is None:
             return result
-        start = ReviewState.of(self.snapshot).annotation(self._who.name)
-        hard = self.snapshot.hard if result.spans == start.spans else None
-        return result.model_copy(update={"claims": self.snapshot.claims, "hard": hard})
+        start = ReviewState.of(snapshot).annotation(self._who.name)
+        hard = snapshot.hard if result.spans == start.spans else None
+        return result.model_copy(update={"claims": snapshot.claims, "hard": hard})
 
     @cached_property
     def _item(self) -> Item:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,11 +76,7 @@ class Selection:
 
         Ties stand in import order. Without a place the order's start (or, backward, its end).
         """
-        n_items = self.dataset.n_items
-        read = facets.read(self.connection, self.dataset.id, [facets.DISAGREEMENT], 0, n_items)
-        scores = np.nan_to_num(read[facets.DISAGREEMENT], nan=-1.0)
-        places = np.flatnonzero(self._mask(0, n_items))
-        scores = scores[places]
+        places, scores = self._scored
         if not forward:  # the reversed order is the same search on mirrored numbers
             places, scores = -places[::-1], -scores[::-1]
         if place is not None:
@@ -92,6 +89,14 @@ class Selection:
         chosen = _highest(scores, limit)
         nearest: list[int] = np.abs(places[chosen]).tolist()
         return nearest
+
+    @cached_property
+    def _scored(self) -> tuple[Array, Array]:
+        """All selected positions with their disagreement, -1 where there is none."""
+        n_items = self.dataset.n_items
+        read = facets.read(self.connection, self.dataset.id, [facets.DISAGREEMENT], 0, n_items)
+        places = np.flatnonzero(self._mask(0, n_items))
+        return places, np.fmax(read[facets.DISAGREEMENT][places], -1.0)
 
     def _mask(self, start: int, stop: int) -> Mask:
         mask = np.ones(stop - start, dtype=np.bool_)
@@ -170,14 +175,17 @@ def _windows_back(position: int) -> Iterator[tuple[int, int]]:
         stop, blocks = start, blocks * _GROWTH
 
 
-def _highest(scores: Array, limit: int) -> list[int]:
+def _highest(scores: Array, limit: int) -> Array:
     """Return the indices of the ``limit`` highest scores, highest first, ties by index."""
-    if len(scores) > limit:
-        least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-        above = np.flatnonzero(scores > least)
-        level = np.flatnonzero(scores == least)[: limit - len(above)]
-        chosen = np.concatenate([above, level])
-    else:
-        chosen = np.arange(len(scores))
-    order: list[int] = chosen[np.lexsort((chosen, -scores[chosen]))].tolist()
-    return order
+    if len(scores) <= 4 * limit:
+        return np.lexsort((np.arange(len(scores)), -scores))[:limit]
+    # Of the maxima of some pieces, at least ``limit`` reach the one of that rank; so do at least
+    # as many scores, and few pieces have higher ones. Selecting on all scores is slow with ties.
+    maxima = np.maximum.reduceat(scores, np.arange(0, len(scores), len(scores) // (4 * limit)))
+    least = np.partition(maxima, len(maxima) - limit)[len(maxima) - limit]
+    above = np.flatnonzero(scores > least)
+    if len(above) >= limit:
+        chosen: Array = above[_highest(scores[above], limit)]
+        return chosen
+    level = np.flatnonzero(scores == least)[: limit - len(above)]
+    return np.concatenate([above[_highest(scores[above], limit)], level])

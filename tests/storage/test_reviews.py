@@ -1,0 +1,195 @@
+"""Reviews: an append-only log per person and item, and the state that it leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import text
+
+from spanlab.errors import NotFoundError, StoreError, UsageError
+from spanlab.oplog import Add, Note, Operation, Redo, Relabel, Remove, ReviewState, SetStatus, Undo
+from spanlab.schema import Annotation, Claim, Interval, Kind, Record, Span, Status
+from spanlab.settings import Settings
+from spanlab.storage import Applied, Store, Write
+from spanlab.storage.engine import Database
+
+MakeRecord = Callable[..., Record]
+Say = Callable[..., Annotation]
+
+_ADD = Add(span="x", start=0, end=3)
+_DONE = SetStatus(status=Status.DONE)
+
+
+@pytest.fixture
+def reviewed(store: Store, record: MakeRecord, said: Say) -> Store:
+    """A store with the dataset "d" and the items "a" and "b"."""
+    store.import_records("d", [record("a", said("det", (4, 9, 0.8))), record("b")])
+    return store
+
+
+def _apply(store: Store, *operations: Operation, session: str = "s", item: str = "a") -> Applied:
+    base = store.review("d", item, "me").version
+    writes = [
+        Write(session, base + n + 1, base + n, operation) for n, operation in enumerate(operations)
+    ]
+    return store.apply("d", item, "me", writes)
+
+
+def test_nothing_reviewed_is_version_0(reviewed: Store) -> None:
+    review = reviewed.review("d", "b", "me")
+    assert (review.version, review.operations, review.state) == (0, (), ReviewState())
+    assert reviewed.rebuild("d", "b", "me") == ReviewState()
+    assert reviewed.apply("d", "b", "me", []) == Applied(0, 0)
+    assert reviewed.record("d", "b").annotations == ()
+
+
+def test_operations_become_log_state_and_annotation(reviewed: Store) -> None:
+    assert _apply(reviewed, _ADD, _DONE) == Applied(acknowledged=2, version=2)
+    review = reviewed.review("d", "a", "me")
+    assert review.operations == (_ADD, _DONE)
+    assert review.snapshot == ReviewState()
+    assert list(review.state.spans) == ["x"]
+    assert review.record.by("me") == review.state.annotation("me")
+    assert reviewed.counts("d", "me")[Status.DONE] == 1
+    assert reviewed.rebuild("d", "a", "me") == review.state
+
+
+def test_a_write_that_comes_twice_counts_once(reviewed: Store) -> None:
+    writes = [Write("s", 1, 0, _ADD), Write("s", 2, 1, _DONE)]
+    assert reviewed.apply("d", "a", "me", writes[:1]) == Applied(1, 1)
+    assert reviewed.apply("d", "a", "me", writes) == Applied(2, 2)
+    assert reviewed.apply("d", "a", "me", writes) == Applied(2, 2)
+    assert reviewed.review("d", "a", "me").operations == (_ADD, _DONE)
+
+
+def test_one_session_counts_over_all_its_items(reviewed: Store) -> None:
+    assert reviewed.apply("d", "a", "me", [Write("s", 1, 0, _DONE)]).acknowledged == 1
+    assert reviewed.apply("d", "b", "me", [Write("s", 2, 0, _DONE)]) == Applied(2, 1)
+    # The same number for something else is no repetition.
+    (refusal,) = reviewed.apply("d", "b", "me", [Write("s", 1, 1, _DONE)]).refused
+    assert (refusal.seq, refusal.stale) == (1, False)
+    assert refusal.reason == "this number was given to another operation"
+
+
+def test_a_stale_write_is_refused_and_changes_nothing(reviewed: Store) -> None:
+    _apply(reviewed, _ADD, session="first")
+    stale = Write("second", 1, 0, Add(span="y", start=4, end=9))
+    # Written on top of the stale one: its base is the log's length by chance only.
+    after = Write("second", 2, 1, _DONE)
+    applied = reviewed.apply("d", "a", "me", [stale, after])
+    assert (applied.acknowledged, applied.version) == (0, 1)
+    assert [(each.seq, each.stale) for each in applied.refused] == [(1, True), (2, True)]
+    assert "made on version 0 of this annotation, which is at 1 now" in applied.refused[0].reason
+    assert reviewed.review("d", "a", "me").operations == (_ADD,)
+
+
+def test_an_operation_that_does_not_fit_is_refused_with_its_reason(reviewed: Store) -> None:
+    applied = _apply(reviewed, _ADD, Remove(span="nobody"), _DONE)
+    assert (applied.acknowledged, applied.version) == (1, 1)
+    assert [(each.seq, each.reason, each.stale) for each in applied.refused] == [
+        (2, "there is no span with the id 'nobody'", False),
+        (3, "an operation before it was refused", True),
+    ]
+    assert reviewed.review("d", "a", "me").state.status is Status.NOT_ANNOTATED
+
+
+def test_undo_and_redo_work_across_openings(settings: Settings, record: MakeRecord) -> None:
+    with Store.open(settings) as store:
+        store.import_records("d", [record("a")])
+        _apply(store, _ADD, Relabel(span="x", label="number"), _DONE)
+    with Store.open(settings) as store:
+        _apply(store, Undo(), Undo())
+        assert store.review("d", "a", "me").state.spans["x"].label is None
+    with Store.open(settings) as store:
+        _apply(store, Redo(), Undo(), Redo())
+        review = store.review("d", "a", "me")
+        assert review.state.spans["x"].label == "number"
+        assert review.state.status is Status.NOT_ANNOTATED
+        assert review.version == 8
+        assert store.rebuild("d", "a", "me") == review.state
+
+
+def test_an_imported_annotation_is_what_the_log_starts_from(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    mine = said("me", (0, 3), (4, 9), kind=Kind.PERSON)
+    store.import_records("d", [record("a", mine)])
+    begun = store.review("d", "a", "me")
+    assert (begun.version, list(begun.state.spans)) == (0, ["i0", "i1"])
+    _apply(store, Remove(span="i0"), Undo(), Remove(span="i1"))
+    review = store.review("d", "a", "me")
+    assert review.snapshot == begun.state
+    assert list(review.state.spans) == ["i0"]
+    assert store.rebuild("d", "a", "me") == review.state
+    assert store.record("d", "a").by("me") == said("me", (0, 3), kind=Kind.PERSON)
+
+
+def test_what_a_review_cannot_say_is_kept(store: Store, record: MakeRecord) -> None:
+    answer = "one two"
+    span = Span.of(answer, 0, 3, prob=0.4)
+    mine = Annotation(
+        annotator="me",
+        kind=Kind.PERSON,
+        spans=(span,),
+        hard=(Interval(start=0, end=3),),
+        claims=(Claim(text="one comes first"),),
+    )
+    store.import_records("d", [record("a", mine, answer=answer)])
+    _apply(store, Note(text="sure"))
+    assert store.record("d", "a").by("me") == mine.model_copy(update={"note": "sure"})
+    # The hard decision was made on other spans than these; the claims still stand.
+    _apply(store, Add(span="y", start=4, end=7))
+    changed = store.record("d", "a").by("me")
+    assert changed is not None
+    assert (changed.hard, changed.claims) == (None, mine.claims)
+
+
+def test_an_imported_failure_stays_one_without_its_note(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    """ANCHORS 16: a failure is a state, also where a person took away the reason."""
+    store.import_records("d", [record("a", said("me", kind=Kind.PERSON, status=Status.FAILED))])
+    _apply(store, Note(text=""))
+    mine = store.record("d", "a").by("me")
+    assert mine is not None
+    assert (mine.status, mine.note) == (Status.FAILED, "no reason was given")
+
+
+def test_two_people_review_one_item_side_by_side(reviewed: Store) -> None:
+    """ANCHORS 15: each annotator has a log of their own."""
+    for name in ("one", "two"):
+        assert reviewed.apply("d", "a", name, [Write(name, 1, 0, _ADD)]) == Applied(1, 1)
+    assert reviewed.apply("d", "a", "one", [Write("one", 2, 1, _DONE)]) == Applied(2, 2)
+    assert [each.annotator for each in reviewed.record("d", "a").annotations] == [
+        "det",
+        "one",
+        "two",
+    ]
+    assert reviewed.review("d", "a", "two").state.status is Status.NOT_ANNOTATED
+
+
+def test_the_log_refuses_to_be_changed(reviewed: Store, settings: Settings) -> None:
+    _apply(reviewed, _ADD)
+    database = Database(settings.database_url)
+    for statement in ("UPDATE operations SET version = 7", "DELETE FROM operations"):
+        with (
+            pytest.raises(StoreError, match="the log of operations is append-only"),
+            database.writing() as connection,
+        ):
+            connection.execute(text(statement))
+    database.close()
+    assert reviewed.review("d", "a", "me").operations == (_ADD,)
+
+
+def test_writes_that_make_no_sense_are_refused(reviewed: Store) -> None:
+    two_sessions = [Write("s", 1, 0, _ADD), Write("t", 2, 1, _DONE)]
+    with pytest.raises(UsageError, match="writes of two sessions at once: 's', 't'"):
+        reviewed.apply("d", "a", "me", two_sessions)
+    backwards = [Write("s", 2, 0, _ADD), Write("s", 1, 1, _DONE)]
+    with pytest.raises(UsageError, match="write 1 comes after write 2"):
+        reviewed.apply("d", "a", "me", backwards)
+    with pytest.raises(NotFoundError, match="'d' has no item 'z'"):
+        reviewed.apply("d", "z", "me", [Write("s", 1, 0, _ADD)])
+    with pytest.raises(NotFoundError, match="no dataset 'e'"):
+        reviewed.review("e", "a", "me")
