@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import replace
-from functools import lru_cache
 from itertools import islice
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, TypeVar
@@ -34,13 +33,14 @@ _SAVE_EVERY = 100  # annotations a transaction: a stop loses at most these
 
 
 def annotate_items(
-    pairs: Iterable[tuple[T, Item]], name: str, *, concurrency: int = 1
+    pairs: Iterable[tuple[T, Item]], chosen: str | Detector, *, concurrency: int = 1
 ) -> Iterator[tuple[T, Annotation]]:
     """Run a detector over items, in order, holding only a few of them in memory.
 
     Args:
         pairs: what to annotate, each with something of the caller's to know it by.
-        name: a registered detector.
+        chosen: a registered detector's name, or a detector of your own; one that is to work in
+            several processes must be picklable.
         concurrency: number of processes, 1 or more; 1 stays in this process.
 
     Yields:
@@ -50,10 +50,10 @@ def annotate_items(
     Raises:
         UsageError: no detector has this name.
     """
-    _detector(name)  # an unknown name is refused before any work
+    worker = detector(chosen) if isinstance(chosen, str) else chosen
     if concurrency == 1:
         for key, item in pairs:
-            yield key, _attempt(name, item)
+            yield key, _attempt(worker, item)
         return
     source = iter(pairs)
     running: deque[tuple[list[T], Future[list[Annotation]]]] = deque()
@@ -61,7 +61,9 @@ def annotate_items(
         while True:
             while len(running) < 2 * concurrency and (chunk := list(islice(source, _CHUNK))):
                 items = [item for _, item in chunk]
-                running.append(([key for key, _ in chunk], pool.submit(_attempt_all, name, items)))
+                running.append(
+                    ([key for key, _ in chunk], pool.submit(_attempt_all, chosen, items))
+                )
             if not running:
                 return
             keys, future = running.popleft()
@@ -69,11 +71,11 @@ def annotate_items(
 
 
 def annotate_records(
-    records: Iterable[Record], name: str, *, concurrency: int = 1
+    records: Iterable[Record], chosen: str | Detector, *, concurrency: int = 1
 ) -> Iterator[Record]:
     """Run a detector over records and put its annotation in place of its earlier one, if any."""
     pairs = ((record, record.item) for record in records)
-    for record, annotation in annotate_items(pairs, name, concurrency=concurrency):
+    for record, annotation in annotate_items(pairs, chosen, concurrency=concurrency):
         yield with_annotation(record, annotation)
 
 
@@ -142,19 +144,18 @@ def _ids(store: Store, dataset: str, query: QueueQuery) -> Iterator[str]:
         page = store.page(dataset, replace(query, after=page.next))
 
 
-@lru_cache(maxsize=8)
-def _detector(name: str) -> Detector:
-    return detector(name)
-
-
-def _attempt(name: str, item: Item) -> Annotation:
+def _attempt(worker: Detector, item: Item) -> Annotation:
     try:
-        return _detector(name).annotate(item)
+        return worker.annotate(item)
     except SpanlabError as error:
         return Annotation(
-            annotator=name, kind=Kind.DETECTOR, status=Status.FAILED, note=str(error) or repr(error)
+            annotator=worker.name,
+            kind=Kind.DETECTOR,
+            status=Status.FAILED,
+            note=str(error) or type(error).__name__,
         )
 
 
-def _attempt_all(name: str, items: list[Item]) -> list[Annotation]:
-    return [_attempt(name, item) for item in items]
+def _attempt_all(chosen: str | Detector, items: list[Item]) -> list[Annotation]:
+    worker = detector(chosen) if isinstance(chosen, str) else chosen
+    return [_attempt(worker, item) for item in items]

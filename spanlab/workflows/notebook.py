@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from spanlab.datasets import ReadOptions, read, write
+from spanlab.detectors import Detector
 from spanlab.errors import InputError
 from spanlab.labels import labels_of
 from spanlab.schema import Record
@@ -42,13 +43,13 @@ def load(
 
 
 def annotate(
-    records: Iterable[Record], detector: str = "offline", *, concurrency: int = 1
+    records: Iterable[Record], detector: str | Detector = "offline", *, concurrency: int = 1
 ) -> list[Record]:
     """Return the records with a detector's annotation added, or renewed.
 
     Args:
         records: what to annotate.
-        detector: a registered detector's name.
+        detector: a registered detector's name, or an object with `name` and `annotate(item)`.
         concurrency: number of processes, 1 or more.
 
     Raises:
