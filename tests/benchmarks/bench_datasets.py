@@ -15,12 +15,12 @@ from spanlab.datasets import ReadOptions, jsonl, read, write
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
 
 _ROOT = Path(__file__).resolve().parents[2]
-_ANSWER = "Petra won a silver medal in the 2008 Summer Olympics in Beijing, China. 🥈"
-_PLACES = [(12, 18), (32, 36), (56, 63), (65, 70)]
+_ANSWER = "The lighthouse was built in 1921 by Norwegian sailors near the old harbour. 🗼"
+_PLACES = [(19, 24), (28, 32), (36, 53), (63, 74)]
 
 
 def main() -> None:
-    """Print microseconds per record and ratios, all measured in this run."""
+    """Print microseconds of processor time per record and ratios, all measured in this run."""
     print("\n# our own format: checked reads and writes against json.loads and json.dumps")
     print(f"{'records':42} {'bytes':>6} {'loads':>7} {'read':>7} {'':>6} {'dumps':>7} {'write':>7}")
     rows("small: 1 annotator, 2 spans", [small(index, 1, 2) for index in range(5000)])
@@ -50,13 +50,13 @@ def rows(name: str, records: list[Record]) -> None:
     )
 
 
-def best(run: Callable[[], Any], repeat: int = 3) -> float:
-    """Return the microseconds of the fastest of ``repeat`` runs."""
+def best(run: Callable[[], Any], repeat: int = 5) -> float:
+    """Return the microseconds of processor time of the fastest of ``repeat`` runs."""
     times = []
     for _ in range(repeat):
-        start = time.perf_counter()
+        start = time.process_time()
         run()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times) * 1e6
 
 
@@ -65,9 +65,9 @@ def small(index: int, annotators: int, spans: int) -> Record:
     item = Item(
         id=f"item-{index}",
         lang="en",
-        question="What did Petra win a medal for?",
+        question="Who built the lighthouse, and when?",
         answer=_ANSWER,
-        passages=(Passage(text="Petra won the gold medal in the 100 metres in Los Angeles."),),
+        passages=(Passage(text="The town raised the lighthouse in 1912."),),
     )
     found = tuple(Span.of(_ANSWER, *place, prob=0.75) for place in _PLACES[:spans])
     return Record(
