@@ -53,7 +53,12 @@ def rivals(
     found = {}
     said = _said(words)
     for number, word in enumerate(words):
-        if word.kind is not Kind.NUMBER or known[number].places or asked[number].places:
+        if (
+            word.kind is not Kind.NUMBER
+            or word.function
+            or known[number].places
+            or asked[number].places
+        ):
             continue
         fitting = [
             (vote.weight, -candidate)

@@ -5,9 +5,10 @@ degree of support, the share of annotators that marked such words in Mu-SHROOM's
 (10 languages, contexts of Perplexity Sonar Pro), averaged over languages and rounded; words that
 stand near the same neighbours in the passages are doubted less, by the measured slope. *Spreading*
 looks around: annotators mark phrases, and an answer that has gone wrong stays wrong, so doubt
-weighs more late in the answer and after the first word without support. Its four weights
-(``_OWN`` to ``FLOOR``) were chosen from a coarse grid on the same data by macro IoU and Corr; the
-neighbouring grid points differ by less than .01.
+weighs more late in the answer and after the first word without support; words that stand in
+their place in the passages are shielded from it. Its weights and ``FLOOR`` were chosen from a
+coarse grid on the same data by macro IoU and Corr; the neighbouring grid points differ by less
+than .01.
 """
 
 from __future__ import annotations
@@ -28,15 +29,19 @@ _UNKNOWN_CASELESS, _UNKNOWN_WORD = 0.7, 0.58
 _SIMILAR, _KNOWN = 0.53, 0.45
 _ASKED, _ASKED_NUMBER, _ASKED_SIGN = 0.15, 0.05, 0.25
 _SIGNS = {0.0: 0.6, 25.0: 0.58, 70.0: 0.5, 90.0: 0.44, 100.0: 0.41}
-_NEAR_KNOWN, _NEAR_UNKNOWN = 0.3, 0.2  # taken off in proportion to the neighbours nearby
+_NEAR_NUMBER, _NEAR_KNOWN, _NEAR_UNKNOWN = (
+    0.45,
+    0.3,
+    0.2,
+)  # taken off in proportion to the neighbours nearby
 
-_SIMILAR_FROM = 80.0  # rapidfuzz ratio from which a word counts as the same in another form
+_SIMILAR_FROM = 85.0  # rapidfuzz ratio of one word's forms; Peter and Petra have 80
 _ASKED_SIGNS_FROM = 70.0
 
 _FUNCTION_SHARE = 0.75  # a function word has this share of its less doubtful neighbour's doubt
 _NOTHING_SAID = 0.2  # doubt of an answer of function words alone
 _REACH = 2.0  # words over which doubt spreads, falling by e
-_OWN, _LATE, _AFTER = 0.65, 0.3, 0.3
+_OWN, _LATE, _AFTER = 0.6, 0.35, 0.35
 _ALARM = 0.58  # the first word this doubtful starts the stretch that _AFTER weighs
 
 
@@ -53,24 +58,19 @@ def probabilities(features: Sequence[Features]) -> list[float]:
     filled = _with_function_words(own)
     around = _spread(filled)
     first = next((at for at, doubt in enumerate(own) if (doubt or 0) >= _ALARM), len(own))
-    return [
-        min(
-            1.0,
-            _OWN * filled[at]
-            + _LATE * around[at] * features[at].position
-            + (_AFTER * around[at] if at >= first else 0.0),
-        )
-        for at in range(len(features))
-    ]
+    probs = []
+    for number, at in enumerate(features):
+        reached = around[number] * (1 - at.near if at.known == 100 else 1)
+        weight = _LATE * at.position + (_AFTER if number >= first else 0.0)
+        probs.append(min(1.0, _OWN * filled[number] + weight * reached))
+    return probs
 
 
 def _doubt(at: Features) -> float | None:
     """Rate one word by itself; None for a function word, which has no doubt of its own."""
-    if at.word.kind is Kind.NUMBER:
-        return _number_doubt(at)
-    if at.word.kind is Kind.SIGN:
-        return _sign_doubt(at)
-    return None if at.word.function else _letters_doubt(at)
+    if at.word.function:
+        return None
+    return _RATERS[at.word.kind](at)
 
 
 def _letters_doubt(at: Features) -> float:
@@ -90,16 +90,19 @@ def _number_doubt(at: Features) -> float:
     if at.asked == 100:
         return _ASKED_NUMBER
     if at.known == 100:
-        return _KNOWN - _NEAR_KNOWN * at.near
+        return _KNOWN - _NEAR_NUMBER * at.near
     if at.rival is not None:
         return _CONTRADICTED
     return _UNKNOWN_DIGIT if len(at.word.text) == 1 else _UNKNOWN_NUMBER
 
 
-def _sign_doubt(at: Features) -> float | None:
+def _sign_doubt(at: Features) -> float:
     if at.asked >= _ASKED_SIGNS_FROM:
         return _ASKED_SIGN
-    return None if at.word.function else _SIGNS[at.known] - _NEAR_UNKNOWN * at.near
+    return _SIGNS[at.known] - _NEAR_UNKNOWN * at.near
+
+
+_RATERS = {Kind.LETTERS: _letters_doubt, Kind.NUMBER: _number_doubt, Kind.SIGN: _sign_doubt}
 
 
 def _with_function_words(doubts: Sequence[float | None]) -> list[float]:

@@ -28,10 +28,12 @@ def stretches(words: Sequence[Word], probs: Sequence[float], floor: float) -> li
         floor: words below this probability are left out.
 
     Returns:
-        Stretches in order; their probability is the mean over their words' characters.
+        Stretches in order, without function words at their ends; their probability is the mean
+        over their words' characters.
     """
     found = []
-    for first, last in _runs(words, probs, floor):
+    for run in _runs(words, probs, floor):
+        first, last = _trimmed(words, *run)
         inside = range(first, last + 1)
         lengths = [words[at].end - words[at].start for at in inside]
         total = sum(probs[at] * length for at, length in zip(inside, lengths, strict=True))
@@ -53,6 +55,14 @@ def decided(words: Sequence[Word], probs: Sequence[float], floor: float) -> tupl
         else:
             found[-1] = Interval(start=words[first].start, end=words[at].end)
     return tuple(found)
+
+
+def _trimmed(words: Sequence[Word], first: int, last: int) -> tuple[int, int]:
+    while first < last and words[last].function:
+        last -= 1
+    while first < last and words[first].function:
+        first += 1
+    return first, last
 
 
 def _runs(words: Sequence[Word], probs: Sequence[float], floor: float) -> Iterator[tuple[int, int]]:
