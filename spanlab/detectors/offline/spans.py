@@ -19,6 +19,11 @@ class Stretch(NamedTuple):
     prob: float
 
 
+class _Run(NamedTuple):
+    first: int
+    last: int
+
+
 def stretches(words: Sequence[Word], probs: Sequence[float], floor: float) -> list[Stretch]:
     """Join neighbouring words of one sentence that are about equally probable.
 
@@ -28,12 +33,15 @@ def stretches(words: Sequence[Word], probs: Sequence[float], floor: float) -> li
         floor: words below this probability are left out.
 
     Returns:
-        Stretches in order, without function words at their ends; their probability is the mean
-        over their words' characters.
+        Stretches in order, without function words at their ends (and none of function words
+        alone); their probability is the mean over their words' characters.
     """
     found = []
     for run in _runs(words, probs, floor):
-        first, last = _trimmed(words, *run)
+        telling = [at for at in range(run.first, run.last + 1) if not words[at].function]
+        if not telling:
+            continue
+        first, last = telling[0], telling[-1]
         inside = range(first, last + 1)
         lengths = [words[at].end - words[at].start for at in inside]
         total = sum(probs[at] * length for at, length in zip(inside, lengths, strict=True))
@@ -57,15 +65,7 @@ def decided(words: Sequence[Word], probs: Sequence[float], floor: float) -> tupl
     return tuple(found)
 
 
-def _trimmed(words: Sequence[Word], first: int, last: int) -> tuple[int, int]:
-    while first < last and words[last].function:
-        last -= 1
-    while first < last and words[first].function:
-        first += 1
-    return first, last
-
-
-def _runs(words: Sequence[Word], probs: Sequence[float], floor: float) -> Iterator[tuple[int, int]]:
+def _runs(words: Sequence[Word], probs: Sequence[float], floor: float) -> Iterator[_Run]:
     first: int | None = None
     low = high = 0.0
     for at, prob in enumerate(probs):
@@ -73,9 +73,9 @@ def _runs(words: Sequence[Word], probs: Sequence[float], floor: float) -> Iterat
             low, high = min(low, prob), max(high, prob)
             same = words[at].sentence == words[first].sentence
             if not same or prob < floor or high - low > _BAND:
-                yield first, at - 1
+                yield _Run(first, at - 1)
                 first = None
         if first is None and prob >= floor:
             first, low, high = at, prob, prob
     if first is not None:
-        yield first, len(probs) - 1
+        yield _Run(first, len(probs) - 1)
