@@ -1,0 +1,162 @@
+"""What was acknowledged is kept, and of two writers one wins: threads, processes and SIGKILL."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+from spanlab.oplog import Add, SetStatus
+from spanlab.schema import Annotation, Kind, Record, Status
+from spanlab.settings import Settings
+from spanlab.storage import QueueQuery, Store, Write
+
+MakeRecord = Callable[..., Record]
+Say = Callable[..., Annotation]
+
+_DONE = SetStatus(status=Status.DONE)
+
+_RESTLESS_REVIEWER = """
+import itertools, sys
+from spanlab.oplog import Add, Note, Redo, Undo
+from spanlab.settings import Settings
+from spanlab.storage import Store, Write
+
+session = sys.argv[2]
+with Store.open(Settings.model_validate_json(sys.argv[1])) as store:
+    version = store.review("d", "a", "me").version
+    for seq in itertools.count(1):
+        operation = (Add(span=f"{session}-{seq}", start=seq % 40, end=seq % 40 + 2),
+                     Note(text=str(seq)), Undo(), Redo())[seq % 4]
+        applied = store.apply("d", "a", "me", [Write(session, seq, version, operation)])
+        assert not applied.refused, applied
+        version = applied.version
+        print(applied.acknowledged, flush=True)
+"""
+
+_STUBBORN_REVIEWER = """
+import sys
+from spanlab.oplog import Note
+from spanlab.settings import Settings
+from spanlab.storage import Store, Write
+
+session, wins, seq = sys.argv[2], 0, 0
+with Store.open(Settings.model_validate_json(sys.argv[1])) as store:
+    while wins < 20:
+        seq += 1
+        base = store.review("d", "a", "me").version
+        write = Write(session, seq, base, Note(text=f"{session} {wins}"))
+        applied = store.apply("d", "a", "me", [write])
+        assert all(each.stale for each in applied.refused), applied
+        wins += not applied.refused
+"""
+
+
+def test_a_killed_process_loses_nothing_acknowledged(
+    settings: Settings, record: MakeRecord
+) -> None:
+    with Store.open(settings) as store:
+        store.import_records("d", [record("a")])
+        for attempt in range(2):
+            session = f"session {attempt}"
+            process = _start(_RESTLESS_REVIEWER, settings, session)
+            assert process.stdout is not None
+            acknowledged = [int(process.stdout.readline()) for _ in range(random.randint(1, 60))]
+            process.kill()
+            acknowledged += [int(line) for line in process.stdout.read().splitlines()]
+            process.wait()
+            process.stdout.close()
+
+            # One more may be stored than was heard of, and it is the next in the session.
+            stored = store.apply("d", "a", "me", [_probe(session)]).acknowledged
+            assert stored - acknowledged[-1] in {0, 1}
+            assert acknowledged == list(range(1, acknowledged[-1] + 1))
+
+            review = store.review("d", "a", "me")
+            assert review.version == len(review.operations)
+            assert store.rebuild("d", "a", "me") == review.state
+            assert review.record.by("me") == review.state.annotation("me")
+    with Store.open(settings) as store:
+        assert store.rebuild("d", "a", "me") == store.review("d", "a", "me").state
+
+
+def test_two_processes_write_one_review_in_turns(settings: Settings, record: MakeRecord) -> None:
+    with Store.open(settings) as store:
+        store.import_records("d", [record("a")])
+        processes = [_start(_STUBBORN_REVIEWER, settings, name) for name in ("one", "two")]
+        for process in processes:
+            assert process.stdout is not None
+            process.stdout.close()
+        assert [process.wait() for process in processes] == [0, 0]
+        review = store.review("d", "a", "me")
+        # Each won 20 versions, none was given twice, and every refusal left no trace.
+        assert (review.version, len(review.operations)) == (40, 40)
+        assert store.rebuild("d", "a", "me") == review.state
+
+
+def test_of_threads_on_one_version_exactly_one_wins(store: Store, record: MakeRecord) -> None:
+    store.import_records("d", [record("a")])
+    n_threads, n_rounds = 4, 8
+    together = Barrier(n_threads)
+
+    def compete(thread: int) -> int:
+        wins = 0
+        for base in range(n_rounds):
+            together.wait()
+            add = Add(span=f"{thread}-{base}", start=base, end=base + 1)
+            applied = store.apply("d", "a", "me", [Write(f"t{thread}", base + 1, base, add)])
+            assert all(each.stale for each in applied.refused)
+            wins += not applied.refused
+        return wins
+
+    with ThreadPoolExecutor(n_threads) as threads:
+        assert sum(threads.map(compete, range(n_threads))) == n_rounds
+    review = store.review("d", "a", "me")
+    assert review.version == n_rounds
+    assert store.rebuild("d", "a", "me") == review.state
+
+
+def test_many_people_at_once_lose_nothing_and_miscount_nothing(
+    store: Store, record: MakeRecord, said: Say
+) -> None:
+    """ANCHORS 15: a whole campaign in one dataset, and a detector that runs beside it."""
+    n_items = 12
+    store.import_records("d", [record(str(n), said("det", (0, 3))) for n in range(n_items)])
+
+    def review(person: int) -> None:
+        name = f"person {person}"
+        items = list(range(n_items))
+        random.Random(person).shuffle(items)
+        for seq, item in enumerate(items):
+            add = Add(span="x", start=0, end=3)
+            writes = [Write(name, 2 * seq + 1, 0, add), Write(name, 2 * seq + 2, 1, _DONE)]
+            assert not store.apply("d", str(item), name, writes).refused
+
+    def detect(_: int) -> None:
+        for end in (5, 3):
+            store.save_annotations("d", [(str(n), said("det", (0, end))) for n in range(n_items)])
+
+    with ThreadPoolExecutor(5) as threads:
+        for future in [threads.submit(review, n) for n in range(4)] + [threads.submit(detect, 0)]:
+            future.result()
+    for person in range(4):
+        assert store.counts("d", f"person {person}")[Status.DONE] == n_items
+    query = QueueQuery(reviewer="me", min_annotators=4, max_annotators=4)
+    rows = store.page("d", query).rows
+    assert len(rows) == n_items
+    assert {row.disagreement for row in rows} == {0.0}
+    for each in store.records("d"):
+        assert sum(said.kind is Kind.PERSON for said in each.annotations) == 4
+
+
+def _start(code: str, settings: Settings, session: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", code, settings.model_dump_json(), session]
+    return subprocess.Popen(command, stdout=subprocess.PIPE)
+
+
+def _probe(session: str) -> Write:
+    # Refused as stale, it still says how far the session has come.
+    return Write(session, 10_000, 10_000, _DONE)

@@ -1,0 +1,164 @@
+"""Opening a database: new, up to date, older, newer, foreign, or none at all."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import text
+
+import spanlab.storage.migrations
+from spanlab.errors import StoreError
+from spanlab.oplog import SetStatus
+from spanlab.schema import Record, Status
+from spanlab.settings import Settings
+from spanlab.storage import Store, Write
+from spanlab.storage.engine import Database
+from spanlab.storage.tables import metadata
+from spanlab.storage.upgrade import REVISIONS, VERSION_TABLE, migrate
+
+MakeRecord = Callable[..., Record]
+
+_OPEN = """
+import sys
+from spanlab.settings import Settings
+from spanlab.storage import Store
+Store.open(Settings.model_validate_json(sys.argv[1])).close()
+print("alembic" in sys.modules)
+"""
+
+
+def test_a_new_database_has_exactly_the_tables_of_the_code(empty: Settings) -> None:
+    Store.open(empty).close()
+    database = Database(empty.database_url)
+    with database.reading() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        assert compare_metadata(context, metadata) == []
+    database.close()
+    assert not (empty.home / "backups").exists()
+
+
+def test_the_known_revisions_are_those_of_the_migrations() -> None:
+    config = Config()
+    (folder,) = spanlab.storage.migrations.__path__
+    config.set_main_option("script_location", folder)
+    scripts = ScriptDirectory.from_config(config)
+    assert tuple(script.revision for script in scripts.walk_revisions())[::-1] == REVISIONS
+
+
+def test_an_older_database_is_migrated_with_its_data(empty: Settings, record: MakeRecord) -> None:
+    _make_first_revision(empty, record)
+    database = Database(empty.database_url)
+    with Store.open(empty) as store:
+        review = store.review("d", "a", "me")
+        assert (review.version, review.state.status) == (1, Status.DONE)
+        # What the second revision brings: the log can no longer be changed.
+        with (
+            pytest.raises(StoreError, match="append-only"),
+            database.writing() as connection,
+        ):
+            connection.execute(text("DELETE FROM operations"))
+        store.delete_dataset("d")
+    database.close()
+
+
+def test_an_sqlite_file_is_backed_up_before_it_is_migrated(
+    tmp_path: Path, record: MakeRecord
+) -> None:
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'work.db'}")
+    _make_first_revision(settings, record)
+    with closing(sqlite3.connect(tmp_path / "work.db")) as still_open:
+        # Not in the file itself yet but in its write-ahead log, which a plain copy would miss.
+        still_open.execute("UPDATE datasets SET name = 'renamed'")
+        still_open.commit()
+        Store.open(settings).close()
+    Store.open(settings).close()
+    (backup,) = (tmp_path / "backups").iterdir()
+    assert backup.name.startswith("work-0001-")
+    with closing(sqlite3.connect(backup)) as copy:
+        assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert copy.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone() == ("0001",)
+        assert copy.execute("SELECT name FROM datasets").fetchone() == ("renamed",)
+        assert copy.execute("SELECT count(*) FROM operations").fetchone() == (1,)
+    # The backup is a database like any other.
+    restored = settings.model_copy(update={"database_url": f"sqlite:///{backup}"})
+    with Store.open(restored) as store:
+        assert store.record("renamed", "a").item == record("a").item
+
+
+def test_processes_that_open_at_once_do_not_collide(empty: Settings, record: MakeRecord) -> None:
+    _make_first_revision(empty, record)
+    processes = [_open(empty) for _ in range(2)]
+    outputs = [process.communicate() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    backups = list((empty.home / "backups").glob("*"))
+    assert len(backups) == (1 if "sqlite" in empty.database_url else 0)
+    with Store.open(empty) as store:
+        assert store.review("d", "a", "me").version == 1
+
+
+def test_opening_what_is_up_to_date_does_not_import_alembic(settings: Settings) -> None:
+    output, _ = _open(settings).communicate()
+    assert output == b"False\n"
+
+
+def test_a_newer_database_is_refused(settings: Settings) -> None:
+    database = Database(settings.database_url)
+    with database.writing() as connection:
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+    database.close()
+    with pytest.raises(StoreError, match=r"revision 9999, this spanlab knows .* a newer spanlab"):
+        Store.open(settings)
+
+
+def test_a_database_of_something_else_is_refused(empty: Settings) -> None:
+    database = Database(empty.database_url)
+    with database.writing() as connection:
+        connection.execute(text("CREATE TABLE items (price INTEGER)"))
+    database.close()
+    with pytest.raises(StoreError, match="a table 'items' that is not spanlab's"):
+        Store.open(empty)
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("These are my notes, and they are longer than a header. " * 20)
+    before = path.read_bytes()
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{path}")
+    with pytest.raises(StoreError, match=r"notes.txt: file is not a database"):
+        Store.open(settings)
+    assert path.read_bytes() == before
+
+
+def test_a_place_that_cannot_be_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path}/file/spanlab.db")
+    with pytest.raises(StoreError, match="cannot make the directory"):
+        Store.open(settings)
+    with pytest.raises(StoreError, match="unable to open database file"):
+        Store.open(settings.model_copy(update={"database_url": f"sqlite:///{tmp_path}"}))
+
+
+def _make_first_revision(settings: Settings, record: MakeRecord) -> None:
+    """Make a database as the first version left it, with a dataset and a review in it."""
+    database = Database(settings.database_url)
+    with database.writing() as connection:
+        migrate(connection, REVISIONS[0])
+    store = Store(database)
+    store.import_records("d", [record("a")])
+    store.apply("d", "a", "me", [Write("s", 1, 0, SetStatus(status=Status.DONE))])
+    store.close()
+
+
+def _open(settings: Settings) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", _OPEN, settings.model_dump_json()]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
