@@ -103,7 +103,9 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         )
         second = st.checkbox("Needs a second annotator", key="spanlab.queue.second")
     with right:
-        lang = st.selectbox("Language", [_ALL, *sorted(summary.languages)], key="spanlab.queue.lang")
+        lang = st.selectbox(
+            "Language", [_ALL, *sorted(summary.languages)], key="spanlab.queue.lang"
+        )
         detectors = [who.name for who in summary.annotators if who.kind is Kind.DETECTOR]
         detector = st.selectbox("Detector", [_ALL, *detectors], key="spanlab.queue.detector")
         split = st.slider(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -17,7 +18,7 @@ from urllib.parse import urlencode
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from spanlab.oplog import ReviewState
-from spanlab.schema import Annotation, Item, Kind, Record, Span
+from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
 from spanlab.settings import Settings
 from spanlab.storage import Store
 
@@ -153,17 +154,19 @@ class Desk:
         return int(found)
 
     def point(self, unit: int, *, after: bool = False) -> tuple[float, float]:
-        """A place on the screen just inside the character after (or before) a unit."""
+        """A place on the screen just inside the character after (or before) a UTF-16 unit."""
         x, y = self.page.evaluate(
             """([unit, after]) => {
-                const view = spanlab.editor.view;
+                const { view, item } = spanlab.editor;
                 view.scrollTo(unit);
-                const [from, to] = after ? [unit - 1, unit] : [unit, unit + 1];
-                const [a, b] = [view.position(from), view.position(to)];
+                const from = after ? unit - 1 : unit;
+                const [start, end] = [view.position(from + 1), view.position(from)];
                 const range = document.createRange();
-                range.setStart(a.node, a.offset);
-                const edge = view.rectAt(unit);
-                return [edge.left, edge.top + edge.height / 2];
+                range.setStart(end.node, end.offset === end.node.length ? end.offset - 1 : end.offset);
+                range.setEnd(start.node, start.offset);
+                const box = [...range.getClientRects()].at(-1);
+                const rightToLeft = /[\u0590-\u08ff]/.test(item.text.whole[from]);
+                return [rightToLeft === after ? box.left + 1 : box.right - 1, box.top + box.height / 2];
             }""",
             [unit, after],
         )
@@ -172,12 +175,12 @@ class Desk:
     def click_on(self, text: str) -> None:
         x, y = self.point(self.unit(text) + 1)
         self.page.mouse.click(x, y)
+        self.page.wait_for_timeout(30)
 
     def drag_over(self, text: str, *, exactly: bool = False) -> None:
         start = self.unit(text)
         end = start + len(text.encode("utf-16-le")) // 2
-        x, y = self.point(start)
-        u, v = self.point(end)
+        (x, y), (u, v) = self.point(start), self.point(end, after=True)
         if exactly:
             self.page.keyboard.down("Alt")
         self.page.mouse.move(x, y)
@@ -223,3 +226,25 @@ def _numbered(answer: str, count: int) -> Iterator[Span]:
         end = start + len(f"word{index}")
         yield Span.of(answer, start, end, prob=round(0.2 + 0.7 * index / count, 3))
         start = end + 1
+
+
+def long_record(name: str, characters: int, spans: int) -> Record:
+    """An answer of so many characters in paragraphs, with so many spans of two detectors."""
+    dice = random.Random(characters)
+    words = "the quick brown fox jumps over seven lazy dogs while wizards brew potions at night"
+    lines: list[str] = []
+    while sum(map(len, lines)) + len(lines) < characters:
+        lines.append(" ".join(dice.choices(words.split(), k=dice.randint(30, 160))) + ".")
+    answer = "\n".join(lines)[:characters]
+    starts = sorted(dice.sample(range(characters - 60), spans))
+    marks = [
+        Span.of(answer, start, start + dice.randint(5, 50), prob=round(dice.random(), 3))
+        for start in starts
+    ]
+    annotations = tuple(
+        Annotation(annotator=f"detector-{index}", kind=Kind.DETECTOR, spans=tuple(marks[index::2]))
+        for index in range(2)
+    )
+    passage = Passage(text=answer[:3_000], title="A passage")
+    item = Item(id=name, lang="en", question="What?", answer=answer, passages=(passage,))
+    return Record(item=item, annotations=annotations)

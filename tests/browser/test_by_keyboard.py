@@ -59,7 +59,11 @@ def test_everything_of_a_review_works_by_keyboard_alone(desk: Sit) -> None:
     state = here.state("frankenstein")
     assert here.texts("frankenstein") == ["written", "Percy Shelley", "in Paris"]
     paris = next(span for span in state.spans.values() if span.text == "in Paris")
-    assert (paris.label, paris.note, paris.source) == ("not in evidence", "it was London <b>", DETECTOR)
+    assert (paris.label, paris.note, paris.source) == (
+        "not in evidence",
+        "it was London <b>",
+        DETECTOR,
+    )
     assert [span.text for span in state.rejected] == ["20 years old"]
     assert state.status is Status.DONE
     assert here.state("next").status is Status.DONE

@@ -70,23 +70,36 @@ def exchange(store: Store, place: Place, sent: Sent) -> Answer:
     """
     outcomes = review.apply_writes(store, sent.writes)
     here = sent.place == place.id
-    item = sent.open if here and sent.open else _entry(store, place)
+    item, about = _stand(store, place, sent if here else Sent())
     answer: dict[str, JsonValue] = {
         "attempt": sent.attempt,
         "place": {"id": place.id, "dataset": place.dataset, "reviewer": place.reviewer},
         "open": item,
         "empty": None if item else _nothing(store, place),
         "results": [asdict(outcome) for outcome in outcomes],
-        "items": [],
-        "versions": {},
-        "near": {},
         "progress": None,
+        **about,
     }
-    if item is not None:
-        answer |= _about(store, place, sent if here else Sent(), item)
     if not here or sent.near or any(map(_is_status, sent.writes)):
         answer["progress"] = asdict(review.progress(store, place.dataset, place.reviewer))
     return Answer(item, answer)
+
+
+def _stand(
+    store: Store, place: Place, sent: Sent
+) -> tuple[str | None, dict[str, JsonValue]]:
+    """Return the item to stand at with what the editor lacks of it: where the editor is, else
+    what the URL asks for, else where the queue begins; an item that is gone is passed over."""
+    for item in (sent.open, place.entry):
+        if item is not None:
+            try:
+                return item, _about(store, place, sent, item)
+            except NotFoundError:
+                sent = Sent()
+    first = review.first_item(store, place.dataset, replace(place.query, limit=1))
+    if first is None:
+        return None, {"items": [], "versions": {}, "near": {}}
+    return first, _about(store, place, Sent(), first)
 
 
 def _about(store: Store, place: Place, sent: Sent, item: str) -> dict[str, JsonValue]:
@@ -107,16 +120,6 @@ def _about(store: Store, place: Place, sent: Sent, item: str) -> dict[str, JsonV
 
 def _find(store: Store, place: Place, item: str) -> Review:
     return review.open_item(store, place.dataset, item, place.reviewer)
-
-
-def _entry(store: Store, place: Place) -> str | None:
-    """Return the item that the URL asks for if it exists, else the first of the queue."""
-    if place.entry is not None:
-        try:
-            return _find(store, place, place.entry).record.item.id
-        except NotFoundError:
-            pass  # an old link: begin where the queue begins
-    return review.first_item(store, place.dataset, replace(place.query, limit=1))
 
 
 def _nothing(store: Store, place: Place) -> str:

@@ -49,6 +49,7 @@ class Editor {
         this.open = null;
         this.opening = null;
         this.item = null;
+        this.mine = null;
         this.unchecked = false;
         this.told = null;
         this.view = new View(parent, this);
@@ -91,6 +92,7 @@ class Editor {
         if (!answer?.place) return;
         const moved = answer.place.id !== this.place?.id;
         if (moved) this.enter(answer);
+        else if (answer.open !== this.told && answer.attempt === this.outbox.attempt) this.enter(answer);
         for (const result of answer.results) this.outbox.settle(result);
         this.outbox.answered(answer.attempt);
         for (const [id, near] of Object.entries(answer.near)) this.near.set(id, near);
@@ -150,7 +152,7 @@ class Editor {
         if (this.outbox.holds(payload.id) && this.items.has(payload.id)) return;
         if (this.outbox.pending(payload.id) > 0) return; // its log is about to grow
         this.items.set(payload.id, new Item(payload));
-        if (this.item?.id === payload.id) this.show(this.items.get(payload.id));
+        if (this.open === payload.id) this.show(this.items.get(payload.id));
         const needed = new Set([this.open, this.opening, payload.id, ...this.chain()]);
         for (const id of this.items.keys()) {
             if (this.items.size <= KEEP_ITEMS) break;
@@ -187,8 +189,9 @@ class Editor {
         this.refresh();
         this.focus = again && this.marks.has(this.focus) ? this.focus : this.firstMark();
         this.view.open(item);
-        this.view.focusChanged(this.focus, { scroll: true });
+        this.view.focusChanged({ scroll: true });
         if (!again) this.view.say(`Item ${item.id}. ${this.summary()}`);
+        this.layOnTop();
     }
 
     // -- navigation
@@ -261,13 +264,12 @@ class Editor {
     }
 
     focusOn(id, options = { scroll: true }) {
-        const before = this.focus;
         this.focus = id;
         const mark = this.focused;
         if (mark) this.caret = mark.start;
         this.dropSelection();
-        this.view.focusChanged(before, options);
-        if (mark) this.view.say(describe(mark, this));
+        this.view.focusChanged(options);
+        if (mark) this.view.say(describe(mark));
     }
 
     dropSelection() {
@@ -287,9 +289,8 @@ class Editor {
     }
 
     moveFocus(id) {
-        const before = this.focus;
         this.focus = id;
-        this.view.focusChanged(before, { scroll: false });
+        this.view.focusChanged({ scroll: false });
     }
 
     toNextOpen(from) {
@@ -328,7 +329,7 @@ class Editor {
         const span = this.own();
         if (!span) return this.view.say("Choose a span first.", true);
         this.apply({ kind: "relabel", span, label });
-        this.view.focusChanged(this.focus, { scroll: false });
+        this.view.focusChanged({ scroll: false });
         return this.view.say(label ? `Labelled ${label}.` : "No label.");
     }
 
@@ -340,7 +341,7 @@ class Editor {
             const span = whole ? null : this.own();
             if (!whole && !span) return;
             this.apply({ kind: "note", span, text: typed });
-            this.view.focusChanged(this.focus, { scroll: false });
+            this.view.focusChanged({ scroll: false });
             this.view.say(typed ? "Comment kept." : "Comment taken away.");
         });
     }
@@ -401,7 +402,7 @@ class Editor {
         remember(this.shown);
         this.refresh();
         this.view.open(this.item);
-        this.view.focusChanged(this.focus, { scroll: false });
+        this.view.focusChanged({ scroll: false });
     }
 
     // -- a write that came too late
@@ -421,18 +422,14 @@ class Editor {
         this.opening = this.open;
         this.open = null;
         this.view.banner();
+        this.view.opening();
         this.outbox.send();
-        const wait = setInterval(() => {
-            if (this.open === null) return;
-            clearInterval(wait);
-            this.layOnTop();
-        }, 30);
     }
 
     layOnTop() {
-        const mine = this.mine;
+        const { mine } = this;
+        if (!mine || mine.item !== this.item.id) return;
         this.mine = null;
-        if (!mine || mine.item !== this.open) return;
         let lost = 0;
         for (const op of mine.ops) if (!this.apply(op)) lost += 1;
         this.view.say(lost ? `${lost} of your changes no longer fit and were left out.` : "Your changes are on top.", true);
@@ -501,7 +498,7 @@ export const COMMANDS = {
         const open = [...editor.marks.values()].filter((mark) => mark.kind === "open");
         if (open.length === 0) return editor.view.say("No open suggestions.");
         editor.apply({ kind: "accept-all", spans: open.map(newId), marks: open.map((mark) => mark.best) });
-        editor.view.focusChanged(null, { scroll: false });
+        editor.view.focusChanged({ scroll: false });
         return editor.view.say(`Accepted ${open.length} suggestions.`);
     },
     remove: (editor) => {
@@ -575,7 +572,7 @@ function again(editor, kind, possible, done) {
     editor.apply({ kind });
     const changed = [...editor.marks.keys()].find((id) => !before.has(id));
     if (changed) editor.focusOn(changed);
-    else editor.view.focusChanged(editor.focus, { scroll: false });
+    else editor.view.focusChanged({ scroll: false });
     return editor.view.say(done);
 }
 
@@ -604,7 +601,7 @@ function reject(editor) {
     const refused = mark.origin ?? mark.best;
     if (mark.kind === "own" && mark.edited) editor.apply({ kind: "remove", span: mark.span });
     editor.apply({ kind: "reject", mark: refused });
-    if (!editor.toNextOpen(mark.start)) editor.view.focusChanged(editor.focus, { scroll: false });
+    if (!editor.toNextOpen(mark.start)) editor.view.focusChanged({ scroll: false });
     return editor.view.say(`Rejected ${quote(mark.text)}.`);
 }
 
@@ -673,14 +670,12 @@ function quote(text) {
     return `“${short}”`;
 }
 
-function describe(mark, editor) {
+function describe(mark) {
     const kind = { own: "your span", open: "suggestion", rejected: "rejected suggestion" }[mark.kind];
     const label = mark.label ? `, ${mark.label}` : "";
     const by = mark.members.map((member) => member.annotator).join(", ");
     const prob = mark.kind === "own" ? "" : `, probability ${percent(mark.prob)}`;
-    const marks = [...editor.marks.keys()];
-    return `${quote(mark.text)}, ${kind}${label}${prob}${by ? `, by ${by}` : ""}, `
-        + `${marks.indexOf(mark.id) + 1} of ${marks.length}`;
+    return `${quote(mark.text)}, ${kind}${label}${prob}${by ? `, by ${by}` : ""}`;
 }
 
 function percent(prob) {
@@ -697,6 +692,7 @@ class View {
         this.listen();
         this.painted = [];
         this.rows = [];
+        this.todo = {};
     }
 
     build(parent) {
@@ -835,6 +831,7 @@ class View {
 
     opening() {
         this.root.classList.add("sl-opening");
+        this.root.dataset.item = "";
         this.say("Opening the item.");
     }
 
@@ -869,10 +866,40 @@ class View {
         this.text.replaceChildren(...chunks);
     }
 
-    /** Paint the paragraphs whose marks changed, then everything that lists marks. */
+    /** Something changed; all that one key changes is painted at once, when its command is over. */
     repaint() {
+        this.todo.marks = true;
+        this.schedule();
+    }
+
+    schedule() {
+        if (this.scheduled) return;
+        this.scheduled = true;
+        queueMicrotask(() => this.flush());
+    }
+
+    /** Paint what is due. Whoever asks where something stands on the screen calls this first. */
+    flush() {
+        this.scheduled = false;
+        const { todo } = this;
+        this.todo = {};
+        if (!this.editor.item) return;
+        if (todo.marks) this.paintMarks();
+        if (todo.focus) {
+            this.paintCard();
+            this.paintEvidence();
+        }
+        if (todo.scroll && this.editor.focused) this.scrollTo(this.editor.focused.start);
+        else if (todo.scrollCaret) this.scrollTo(this.editor.caret, 0.15);
+        if (todo.marks || todo.caret) this.paintCaret();
+        if (todo.focus) this.placeTools();
+    }
+
+    /** Paint the paragraphs whose marks changed, then everything that lists marks. */
+    paintMarks() {
         const { item, marks, focus } = this.editor;
-        const perParagraph = spread([...marks.values()], item.text);
+        this.rows = [...marks.values()];
+        const perParagraph = spread(this.rows, item.text);
         this.elements.forEach((element, index) => {
             const here = perParagraph.get(index) ?? NO_MARKS;
             const signature = here.map(({ mark, lane }) => signatureOf(mark, lane, focus)).join("|");
@@ -880,21 +907,36 @@ class View {
             this.painted[index] = signature;
             this.paintParagraph(element, item.text, here);
         });
-        this.rows = [...marks.values()];
+        const index = this.rows.findIndex((mark) => mark.id === focus);
+        if (index >= 0) this.scrollList(index);
         this.paintList();
         this.header();
-        this.caret();
     }
 
+    /** Replace the pieces of a paragraph that differ; those before and behind them stay. */
     paintParagraph(element, text, here) {
-        const paragraph = text.paragraphs[element.slIndex];
-        const nodes = [];
-        for (const piece of piecesOf(paragraph, here)) {
-            const content = document.createTextNode(text.slice(piece.start, piece.end));
-            content.slStart = piece.start;
-            nodes.push(piece.over.length === 0 ? content : this.segment(piece, content));
-        }
-        element.replaceChildren(...nodes);
+        const pieces = piecesOf(text.paragraphs[element.slIndex], here);
+        const { focus } = this.editor;
+        const signatures = pieces.map(({ start, end, over }) => (
+            `${start} ${end} ${over.map(({ mark, lane }) => signatureOf(mark, lane, focus)).join("|")}`
+        ));
+        const before = element.slSignatures ?? [];
+        const most = Math.min(before.length, signatures.length);
+        let same = 0;
+        while (same < most && before[same] === signatures[same]) same += 1;
+        let behind = 0;
+        while (behind < most - same && before.at(-1 - behind) === signatures.at(-1 - behind)) behind += 1;
+        for (let count = before.length - same - behind; count > 0; count -= 1) element.childNodes[same].remove();
+        const fresh = pieces.slice(same, pieces.length - behind).map((piece) => this.piece(piece, text));
+        const next = element.childNodes[same] ?? null;
+        for (const node of fresh) element.insertBefore(node, next);
+        element.slSignatures = signatures;
+    }
+
+    piece(piece, text) {
+        const content = document.createTextNode(text.slice(piece.start, piece.end));
+        content.slStart = piece.start;
+        return piece.over.length === 0 ? content : this.segment(piece, content);
     }
 
     segment(piece, content) {
@@ -1019,14 +1061,9 @@ class View {
         return node;
     }
 
-    focusChanged(before, { scroll = false } = {}) {
-        this.repaint();
-        this.paintCard();
-        this.paintEvidence();
-        this.placeTools();
-        if (scroll) this.scrollToMark();
-        const index = this.rows.findIndex((mark) => mark.id === this.editor.focus);
-        if (index >= 0) this.scrollList(index);
+    focusChanged({ scroll = false } = {}) {
+        Object.assign(this.todo, { marks: true, focus: true, scroll: this.todo.scroll || scroll });
+        this.schedule();
     }
 
     paintCard() {
@@ -1137,7 +1174,7 @@ class View {
         const node = h("div", {
             class: `sl-row sl-row-${mark.kind}`, role: "option", "aria-selected": String(chosen),
             "aria-setsize": String(this.rows.length), "aria-posinset": String(index + 1),
-            "aria-label": describe(mark, this.editor), "data-mark": mark.id,
+            "aria-label": describe(mark), "data-mark": mark.id,
         },
         h("span", { class: "sl-sign", "aria-hidden": "true" }, sign),
         h("span", { class: "sl-row-prob" }, mark.kind === "own" ? "" : String(Math.round(mark.prob * 100))),
@@ -1153,8 +1190,8 @@ class View {
         const top = index * ROW;
         const { scrollTop, clientHeight } = this.list;
         if (top < scrollTop || top + ROW > scrollTop + clientHeight) {
+            this.listSpace.style.height = `${this.rows.length * ROW}px`;
             this.list.scrollTop = top - clientHeight / 2 + ROW / 2;
-            this.paintList();
         }
     }
 
@@ -1204,12 +1241,14 @@ class View {
     }
 
     isRightToLeft(at) {
+        this.flush();
         const element = this.elements[this.editor.item.text.paragraphIndex(at)];
         return getComputedStyle(element).direction === "rtl";
     }
 
     /** Where the caret lands one line up or down. */
     lineAway(key) {
+        this.flush();
         const { caret, item } = this.editor;
         const down = key === "ArrowDown";
         const rect = this.rectAt(caret);
@@ -1221,18 +1260,22 @@ class View {
         return down ? item.text.paragraphAt(caret).next : Math.max(0, item.text.paragraphAt(caret).start - 1);
     }
 
-    /** Draw caret and selection; the selection is the browser's own, so readers know of it. */
     caret({ scroll = false } = {}) {
+        Object.assign(this.todo, { caret: true, scrollCaret: this.todo.scrollCaret || scroll });
+        this.schedule();
+    }
+
+    /** Draw caret and selection; the selection is the browser's own, so readers know of it. */
+    paintCaret() {
         const range = this.editor.range();
         if (range || this.selecting) this.select(range);
-        const visible = document.activeElement === this.answer && this.editor.item !== null;
-        this.caretMark.hidden = !visible;
-        if (!visible) return this.placeHandles();
-        const rect = this.rectAt(this.editor.caret);
-        this.put(this.caretMark, rect.left, rect.top);
-        this.caretMark.style.height = `${rect.height || 20}px`;
-        if (scroll) this.scrollToCaret();
-        return this.placeHandles();
+        this.caretMark.hidden = document.activeElement !== this.answer;
+        if (!this.caretMark.hidden) {
+            const rect = this.rectAt(this.editor.caret);
+            this.put(this.caretMark, rect.left, rect.top);
+            this.caretMark.style.height = `${rect.height || 20}px`;
+        }
+        this.placeHandles();
     }
 
     select(range) {
@@ -1255,8 +1298,8 @@ class View {
             handle.hidden = !mark || !this.pointing;
             if (handle.hidden) continue;
             const rect = this.rectAt(handle.dataset.side === "start" ? mark.start : mark.end);
-            this.put(handle, rect.left, rect.top);
-            handle.style.height = `${rect.height || 20}px`;
+            this.put(handle, rect.left, rect.bottom);
+            handle.style.setProperty("--sl-line-height", `${rect.height || 20}px`);
         }
     }
 
@@ -1289,15 +1332,6 @@ class View {
         return select;
     }
 
-    scrollToMark() {
-        const mark = this.editor.focused;
-        if (mark) this.scrollTo(mark.start);
-    }
-
-    scrollToCaret() {
-        this.scrollTo(this.editor.caret, 0.15);
-    }
-
     /** Bring the text at `at` into the middle if it is not well within sight. */
     scrollTo(at, margin = 0.08) {
         for (let round = 0; round < 2; round += 1) { // the first round may lay out what was skipped
@@ -1307,8 +1341,6 @@ class View {
             if (rect.top >= box.top + room && rect.bottom <= box.bottom - room) break;
             this.answer.scrollTop += rect.top - box.top - box.height * 0.4;
         }
-        const rect = this.rectAt(this.editor.caret);
-        this.put(this.caretMark, rect.left, rect.top);
     }
 
     // -- what comes from the person
@@ -1364,9 +1396,11 @@ class View {
     press(event) {
         if (this.tools.contains(event.target) || this.handles.includes(event.target) || event.button !== 0) return;
         this.pressed = { x: event.clientX, y: event.clientY };
+        this.root.classList.add("sl-dragging");
     }
 
     release(event) {
+        this.root.classList.remove("sl-dragging");
         if (!this.pressed || !this.editor.item) return;
         const moved = Math.hypot(event.clientX - this.pressed.x, event.clientY - this.pressed.y) > 3;
         this.pressed = null;
@@ -1377,9 +1411,10 @@ class View {
         this.pointing = true;
         const selection = document.getSelection();
         const range = selection.rangeCount > 0 ? selection.getRangeAt(0) : null;
-        const start = range ? this.unitOf(range.startContainer, range.startOffset) : null;
-        const end = range ? this.unitOf(range.endContainer, range.endOffset) : null;
-        if (range && !range.collapsed && start !== null && end !== null) {
+        const touches = range?.intersectsNode(this.text) ?? false;
+        const start = touches ? this.unitOf(range.startContainer, range.startOffset) ?? 0 : null;
+        const end = touches ? this.unitOf(range.endContainer, range.endOffset) ?? this.editor.item.text.length : null;
+        if (touches && !range.collapsed) {
             this.drag(start, end, event.altKey || event.shiftKey);
         } else if (!moved) this.click(event, start);
         this.answer.focus({ preventScroll: true });
@@ -1405,8 +1440,8 @@ class View {
         const before = editor.focus;
         const index = under.findIndex((mark) => mark.id === before);
         editor.focus = under.length === 0 ? null : under[(index + 1) % under.length].id;
-        this.focusChanged(before, { scroll: false });
-        if (editor.focused) this.say(describe(editor.focused, editor));
+        this.focusChanged({ scroll: false });
+        if (editor.focused) this.say(describe(editor.focused));
     }
 
     dragHandle(event, handle) {
@@ -2059,13 +2094,13 @@ class Outbox {
     settle({ session, seq, stored, reason, stale }) {
         const index = this.writes.findIndex((write) => write.session === session && write.seq === seq);
         if (index < 0) return;
-        if (stored) this.writes.splice(index, 1);
-        else {
-            const { item } = this.writes[index];
-            for (const write of this.writes) {
-                if (write.item === item) Object.assign(write, { held: true, reason, stale });
-            }
+        if (stored) {
+            this.writes.splice(index, 1);
+            return;
         }
+        const refused = this.writes[index];
+        Object.assign(refused, { reason, stale });
+        for (const write of this.writes) if (write.item === refused.item) write.held = true;
     }
 
     answered(attempt) {

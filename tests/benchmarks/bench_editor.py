@@ -1,0 +1,108 @@
+"""How long a reviewer waits: from key to screen, from key to database, and for an item to open."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "browser"))
+
+from driving import Desk, chromium, long_record, serving
+from playwright.sync_api import Page
+
+from spanlab.schema import Item, Record
+from spanlab.storage import Store
+
+KEYS = 60  # presses per size, alternately accepting and rejecting
+OPENINGS = 7
+SIZES = {"10,000 / 500": (10_000, 500), "100,000 / 2,000": (100_000, 2_000)}
+
+# The clock starts in the capture phase, before the editor sees the key. Seen: the first frame
+# after the key has been painted. Stored: the answer that says the transaction was committed.
+WATCH = """
+() => {
+    const root = document.querySelector(".sl");
+    window.times = [];
+    document.addEventListener("keydown", () => {
+        const time = { key: performance.now() };
+        times.push(time);
+        requestAnimationFrame(() => {
+            const channel = new MessageChannel();
+            channel.port1.onmessage = () => (time.seen = performance.now());
+            channel.port2.postMessage(null);
+        });
+    }, { capture: true });
+    new MutationObserver(() => {
+        if (root.dataset.unsaved !== "0") return;
+        for (const time of times) time.stored ??= performance.now();
+    }).observe(root, { attributeFilter: ["data-unsaved"] });
+}
+"""
+
+# From the key that opens the next item to the frame that shows it, its content not prefetched.
+OPEN = """
+(id) => new Promise((done) => {
+    const editor = spanlab.editor;
+    editor.items.delete(id);
+    const begin = performance.now();
+    const look = () => {
+        const shown = document.querySelector(`.sl[data-item="${id}"] .sl-seg`);
+        if (!shown || editor.opening !== null) return requestAnimationFrame(look);
+        const channel = new MessageChannel();
+        channel.port1.onmessage = () => done(performance.now() - begin);
+        channel.port2.postMessage(null);
+    };
+    editor.turnTo(id);
+    requestAnimationFrame(look);
+})
+"""
+
+
+def main() -> None:
+    """Print the table."""
+    with tempfile.TemporaryDirectory() as home, serving(Path(home)) as server, chromium() as browser:
+        with Store.open(server.settings) as store:
+            records = [long_record(name, *size) for name, size in SIZES.items()]
+            blank = Record(item=Item(id="blank", lang="en", answer="Nothing."))
+            store.import_records("bench", [blank, *records])
+            page = browser.new_page(viewport={"width": 1280, "height": 800})
+            desk = Desk(server, store, page, "bench")
+            print(f"{'characters / spans':<18} {'':>8} {'p50 ms':>8} {'p95 ms':>8}")
+            for name in SIZES:
+                desk.visit(name)
+                page.wait_for_timeout(1_500)
+                seen, stored = _keys(desk, page)
+                _row(name, "visible", seen)
+                _row(name, "stored", stored)
+                _row(name, "opens", _openings(desk, page, name))
+
+
+def _keys(desk: Desk, page: Page) -> tuple[list[float], list[float]]:
+    page.evaluate(WATCH)
+    for press in range(KEYS):
+        page.keyboard.press("ax"[press % 2])
+        desk.settle()
+        page.wait_for_timeout(120)
+    times = page.evaluate("times.map((time) => [time.seen - time.key, time.stored - time.key])")
+    return [seen for seen, _ in times], [stored for _, stored in times]
+
+
+def _openings(desk: Desk, page: Page, name: str) -> list[float]:
+    times = []
+    for _ in range(OPENINGS):
+        desk.visit("blank")
+        page.wait_for_timeout(1_500)
+        times.append(float(page.evaluate(OPEN, name)))
+    return times
+
+
+def _row(name: str, what: str, times: Sequence[float]) -> None:
+    p95 = sorted(times)[min(len(times) - 1, round(0.95 * (len(times) - 1)))]
+    print(f"{name:<18} {what:>8} {statistics.median(times):>8.1f} {p95:>8.1f}")
+
+
+if __name__ == "__main__":
+    main()

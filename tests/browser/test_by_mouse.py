@@ -1,0 +1,148 @@
+"""A whole review without a keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from driving import DETECTOR, Desk, suggested
+
+from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+
+pytestmark = pytest.mark.browser
+
+Sit = Callable[[Sequence[Record]], Desk]
+
+ANSWER = "Frankenstein was written by Percy Shelley in Geneva and first published in Paris in 1821."
+ITEM = Item(id="frankenstein", lang="en", question="Who wrote Frankenstein?", answer=ANSWER)
+NEXT = Item(id="next", lang="en", question="And then?", answer="Nothing was wrong here.")
+
+
+def _records() -> list[Record]:
+    parts = [("Percy Shelley", 0.9), ("in Paris in 1821", 0.6), ("first published", 0.2)]
+    return [Record(item=ITEM, annotations=(suggested(ITEM, parts),)), Record(item=NEXT)]
+
+
+def _tool(here: Desk, command: str) -> None:
+    here.page.click(f'.sl-tools [data-command="{command}"]')
+
+
+def _action(here: Desk, command: str) -> None:
+    here.page.click(f'.sl-actions [data-command="{command}"]')
+
+
+def test_everything_of_a_review_works_by_mouse_alone(desk: Sit) -> None:
+    """ANCHORS 10: suggestions of a detector from the page, editable."""
+    here = desk(_records())
+    here.click_on("Percy")
+    _tool(here, "accept")
+    here.click_on("first published")
+    _tool(here, "reject")
+    here.drag_over("eneva")  # snaps to the whole word
+    here.page.select_option(".sl-tools select", "wrong name")
+    here.click_on("Paris")
+    _tool(here, "comment")
+    here.page.fill(".sl-ask input", "London")
+    here.page.click(".sl-ask [type=submit]")
+    _action(here, "done")
+    here.wait_for("next")
+    _action(here, "skip")
+    here.settle()
+
+    state = here.state("frankenstein")
+    assert here.texts("frankenstein") == ["Percy Shelley", "Geneva", "in Paris in 1821"]
+    assert [(span.text, span.label, span.note, span.source) for span in state.spans.values()] == [
+        ("Percy Shelley", None, None, DETECTOR),
+        ("Geneva", "wrong name", None, None),
+        ("in Paris in 1821", None, "London", DETECTOR),
+    ]
+    assert [span.text for span in state.rejected] == ["first published"]
+    assert state.status is Status.DONE
+    assert here.state("next").status is Status.SKIPPED
+
+    _action(here, "previousItem")
+    here.wait_for("frankenstein")
+    _action(here, "undo")
+    _action(here, "undo")
+    here.settle()
+    assert here.state("frankenstein").status is Status.NOT_ANNOTATED
+    assert here.state("frankenstein").spans[list(state.spans)[-1]].note is None
+    _action(here, "redo")
+    here.page.reload()
+    here.wait_for("frankenstein")
+    assert "“London" not in here.page.inner_text(".sl-remark")
+    assert here.page.get_attribute(".sl", "data-status") == "draft"
+
+
+@pytest.mark.parametrize(
+    ("side", "to", "expected"),
+    [
+        pytest.param("end", "Geneva", "Percy Shelley in Geneva", id="end out"),
+        pytest.param("end", "Percy", "Percy", id="end in"),
+        pytest.param("start", "written", "written by Percy Shelley", id="start out"),
+        pytest.param("start", "Shelley", "Shelley", id="start in"),
+    ],
+)
+def test_a_span_is_resized_by_dragging_its_ends(
+    desk: Sit, side: str, to: str, expected: str
+) -> None:
+    here = desk(_records())
+    here.click_on("Percy")
+    handle = here.page.locator(f".sl-handle-{side}")
+    handle.wait_for(state="visible")
+    box = handle.bounding_box()
+    assert box is not None
+    x, y = here.point(here.unit(to) + 2)
+    here.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    here.page.mouse.down()
+    here.page.mouse.move(x - 3, y, steps=4)
+    here.page.mouse.move(x, y, steps=2)
+    here.page.mouse.up()
+    here.settle()
+    assert here.texts("frankenstein") == [expected]
+
+
+def test_adjacent_and_overlapping_selections_leave_the_text_alone(desk: Sit) -> None:
+    """ANCHORS 20: adjacent and overlapping selections do not corrupt the text."""
+    here = desk([Record(item=ITEM)])
+    here.drag_over("Frankenstein")
+    here.drag_over(" was ", exactly=True)
+    here.drag_over("written by Percy")
+    here.drag_over("Percy Shelley in")
+    here.drag_over("by Percy Shelley")
+    here.settle()
+    assert here.texts("frankenstein") == [
+        "Frankenstein",
+        " was ",
+        "written by Percy",
+        "by Percy Shelley",
+        "Percy Shelley in",
+    ]
+    shown = here.page.evaluate("document.querySelector('.sl-text').textContent")
+    assert shown == ANSWER
+    over_percy = here.page.evaluate(
+        """() => [...document.querySelectorAll(".sl-seg")]
+            .find((node) => node.textContent === "Percy").slMarks.length"""
+    )
+    assert over_percy == 3
+    seen = set()
+    for _ in range(3):  # clicking on goes through the spans that lie over each other
+        here.click_on("Percy")
+        seen.add(here.page.inner_text(".sl-card blockquote"))
+    assert seen == {"written by Percy", "Percy Shelley in", "by Percy Shelley"}
+
+
+def test_gold_and_other_people_are_hidden_until_they_are_asked_for(desk: Sit) -> None:
+    gold = Annotation(annotator="gold", kind=Kind.GOLD, spans=(Span.of(ANSWER, 0, 12),))
+    broken = Annotation(
+        annotator="detector-b", kind=Kind.DETECTOR, status=Status.FAILED, note="credits exhausted"
+    )
+    here = desk([Record(item=ITEM, annotations=(gold, broken))])
+    assert here.page.locator(".sl-seg").count() == 0
+    chips = here.page.inner_text(".sl-annotators")
+    assert "hidden" in chips
+    assert "Failed credits exhausted" in chips
+    here.page.click(".sl-chip >> text=gold")
+    assert here.page.locator(".sl-seg").inner_text() == "Frankenstein"
+    here.page.click(".sl-chip >> text=gold")
+    assert here.page.locator(".sl-seg").count() == 0

@@ -1,0 +1,135 @@
+"""The log as JavaScript replays it against the log as Python replays it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+import spanlab.ui.span_editor
+from spanlab.errors import OperationError
+from spanlab.oplog import OPERATION, Operation, ReviewState, replay
+from spanlab.schema import Annotation, Item, Kind, Span
+
+pytestmark = pytest.mark.browser
+
+SCRIPT = Path(spanlab.ui.span_editor.__file__).with_name("span_editor.js")
+ITEM = Item(id="item", lang="en", answer="The 🎉 party 👩🏽‍🚀 of café was e\u0301tonnant." * 3)
+LOGS = 150
+LENGTH = 90  # operations of a log, beyond one checkpoint of the JavaScript
+
+REPLAY = """
+async ([source, logs, snapshot, length]) => {
+    const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+    const { History } = await import(url);
+    return logs.map((log) => {
+        const history = new History(snapshot, [], length);
+        const refused = [];
+        log.forEach((operation, index) => {
+            try { history.push(operation); } catch { refused.push(index); }
+        });
+        const { spans, rejected, status, note } = history.state;
+        const plain = (span) => [span.start, span.end, span.prob ?? 1, span.label ?? null,
+                                 span.note ?? null, span.source ?? null];
+        return { refused, spans: [...spans].map(([id, span]) => [id, ...plain(span)]),
+                 rejected: rejected.map(plain), status, note, version: history.version };
+    });
+}
+"""
+
+
+def test_random_logs_lead_to_the_same_state_in_javascript_and_python(page: Page) -> None:
+    logs = [list(_random_log(random.Random(seed))) for seed in range(LOGS)]
+    start = ReviewState.of(
+        Annotation(
+            annotator="Ada",
+            kind=Kind.PERSON,
+            spans=(Span.of(ITEM.answer, 0, 5), Span.of(ITEM.answer, 3, 9, label="one")),
+            rejected=(Span.of(ITEM.answer, 1, 2, prob=0.5).model_copy(update={"source": "a"}),),
+        )
+    )
+    snapshot = json.loads(start.model_dump_json())
+    page.goto("about:blank")
+    found = page.evaluate(
+        REPLAY, [SCRIPT.read_text(encoding="utf-8"), logs, snapshot, len(ITEM.answer)]
+    )
+    refusals = 0
+    for log, result in zip(logs, found, strict=True):
+        assert result == _in_python(start, log)
+        refusals += len(result["refused"])
+    assert refusals > LOGS  # the logs do hold operations that fit nowhere
+
+
+def _in_python(start: ReviewState, log: list[dict[str, Any]]) -> dict[str, Any]:
+    accepted: list[Operation] = []
+    refused: list[int] = []
+    state = start
+    for index, raw in enumerate(log):
+        operation = OPERATION.validate_python(raw)
+        try:
+            state = replay(ITEM, start, [*accepted, operation])
+        except OperationError:
+            refused.append(index)
+        else:
+            accepted.append(operation)
+    return {
+        "refused": refused,
+        "spans": [[name, *_plain(span)] for name, span in state.spans.items()],
+        "rejected": [_plain(span) for span in state.rejected],
+        "status": state.status.value,
+        "note": state.note,
+        "version": len(accepted),
+    }
+
+
+def _plain(span: Span) -> list[object]:
+    return [span.start, span.end, span.prob, span.label, span.note, span.source]
+
+
+def _random_log(dice: random.Random) -> Iterator[dict[str, Any]]:
+    """Operations as people and attackers might send them, most of them sensible."""
+    ids = [f"s{number}" for number in range(8)] + ["i0", "i1"]
+    for _ in range(LENGTH):
+        kind = dice.choice(
+            ["accept", "accept-all", "reject", "reject", "add", "remove", "resize", "relabel"]
+            + ["note", "note", "status", "undo", "undo", "undo", "redo", "redo"]
+        )
+        operation: dict[str, Any] = {"kind": kind}
+        if kind in {"add", "resize"}:
+            operation |= _extent(dice)
+        if kind == "accept-all":
+            names = dice.sample(ids, dice.randint(1, 3))
+            operation |= {"spans": names, "marks": [_mark(dice) for _ in names]}
+        if kind in {"accept", "add", "remove", "resize", "relabel"}:
+            operation["span"] = dice.choice(ids)
+        if kind in {"accept", "reject"}:
+            operation["mark"] = _mark(dice)
+        if kind in {"add", "relabel"}:
+            operation["label"] = dice.choice([None, "one", "two"])
+        if kind == "note":
+            operation |= {"span": dice.choice([None, *ids]), "text": dice.choice(["", "why", "🎉"])}
+        if kind == "status":
+            operation["status"] = dice.choice(["done", "skipped", "not-annotated"])
+        yield operation
+
+
+def _mark(dice: random.Random) -> dict[str, Any]:
+    start = dice.choice([0, 3, 5])
+    prob, label = dice.choice([(0.5, None), (1.0, "one")])
+    return {
+        "source": dice.choice("ab"),
+        "start": start,
+        "end": start + dice.choice([1, 4]),
+        "prob": prob,
+        "label": label,
+    }
+
+
+def _extent(dice: random.Random) -> dict[str, int]:
+    start = dice.randrange(0, len(ITEM.answer))
+    return {"start": start, "end": start + dice.choice([0, 1, 3, 12])}

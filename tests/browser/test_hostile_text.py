@@ -1,0 +1,52 @@
+"""An LLM output is hostile input: it shows as text and runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from driving import Desk
+
+from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
+
+pytestmark = pytest.mark.browser
+
+Sit = Callable[[Sequence[Record]], Desk]
+
+EVIL = (
+    "<script>window.owned = 1</script><img src=x onerror='window.owned = 2'>"
+    '"><svg onload=window.owned=3> **bold** [link](javascript:window.owned=4) `code` $x^2$ '
+    "</textarea></div><style>body{display:none}</style> &lt;b&gt; &amp; ${1+1} {{7*7}}"
+)
+
+
+def test_an_answer_full_of_markup_shows_as_text_and_runs_nothing(desk: Sit) -> None:
+    quote = EVIL[:40]
+    evidence = Evidence(start=0, end=40, text=quote, passage=0, stance="supports", note=EVIL)
+    span = Span.of(EVIL, 0, 70, prob=0.9, label=EVIL[:60], evidence=(evidence,))
+    span = span.model_copy(update={"note": EVIL})
+    annotation = Annotation(
+        annotator=EVIL[:100], kind=Kind.DETECTOR, spans=(span, Span.of(EVIL, 50, 120)), note=EVIL
+    )
+    item = Item(
+        id=EVIL[:50],
+        lang="en",
+        question=EVIL,
+        answer=EVIL,
+        passages=(Passage(text=EVIL, title=EVIL, url="javascript:window.owned=5", date=EVIL),),
+    )
+    here = desk([Record(item=item, annotations=(annotation,))])
+    here.press("j", "k", "a", "1", "c")
+    here.page.keyboard.type(EVIL[:80])
+    here.press("Enter", "C")
+    here.page.keyboard.type(EVIL[:80])
+    here.press("Enter", "?", "Escape")
+    here.settle()
+    here.page.wait_for_timeout(200)
+    assert here.page.evaluate("window.owned") is None
+    for place in (".sl-text", ".sl-question", ".sl-passage-text"):
+        shown = here.page.evaluate(f"document.querySelector({place!r}).textContent")
+        assert EVIL[70:] in shown if place == ".sl-passage-text" else shown == EVIL
+    assert here.page.locator(".sl script, .sl img, .sl svg, .sl style, .sl b b").count() == 0
+    assert here.page.locator(".sl-passage a").count() == 0
+    assert here.state(item.id).note == EVIL[:80]

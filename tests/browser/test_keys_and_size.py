@@ -1,0 +1,95 @@
+"""The key table, and an item as long as they come."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from driving import Desk, long_record
+from playwright.sync_api import Page
+
+import spanlab.ui.span_editor
+from spanlab.schema import Item, Record
+from spanlab.ui.span_editor import KEYS
+
+pytestmark = pytest.mark.browser
+
+Sit = Callable[[Sequence[Record]], Desk]
+
+SCRIPT = Path(spanlab.ui.span_editor.__file__).with_name("span_editor.js")
+
+
+def test_the_sheet_lists_every_key_and_what_it_does(desk: Sit) -> None:
+    here = desk([Record(item=Item(id="item", answer="text"))])
+    here.press("?")
+    shown = here.page.evaluate(
+        """() => [...document.querySelectorAll(".sl-sheet dt")].map((node) =>
+            [node.children.length, node.nextSibling.textContent])"""
+    )
+    assert shown == [[len(key.keys), key.does] for key in KEYS]
+    here.press("?")
+    assert here.page.locator(".sl-sheet").is_hidden()
+
+
+def test_every_key_of_the_table_is_what_the_editor_reads_from_the_keyboard(page: Page) -> None:
+    page.goto("about:blank")
+    commands, specs = page.evaluate(
+        """async ([source, keys]) => {
+            const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+            const { COMMANDS, specOf } = await import(url);
+            const read = keys.map((spec) => {
+                const parts = spec.split("+");
+                const name = parts.pop();
+                const shiftKey = parts.includes("Shift") || /^[A-Z?{}]$/.test(name);
+                const letter = shiftKey && /^[a-z]$/.test(name) ? name.toUpperCase() : name;
+                return specOf({ key: name === "Space" ? " " : letter, shiftKey,
+                                ctrlKey: parts.includes("Ctrl"), altKey: parts.includes("Alt") });
+            });
+            return [Object.keys(COMMANDS), read];
+        }""",
+        [SCRIPT.read_text(encoding="utf-8"), [spec for key in KEYS for spec in key.keys]],
+    )
+    assert set(commands) == {key.command for key in KEYS}
+    assert specs == [spec for key in KEYS for spec in key.keys]
+
+
+def test_100_000_characters_with_2_000_spans_open_and_take_keys(desk: Sit) -> None:
+    """ANCHORS 4: long texts with many predictions open and select."""
+    record = long_record("long", 100_000, 2_000)
+    here = desk([record])
+    whole = here.page.evaluate(
+        """() => [...document.querySelectorAll(".sl-p")].map((p) => p.textContent).join("\\n")"""
+    )
+    assert whole == record.item.answer
+    here.press("a", "x", "Tab", "End", "Shift+Home", "d")
+    here.settle()
+    state = here.state("long")
+    assert len(state.spans) == 2
+    assert len(state.rejected) == 1
+    here.press("A")
+    here.settle()
+    assert len(here.state("long").spans) > 1_900
+    rows = here.page.locator(".sl-row").count()
+    assert 0 < rows < 60  # the list draws what can be seen, not two thousand rows
+
+
+def test_offsets_agree_with_python_in_a_long_text_of_all_planes(page: Page) -> None:
+    """ANCHORS 1: offsets right after emoji, anywhere in a long text."""
+    dice = random.Random(7)
+    text = "".join(dice.choice("aé漢🎉👩🏽‍🚀\u0301\r\n ") for _ in range(3_000))
+    points = sorted(dice.sample(range(len(text)), 400)) + [len(text)]
+    units = [len(text[:point].encode("utf-16-le")) // 2 for point in points]
+    page.goto("about:blank")
+    found = page.evaluate(
+        """async ([source, text, points, units]) => {
+            const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+            const { Text } = await import(url);
+            const whole = new Text(text, "en");
+            return [points.map((point) => whole.unit(point)), units.map((unit) => whole.point(unit)),
+                    whole.points];
+        }""",
+        [SCRIPT.read_text(encoding="utf-8"), text, points, units],
+    )
+    assert found == [units, points, len(text)]

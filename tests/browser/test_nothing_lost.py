@@ -1,0 +1,123 @@
+"""What was typed arrives, once: fast keys, reloads, second tabs, servers that die."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from driving import REVIEWER, Desk, serving, suggested, words_item
+from playwright.sync_api import Browser
+
+from spanlab.schema import Item, Record
+from spanlab.storage import Store
+
+pytestmark = pytest.mark.browser
+
+Sit = Callable[[Sequence[Record]], Desk]
+
+
+def _expect_every_second_accepted(here: Desk, item: str, count: int) -> None:
+    state = here.state(item)
+    assert here.texts(item) == [f"word{index}" for index in range(0, count, 2)]
+    assert [span.text for span in state.rejected] == [f"word{i}" for i in range(1, count, 2)]
+
+
+def test_a_burst_of_200_fast_keys_loses_none(desk: Sit) -> None:
+    here = desk([words_item("burst", 200)])
+    here.press(*["a", "x"] * 100)
+    here.settle()
+    assert here.store.review(here.dataset, "burst", REVIEWER).version == 200
+    _expect_every_second_accepted(here, "burst", 200)
+
+
+def test_a_reload_in_the_middle_of_a_burst_loses_none(desk: Sit) -> None:
+    """ANCHORS 5: edits to pre-annotated items are never lost."""
+    here = desk([words_item("burst", 60)])
+    here.press(*["a", "x"] * 15)
+    here.page.reload()
+    here.wait_for("burst")
+    here.settle()
+    here.press(*["a", "x"] * 15)
+    here.settle()
+    _expect_every_second_accepted(here, "burst", 60)
+
+
+def test_leaving_the_item_at_once_saves_what_was_typed(desk: Sit) -> None:
+    first, second = words_item("first", 4), words_item("second", 4)
+    here = desk([first, second])
+    here.press("a", "x", "A", "Enter")
+    here.wait_for("second")
+    here.press("a", "PageUp")
+    here.settle()
+    assert here.texts("first") == ["word0", "word2", "word3"]
+    assert here.texts("second") == ["word0"]
+
+
+def test_a_second_tab_is_refused_and_may_take_theirs(desk: Sit) -> None:
+    here, there = _two_tabs(desk)
+    there.press("x")
+    there.settle()
+    here.press("j", "a", "u", "U")
+    _banner(here, "changed in another tab")
+    assert here.state("item").spans == {}
+    here.page.click("text=Take theirs")
+    here.wait_for("item")
+    here.press("j")
+    here.press("a")
+    here.settle()
+    assert [span.text for span in here.state("item").rejected] == ["one"]
+    assert here.texts("item") == ["three"]
+
+
+def test_a_second_tab_is_refused_and_may_put_its_own_on_top(desk: Sit) -> None:
+    here, there = _two_tabs(desk)
+    there.press("x")
+    there.settle()
+    here.press("j", "a", "j", "a", "u")
+    _banner(here, "changed in another tab")
+    here.page.reload()  # a decision that waits survives a reload
+    here.wait_for("item")
+    _banner(here, "changed in another tab")
+    here.page.click("text=Put mine on top")
+    here.wait_for("item")
+    here.settle()
+    assert here.page.locator(".sl-banner").is_hidden()
+    assert [span.text for span in here.state("item").rejected] == ["one"]
+    assert here.texts("item") == ["two"]
+
+
+def _two_tabs(desk: Sit) -> tuple[Desk, Desk]:
+    item = Item(id="item", lang="en", answer="one two three")
+    record = Record(
+        item=item, annotations=(suggested(item, [("one", 0.5), ("two", 0.6), ("three", 0.7)]),)
+    )
+    here = desk([record])
+    there = Desk(here.server, here.store, here.page.context.new_page(), here.dataset)
+    there.visit("item")
+    return here, there
+
+
+def _banner(here: Desk, words: str) -> None:
+    here.page.wait_for_selector(f".sl-banner:has-text({words!r})")
+
+
+def test_a_server_killed_in_the_middle_of_a_burst_loses_nothing(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with serving(tmp_path) as server, browser.new_context() as context:
+        with Store.open(server.settings) as store:
+            store.import_records("words", [words_item("burst", 80)])
+            here = Desk(server, store, context.new_page(), "words")
+            here.visit("burst")
+            here.press(*["a", "x"] * 10)
+            server.kill()
+            here.press(*["a", "x"] * 10)
+            here.page.wait_for_selector('.sl-saved[data-state="offline"]', timeout=10_000)
+            server.start()
+            here.settle()
+            here.page.focus(".sl-answer")  # Streamlit's word on the lost connection had it
+            here.press(*["a", "x"] * 10)
+            here.settle()
+            _expect_every_second_accepted(here, "burst", 60)
+            assert store.review("words", "burst", REVIEWER).version == 60

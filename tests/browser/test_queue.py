@@ -1,0 +1,72 @@
+"""The Review page around the editor: queues, names, progress, and what it says when empty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from driving import REVIEWER, Desk, suggested
+
+from spanlab.schema import Item, Record
+
+pytestmark = pytest.mark.browser
+
+Sit = Callable[[Sequence[Record]], Desk]
+
+
+def _records() -> list[Record]:
+    items = [
+        Item(id=f"{lang}-{n}", lang=lang, answer="one two three") for n in (1, 2) for lang in ("en", "de")
+    ]
+    return [
+        Record(item=item, annotations=(suggested(item, [("two", 0.2 + 0.2 * index)]),))
+        for index, item in enumerate(items)
+    ]
+
+
+def _choose(here: Desk, label: str, option: str) -> None:
+    here.page.click("button:has-text('Queue')")
+    here.page.click(f"[aria-label*='{label}']")
+    here.page.click(f"[role=option]:has-text('{option}')")
+    here.page.keyboard.press("Escape")
+
+
+def test_a_language_filter_narrows_the_queue_and_the_url_keeps_the_item(desk: Sit) -> None:
+    here = desk(_records())
+    _choose(here, "Language", "de")
+    here.wait_for("de-1")
+    here.press("Enter")
+    here.wait_for("de-2")
+    here.page.wait_for_url("**item=de-2*")
+    here.press("Enter")
+    here.settle()
+    assert "last item" in here.said()
+    here.page.reload()
+    here.wait_for("de-2")
+    here.page.wait_for_selector("text=2 of 4 done")
+
+
+def test_an_empty_queue_says_what_to_do(desk: Sit) -> None:
+    here = desk(_records())
+    _choose(here, "Your state", "Skipped")
+    here.page.wait_for_selector("text=choose another state")
+    _choose(here, "Your state", "Not annotated")
+    here.wait_for("en-1")
+
+
+def test_a_link_to_an_item_opens_it_and_an_unknown_one_opens_the_first(desk: Sit) -> None:
+    here = desk(_records())
+    here.visit("en-2")
+    here.press("PageUp")
+    here.wait_for("de-1")
+    here.page.goto(here.server.url(dataset=here.dataset, reviewer=REVIEWER, item="gone"))
+    here.wait_for("en-1")
+
+
+def test_without_a_name_nothing_can_be_marked(desk: Sit) -> None:
+    here = desk(_records())
+    here.page.click("button:has-text('Queue')")
+    here.page.fill("input[aria-label^='Reviewer']", "   ")
+    here.page.keyboard.press("Tab")
+    here.page.wait_for_selector("text=Say who reviews")
+    assert here.page.locator(".sl").count() == 0

@@ -1,0 +1,107 @@
+"""The editor's side of Python: the key table, one round of the conversation, what is sent."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
+from spanlab.settings import Settings
+from spanlab.storage import QueueQuery, Store
+from spanlab.ui.span_editor import KEYS, Place, Sent, exchange
+
+ANSWER = "one two 🎉 three"
+QUOTE = Evidence(start=0, end=4, text="four", passage=0, stance="refutes")
+SPAN = Span.of(ANSWER, 8, 9, prob=0.5, evidence=(QUOTE,))
+PLACE = Place("words", QueueQuery(reviewer="Ada"), None)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
+    with Store.open(settings) as store:
+        records = [
+            Record(
+                item=Item(id=name, answer=ANSWER, passages=(Passage(text="four five"),)),
+                annotations=(Annotation(annotator="d", kind=Kind.DETECTOR, spans=(SPAN,)),),
+            )
+            for name in ("a", "b", "c")
+        ]
+        store.import_records("words", records)
+        yield store
+
+
+def _here(**more: object) -> Sent:
+    return Sent.model_validate({"place": PLACE.id, "attempt": 7, **more})
+
+
+def test_no_key_means_two_things_but_enter() -> None:
+    uses = Counter(spec for key in KEYS for spec in key.keys)
+    assert [spec for spec, count in uses.items() if count > 1] == ["Enter"]
+
+
+def test_an_editor_that_knows_nothing_gets_the_first_item_whole(store: Store) -> None:
+    answer = exchange(store, PLACE, Sent())
+    assert answer.open == "a"
+    (item,) = answer.json["items"]  # type: ignore[union-attr,misc]
+    assert item["answer"] == ANSWER  # type: ignore[index,call-overload]
+    assert answer.json["near"] == {"a": {"previous": None, "next": "b"}}
+    assert answer.json["progress"] == {"done": 0, "skipped": 0, "total": 3}
+
+
+def test_a_key_press_costs_a_few_hundred_bytes_once_the_item_is_there(store: Store) -> None:
+    write = {"session": "tab", "seq": 1, "base": 0, "dataset": "words", "item": "a",
+             "reviewer": "Ada", "op": {"kind": "add", "span": "s", "start": 0, "end": 3}}  # fmt: skip
+    answer = exchange(
+        store, PLACE, _here(writes=[write], open="a", have=["a"], near=False)
+    )
+    assert answer.json["items"] == []
+    assert answer.json["attempt"] == 7
+    assert answer.json["results"] == [
+        {"session": "tab", "seq": 1, "stored": True, "reason": None, "stale": False}
+    ]
+    assert len(json.dumps(answer.json)) < 1000
+
+
+def test_the_item_ahead_comes_with_its_neighbours(store: Store) -> None:
+    answer = exchange(store, PLACE, _here(open="a", have=["a"], near=False, ahead="b"))
+    assert answer.json["near"] == {"b": {"previous": "a", "next": "c"}}
+    assert [item["id"] for item in answer.json["items"]] == ["b"]  # type: ignore[union-attr,index,call-overload]
+
+
+def test_an_editor_at_another_place_is_moved(store: Store) -> None:
+    answer = exchange(store, PLACE, Sent(place="elsewhere", open="c", have=("a", "c"), attempt=1))
+    assert answer.open == "a"
+
+
+def test_a_link_opens_its_item_and_a_dead_one_the_first(store: Store) -> None:
+    assert exchange(store, Place("words", PLACE.query, "c"), Sent()).open == "c"
+    assert exchange(store, Place("words", PLACE.query, "gone"), Sent()).open == "a"
+
+
+def test_an_item_that_is_gone_meanwhile_ends_nothing(store: Store) -> None:
+    answer = exchange(store, PLACE, _here(open="gone", have=[]))
+    assert answer.open == "a"
+
+
+def test_an_empty_queue_says_why_and_what_to_do(store: Store) -> None:
+    nothing = Place("words", QueueQuery(reviewer="Ada", lang="de"), None)
+    answer = exchange(store, nothing, Sent())
+    assert answer.open is None
+    assert "Widen" in str(answer.json["empty"])
+
+
+def test_spans_are_sent_as_offsets_without_their_text(store: Store) -> None:
+    answer = exchange(store, PLACE, Sent())
+    (item,) = answer.json["items"]  # type: ignore[union-attr,misc]
+    (span,) = item["annotators"][0]["spans"]  # type: ignore[index,call-overload]
+    assert span == {
+        "start": 8,
+        "end": 9,
+        "prob": 0.5,
+        "evidence": [{"passage": 0, "start": 0, "end": 4, "stance": "refutes", "note": None}],
+    }

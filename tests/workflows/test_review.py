@@ -1,0 +1,137 @@
+"""Reviewing without a browser: queues, outboxes, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from spanlab.errors import NotFoundError
+from spanlab.schema import Item, Record, Status
+from spanlab.settings import Settings
+from spanlab.storage import QueueQuery, Store
+from spanlab.workflows.review import (
+    USUAL_LABELS,
+    Neighbours,
+    Outcome,
+    Progress,
+    apply_writes,
+    first_item,
+    labels,
+    neighbours,
+    open_item,
+    progress,
+)
+
+EVERYTHING = QueueQuery(reviewer="Ada")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
+    with Store.open(settings) as store:
+        items = [Item(id=name, lang="en", answer="one two 🎉 three") for name in ("a", "b", "c")]
+        store.import_records("words", [Record(item=item) for item in items])
+        yield store
+
+
+def _write(seq: int, base: int, item: str = "a", **op: JsonValue) -> dict[str, JsonValue]:
+    return {
+        "session": "tab",
+        "seq": seq,
+        "base": base,
+        "dataset": "words",
+        "item": item,
+        "reviewer": "Ada",
+        "op": op or {"kind": "add", "span": f"s{seq}", "start": 0, "end": 3},
+    }
+
+
+def _texts(store: Store, item: str = "a") -> list[str]:
+    return [span.text for span in open_item(store, "words", item, "Ada").state.spans.values()]
+
+
+def test_an_outbox_that_arrives_twice_has_its_effect_once(store: Store) -> None:
+    outbox = [_write(1, 0), _write(2, 1, kind="add", span="party", start=8, end=9)]
+    stored = [Outcome("tab", 1, stored=True), Outcome("tab", 2, stored=True)]
+    assert apply_writes(store, outbox) == stored
+    assert apply_writes(store, outbox) == stored
+    assert _texts(store) == ["one", "🎉"]
+
+
+def test_writes_to_several_items_go_each_to_its_own(store: Store) -> None:
+    outbox = [_write(1, 0), _write(2, 1, kind="status", status="done"), _write(3, 0, item="b")]
+    assert all(outcome.stored for outcome in apply_writes(store, outbox))
+    assert (_texts(store, "a"), _texts(store, "b")) == (["one"], ["one"])
+    assert open_item(store, "words", "a", "Ada").state.status is Status.DONE
+
+
+def test_a_write_made_on_an_older_state_is_refused_as_stale(store: Store) -> None:
+    apply_writes(store, [_write(1, 0)])
+    late = _write(1, 0) | {"session": "other tab"}
+    (outcome,) = apply_writes(store, [late])
+    assert (outcome.stored, outcome.stale) == (False, True)
+    assert _texts(store) == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        pytest.param({"item": "gone"}, "gone", id="item that is not there"),
+        pytest.param({"dataset": "gone"}, "gone", id="dataset that is not there"),
+        pytest.param({"op": {"kind": "explode"}}, "op", id="unknown operation"),
+        pytest.param({"base": -1}, "base", id="impossible base"),
+        pytest.param(
+            {"op": {"kind": "add", "span": "s", "start": 0, "end": 99}}, "99", id="outside the text"
+        ),
+    ],
+)
+def test_a_write_that_fits_nowhere_is_refused_with_the_reason(
+    store: Store, change: dict[str, JsonValue], reason: str
+) -> None:
+    (outcome,) = apply_writes(store, [_write(1, 0) | change])
+    assert not outcome.stored
+    assert reason in (outcome.reason or "")
+    assert not outcome.stale
+
+
+def test_what_does_not_even_name_its_session_is_passed_over(store: Store) -> None:
+    assert apply_writes(store, [{"op": {"kind": "undo"}}]) == []
+
+
+def test_a_queue_begins_ends_and_goes_on_behind_what_left_it(store: Store) -> None:
+    assert first_item(store, "words", EVERYTHING) == "a"
+    assert neighbours(store, "words", EVERYTHING, "a") == Neighbours(None, "b")
+    assert neighbours(store, "words", EVERYTHING, "c") == Neighbours("b", None)
+    left = QueueQuery(reviewer="Ada", status=Status.NOT_ANNOTATED)
+    apply_writes(store, [_write(1, 0, item="b", kind="status", status="done")])
+    assert neighbours(store, "words", left, "b") == Neighbours("a", "c")
+    assert first_item(store, "words", QueueQuery(reviewer="Ada", lang="de")) is None
+
+
+def test_progress_counts_what_one_reviewer_has_finished(store: Store) -> None:
+    """ANCHORS 11: not annotated is not the same as checked without spans."""
+    assert progress(store, "words", "Ada") == Progress(done=0, skipped=0, total=3)
+    apply_writes(
+        store,
+        [
+            _write(1, 0, item="a", kind="status", status="done"),
+            _write(2, 0, item="b", kind="status", status="skipped"),
+            _write(3, 0, item="c"),
+        ],
+    )
+    assert progress(store, "words", "Ada") == Progress(done=1, skipped=1, total=3)
+    assert progress(store, "words", "Grace") == Progress(done=0, skipped=0, total=3)
+
+
+def test_an_item_that_is_not_there_is_said_so(store: Store) -> None:
+    with pytest.raises(NotFoundError, match="gone"):
+        open_item(store, "words", "gone", "Ada")
+
+
+def test_labels_in_use_come_before_the_usual_ones(store: Store) -> None:
+    assert labels(store, "words") == USUAL_LABELS
+    apply_writes(store, [_write(1, 0, kind="add", span="s", start=0, end=3, label="my own")])
+    assert labels(store, "words")[0] == "my own"
