@@ -1,0 +1,251 @@
+"""The review log: what each operation does, and that undo takes back exactly one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from spanlab.errors import OperationError
+from spanlab.oplog import (
+    OPERATION,
+    Accept,
+    AcceptAll,
+    Add,
+    Mark,
+    Note,
+    Operation,
+    Redo,
+    Reject,
+    Relabel,
+    Remove,
+    Resize,
+    ReviewState,
+    SetStatus,
+    Undo,
+    in_force,
+    replay,
+)
+from spanlab.schema import Annotation, Evidence, Item, Kind, Span, Status
+
+ITEM = Item(id="a", answer="The tower has 330 m, \U0001f469\u200d\U0001f680 and 3 floors.")
+NOTHING = ReviewState()
+
+TOWER = Mark(source="det", start=4, end=9, prob=0.8, label="object")
+NUMBER = Mark(source="det", start=14, end=17, prob=0.3)
+FIRST = Add(span="x", start=4, end=9)
+SECOND = Add(span="y", start=14, end=17, label="number")
+DONE = SetStatus(status=Status.DONE)
+
+
+def _replay(*operations: Operation, start: ReviewState = NOTHING) -> ReviewState:
+    return replay(ITEM, start, operations)
+
+
+def test_an_empty_log_is_the_snapshot() -> None:
+    assert _replay() == NOTHING
+    assert NOTHING.annotation("me") == Annotation(
+        annotator="me", kind=Kind.PERSON, status=Status.NOT_ANNOTATED
+    )
+
+
+def test_drawing_quotes_the_answer_in_code_points() -> None:
+    state = _replay(Add(span="x", start=21, end=24, label="emoji"))
+    assert state.spans == {
+        "x": Span(start=21, end=24, text="\U0001f469\u200d\U0001f680", label="emoji")
+    }
+
+
+def test_an_accepted_suggestion_is_the_reviewers_own_mark() -> None:
+    state = _replay(Accept(span="x", mark=TOWER))
+    # A person's mark is certain, whatever the detector's probability was.
+    assert state.spans == {
+        "x": Span(start=4, end=9, text="tower", prob=1.0, label="object", source="det")
+    }
+
+
+def test_accepting_all_takes_each_under_its_id() -> None:
+    state = _replay(AcceptAll(spans=("x", "y"), marks=(TOWER, NUMBER)))
+    assert {name: span.text for name, span in state.spans.items()} == {"x": "tower", "y": "330"}
+
+
+def test_a_rejected_suggestion_is_kept_as_rejected() -> None:
+    state = _replay(Reject(mark=TOWER))
+    assert state.spans == {}
+    assert state.rejected == (
+        Span(start=4, end=9, text="tower", prob=0.8, label="object", source="det"),
+    )
+
+
+def test_accepting_and_rejecting_take_each_other_back() -> None:
+    rejected = _replay(Accept(span="x", mark=TOWER), Reject(mark=TOWER))
+    assert (rejected.spans, len(rejected.rejected)) == ({}, 1)
+    accepted = _replay(Reject(mark=TOWER), Accept(span="x", mark=TOWER))
+    assert (list(accepted.spans), accepted.rejected) == (["x"], ())
+    twice = _replay(Reject(mark=TOWER), Reject(mark=TOWER), Reject(mark=NUMBER))
+    assert [span.text for span in twice.rejected] == ["tower", "330"]
+
+
+def test_rejecting_a_suggestion_leaves_an_equal_own_span() -> None:
+    state = _replay(FIRST, Reject(mark=TOWER.model_copy(update={"label": None})))
+    assert list(state.spans) == ["x"]
+
+
+def test_a_resized_span_quotes_anew_and_keeps_the_rest() -> None:
+    state = _replay(
+        Accept(span="x", mark=TOWER), Note(span="x", text="sure"), Resize(span="x", start=0, end=9)
+    )
+    assert state.spans["x"] == Span(
+        start=0, end=9, text="The tower", label="object", source="det", note="sure"
+    )
+
+
+def test_labels_and_notes_come_and_go() -> None:
+    state = _replay(FIRST, Relabel(span="x", label="object"), Note(text="hard"), Note(text="easy"))
+    assert (state.spans["x"].label, state.note) == ("object", "easy")
+    cleared = _replay(Relabel(span="x"), Note(text=""), start=state)
+    assert (cleared.spans["x"].label, cleared.note) == (None, None)
+
+
+def test_done_without_spans_says_nothing_is_wrong() -> None:
+    """ANCHORS 11: checked without spans is not the same as not annotated."""
+    assert _replay(DONE).annotation("me") == Annotation(annotator="me", kind=Kind.PERSON)
+    assert _replay(DONE) != _replay()
+
+
+def test_spans_may_touch_and_overlap() -> None:
+    """ANCHORS 20: adjacent and overlapping selections stay what they are."""
+    touching = Add(span="y", start=9, end=13)
+    overlapping = Add(span="z", start=6, end=11)
+    state = _replay(FIRST, touching, overlapping)
+    assert [span.text for span in state.annotation("me").spans] == ["tower", "wer h", " has"]
+    assert list(_replay(Remove(span="y"), start=state).spans) == ["x", "z"]
+
+
+@pytest.mark.parametrize(
+    ("operations", "message"),
+    [
+        pytest.param([FIRST, FIRST], "span id 'x' is already in use", id="id drawn twice"),
+        pytest.param(
+            [FIRST, Accept(span="x", mark=NUMBER)], "already in use", id="id drawn and accepted"
+        ),
+        pytest.param(
+            [AcceptAll(spans=("x", "x"), marks=(TOWER, NUMBER))], "already in use", id="id in one"
+        ),
+        pytest.param(
+            [AcceptAll(spans=("x",), marks=(TOWER, NUMBER))],
+            "1 ids for 2 suggestions",
+            id="ids missing",
+        ),
+        pytest.param([Remove(span="x")], "no span with the id 'x'", id="nothing to remove"),
+        pytest.param([Relabel(span="x")], "no span with the id 'x'", id="nothing to label"),
+        pytest.param([Note(span="x", text="")], "no span with the id 'x'", id="nothing to note"),
+        pytest.param(
+            [FIRST, Undo(), Resize(span="x", start=0, end=1)], "no span", id="undone meanwhile"
+        ),
+        pytest.param([Add(span="x", start=4, end=4)], r"\[4, 4\) is not a part", id="empty"),
+        pytest.param([Add(span="x", start=4, end=99)], "answer's 38 characters", id="outside"),
+    ],
+)
+def test_what_does_not_fit_is_refused(operations: list[Operation], message: str) -> None:
+    with pytest.raises(OperationError, match=message):
+        _replay(*operations)
+
+
+def test_undo_and_redo_walk_along_the_log() -> None:
+    assert in_force([FIRST, SECOND, DONE, Undo(), Undo()]) == [FIRST]
+    assert in_force([FIRST, SECOND, DONE, Undo(), Undo(), Redo()]) == [FIRST, SECOND]
+    assert in_force([FIRST, SECOND, Undo(), Redo(), Redo()]) == [FIRST, SECOND]
+    assert in_force([Undo(), FIRST, Undo(), Undo(), Redo()]) == [FIRST]
+
+
+def test_a_new_edit_empties_the_redo() -> None:
+    assert in_force([FIRST, Undo(), SECOND, Redo()]) == [SECOND]
+
+
+def test_undo_stops_at_the_snapshot() -> None:
+    imported = Annotation(annotator="me", kind=Kind.PERSON, spans=(Span.of(ITEM.answer, 4, 9),))
+    start = ReviewState.of(imported)
+    assert list(start.spans) == ["i0"]
+    assert _replay(Remove(span="i0"), Undo(), Undo(), start=start) == start
+
+
+def test_an_imported_annotation_comes_back_as_it_was() -> None:
+    quote = Evidence(passage=0, start=0, end=2, text="ok")
+    imported = Annotation(
+        annotator="me",
+        kind=Kind.PERSON,
+        spans=(
+            Span.of(ITEM.answer, 0, 3, prob=0.4, evidence=(quote,)),
+            Span.of(ITEM.answer, 4, 9, label="object"),
+        ),
+        rejected=(Span.of(ITEM.answer, 14, 17),),
+        note="hm",
+    )
+    assert ReviewState.of(imported).annotation("me") == imported
+
+
+def test_a_failure_without_its_note_says_so() -> None:
+    """ANCHORS 16: a failure is a state with a reason."""
+    failed = ReviewState(status=Status.FAILED, note="out of memory")
+    assert failed.annotation("me").note == "out of memory"
+    assert _replay(Note(text=""), start=failed).annotation("me").note == "no reason was given"
+
+
+def test_operations_travel_as_json_that_names_their_kind() -> None:
+    every: list[Operation] = [
+        Accept(span="x", mark=TOWER),
+        AcceptAll(spans=("x",), marks=(TOWER,)),
+        Reject(mark=TOWER),
+        FIRST,
+        Remove(span="x"),
+        Resize(span="x", start=0, end=1),
+        Relabel(span="x", label="l"),
+        Note(text="t"),
+        DONE,
+        Undo(),
+        Redo(),
+    ]
+    for operation in every:
+        assert OPERATION.validate_json(operation.model_dump_json()) == operation
+    with pytest.raises(ValidationError, match=r"union_tag_invalid|does not match"):
+        OPERATION.validate_python({"kind": "explode"})
+    with pytest.raises(ValidationError, match="status"):
+        OPERATION.validate_python({"kind": "status", "status": "failed"})
+
+
+_EDITS = st.integers(0, 5).flatmap(
+    lambda n: st.sampled_from(
+        [
+            Add(span=f"s{n}", start=n, end=n + 3),
+            Accept(span=f"s{n}", mark=TOWER),
+            Reject(mark=TOWER if n % 2 else NUMBER),
+            Remove(span=f"s{n}"),
+            Resize(span=f"s{n}", start=2 * n, end=2 * n + 1),
+            Relabel(span=f"s{n}", label=f"l{n}"),
+            Note(span=f"s{n}", text=f"t{n}"),
+            SetStatus(status=Status.DONE if n % 2 else Status.SKIPPED),
+        ]
+    )
+)
+
+
+@given(st.lists(_EDITS | st.just(Undo()) | st.just(Redo()), max_size=40))
+def test_a_log_is_worth_what_a_stack_of_states_is(wanted: list[Operation]) -> None:
+    states, undone, log = [NOTHING], list[ReviewState](), list[Operation]()
+    for operation in wanted:
+        if isinstance(operation, Undo):
+            if len(states) > 1:
+                undone.append(states.pop())
+        elif isinstance(operation, Redo):
+            if undone:
+                states.append(undone.pop())
+        else:
+            try:
+                states.append(operation.apply(ITEM, states[-1]))
+            except OperationError:
+                continue
+            undone.clear()
+        log.append(operation)
+        assert _replay(*log) == states[-1]
