@@ -89,6 +89,7 @@ def apply_writes(store: Store, sent: Iterable[Mapping[str, JsonValue]]) -> list[
     """Store what a browser has not had acknowledged yet; sending a write again does no harm.
 
     Args:
+        store: the annotation database.
         sent: the outbox as it arrived, in the order of typing. Nothing in it is trusted.
 
     Returns:
@@ -140,7 +141,7 @@ def progress(store: Store, dataset: str, reviewer: str) -> Progress:
 
 
 def labels(store: Store, dataset: str) -> tuple[str, ...]:
-    """Return the labels a reviewer chooses from: those in use, then the usual ones, nine at most."""
+    """Return the labels to choose from: those in use, then the usual ones, nine at most."""
     return tuple(dict.fromkeys((*store.labels(dataset), *USUAL_LABELS)))[:9]
 
 

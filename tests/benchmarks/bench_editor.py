@@ -63,21 +63,25 @@ OPEN = """
 
 def main() -> None:
     """Print the table."""
-    with tempfile.TemporaryDirectory() as home, serving(Path(home)) as server, chromium() as browser:
-        with Store.open(server.settings) as store:
-            records = [long_record(name, *size) for name, size in SIZES.items()]
-            blank = Record(item=Item(id="blank", lang="en", answer="Nothing."))
-            store.import_records("bench", [blank, *records])
-            page = browser.new_page(viewport={"width": 1280, "height": 800})
-            desk = Desk(server, store, page, "bench")
-            print(f"{'characters / spans':<18} {'':>8} {'p50 ms':>8} {'p95 ms':>8}")
-            for name in SIZES:
-                desk.visit(name)
-                page.wait_for_timeout(1_500)
-                seen, stored = _keys(desk, page)
-                _row(name, "visible", seen)
-                _row(name, "stored", stored)
-                _row(name, "opens", _openings(desk, page, name))
+    with (
+        tempfile.TemporaryDirectory() as home,
+        serving(Path(home)) as server,
+        chromium() as browser,
+        Store.open(server.settings) as store,
+    ):
+        records = [long_record(name, *size) for name, size in SIZES.items()]
+        blank = Record(item=Item(id="blank", lang="en", answer="Nothing."))
+        store.import_records("bench", [blank, *records])
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        desk = Desk(server, store, page, "bench")
+        print(f"{'characters / spans':<18} {'':>8} {'p50 ms':>8} {'p95 ms':>8}")
+        for name in SIZES:
+            desk.visit(name)
+            page.wait_for_timeout(1_500)
+            seen, stored = _keys(desk, page)
+            _row(name, "visible", seen)
+            _row(name, "stored", stored)
+            _row(name, "opens", _openings(desk, page, name))
 
 
 def _keys(desk: Desk, page: Page) -> tuple[list[float], list[float]]:

@@ -1,4 +1,4 @@
-"""A real server, a real browser, and a person at the editor: what browser tests and benches share."""
+"""A real server, a real browser, a person at the editor: for browser tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -161,12 +161,14 @@ class Desk:
                 view.scrollTo(unit);
                 const from = after ? unit - 1 : unit;
                 const [start, end] = [view.position(from + 1), view.position(from)];
+                const last = end.offset === end.node.length;
                 const range = document.createRange();
-                range.setStart(end.node, end.offset === end.node.length ? end.offset - 1 : end.offset);
+                range.setStart(end.node, last ? end.offset - 1 : end.offset);
                 range.setEnd(start.node, start.offset);
                 const box = [...range.getClientRects()].at(-1);
                 const rightToLeft = /[\u0590-\u08ff]/.test(item.text.whole[from]);
-                return [rightToLeft === after ? box.left + 1 : box.right - 1, box.top + box.height / 2];
+                const x = rightToLeft === after ? box.left + 1 : box.right - 1;
+                return [x, box.top + box.height / 2];
             }""",
             [unit, after],
         )

@@ -96,8 +96,24 @@ def _random_log(dice: random.Random) -> Iterator[dict[str, Any]]:
     ids = [f"s{number}" for number in range(8)] + ["i0", "i1"]
     for _ in range(LENGTH):
         kind = dice.choice(
-            ["accept", "accept-all", "reject", "reject", "add", "remove", "resize", "relabel"]
-            + ["note", "note", "status", "undo", "undo", "undo", "redo", "redo"]
+            [
+                "accept",
+                "accept-all",
+                "reject",
+                "reject",
+                "add",
+                "remove",
+                "resize",
+                "relabel",
+                "note",
+                "note",
+                "status",
+                "undo",
+                "undo",
+                "undo",
+                "redo",
+                "redo",
+            ]
         )
         operation: dict[str, Any] = {"kind": kind}
         if kind in {"add", "resize"}:

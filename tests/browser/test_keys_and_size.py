@@ -79,7 +79,7 @@ def test_offsets_agree_with_python_in_a_long_text_of_all_planes(page: Page) -> N
     """ANCHORS 1: offsets right after emoji, anywhere in a long text."""
     dice = random.Random(7)
     text = "".join(dice.choice("aé漢🎉👩🏽‍🚀\u0301\r\n ") for _ in range(3_000))
-    points = sorted(dice.sample(range(len(text)), 400)) + [len(text)]
+    points = [*sorted(dice.sample(range(len(text)), 400)), len(text)]
     units = [len(text[:point].encode("utf-16-le")) // 2 for point in points]
     page.goto("about:blank")
     found = page.evaluate(
@@ -87,8 +87,8 @@ def test_offsets_agree_with_python_in_a_long_text_of_all_planes(page: Page) -> N
             const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
             const { Text } = await import(url);
             const whole = new Text(text, "en");
-            return [points.map((point) => whole.unit(point)), units.map((unit) => whole.point(unit)),
-                    whole.points];
+            return [points.map((point) => whole.unit(point)),
+                    units.map((unit) => whole.point(unit)), whole.points];
         }""",
         [SCRIPT.read_text(encoding="utf-8"), text, points, units],
     )

@@ -105,19 +105,22 @@ def _banner(here: Desk, words: str) -> None:
 def test_a_server_killed_in_the_middle_of_a_burst_loses_nothing(
     browser: Browser, tmp_path: Path
 ) -> None:
-    with serving(tmp_path) as server, browser.new_context() as context:
-        with Store.open(server.settings) as store:
-            store.import_records("words", [words_item("burst", 80)])
-            here = Desk(server, store, context.new_page(), "words")
-            here.visit("burst")
-            here.press(*["a", "x"] * 10)
-            server.kill()
-            here.press(*["a", "x"] * 10)
-            here.page.wait_for_selector('.sl-saved[data-state="offline"]', timeout=10_000)
-            server.start()
-            here.settle()
-            here.page.focus(".sl-answer")  # Streamlit's word on the lost connection had it
-            here.press(*["a", "x"] * 10)
-            here.settle()
-            _expect_every_second_accepted(here, "burst", 60)
-            assert store.review("words", "burst", REVIEWER).version == 60
+    with (
+        serving(tmp_path) as server,
+        browser.new_context() as context,
+        Store.open(server.settings) as store,
+    ):
+        store.import_records("words", [words_item("burst", 80)])
+        here = Desk(server, store, context.new_page(), "words")
+        here.visit("burst")
+        here.press(*["a", "x"] * 10)
+        server.kill()
+        here.press(*["a", "x"] * 10)
+        here.page.wait_for_selector('.sl-saved[data-state="offline"]', timeout=10_000)
+        server.start()
+        here.settle()
+        here.page.focus(".sl-answer")  # Streamlit's word on the lost connection had it
+        here.press(*["a", "x"] * 10)
+        here.settle()
+        _expect_every_second_accepted(here, "burst", 60)
+        assert store.review("words", "burst", REVIEWER).version == 60

@@ -16,7 +16,9 @@ Sit = Callable[[Sequence[Record]], Desk]
 
 def _records() -> list[Record]:
     items = [
-        Item(id=f"{lang}-{n}", lang=lang, answer="one two three") for n in (1, 2) for lang in ("en", "de")
+        Item(id=f"{lang}-{n}", lang=lang, answer="one two three")
+        for n in (1, 2)
+        for lang in ("en", "de")
     ]
     return [
         Record(item=item, annotations=(suggested(item, [("two", 0.2 + 0.2 * index)]),))

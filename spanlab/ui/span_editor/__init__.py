@@ -17,10 +17,10 @@ import streamlit as st
 from pydantic import JsonValue
 from streamlit.components.v2.types import ComponentRenderer
 
+from spanlab.ui.span_editor.exchange import Answer, Place, Sent, exchange
 from spanlab.ui.span_editor.keys import KEYS, Key
-from spanlab.ui.span_editor.exchange import Place, Sent, exchange
 
-__all__ = ["KEYS", "Key", "Place", "Sent", "editor", "exchange", "sent", "wire"]
+__all__ = ["KEYS", "Answer", "Key", "Place", "Sent", "editor", "exchange", "sent", "wire"]
 
 _WIRE_KEY = "span_editor_wire"
 _WIRE_JS = """

@@ -65,6 +65,7 @@ def exchange(store: Store, place: Place, sent: Sent) -> Answer:
     """Apply what was sent and answer with what the editor lacks.
 
     Args:
+        store: the annotation database.
         place: where the page's widgets and the URL say that the reviewer is.
         sent: what arrived; an editor that knows nothing yet sends ``Sent()``.
     """
@@ -85,11 +86,12 @@ def exchange(store: Store, place: Place, sent: Sent) -> Answer:
     return Answer(item, answer)
 
 
-def _stand(
-    store: Store, place: Place, sent: Sent
-) -> tuple[str | None, dict[str, JsonValue]]:
-    """Return the item to stand at with what the editor lacks of it: where the editor is, else
-    what the URL asks for, else where the queue begins; an item that is gone is passed over."""
+def _stand(store: Store, place: Place, sent: Sent) -> tuple[str | None, dict[str, JsonValue]]:
+    """Return the item to stand at, with what the editor lacks of it.
+
+    That is where the editor is, else what the URL asks for, else where the queue begins; an item
+    that is gone is passed over.
+    """
     for item in (sent.open, place.entry):
         if item is not None:
             try:

@@ -9,7 +9,7 @@ from spanlab.workflows.review import Review
 
 
 def item_payload(review: Review, reviewer: str) -> dict[str, JsonValue]:
-    """Return the review by ``reviewer`` as JSON; offsets are code points, no span repeats its text."""
+    """Return a review as JSON; offsets are code points, and no span repeats its text."""
     item = review.record.item
     return {
         "id": item.id,
