@@ -116,16 +116,6 @@ def put(connection: Connection, dataset: Dataset, entries: Sequence[Entry]) -> N
     changes.write(connection, dataset.id)
 
 
-def lock_items(connection: Connection, dataset: Dataset, positions: Iterable[int]) -> None:
-    """Keep other transactions from changing what is said of the items at ``positions``."""
-    connection.execute(
-        select(items.c.position)
-        .where(items.c.dataset_id == dataset.id, items.c.position.in_(list(positions)))
-        .order_by(items.c.position)
-        .with_for_update(key_share=True)
-    ).all()
-
-
 def _describe(
     changes: facets.Changes, entry: Entry, before: _Row | None, others: dict[int, _Row]
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -106,8 +105,6 @@ def _normal(url: str) -> URL:
     except ArgumentError as error:
         raise UsageError(f"{url!r} is not a database URL such as sqlite:///file.db") from error
     if parsed.drivername in _POSTGRESQL:
-        if find_spec("psycopg") is None:
-            raise UsageError("PostgreSQL needs the driver psycopg: pip install 'spanlab[postgres]'")
         return parsed.set(drivername="postgresql+psycopg")
     if parsed.drivername not in {"sqlite", "sqlite+pysqlite"}:
         raise UsageError(
@@ -146,4 +143,9 @@ def _begin(connection: Connection) -> None:
 
 
 def _postgresql(url: URL) -> Engine:
-    return create_engine(url, pool_size=8, max_overflow=24, pool_pre_ping=True)
+    try:
+        return create_engine(url, pool_size=8, max_overflow=24, pool_pre_ping=True)
+    except ImportError as error:
+        raise UsageError(
+            f"PostgreSQL needs the driver psycopg: pip install 'spanlab[postgres]' ({error})"
+        ) from error

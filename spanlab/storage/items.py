@@ -57,6 +57,19 @@ def one(connection: Connection, dataset: Dataset, position: int) -> Stored:
     return stored
 
 
+def lock(connection: Connection, dataset: int, start: int, stop: int) -> None:
+    """Keep other transactions from changing what is said of the items at ``[start, stop)``.
+
+    On SQLite a writing transaction is alone anyway.
+    """
+    connection.execute(
+        select(items.c.position)
+        .where(items.c.dataset_id == dataset, items.c.position >= start, items.c.position < stop)
+        .order_by(items.c.position)
+        .with_for_update(key_share=True)
+    ).all()
+
+
 def all_of(
     connection: Connection, dataset: Dataset, names: Sequence[str] | None
 ) -> Iterator[Stored]:

@@ -10,10 +10,9 @@ from sqlalchemy import Connection, func, select
 from spanlab.errors import UsageError
 from spanlab.oplog import ReviewState, replay
 from spanlab.schema import Kind
-from spanlab.storage.annotating import lock_items
 from spanlab.storage.annotators import register
 from spanlab.storage.catalog import Dataset, annotators_of
-from spanlab.storage.items import one, position_of
+from spanlab.storage.items import lock, one, position_of
 from spanlab.storage.log import Log, operation_json
 from spanlab.storage.tables import operations
 from spanlab.storage.writes import Applied, Refusal, Review, Write
@@ -63,7 +62,7 @@ def apply(
     _check_order(writes)
     position = position_of(connection, dataset, item_id)
     who = register(connection, dataset, reviewer, Kind.PERSON)
-    lock_items(connection, dataset, [position])
+    lock(connection, dataset.id, position, position + 1)
     log = Log(connection, dataset, position, who)
     stored = _stored(connection, writes)
     here = (dataset.id, position, who.id)

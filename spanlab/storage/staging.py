@@ -19,6 +19,7 @@ from spanlab.storage import catalog
 from spanlab.storage.catalog import Dataset
 from spanlab.storage.engine import Database
 from spanlab.storage.facets import BLOCK
+from spanlab.storage.items import lock
 from spanlab.storage.locks import claim
 from spanlab.storage.tables import (
     DELETING,
@@ -164,6 +165,8 @@ def _clear(database: Database, dataset: int) -> None:
 
 
 def _delete_items(connection: Connection, dataset: int, start: int, stop: int) -> None:
+    # Whoever still writes to these items comes to an end first, or finds them gone.
+    lock(connection, dataset, start, stop)
     for table in (operations, reviews, annotated, items):
         connection.execute(
             delete(table).where(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,17 @@ def test_every_spelling_of_postgresql_is_understood(url: str) -> None:
 def test_other_urls_are_refused(url: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Database(url)
+
+
+def test_a_missing_driver_names_the_extra_to_install() -> None:
+    code = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "from spanlab.storage.engine import Database\n"
+        "Database('postgresql://host/db')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "UsageError: PostgreSQL needs the driver psycopg" in done.stderr
+    assert "pip install 'spanlab[postgres]'" in done.stderr
 
 
 def test_a_server_that_is_not_there_is_named_without_its_password(tmp_path: Path) -> None:
