@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import getpass
 
 import streamlit as st
@@ -29,6 +30,7 @@ _ENTRY = "spanlab.review.entry"  # the item that the URL asked for from outside
 
 def page() -> None:
     """Draw the Review page."""
+    _settle_memory()
     summaries = {summary.name: summary for summary in managing.list_datasets(common.store())}
     if not summaries:
         st.info(
@@ -53,6 +55,17 @@ def page() -> None:
     _exchange(span_editor.Place(dataset, query, _entry()))
 
 
+@st.cache_resource
+def _settle_memory() -> None:
+    """Take what the imports left behind out of the garbage collector's rounds.
+
+    Streamlit collects garbage after every script run, which is after every key; with all modules
+    in its books a round takes tens of milliseconds, in which the next key waits.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 @st.fragment
 def _exchange(place: span_editor.Place) -> None:
     """Answer the editor; only this runs again when a reviewer presses a key."""
@@ -75,7 +88,7 @@ def _entry() -> str | None:
 def _reviewer() -> str:
     """Ask who reviews; the URL remembers it."""
     default = st.query_params.get(_REVIEWER) or _login()
-    name = st.text_input("Reviewer", default, max_chars=200, key="spanlab.reviewer", required=True)
+    name = st.text_input("Reviewer", default, max_chars=200, key="spanlab.reviewer")
     name = " ".join((name or "").split())
     if name and st.query_params.get(_REVIEWER) != name:
         st.query_params[_REVIEWER] = name

@@ -21,6 +21,10 @@ pytestmark = pytest.mark.browser
 SCRIPT = Path(spanlab.ui.span_editor.__file__).with_name("span_editor.js")
 ITEM = Item(id="item", lang="en", answer="The 🎉 party 👩🏽‍🚀 of café was e\u0301tonnant." * 3)
 LOGS = 150
+KINDS = (
+    *("accept", "accept-all", "reject", "reject", "add", "remove", "resize", "relabel"),
+    *("note", "note", "status", "undo", "undo", "undo", "redo", "redo"),
+)
 LENGTH = 90  # operations of a log, beyond one checkpoint of the JavaScript
 
 REPLAY = """
@@ -95,26 +99,7 @@ def _random_log(dice: random.Random) -> Iterator[dict[str, Any]]:
     """Operations as people and attackers might send them, most of them sensible."""
     ids = [f"s{number}" for number in range(8)] + ["i0", "i1"]
     for _ in range(LENGTH):
-        kind = dice.choice(
-            [
-                "accept",
-                "accept-all",
-                "reject",
-                "reject",
-                "add",
-                "remove",
-                "resize",
-                "relabel",
-                "note",
-                "note",
-                "status",
-                "undo",
-                "undo",
-                "undo",
-                "redo",
-                "redo",
-            ]
-        )
+        kind = dice.choice(KINDS)
         operation: dict[str, Any] = {"kind": kind}
         if kind in {"add", "resize"}:
             operation |= _extent(dice)

@@ -1080,7 +1080,8 @@ class View {
             h("div", { class: "sl-card-head" },
                 h("span", { class: `sl-kind sl-kind-${mark.kind}` }, kind),
                 mark.kind === "own" ? "" : h("span", { class: "sl-prob" }, meter(mark.prob), percent(mark.prob)),
-                mark.label ? h("span", { class: "sl-label" }, mark.label) : ""),
+                mark.label ? h("span", { class: "sl-label" }, mark.label) : "",
+                h("span", { class: "sl-gap" }), ...this.toolButtons(mark)),
             h("blockquote", { dir: "auto", lang: this.editor.item.payload.lang }, shorten(mark.text, 220)),
             mark.note ? h("p", { class: "sl-note", dir: "auto" }, mark.note) : "",
             votes.length ? h("ul", { class: "sl-votes", "aria-label": "Who marks it" }, ...votes.map(voteLine)) : "",
@@ -1308,16 +1309,21 @@ class View {
         const mark = this.editor.focused;
         this.tools.hidden = !mark || !this.pointing;
         if (this.tools.hidden) return;
-        const commands = mark.kind === "own"
-            ? [["Remove", "remove"], ...(mark.origin ? [["Reject", "reject"]] : [])]
-            : [["Accept", "accept"], ...(mark.kind === "open" ? [["Reject", "reject"]] : [])];
-        this.tools.replaceChildren(
-            ...commands.map(([name, command]) => this.button(name, command)),
-            this.labelChoice(mark), this.button("Comment", "comment"));
+        this.tools.replaceChildren(...this.toolButtons(mark), this.labelChoice(mark));
         const rect = this.rectAt(Math.max(mark.start, Math.min(mark.end, this.editor.caret)));
         const width = this.tools.offsetWidth;
         const box = this.answer.getBoundingClientRect();
         this.put(this.tools, Math.max(box.left + 4, Math.min(rect.left, box.right - width - 20)), rect.bottom + 8);
+    }
+
+    /** What can be done to a mark, as buttons. */
+    toolButtons(mark) {
+        const commands = {
+            own: [["Remove", "remove"], ["Comment", "comment"]],
+            open: [["Accept", "accept"], ["Reject", "reject"], ["Comment", "comment"]],
+            rejected: [["Accept", "accept"]],
+        }[mark.kind];
+        return commands.map(([name, command]) => this.button(name, command));
     }
 
     labelChoice(mark) {
