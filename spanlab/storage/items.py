@@ -30,8 +30,8 @@ class Stored:
     annotations: tuple[str, ...]
 
     def record(self) -> Record:
-        """Return the record; it was validated when it came in, and is once more."""
-        return Record(
+        """Return the record; that its quotes are right was checked when it came in."""
+        return Record.model_construct(
             item=Item.model_validate_json(self.item),
             annotations=tuple(Annotation.model_validate_json(each) for each in self.annotations),
         )
@@ -99,14 +99,14 @@ def _window(
     )
     if chosen is not None:
         query = query.where(annotated.c.annotator_id.in_(chosen))
-    for position, text in connection.execute(query):
+    for position, text in connection.execute(query).all():
         said[position].append(text)
     rows = connection.execute(
         select(items.c.position, items.c.json)
         .where(items.c.dataset_id == dataset, items.c.position >= start, items.c.position < stop)
         .order_by(items.c.position)
     )
-    for position, text in rows:
+    for position, text in rows.all():
         yield Stored(position, text, tuple(said[position]))
 
 
