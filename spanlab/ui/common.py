@@ -14,7 +14,7 @@ _CHOICE = "spanlab.dataset-choice"
 _PAGES = "spanlab.pages"
 _TITLE_STYLE = """<style>
 .stMainBlockContainer { padding-top: 4.5rem; }
-.stMainBlockContainer h1 { font-size: 1.9rem; padding: 0 0 .5rem; }
+.stMainBlockContainer h1 { font-size: 1.9rem; padding: 0 0 .75rem; }
 </style>"""
 
 

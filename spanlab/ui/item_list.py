@@ -44,7 +44,7 @@ def item_list(dataset: str, order: Order, lang: str | None) -> None:
             for row in shown.rows
         ],
         hide_index=True,
-        height=460,
+        height=425,
         column_config={
             "Differ": st.column_config.ProgressColumn(
                 min_value=0.0,

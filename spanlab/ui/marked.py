@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 
-from spanlab.schema import Annotation, Item, Kind, Passage, Record, Status
+from spanlab.schema import Annotation, Item, Passage, Record, Status
 from spanlab.ui.counts import kind_in_words
 from spanlab.workflows.comparing import ItemScore
 from spanlab.workflows.marks import Piece, pieces
 
 _LISTED = 100  # spans named one by one under an answer
 
-# A mark says the same three times: how dark it is, how thick its line is (probability), and
-# whether the line is solid (decided: hallucinated) or dotted (suggested only).
+# A mark is readable without its colour: the line under it is dotted where the annotator only
+# suggests, and solid, thicker with the probability, where it takes the text for hallucinated.
 _STYLE = """<style>
 .marked { --mark: 208, 104, 8; display: grid; gap: .9rem; margin-bottom: .5rem;
   grid-template-columns: repeat(auto-fit, minmax(min(21rem, 100%), 1fr)); }
@@ -25,8 +25,9 @@ _STYLE = """<style>
   max-height: 26rem; overflow-y: auto; }
 .marked mark, .legend mark { color: inherit; border-radius: 2px; padding: 1px 0;
   background: rgba(var(--mark), calc(.08 + .42 * var(--p)));
-  border-bottom: calc(1px + 2px * var(--p)) dotted rgb(var(--mark)); }
-.marked mark.hard, .legend mark.hard { border-bottom-style: solid; }
+  border-bottom: 2px dotted rgb(var(--mark)); }
+.marked mark.hard, .legend mark.hard {
+  border-bottom: calc(1px + 2px * var(--p)) solid rgb(var(--mark)); }
 .marked details { font-size: .8125rem; margin-top: .6rem; }
 .marked summary { cursor: pointer; opacity: .75; }
 .marked ul { margin: .3rem 0 0; padding-left: 1.1rem; }
@@ -43,8 +44,8 @@ def legend_html() -> str:
     """Return what the marks mean."""
     samples = "".join(f"{_mark(str(p), p / 100, hard=p > 50)} " for p in (20, 50, 70, 100))
     return (
-        f"{_STYLE}<p class='legend'>{samples} probability in percent: darker and thicker is "
-        "likelier. Solid line: taken for hallucinated. Dotted line: suggested only.</p>"
+        f"{_STYLE}<p class='legend'>{samples} percent probability; the darker, the likelier. "
+        "Solid line: taken for hallucinated. Dotted line: suggested only.</p>"
     )
 
 
@@ -123,8 +124,7 @@ def _mark(text: str, prob: float, *, hard: bool, label: str = "") -> str:
 
 def _spans(annotation: Annotation) -> str:
     if not annotation.spans:
-        done = "Checked: " if annotation.kind in {Kind.PERSON, Kind.DETECTOR} else ""
-        return f"<p class='none'>{done}no spans.</p>"
+        return "<p class='none'>Checked: no spans.</p>"
     rows = []
     for span in annotation.spans[:_LISTED]:
         said = " · ".join(filter(None, (f"{span.prob:.0%}", span.label, span.note)))
