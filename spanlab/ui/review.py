@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import getpass
+from typing import Literal, TypedDict
 
 import streamlit as st
 
@@ -12,6 +13,12 @@ from spanlab.ui import common, span_editor
 from spanlab.workflows import managing, review
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.review import QueueQuery
+
+
+class _Kept(TypedDict):
+    key: str
+    persist_state: Literal["session"]
+
 
 _ALL = "All"
 _STATES = {
@@ -25,7 +32,7 @@ _SPLIT = "Most disagreement first"
 _REVIEWER = "reviewer"  # query parameters: the URL leads back to the same item
 _ITEM = "item"
 _AT = "spanlab.review.at"  # the item that this page itself wrote into the URL
-_ENTRY = "spanlab.review.entry"  # the item that the URL asked for from outside
+_ENTRY = "spanlab.review.entry"  # a queue and the item to begin it with
 
 
 def page() -> None:
@@ -52,7 +59,7 @@ def page() -> None:
         )
         return
     span_editor.editor(review.labels(common.store(), dataset))
-    _exchange(span_editor.Place(dataset, query, _entry()))
+    _exchange(span_editor.Place(dataset, query, _entry(dataset, query)))
 
 
 @st.cache_resource
@@ -76,23 +83,35 @@ def _exchange(place: span_editor.Place) -> None:
     span_editor.wire(answer.json)
 
 
-def _entry() -> str | None:
-    """Return the item that a link or a reload asked for; what this page wrote itself is none."""
-    asked = st.query_params.get(_ITEM)
-    if asked is not None and asked != st.session_state.get(_AT):
-        st.session_state[_ENTRY] = asked
-    entry = st.session_state.get(_ENTRY)
+def _entry(dataset: str, query: QueueQuery) -> str | None:
+    """Return the item to begin with: of a link, a reload or before an excursion to other pages.
+
+    What the URL says because this page wrote it there is no wish; another queue begins anew.
+    """
+    at = st.session_state.get(_AT)
+    asked = st.query_params.get(_ITEM) or at
+    place, entry = st.session_state.get(_ENTRY, (None, None))
+    if asked != at or span_editor.sent().open is None:
+        entry = asked
+    elif place != (dataset, query):
+        entry = None
+    st.session_state[_ENTRY] = ((dataset, query), entry)
     return None if entry is None else str(entry)
 
 
 def _reviewer() -> str:
-    """Ask who reviews; the URL remembers it."""
+    """Ask who reviews; URL and session remember it."""
     default = st.query_params.get(_REVIEWER) or _login()
-    name = st.text_input("Reviewer", default, max_chars=200, key="spanlab.reviewer")
+    name = st.text_input("Reviewer", default, max_chars=200, **_kept("reviewer"))
     name = " ".join((name or "").split())
     if name and st.query_params.get(_REVIEWER) != name:
         st.query_params[_REVIEWER] = name
     return name
+
+
+def _kept(name: str) -> _Kept:
+    """Return what makes Streamlit keep a widget's value while other pages are open."""
+    return {"key": f"spanlab.review.{name}", "persist_state": "session"}
 
 
 def _login() -> str:
@@ -107,25 +126,21 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     """Ask which items to go through, and in which order."""
     left, right = st.columns(2)
     with left:
-        state = st.selectbox("Your state", list(_STATES), key="spanlab.queue.state")
+        state = st.selectbox("Your state", list(_STATES), **_kept("state"))
         low, high = st.slider(
             "Highest span probability",
             *(0.0, 1.0, (0.0, 1.0), 0.05),
-            key="spanlab.queue.prob",
+            **_kept("prob"),
             help="Of any detector, or of the one chosen beside.",
         )
-        second = st.checkbox("Needs a second annotator", key="spanlab.queue.second")
+        second = st.checkbox("Needs a second annotator", **_kept("second"))
     with right:
-        lang = st.selectbox(
-            "Language", [_ALL, *sorted(summary.languages)], key="spanlab.queue.lang"
-        )
+        lang = st.selectbox("Language", [_ALL, *sorted(summary.languages)], **_kept("lang"))
         detectors = [who.name for who in summary.annotators if who.kind is Kind.DETECTOR]
-        detector = st.selectbox("Detector", [_ALL, *detectors], key="spanlab.queue.detector")
-        split = st.slider(
-            "Disagreement at least", *(0.0, 1.0, 0.0, 0.05), key="spanlab.queue.split"
-        )
+        detector = st.selectbox("Detector", [_ALL, *detectors], **_kept("detector"))
+        split = st.slider("Disagreement at least", *(0.0, 1.0, 0.0, 0.05), **_kept("split"))
     order = st.segmented_control(
-        "Order", [_IMPORTED, _SPLIT], default=_IMPORTED, required=True, key="spanlab.queue.order"
+        "Order", [_IMPORTED, _SPLIT], default=_IMPORTED, required=True, **_kept("order")
     )
     return QueueQuery(
         reviewer=reviewer,

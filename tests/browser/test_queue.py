@@ -72,3 +72,25 @@ def test_without_a_name_nothing_can_be_marked(desk: Sit) -> None:
     here.page.keyboard.press("Tab")
     here.page.wait_for_selector("text=Say who reviews")
     assert here.page.locator(".sl").count() == 0
+
+
+def test_an_excursion_to_another_page_leads_back_to_the_same_item_and_name(desk: Sit) -> None:
+    """ANCHORS 5: an edit is there after going away and coming back, not only after a reload."""
+    here = desk(_records())
+    here.press("Enter")
+    here.wait_for("de-1")
+    here.press("a")
+    here.page.click("a:has-text('Datasets')")  # at once: the key may still be on its way
+    here.page.wait_for_selector(".sl", state="detached")
+    here.page.click("a:has-text('Review')")
+    here.wait_for("de-1")
+    here.settle()
+    assert here.texts("de-1") == ["two"]
+    assert here.page.evaluate("spanlab.editor.place.reviewer") == REVIEWER
+
+
+def test_another_queue_begins_with_its_own_first_item(desk: Sit) -> None:
+    here = desk(_records())
+    here.visit("en-2")
+    _choose(here, "Language", "de")
+    here.wait_for("de-1")

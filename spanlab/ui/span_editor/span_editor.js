@@ -20,6 +20,7 @@ export default function mount(component) {
         wire.receive = (answered) => editor.receive(answered);
         if (wire.component) editor.receive(wire.component);
     }
+    editor.labels = data.labels;
     editor.view.theme(parentElement);
     return () => {
         mounted.delete(parentElement);
@@ -111,6 +112,7 @@ class Editor {
         this.place = answer.place;
         this.near.clear();
         this.trail = [];
+        this.outbox.place = answer.place;
         this.outbox.adopt();
         if (before?.dataset === answer.place.dataset && before.reviewer === answer.place.reviewer) {
             if (answer.open !== null && answer.open === this.open) return;
@@ -998,13 +1000,15 @@ class View {
         else if (outbox.offline) words = unsaved ? `Offline: ${unsaved} kept ${where}` : "Offline";
         else if (unsaved > 0) words = `Saving ${unsaved}…`;
         this.savedText.textContent = words;
+        const places = outbox.writes.filter((write) => write.held).map((write) => `${write.dataset}: ${write.item}`);
+        this.savedText.title = [...new Set(places)].join("\n");
         this.savedText.dataset.state = held ? "held" : outbox.offline ? "offline" : unsaved ? "saving" : "saved";
     }
 
     /** What happened to writes that came too late, with the two ways on. */
     banner() {
         const { item, outbox } = this.editor;
-        const held = item ? outbox.writes.filter((write) => write.item === item.id && write.held) : [];
+        const held = item ? outbox.writes.filter((write) => outbox.concerns(write, item.id) && write.held) : [];
         this.banners.hidden = held.length === 0;
         if (held.length === 0 || this.bannerFor === `${item.id} ${held.length}`) return;
         const [first] = held;
@@ -1392,6 +1396,7 @@ class View {
         this.pointing = false;
         this.tools.hidden = true;
         for (const command of this.editor.bindings.get(spec) ?? []) {
+            if (event.repeat && ONCE.has(command)) return event.preventDefault(); // a key held down
             if (!this.editor.run(command, event, event.key)) continue;
             event.preventDefault();
             return undefined;
@@ -1549,6 +1554,7 @@ const LINE = 60;
 const ROW = 30;
 const LANES = 4;
 const NO_MARKS = [];
+const ONCE = new Set(["done", "skip", "acceptAll", "nextItem", "previousItem", "help"]);
 const ELSEWHERE = new Set([
     "Tab", "Enter", " ", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown",
 ]);
@@ -2060,6 +2066,7 @@ class Outbox {
         this.waiting = false;
         this.sentAt = 0;
         this.offline = false;
+        this.place = null;
         this.onChange = () => {};
         this.exchange = () => {};
         this.lock();
@@ -2078,12 +2085,17 @@ class Outbox {
     }
 
     pending(item) {
-        return this.writes.filter((write) => write.item === item && !write.held).length;
+        return this.writes.filter((write) => this.concerns(write, item) && !write.held).length;
     }
 
     /** Say whether writes of this item were refused and wait for the person's decision. */
     holds(item) {
-        return this.writes.some((write) => write.item === item && write.held);
+        return this.writes.some((write) => this.concerns(write, item) && write.held);
+    }
+
+    /** Writes of one log; datasets may share item ids, and people share a browser. */
+    concerns(write, item, place = this.place) {
+        return write.item === item && write.dataset === place?.dataset && write.reviewer === place.reviewer;
     }
 
     /** Start an exchange unless one is under way; its end starts the next if there is need. */
@@ -2106,7 +2118,9 @@ class Outbox {
         }
         const refused = this.writes[index];
         Object.assign(refused, { reason, stale });
-        for (const write of this.writes) if (write.item === refused.item) write.held = true;
+        for (const write of this.writes) {
+            if (this.concerns(write, refused.item, refused)) write.held = true;
+        }
     }
 
     answered(attempt) {
@@ -2127,8 +2141,8 @@ class Outbox {
 
     /** Give up the writes of one item and return their operations. */
     drop(item) {
-        const dropped = this.writes.filter((write) => write.item === item);
-        this.writes = this.writes.filter((write) => write.item !== item);
+        const dropped = this.writes.filter((write) => this.concerns(write, item));
+        this.writes = this.writes.filter((write) => !this.concerns(write, item));
         this.store();
         this.onChange();
         return dropped.map((write) => write.op);
@@ -2139,7 +2153,7 @@ class Outbox {
         for (const key of Object.keys(localStorage)) {
             if (!key.startsWith(STORED) || key === STORED + this.session) continue;
             if (!(await this.isDead(key.slice(STORED.length)))) continue;
-            const left = JSON.parse(localStorage.getItem(key) ?? "[]");
+            const left = parsed(localStorage.getItem(key));
             const known = new Set(this.writes.map((write) => `${write.session} ${write.seq}`));
             for (const { held, reason, stale, ...write } of left) {
                 if (!known.has(`${write.session} ${write.seq}`)) this.writes.push(write);
@@ -2170,6 +2184,16 @@ class Outbox {
         } catch {
             this.full = true; // storage is full or forbidden: kept in this page only
         }
+    }
+}
+
+/** The writes that a page left behind; what cannot be read is none. */
+function parsed(text) {
+    try {
+        const writes = JSON.parse(text ?? "[]");
+        return Array.isArray(writes) ? writes : [];
+    } catch {
+        return [];
     }
 }
 
