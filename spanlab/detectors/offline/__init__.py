@@ -6,8 +6,8 @@ fact checker: it knows which words, numbers and names stand where, not what they
 Steps, each a module of its own:
 
 1. ``words``: answer, question and passages are cut into words and sentences (spaCy's blank
-   pipelines); ``normal``: citation marks and Markdown in passages are blanked first, and words
-   are compared without case, accents, digit scripts and number formats.
+   pipelines); ``normal``: citation marks and Markdown are blanked first, and words are compared
+   without regard to case, accents, digit scripts and number formats.
 2. ``index``, ``rivals``, ``features``: every word is looked up, exactly, then by rapidfuzz among
    the words that share its rarest trigrams; for an unknown number, the number that stands in its
    place in the passages is found.
@@ -47,7 +47,7 @@ class OfflineDetector:
             were no passages. ``hard`` holds the same words as the spans, with the gaps between
             neighbours.
         """
-        answer = read(item.answer, item.lang)
+        answer = read(blank_marks(item.answer), item.lang)
         titles = [passage.title for passage in item.passages if passage.title]
         texts = [blank_marks(passage.text) for passage in item.passages]
         passages = Index([read(text, item.lang) for text in (*texts, *titles)], answer.words)

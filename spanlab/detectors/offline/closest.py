@@ -11,10 +11,10 @@ from spanlab.detectors.offline.index import Index
 from spanlab.detectors.offline.spans import Stretch
 from spanlab.schema import Evidence, Passage
 
-_CONTEXT = 8  # words on either side of the stretch that help to find the sentence
+_CONTEXT = 6  # words on either side of the stretch that help to find the sentence
 _OUTSIDE = 0.5  # weight of such a word
 _LONGEST_STRETCH = 24  # words of a stretch that are looked up
-_PLACES = 16  # occurrences looked at per word
+_PLACES = 8  # occurrences looked at per word
 _MOST_QUOTES = 3
 _LONGEST_QUOTE = 400  # characters
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from spanlab.detectors.offline.index import Index, Match
@@ -46,8 +46,8 @@ def features(answer: Reading, passages: Index, question: Index) -> list[Features
     """
     words = answer.words
     known, asked = passages.matches, question.matches
-    near = _near(words, known)
     found = rivals(words, known, asked, passages)
+    near = _near(words, known, found)
     end = max(1, words[-1].end if words else 1)
     return [
         Features(
@@ -69,9 +69,14 @@ def _is_name(word: Word, answer: Reading) -> bool:
     return inside and word.kind is Kind.LETTERS and word.text[0].isupper()
 
 
-def _near(words: Sequence[Word], known: Sequence[Match]) -> list[float]:
-    """Share of the content words around each word that stand near it in the passages too."""
+def _near(words: Sequence[Word], known: Sequence[Match], found: Mapping[int, Rival]) -> list[float]:
+    """Find the share of the content words around each that stand near it in the passages too.
+
+    A contradicted number counts as standing where its rival stands: its unit is in its place.
+    """
     own = [frozenset(place // _BUCKET for place in match.places) for match in known]
+    for number, rival in found.items():
+        own[number] = frozenset({rival.position // _BUCKET})
     shares = []
     for number, word in enumerate(words):
         low, high = max(0, number - _NEIGHBOURS), min(len(words), number + _NEIGHBOURS + 1)

@@ -52,6 +52,7 @@ def fold(text: str) -> str:
     return _ascii_digits(kept.translate(_VARIANTS))
 
 
+@lru_cache(maxsize=1 << 14)
 def readings(number: str) -> frozenset[str]:
     """Return every value a written number may stand for, in one plain spelling.
 

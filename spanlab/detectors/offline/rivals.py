@@ -12,9 +12,10 @@ from spanlab.detectors.offline.normal import readings
 from spanlab.detectors.offline.words import Kind, Word
 
 _REACH = 6  # words on either side of a number that make up its place
-_PLACES = 16  # occurrences looked at per word; more common words tell no places apart
+_PLACES = 8  # occurrences looked at per word; more common words tell no places apart
 _KNOWN = 70.0  # a word of the answer counts as standing in a passage from this score on
-_ENOUGH = 2  # words that two numbers' places must share; one is enough where it adjoins both
+_ENOUGH = 2  # words that two numbers' places must share; one is enough where it is as close to both
+_CLOSE = 2  # words between which only a preposition has room
 _YEARS = range(1000, 2100)
 
 
@@ -28,7 +29,7 @@ class Rival(NamedTuple):
 class _Vote(NamedTuple):
     weight: float
     voters: int
-    adjoining: bool
+    close: bool
 
 
 def rivals(
@@ -63,7 +64,7 @@ def rivals(
         fitting = [
             (vote.weight, -candidate)
             for candidate, vote in _votes(number, words, known, passages).items()
-            if (vote.voters >= _ENOUGH or vote.adjoining)
+            if (vote.voters >= _ENOUGH or vote.close)
             and _same_sort(word.text, passages.word(candidate).text)
             and said[word.sentence].isdisjoint(readings(passages.word(candidate).text))
         ]
@@ -92,11 +93,9 @@ def _votes(
             continue
         for candidate, distance in _numbers_near(known[at].places[:_PLACES], passages):
             weight = 1 / (1 + abs(distance - (number - at)))
-            adjoining = abs(number - at) == 1 and distance == number - at
+            close = abs(distance) <= _CLOSE and distance == number - at
             old = votes[candidate]
-            votes[candidate] = _Vote(
-                old.weight + weight, old.voters + 1, old.adjoining or adjoining
-            )
+            votes[candidate] = _Vote(old.weight + weight, old.voters + 1, old.close or close)
     return votes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -37,11 +38,7 @@ def stretches(words: Sequence[Word], probs: Sequence[float], floor: float) -> li
         alone); their probability is the mean over their words' characters.
     """
     found = []
-    for run in _runs(words, probs, floor):
-        telling = [at for at in range(run.first, run.last + 1) if not words[at].function]
-        if not telling:
-            continue
-        first, last = telling[0], telling[-1]
+    for first, last in _runs(words, probs, floor, _BAND):
         inside = range(first, last + 1)
         lengths = [words[at].end - words[at].start for at in inside]
         total = sum(probs[at] * length for at, length in zip(inside, lengths, strict=True))
@@ -50,32 +47,31 @@ def stretches(words: Sequence[Word], probs: Sequence[float], floor: float) -> li
 
 
 def decided(words: Sequence[Word], probs: Sequence[float], floor: float) -> tuple[Interval, ...]:
-    """Return the characters of all words from ``floor`` on, with the gaps between neighbours."""
-    found: list[Interval] = []
-    first: int | None = None
-    for at, prob in enumerate(probs):
-        if prob < floor:
-            first = None
-            continue
-        if first is None:
-            first = at
-            found.append(Interval(start=words[at].start, end=words[at].end))
-        else:
-            found[-1] = Interval(start=words[first].start, end=words[at].end)
-    return tuple(found)
+    """Return the characters of all stretches, with the gaps between neighbouring ones."""
+    runs = _runs(words, probs, floor, math.inf)
+    return tuple(Interval(start=words[run.first].start, end=words[run.last].end) for run in runs)
 
 
-def _runs(words: Sequence[Word], probs: Sequence[float], floor: float) -> Iterator[_Run]:
+def _runs(
+    words: Sequence[Word], probs: Sequence[float], floor: float, band: float
+) -> Iterator[_Run]:
+    """Yield runs of words of one sentence from ``floor`` on, function words at the ends cut off."""
     first: int | None = None
     low = high = 0.0
     for at, prob in enumerate(probs):
         if first is not None:
             low, high = min(low, prob), max(high, prob)
             same = words[at].sentence == words[first].sentence
-            if not same or prob < floor or high - low > _BAND:
-                yield _Run(first, at - 1)
+            if not same or prob < floor or high - low > band:
+                yield from _trimmed(words, first, at - 1)
                 first = None
         if first is None and prob >= floor:
             first, low, high = at, prob, prob
     if first is not None:
-        yield _Run(first, len(probs) - 1)
+        yield from _trimmed(words, first, len(probs) - 1)
+
+
+def _trimmed(words: Sequence[Word], first: int, last: int) -> Iterator[_Run]:
+    telling = [at for at in range(first, last + 1) if not words[at].function]
+    if telling:
+        yield _Run(telling[0], telling[-1])
