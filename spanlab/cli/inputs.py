@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Sequence
 from pathlib import Path
 
-from spanlab.errors import InputError, UsageError
+from spanlab.errors import UsageError
+from spanlab.workflows.sources import files_named
 
 
 def files(patterns: Sequence[str]) -> list[Path]:
@@ -15,15 +15,7 @@ def files(patterns: Sequence[str]) -> list[Path]:
     Raises:
         InputError: a path does not exist, or a glob matches nothing.
     """
-    found: list[Path] = []
-    for pattern in patterns:
-        matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - absolute globs too
-        if Path(pattern).exists():
-            matches = [pattern]
-        if not matches:
-            raise InputError("there is no such file", file=pattern)
-        found.extend(map(Path, matches))
-    return found
+    return files_named(patterns)
 
 
 def are_files(source: Sequence[str]) -> bool:

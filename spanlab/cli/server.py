@@ -61,6 +61,8 @@ def _command(port: int) -> list[str]:
         "client.toolbarMode": "minimal",
         "client.showErrorDetails": "none",
         "logger.level": "warning",
+        "theme.light.primaryColor": "#0065a8",
+        "theme.dark.primaryColor": "#2f8fd3",
     }
     page = str(files("spanlab.ui") / "navigation.py")
     flags = [f"--{name}={value}" for name, value in options.items()]

@@ -82,6 +82,11 @@ def remember_dataset(name: str) -> None:
         st.query_params[_DATASET] = name
 
 
+def counted(number: int, noun: str) -> str:
+    """Return ``1 item``, ``2,000 items``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def plain(text: str) -> str:
     """Return ``text`` such that Markdown shows it as it stands: data are not markup."""
     one_line = " ".join(text.splitlines())

@@ -9,7 +9,7 @@ from typing import NoReturn
 import streamlit as st
 
 from spanlab.schema import Kind, Status
-from spanlab.ui.common import plain, remember_dataset, store
+from spanlab.ui.common import counted, plain, remember_dataset, store
 from spanlab.ui.messages import errors_shown, tell_after_rerun
 from spanlab.ui.progress import progress
 from spanlab.workflows.detecting import DETECTORS, annotate_dataset
@@ -58,17 +58,17 @@ def _detect(summary: DatasetSummary) -> None:
     done = _finished(summary, name)
     left = summary.n_items - done
     if not left:
-        st.info(f"{plain(name)} has done all {summary.n_items:,} items.")
+        st.info(f"{plain(name)} has done {counted(summary.n_items, 'item')}: all of them.")
     elif done:
-        st.caption(f"{done:,} items are done already; {left:,} are left.")
+        st.caption(f"{counted(done, 'item')} done already, {left:,} left.")
     else:
-        st.caption(f"{left:,} items.")
+        st.caption(f"{counted(left, 'item')} to do.")
     st.caption("Closing this window stops the detector. What it has done until then is kept.")
     if st.button("Start", type="primary", disabled=not left, key="start-detector"):
         with errors_shown("What was done before is kept."):
             with progress(f"{name} reads", left) as advance:
                 count = annotate_dataset(store(), summary.name, name, on_progress=advance)
-            _finish(f"{name} annotated {count:,} items of {summary.name}.")
+            _finish(f"{name} annotated {counted(count, 'item')} of {summary.name}.")
 
 
 def _vote(summary: DatasetSummary) -> None:
@@ -101,7 +101,7 @@ def _vote(summary: DatasetSummary) -> None:
                         cleanup="mushroom" if cleanup else "none",
                         on_progress=advance,
                     )
-                _finish(f"{name.strip()} has {count:,} votes in {summary.name}.")
+                _finish(f"{name.strip()} has {counted(count, 'vote')} in {summary.name}.")
 
 
 def _rename(summary: DatasetSummary) -> None:
@@ -127,10 +127,10 @@ def _duplicate(summary: DatasetSummary) -> None:
 
 def _delete(summary: DatasetSummary) -> None:
     people = sum(annotator.kind is Kind.PERSON for annotator in summary.annotators)
+    work = f", with the annotations of {counted(people, 'person')}" if people else ""
     with st.form("delete", border=False):
         st.warning(
-            f"{summary.n_items:,} items go for good, with the annotations of {people:,} "
-            f"{'person' if people == 1 else 'persons'}.",
+            f"This deletes {counted(summary.n_items, 'item')} for good{work}.",
             icon=":material/warning:",
         )
         typed = st.text_input(f"Type **{plain(summary.name)}** to confirm")

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from spanlab.ui.common import link, plain, store, title
+from spanlab.schema import UNDETERMINED
+from spanlab.ui.common import counted, link, plain, store, title
 from spanlab.ui.counts import counts_html
 from spanlab.ui.dataset_dialogs import ACTIONS, ask, show_dialog
 from spanlab.ui.import_panel import import_panel, show_result
@@ -17,6 +18,7 @@ from spanlab.workflows.managing import DatasetSummary, list_datasets
 
 _PER_PAGE = 10
 _LANGUAGES = 8  # named before the rest is summed up
+_LANGUAGE = {UNDETERMINED: "language not stated"}
 
 
 def page() -> None:
@@ -42,7 +44,7 @@ def _first_steps() -> None:
     )
     with st.container(border=True):
         st.markdown("**Look around first**")
-        st.caption("Questions and answers in 14 languages, with detector and three annotators.")
+        st.caption("Questions and answers in 14 languages, with a detector and three annotators.")
         if st.button(
             "Load the sample dataset", type="primary", icon=":material/science:", key="load-samples"
         ):
@@ -107,9 +109,12 @@ def _card(summary: DatasetSummary) -> None:
 
 def _about(summary: DatasetSummary) -> str:
     ordered = sorted(summary.languages.items(), key=lambda pair: (-pair[1], pair[0]))
-    named = [f"{plain(lang)} {count:,}" for lang, count in ordered[:_LANGUAGES]]
+    named = [
+        f"{_LANGUAGE.get(lang, plain(lang))} {count:,}" for lang, count in ordered[:_LANGUAGES]
+    ]
     rest = sum(count for _, count in ordered[_LANGUAGES:])
     if rest:
         named.append(f"{len(ordered) - _LANGUAGES} more languages {rest:,}")
-    items = f"{summary.n_items:,} {'item' if summary.n_items == 1 else 'items'}"
-    return " · ".join([items, *named, f"imported {summary.created:%-d %B %Y}"])
+    return " · ".join(
+        [counted(summary.n_items, "item"), *named, f"imported {summary.created:%-d %B %Y}"]
+    )

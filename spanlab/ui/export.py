@@ -12,7 +12,7 @@ import streamlit as st
 
 from spanlab.errors import InputError
 from spanlab.schema import Status
-from spanlab.ui.common import choose_dataset, plain, store, title
+from spanlab.ui.common import choose_dataset, counted, plain, store, title
 from spanlab.ui.counts import counts_html, kind_in_words
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
@@ -106,7 +106,7 @@ def _format() -> str:
 def _counts(summary: DatasetSummary, wish: _Wish) -> None:
     """Say how many items there are, and what is still missing in them."""
     chosen = [a for a in summary.annotators if wish.annotator in {None, a.name}]
-    items = f"**{summary.n_items:,} {'item' if summary.n_items == 1 else 'items'}.**"
+    items = f"**{counted(summary.n_items, 'item')}.**"
     missing = [
         f"{a.counts[Status.NOT_ANNOTATED]:,} of {summary.n_items:,} not annotated by "
         f"{plain(a.name)} yet."
@@ -164,7 +164,7 @@ def _download(summary: DatasetSummary, wish: _Wish, *, ready: bool) -> None:
         on_click="ignore",
         key="download-export",
     )
-    st.caption(f"{made.items:,} {'item' if made.items == 1 else 'items'}, {_size(made.size)}.")
+    st.caption(f"{counted(made.items, 'item')}, {_size(made.size)}.")
     if made.size > _LARGE:
         st.info("For a file of this size, writing it on the server is faster and needs no memory.")
     if st.button("Make it again", icon=":material/refresh:", type="tertiary", key="remake-export"):
@@ -216,7 +216,7 @@ def _write(summary: DatasetSummary, wish: _Wish, *, ready: bool) -> None:
         target = _target(path, overwrite=overwrite)
         items = _export(summary, wish, target)
         st.success(
-            f"{items:,} {'item' if items == 1 else 'items'} written to {plain(str(target))}",
+            f"{counted(items, 'item')} written to {plain(str(target))}",
             icon=":material/check_circle:",
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 
 from spanlab.schema import Annotation, Item, Passage, Record, Status
+from spanlab.ui.common import counted
 from spanlab.ui.counts import kind_in_words
 from spanlab.workflows.comparing import ItemScore
 from spanlab.workflows.marks import Piece, pieces
@@ -132,5 +133,5 @@ def _spans(annotation: Annotation) -> str:
         rows.append(f"<li><q dir='auto'>{escape(quote)}</q> {escape(said)}</li>")
     more = len(annotation.spans) - _LISTED
     rest = f"<li>and {more:,} more</li>" if more > 0 else ""
-    count = f"{len(annotation.spans):,} {'span' if len(annotation.spans) == 1 else 'spans'}"
+    count = counted(len(annotation.spans), "span")
     return f"<details><summary>{count}</summary><ul>{''.join(rows)}{rest}</ul></details>"

@@ -45,7 +45,9 @@ def show_error(error: SpanlabError, consequence: str = "") -> None:
         lines = [f"**{_line(_sentence(error.what))}**", *_details(error)]
     else:
         lines = [_line(_sentence(str(error)))]
-    st.error("  \n".join([*lines, *([consequence] if consequence else [])]), icon=":material/error:")
+    st.error(
+        "  \n".join([*lines, *([consequence] if consequence else [])]), icon=":material/error:"
+    )
 
 
 def _details(error: InputError) -> Iterator[str]:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 import streamlit as st
 
+from spanlab.ui.common import counted
+
 _EVERY = 0.2  # seconds between two drawings: a browser needs no more, and the work goes on
 
 
@@ -60,7 +62,7 @@ def describe(done: int, total: int | None, seconds: float, *, about: bool = Fals
         about: whether ``total`` is an estimate.
     """
     of = f" of {'about ' if about else ''}{total:,}" if total and done <= total else ""
-    parts = [f"{done:,}{of} items"]
+    parts = [f"{done:,}{of} items" if of else counted(done, "item")]
     if done and seconds > 0:
         rate = done / seconds
         parts.append(f"{rate:,.0f} a second" if rate >= 1 else f"{1 / rate:,.1f} s each")

@@ -109,7 +109,7 @@ def test_bad_records_are_left_out_and_offered_with_reasons(
     app.radio(key="import-bad-0").set_value("Leave it out").run()
     app.button(key="import").click().run()
     assert [record.item.id for record in store.records("answers")] == ["a", "c"]
-    assert "1 bad record was left out" in everything(app)
+    assert "Left out: 1 bad record." in everything(app)
     (rejects,) = app.dataframe
     assert list(rejects.value["file"]) == ["answers.jsonl"]
     assert list(rejects.value["line"]) == [2]
@@ -205,13 +205,13 @@ def test_a_hostile_annotator_name_stays_text(open_page: OpenPage, store: Store) 
 def test_the_detector_runs_on_what_it_has_not_done(open_page: OpenPage, store: Store) -> None:
     annotated(store)
     app = open_page("datasets").button(key="detect-mine").click().run()
-    assert "4 items" in everything(app)
+    assert "4 items to do" in everything(app)
     app.button(key="start-detector").click().run(timeout=60)
     assert "offline annotated 4 items of mine" in app.success[0].value.replace("\\", "")
     (summary,) = store.datasets()
     assert summary.annotators[-1].name == "offline"
     app.button(key="detect-mine").click().run()
-    assert "offline has done all 4 items" in everything(app)
+    assert "offline has done 4 items: all of them" in everything(app)
     assert app.button(key="start-detector").disabled
 
 
@@ -249,7 +249,7 @@ def test_a_dataset_is_deleted_only_when_its_name_is_typed(
 ) -> None:
     annotated(store)
     app = ask(open_page, "delete")
-    assert "4 items go for good" in app.warning[0].value
+    assert "deletes 4 items for good, with the annotations of 1 person." in app.warning[0].value
     app.text_input[-1].input("min")
     submit(app, "Delete")
     assert "Nothing was deleted" in app.error[0].value
