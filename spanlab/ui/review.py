@@ -8,6 +8,7 @@ from typing import Literal, TypedDict
 
 import streamlit as st
 
+from spanlab.errors import NotFoundError
 from spanlab.schema import Kind, Status
 from spanlab.ui import common, span_editor
 from spanlab.workflows import managing, review
@@ -76,7 +77,10 @@ def _settle_memory() -> None:
 @st.fragment
 def _exchange(place: span_editor.Place) -> None:
     """Answer the editor; only this runs again when a reviewer presses a key."""
-    answer = span_editor.exchange(common.store(), place, span_editor.sent())
+    try:
+        answer = span_editor.exchange(common.store(), place, span_editor.sent())
+    except NotFoundError:
+        st.rerun()  # the dataset was deleted meanwhile: draw the page with those that are left
     if answer.open is not None and answer.open != st.query_params.get(_ITEM):
         st.query_params[_ITEM] = answer.open
     st.session_state[_AT] = answer.open

@@ -94,3 +94,16 @@ def test_another_queue_begins_with_its_own_first_item(desk: Sit) -> None:
     here.visit("en-2")
     _choose(here, "Language", "de")
     here.wait_for("de-1")
+
+
+def test_a_dataset_deleted_meanwhile_ends_nothing_and_what_was_typed_is_kept(desk: Sit) -> None:
+    here = desk(_records())
+    other = Desk(here.server, here.store, here.page, "left-over")
+    here.store.import_records(other.dataset, _records())
+    here.store.delete_dataset(here.dataset)
+    here.press("a")
+    here.page.wait_for_function(
+        "name => spanlab.editor?.place?.dataset !== name && spanlab.editor?.open", arg=here.dataset
+    )
+    here.page.wait_for_selector("text=1 not saved, kept here")
+    assert here.page.locator(".stException").count() == 0
