@@ -21,6 +21,7 @@ MOST_PLACES = 64  # places kept per word: one that stands everywhere tells no pl
 GAP = 1000  # word positions between two texts, so that their words are never neighbours
 
 _SIGN_SCORES = (0.0, 25.0, 70.0, 90.0, 100.0)  # by the longest known run of signs around a sign
+_ANY_NUMBER = "#"
 _TRIGRAMS_ASKED = 5  # of a word's trigrams, the rarest
 _CANDIDATES = 256  # known words taken per trigram
 _SHORTEST_FUZZY = 4  # letters from which on a word may match a similar one
@@ -107,9 +108,10 @@ class Index:
                 if gram not in self._places:
                     break
                 for inside in range(length):
-                    if _SIGN_SCORES[length] > found[start + inside].score:
+                    at = start + inside
+                    if words[at].kind is Kind.SIGN and _SIGN_SCORES[length] > found[at].score:
                         shifted = tuple(place + inside for place in self._places[gram])
-                        found[start + inside] = Match(_SIGN_SCORES[length], shifted)
+                        found[at] = Match(_SIGN_SCORES[length], shifted)
         return found
 
     def _match(self, word: Word) -> Match:
@@ -140,23 +142,30 @@ class Index:
 def _terms(word: Word) -> Iterable[str]:
     """Return what a word is looked up as by itself; a number goes by each of its readings."""
     if word.kind is Kind.NUMBER:
-        return [f"#{reading}" for reading in readings(word.text)]
+        return [f"={reading}" for reading in readings(word.text)]
     return [fold(word.text)] if word.kind is Kind.LETTERS else []
 
 
 def _signs(words: Sequence[Word]) -> Iterator[int]:
-    return (at for at, word in enumerate(words) if word.kind is Kind.SIGN)
+    """Yield where runs of signs may begin: at each sign, and at a number that one follows."""
+    for at, word in enumerate(words):
+        follows = word.kind is Kind.NUMBER and at + 1 < len(words) and _adjoin(words, at)
+        if word.kind is Kind.SIGN or (follows and words[at + 1].kind is Kind.SIGN):
+            yield at
 
 
 def _grams(words: Sequence[Word], start: int) -> Iterator[str]:
-    """Yield the runs of one to four adjoining signs that begin at one of them."""
-    gram = fold(words[start].text)
-    yield gram
-    for at in range(start + 1, min(start + len(_SIGN_SCORES) - 1, len(words))):
-        if words[at].kind is not Kind.SIGN or words[at].start != words[at - 1].end:
+    """Yield the runs of one to four adjoining signs from one on; any number counts as a sign."""
+    gram = ""
+    for at in range(start, min(start + len(_SIGN_SCORES) - 1, len(words))):
+        if words[at].kind is Kind.LETTERS or (at > start and not _adjoin(words, at - 1)):
             return
-        gram += fold(words[at].text)
+        gram += fold(words[at].text) if words[at].kind is Kind.SIGN else _ANY_NUMBER
         yield gram
+
+
+def _adjoin(words: Sequence[Word], at: int) -> bool:
+    return words[at].end == words[at + 1].start
 
 
 def _by_trigram(terms: Iterable[str]) -> dict[str, list[str]]:

@@ -1,0 +1,289 @@
+"""The offline detector as others see it: items in, annotations out.
+
+Answers and passages are ours. The spans expected are the words that were made wrong.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanlab.detectors import detector
+from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Status
+
+LIGHTHOUSE = (
+    "The Grey Lighthouse north of Skagen was designed by Niels Sigfred Nebelong "
+    "and opened in 1858.[1][2] It is 46 metres tall."
+)
+BRIDGE = "Die Fehmarnsundbrücke ist 963,40 Meter lang und wurde am 30. April 1963 eröffnet."
+HANGZHOU = "杭州湾跨海大桥全长36公里，于2008年5月1日通车，连接嘉兴和宁波。"
+KHALIFA = "افتُتح برج خليفة في دبي في ٤ يناير ٢٠١٠ ويبلغ ارتفاعه ٨٢٨ مترًا."
+MILAD = "برج میلاد با ۴۳۵ متر ارتفاع در تهران قرار دارد و در سال ۱۳۸۷ افتتاح شد."
+HOWRAH = "हावड़ा ब्रिज कोलकाता में हुगली नदी पर है और 3 फ़रवरी 1943 को खोला गया।"
+CHURCH = (
+    "Temppeliaukion kirkko Helsingissä vihittiin käyttöön vuonna 1969. "
+    "Sen suunnittelivat Timo ja Tuomo Suomalainen."
+)
+GIJON = "Gijón tenía 268.896 habitantes en 2022."
+ORESUND = "Öresundsbron invigdes den 1 juli 2000 av drottning Margrethe."
+MILLAU = "Le viaduc de Millau, conçu par Michel Virlogeux, a été ouvert le 16 décembre 2004."
+VENICE = "Il Ponte della Costituzione è stato progettato da Santiago Calatrava nel 2008."
+PRAGUE = "Stavba Karlova mostu byla zahájena roku 1357 a dokončena roku 1402."
+BARCELONA = "El pont es va inaugurar el 1992 a Barcelona."
+BISCAY = "Bizkaiko Zubia 1893an ireki zen Portugaleten."
+TOKYO = "東京タワーは1958年に完成し、高さは333メートルである。"
+
+
+def annotate(answer: str, *passages: str, question: str = "", lang: str = "en") -> Annotation:
+    """Annotate an item made of these texts, and check that the annotation fits it."""
+    given_passages = tuple(Passage(text=text) for text in passages)
+    item = Item(id="x", lang=lang, question=question, answer=answer, passages=given_passages)
+    annotation = detector("offline").annotate(item)
+    annotation.check(item)
+    return annotation
+
+
+def marked(annotation: Annotation) -> list[str]:
+    return [span.text for span in annotation.spans]
+
+
+@pytest.mark.parametrize(
+    ("lang", "passage", "answer", "wrong"),
+    [
+        pytest.param("en", LIGHTHOUSE, "The lighthouse was opened in 1871.", ["1871"], id="en"),
+        pytest.param(
+            "en",
+            LIGHTHOUSE,
+            "The lighthouse was designed by Peter Hansen.",
+            ["Peter Hansen"],
+            id="en-name",
+        ),
+        pytest.param("de", BRIDGE, "Sie ist 1.200 Meter lang.", ["1.200"], id="de"),
+        pytest.param("zh", HANGZHOU, "大桥于2015年5月1日通车。", ["2015"], id="zh"),
+        pytest.param(
+            "zh", HANGZHOU, "杭州湾跨海大桥连接上海和南京。", ["上海和南京"], id="zh-names"
+        ),
+        pytest.param("ar", KHALIFA, "افتتح برج خليفة في 4 يناير 2013.", ["2013"], id="ar"),
+        pytest.param("ar", KHALIFA, "افتتح برج خليفة في الرياض.", ["الرياض"], id="ar-name"),
+        pytest.param("fa", MILAD, "برج میلاد با ۵۰۰ متر ارتفاع در تهران است.", ["۵۰۰"], id="fa"),
+        pytest.param("fa", MILAD, "برج میلاد در اصفهان قرار دارد.", ["اصفهان"], id="fa-name"),
+        pytest.param("hi", HOWRAH, "हावड़ा ब्रिज १९६२ को खोला गया।", ["१९६२"], id="hi"),
+        pytest.param("hi", HOWRAH, "हावड़ा ब्रिज मुंबई में है।", ["मुंबई"], id="hi-name"),
+        pytest.param(
+            "fi", CHURCH, "Temppeliaukion kirkko vihittiin vuonna 1952.", ["1952"], id="fi"
+        ),
+        pytest.param(
+            "fi",
+            CHURCH,
+            "Temppeliaukion kirkon suunnitteli Alvar Aalto.",
+            ["Alvar Aalto"],
+            id="fi-inflected",
+        ),
+        pytest.param("es", GIJON, "Gijón tenía 312.000 habitantes.", ["312.000"], id="es"),
+        pytest.param("sv", ORESUND, "Öresundsbron invigdes den 1 juli 1996.", ["1996"], id="sv"),
+        pytest.param(
+            "fr",
+            MILLAU,
+            "Le viaduc de Millau a été conçu par Gustave Eiffel.",
+            ["Gustave Eiffel"],
+            id="fr",
+        ),
+        pytest.param(
+            "it",
+            VENICE,
+            "Il Ponte della Costituzione è stato progettato da Renzo Piano.",
+            ["Renzo Piano"],
+            id="it",
+        ),
+        pytest.param("cs", PRAGUE, "Stavba byla zahájena roku 1412.", ["1412"], id="cs"),
+        pytest.param("ca", BARCELONA, "El pont es va inaugurar el 1985.", ["1985"], id="ca"),
+        pytest.param("eu", BISCAY, "Bizkaiko Zubia 1921 ireki zen.", ["1921"], id="eu"),
+        pytest.param("ja", TOKYO, "東京タワーの高さは450メートルである。", ["450"], id="ja"),
+        pytest.param("und", LIGHTHOUSE, "It is 58 metres tall.", ["58"], id="unknown-language"),
+    ],
+)
+def test_what_is_wrong_is_marked(lang: str, passage: str, answer: str, wrong: list[str]) -> None:
+    annotation = annotate(answer, passage, lang=lang)
+    assert marked(annotation) == wrong
+    assert [answer[part.start : part.end] for part in annotation.hard or ()] == wrong
+
+
+@pytest.mark.parametrize(
+    ("lang", "passage", "answer"),
+    [
+        pytest.param("en", LIGHTHOUSE, "The lighthouse was opened in 1858.", id="en"),
+        pytest.param("en", LIGHTHOUSE, LIGHTHOUSE, id="verbatim"),
+        pytest.param("de", BRIDGE, "Sie ist 963,4 Meter lang, offen seit 1963.", id="de-decimal"),
+        pytest.param("de", BRIDGE, "Sie wurde am 30.04.1963 eröffnet.", id="de-date-in-digits"),
+        pytest.param("zh", HANGZHOU, "杭州湾跨海大桥全长36公里，于2008年通车。", id="zh"),
+        pytest.param("ar", KHALIFA, "افتتح برج خليفة في دبي في 4 يناير 2010.", id="ar-digits"),
+        pytest.param(
+            "fa", MILAD, "برج ميلاد با 435 متر ارتفاع در تهران قرار دارد.", id="fa-letters"
+        ),
+        pytest.param("hi", HOWRAH, "हावड़ा ब्रिज १९४३ को खोला गया।", id="hi-digits"),
+        pytest.param("fi", CHURCH, "Temppeliaukion kirkko vihittiin vuonna 1969.", id="fi"),
+        pytest.param("es", GIJON, "Gijón tenía 268 896 habitantes en 2022.", id="es-thousands"),
+        pytest.param("sv", ORESUND, "Öresundsbron invigdes den 1 juli 2000.", id="sv"),
+        pytest.param("ja", TOKYO, "東京タワーの高さは333メートルである。", id="ja"),
+    ],
+)
+def test_a_supported_answer_has_no_spans(lang: str, passage: str, answer: str) -> None:
+    annotation = annotate(answer, passage, lang=lang)
+    assert annotation.status is Status.DONE
+    assert annotation.spans == ()
+    assert annotation.hard == ()
+    assert annotation.note is None
+
+
+def test_repeated_word_maps_to_its_own_place() -> None:
+    """ANCHORS 12: repeated text maps to its own occurrence."""
+    answer = "Opened in 1871. The lighthouse of 1858 was opened in 1871."
+    annotation = annotate(answer, LIGHTHOUSE)
+    assert [(span.start, span.text) for span in annotation.spans] == [(10, "1871"), (53, "1871")]
+
+
+def test_offsets_count_code_points_after_emoji_and_carriage_returns() -> None:
+    """ANCHORS 1, 2: offsets right after emoji and ZWJ sequences, and with CRLF."""
+    answer = " 👩‍👩‍👧\r\nIt is 58 metres tall."
+    assert marked(annotate(answer, LIGHTHOUSE)) == ["58"]
+
+
+def test_a_number_with_another_in_its_place_is_refuted_by_that_sentence() -> None:
+    (span,) = annotate("The lighthouse was opened in 1871.", LIGHTHOUSE).spans
+    (quote,) = span.evidence
+    assert quote == Evidence(
+        passage=0,
+        start=0,
+        end=94,
+        text=LIGHTHOUSE[:94],
+        stance="refutes",
+        note="1858 stands there instead of 1871",
+    )
+    assert quote.text.endswith("opened in 1858.")
+
+
+def test_an_unknown_name_gets_the_closest_sentence() -> None:
+    other = Passage(text="Skagen is the northernmost town of Denmark.").text
+    (span,) = annotate("Skagen's lighthouse was designed by Bo Li.", other, LIGHTHOUSE).spans
+    (quote,) = span.evidence
+    assert (quote.passage, quote.stance, quote.note) == (1, "closest", None)
+    assert quote.text.startswith("The Grey Lighthouse")
+
+
+def test_a_number_is_not_refuted_by_one_that_the_answer_gives_as_well() -> None:
+    passage = "He was envoy in Saint Petersburg from 1812 to 1818."
+    annotation = annotate("He was envoy in Saint Petersburg from 1812 to 1826.", passage)
+    (span,) = annotation.spans
+    assert [quote.note for quote in span.evidence] == ["1818 stands there instead of 1826"]
+
+
+def test_a_contradicted_number_is_more_probable_than_an_unknown_name_than_a_word() -> None:
+    passage = "The museum in Skagen opened in 1928 and shows paintings."
+
+    def prob(answer: str) -> float:
+        return max(span.prob for span in annotate(answer, passage).spans)
+
+    number = prob("The museum in Skagen opened in 1935 and shows paintings.")
+    name = prob("The museum in Berlin opened in 1928 and shows paintings.")
+    word = prob("The museum in Skagen burned in 1928 and shows paintings.")
+    assert number > name > word > 0.4
+
+
+def test_citation_marks_support_no_number() -> None:
+    (span,) = annotate("The castle has 4 towers.", "1. A castle.[4]\n4. It has towers.[1-4]").spans
+    assert span.text.startswith("4")
+
+
+def test_the_question_supports_too() -> None:
+    answer = "Ada Berg was born in Oslo."
+    assert marked(annotate(answer, "She was born in Oslo.")) == ["Ada Berg"]
+    assert marked(annotate(answer, "She was born in Oslo.", question="Who is Ada Berg?")) == []
+
+
+def test_the_title_of_a_passage_supports_but_is_not_quoted() -> None:
+    passage = Passage(title="Ada Berg", text="She was born in Oslo.")
+    item = Item(id="x", lang="en", answer="Ada Berg was born in Rome.", passages=(passage,))
+    annotation = detector("offline").annotate(item)
+    annotation.check(item)
+    assert marked(annotation) == ["Rome"]
+
+
+@pytest.mark.parametrize(
+    "passages",
+    [pytest.param((), id="none"), pytest.param(("", " \n"), id="blank")],
+)
+def test_without_passages_it_says_so(passages: tuple[str, ...]) -> None:
+    question = "Who painted the picture?"
+    annotation = annotate("Anna Ancher painted it in 1891.", *passages, question=question)
+    assert annotation.status is Status.DONE
+    assert annotation.note is not None
+    assert "no passages" in annotation.note
+    assert "1891" in marked(annotation)
+    assert all(span.evidence == () for span in annotation.spans)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param("", id="empty"),
+        pytest.param(" \r\n\t", id="spaces"),
+        pytest.param("… !!! ()", id="punctuation"),
+        pytest.param("👩‍👩‍👧😀", id="emoji"),
+        pytest.param("\u0301\u200d", id="marks-alone"),
+    ],
+)
+@pytest.mark.parametrize("passages", [(), (LIGHTHOUSE,)], ids=["without", "with-passage"])
+def test_an_answer_without_words_is_done_without_spans(
+    answer: str, passages: tuple[str, ...]
+) -> None:
+    annotation = annotate(answer, *passages)
+    assert annotation.status is Status.DONE
+    assert annotation.spans == ()
+
+
+def test_it_signs_as_a_detector() -> None:
+    annotation = annotate("It opened in 1871.", LIGHTHOUSE)
+    assert (annotation.annotator, annotation.kind) == ("offline", Kind.DETECTOR)
+
+
+def test_very_long_sentences_are_quoted_in_part() -> None:
+    passage = f"{'word ' * 400}the tower opened in 1858 {'word ' * 400}"
+    (span,) = annotate("The tower opened in 1871.", passage).spans
+    (quote,) = span.evidence
+    assert "tower opened in 1858" in quote.text
+    assert len(quote.text) <= 400
+
+
+@pytest.mark.parametrize(
+    ("lang", "answer", "passage"),
+    [
+        pytest.param("en", "The tower opened in 1871. " * 4000, LIGHTHOUSE * 8500, id="words"),
+        pytest.param("zh", "全长52公里。" * 3000, HANGZHOU * 3000, id="signs"),
+        pytest.param("en", "(" * 100_000, "'" * 100_000, id="runs-of-punctuation"),
+        pytest.param("en", "a" * 100_000, "a1" * 100_000, id="one-word"),
+        pytest.param("en", "12 " * 33_000, "13 " * 100_000, id="numbers"),
+    ],
+)
+def test_very_long_texts_come_through(lang: str, answer: str, passage: str) -> None:
+    annotation = annotate(answer, passage, lang=lang)
+    assert annotation.status is Status.DONE
+
+
+@settings(deadline=None)
+@given(
+    lang=st.sampled_from(["en", "de", "zh", "ar", "hi", "ja", "und"]),
+    answer=st.text(max_size=200),
+    passages=st.lists(st.text(max_size=200), max_size=3),
+    question=st.text(max_size=50),
+)
+def test_any_text_gives_spans_that_fit(
+    lang: str, answer: str, passages: list[str], question: str
+) -> None:
+    annotation = annotate(answer, *passages, question=question, lang=lang)
+    assert annotation.status is Status.DONE
+    assert all(one.end <= other.start for one, other in pairwise(annotation.spans))
+    covered = {at for part in annotation.hard or () for at in range(part.start, part.end)}
+    assert all(covered.issuperset(range(span.start, span.end)) for span in annotation.spans)

@@ -1,0 +1,39 @@
+"""Detectors are asked for by name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from spanlab.detectors import DETECTORS, detector
+from spanlab.errors import UsageError
+
+
+def test_every_known_name_gives_a_detector_of_that_name() -> None:
+    assert [detector(name).name for name in DETECTORS] == list(DETECTORS)
+    assert "offline" in DETECTORS
+
+
+def test_the_same_name_gives_the_same_detector() -> None:
+    assert detector("offline") is detector("offline")
+
+
+def test_unknown_name_lists_the_known_ones_and_the_closest() -> None:
+    with pytest.raises(UsageError, match=r"'ofline'; did you mean 'offline'\? \(known: offline"):
+        detector("ofline")
+
+
+def test_name_like_no_other_gets_no_suggestion() -> None:
+    with pytest.raises(UsageError) as caught:
+        detector("zzz")
+    assert "did you mean" not in str(caught.value)
+
+
+def test_asking_for_the_offline_detector_does_not_load_spacy() -> None:
+    code = (
+        "import sys; from spanlab.detectors import detector; detector('offline');"
+        "sys.exit('spacy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
