@@ -17,8 +17,8 @@ from rapidfuzz import fuzz, process
 from spanlab.detectors.offline.normal import fold, readings
 from spanlab.detectors.offline.words import Kind, Reading, Word
 
-MOST_PLACES = 64  # places kept per word: one that stands everywhere tells no places apart
-GAP = 1000  # word positions between two texts, so that their words are never neighbours
+_MOST_PLACES = 64  # places kept per word: one that stands everywhere tells no places apart
+_GAP = 1000  # word positions between two texts, so that their words are never neighbours
 
 _SIGN_SCORES = (0.0, 25.0, 70.0, 90.0, 100.0)  # by the longest known run of signs around a sign
 _ANY_NUMBER = "#"
@@ -63,7 +63,7 @@ class Index:
         for text in self.texts:
             self._origins.append(origin)
             self._add(text.words, origin)
-            origin += len(text.words) + GAP
+            origin += len(text.words) + _GAP
         self._trigrams = _by_trigram(self._vocabulary())
         self._similar: dict[str, Match] = {}
         self.matches = self._matches(words)
@@ -98,7 +98,7 @@ class Index:
 
     def _keep(self, term: str, position: int) -> None:
         places = self._places[term]
-        if len(places) < MOST_PLACES:
+        if len(places) < _MOST_PLACES:
             places.append(position)
 
     def _matches(self, words: Sequence[Word]) -> list[Match]:
