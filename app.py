@@ -2,4 +2,5 @@
 
 from spanlab.ui.navigation import run
 
-run()
+if __name__ == "__main__":
+    run()

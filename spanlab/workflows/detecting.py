@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -29,7 +30,8 @@ __all__ = [
 T = TypeVar("T")
 
 _CHUNK = 16  # items that a worker process takes at once: enough to hide the hand-over
-_SAVE_EVERY = 100  # annotations a transaction: a stop loses at most these
+_SAVE_EVERY = 100  # annotations a transaction at most, and
+_SAVE_SECONDS = 0.5  # how long a finished one waits at most: a stop loses no more than that
 
 
 def annotate_items(
@@ -109,7 +111,7 @@ def annotate_dataset(
     pairs = ((item_id, store.record(dataset, item_id).item) for item_id in todo)
     results = annotate_items(pairs, name, concurrency=concurrency)
     done = 0
-    while batch := list(islice(results, _SAVE_EVERY)):
+    for batch in _batches(results):
         store.save_annotations(dataset, batch)
         done += len(batch)
         if on_progress is not None:
@@ -142,6 +144,19 @@ def _ids(store: Store, dataset: str, query: QueueQuery) -> Iterator[str]:
         if page.next is None:
             return
         page = store.page(dataset, replace(query, after=page.next))
+
+
+def _batches(results: Iterable[T]) -> Iterator[list[T]]:
+    batch: list[T] = []
+    due = time.monotonic() + _SAVE_SECONDS
+    for result in results:
+        batch.append(result)
+        if len(batch) == _SAVE_EVERY or time.monotonic() >= due:
+            yield batch
+            batch = []
+            due = time.monotonic() + _SAVE_SECONDS
+    if batch:
+        yield batch
 
 
 def _attempt(worker: Detector, item: Item) -> Annotation:
