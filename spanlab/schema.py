@@ -19,6 +19,8 @@ Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]
 
+Stance = Literal["supports", "refutes", "closest"]
+
 UNDETERMINED = "und"  # BCP 47 for a text whose language nobody stated
 
 
@@ -66,7 +68,7 @@ class Evidence(_Quote):
     """
 
     passage: Offset
-    stance: Literal["supports", "refutes", "closest"] = "closest"
+    stance: Stance = "closest"
     note: str | None = None
 
 

@@ -13,6 +13,7 @@ from spanlab.oplog import (
     Accept,
     AcceptAll,
     Add,
+    Cited,
     Mark,
     Note,
     Operation,
@@ -27,7 +28,7 @@ from spanlab.oplog import (
     in_force,
     replay,
 )
-from spanlab.schema import Annotation, Evidence, Item, Kind, Span, Status
+from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Span, Status
 
 ITEM = Item(id="a", answer="The tower has 330 m, \U0001f469\u200d\U0001f680 and 3 floors.")
 NOTHING = ReviewState()
@@ -162,6 +163,33 @@ def test_undo_and_redo_walk_along_the_log() -> None:
 
 def test_a_new_edit_empties_the_redo() -> None:
     assert in_force([FIRST, Undo(), SECOND, Redo()]) == [SECOND]
+
+
+def test_a_decision_keeps_the_evidence_of_the_suggestion() -> None:
+    """ANCHORS 10: a suggestion taken over loses nothing that spoke for it."""
+    item = ITEM.model_copy(update={"passages": (Passage(text="It has two floors."),)})
+    cited = Cited(passage=0, start=7, end=17, stance="refutes", note="two, not 3")
+    mark = Mark(source="det", start=23, end=31, evidence=(cited,))
+    quoted = Evidence(
+        passage=0, start=7, end=17, text="two floors", stance="refutes", note="two, not 3"
+    )
+    assert replay(item, NOTHING, [Accept(span="x", mark=mark)]).spans["x"].evidence == (quoted,)
+    assert replay(item, NOTHING, [Reject(mark=mark)]).rejected[0].evidence == (quoted,)
+
+
+@pytest.mark.parametrize(
+    "cited",
+    [
+        pytest.param(Cited(passage=1, start=0, end=2), id="no-such-passage"),
+        pytest.param(Cited(passage=0, start=3, end=3), id="empty"),
+        pytest.param(Cited(passage=0, start=0, end=99), id="past-the-passage"),
+    ],
+)
+def test_evidence_that_is_nowhere_is_refused(cited: Cited) -> None:
+    item = ITEM.model_copy(update={"passages": (Passage(text="It has two floors."),)})
+    mark = Mark(source="det", start=4, end=9, evidence=(cited,))
+    with pytest.raises(OperationError, match="is not a part of passage"):
+        replay(item, NOTHING, [Accept(span="x", mark=mark)])
 
 
 def test_undo_stops_at_the_snapshot() -> None:

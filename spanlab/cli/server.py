@@ -61,6 +61,7 @@ def _command(port: int) -> list[str]:
         "client.toolbarMode": "minimal",
         "client.showErrorDetails": "none",
         "logger.level": "warning",
+        "runner.postScriptGC": "false",  # a collection after every key would hold up the next
         "theme.light.primaryColor": "#0065a8",
         "theme.dark.primaryColor": "#2f8fd3",
     }

@@ -59,6 +59,8 @@ def test_everything_of_a_review_works_by_keyboard_alone(desk: Sit) -> None:
     state = here.state("frankenstein")
     assert here.texts("frankenstein") == ["written", "Percy Shelley", "in Paris"]
     paris = next(span for span in state.spans.values() if span.text == "in Paris")
+    percy = next(span for span in state.spans.values() if span.text == "Percy Shelley")
+    assert [quote.text for quote in percy.evidence] == ["Mary Shelley published Frankenstein"]
     assert (paris.label, paris.note, paris.source) == (
         "not in evidence",
         "it was London <b>",

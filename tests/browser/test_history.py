@@ -14,12 +14,17 @@ from playwright.sync_api import Page
 import spanlab.ui.span_editor
 from spanlab.errors import OperationError
 from spanlab.oplog import OPERATION, Operation, ReviewState, replay
-from spanlab.schema import Annotation, Item, Kind, Span
+from spanlab.schema import Annotation, Item, Kind, Passage, Span
 
 pytestmark = pytest.mark.browser
 
 SCRIPT = Path(spanlab.ui.span_editor.__file__).with_name("span_editor.js")
-ITEM = Item(id="item", lang="en", answer="The 🎉 party 👩🏽‍🚀 of café was e\u0301tonnant." * 3)
+ITEM = Item(
+    id="item",
+    lang="en",
+    answer="The 🎉 party 👩🏽‍🚀 of café was e\u0301tonnant." * 3,
+    passages=(Passage(text="The 🎉 party was dull."),),
+)
 LOGS = 150
 KINDS = (
     *("accept", "accept-all", "reject", "reject", "add", "remove", "resize", "relabel"),
@@ -38,8 +43,10 @@ async ([source, logs, snapshot, length]) => {
             try { history.push(operation); } catch { refused.push(index); }
         });
         const { spans, rejected, status, note } = history.state;
+        const cited = (one) => [one.passage, one.start, one.end];
         const plain = (span) => [span.start, span.end, span.prob ?? 1, span.label ?? null,
-                                 span.note ?? null, span.source ?? null];
+                                 span.note ?? null, span.source ?? null,
+                                 (span.evidence ?? []).map(cited)];
         return { refused, spans: [...spans].map(([id, span]) => [id, ...plain(span)]),
                  rejected: rejected.map(plain), status, note, version: history.version };
     });
@@ -92,7 +99,8 @@ def _in_python(start: ReviewState, log: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _plain(span: Span) -> list[object]:
-    return [span.start, span.end, span.prob, span.label, span.note, span.source]
+    evidence = [[one.passage, one.start, one.end] for one in span.evidence]
+    return [span.start, span.end, span.prob, span.label, span.note, span.source, evidence]
 
 
 def _random_log(dice: random.Random) -> Iterator[dict[str, Any]]:
@@ -128,6 +136,7 @@ def _mark(dice: random.Random) -> dict[str, Any]:
         "end": start + dice.choice([1, 4]),
         "prob": prob,
         "label": label,
+        "evidence": dice.choice([[], [{"passage": 0, "start": 4, "end": 11}]]),
     }
 
 

@@ -1849,6 +1849,7 @@ function groupMark(group, members, kind) {
         evidence: members.flatMap((member) => member.evidence ?? []),
         best: {
             source: top.annotator, start: group.from, end: group.to, prob: top.prob, label: top.label ?? null,
+            evidence: top.evidence ?? [],
         },
     };
 }
@@ -1857,10 +1858,11 @@ function strangerMark(item, span) {
     const [start, end] = [item.text.unit(span.start), item.text.unit(span.end)];
     return {
         id: `rej:${originKey(span)}`, kind: "rejected", start, end, text: item.text.slice(start, end),
-        prob: span.prob, label: span.label ?? null, note: span.note ?? null, members: [], evidence: [],
+        prob: span.prob, label: span.label ?? null, note: span.note ?? null, members: [],
+        evidence: span.evidence ?? [],
         best: {
             source: span.source ?? "unknown", start: span.start, end: span.end, prob: span.prob,
-            label: span.label ?? null,
+            label: span.label ?? null, evidence: span.evidence ?? [],
         },
     };
 }
@@ -1957,7 +1959,10 @@ class ReviewState {
 
 function withOrigin(span) {
     if (!span.source) return span;
-    const mark = { source: span.source, start: span.start, end: span.end, prob: span.prob, label: span.label ?? null };
+    const mark = {
+        source: span.source, start: span.start, end: span.end, prob: span.prob, label: span.label ?? null,
+        evidence: span.evidence ?? [],
+    };
     return { ...span, origin: { key: originKey(span), mark } };
 }
 
@@ -1974,7 +1979,7 @@ const EDITS = {
         checkExtent(mark.start, mark.end, length);
         const key = originKey(mark);
         for (const [id, span] of state.spans) if (originKey(span) === key) state.spans.delete(id);
-        const refused = { start: mark.start, end: mark.end, prob: mark.prob ?? 1, label: mark.label ?? null, source: mark.source };
+        const refused = { ...suggested(mark), prob: mark.prob ?? 1 };
         state.rejected = [...state.rejected.filter((span) => originKey(span) !== key), refused];
     },
     add: (state, op, length) => {
@@ -2011,11 +2016,17 @@ function take(state, taken, length) {
     const keys = new Set();
     for (const [id, mark] of taken) {
         const key = originKey(mark);
-        const span = { start: mark.start, end: mark.end, prob: 1, label: mark.label ?? null, source: mark.source };
-        state.spans.set(id, { ...span, origin: { key, mark } });
+        state.spans.set(id, { ...suggested(mark), origin: { key, mark } });
         keys.add(key);
     }
     if (state.rejected.length > 0) state.rejected = state.rejected.filter((span) => !keys.has(originKey(span)));
+}
+
+function suggested(mark) {
+    return {
+        start: mark.start, end: mark.end, prob: 1, label: mark.label ?? null, source: mark.source,
+        evidence: mark.evidence ?? [],
+    };
 }
 
 function change(state, id, update) {

@@ -1,20 +1,14 @@
-"""A person's annotation as the result of an append-only log of operations.
-
-The log is the truth; the annotation is what is left when it is replayed from its snapshot
-(an imported annotation, or nothing). Undo and redo are operations like any other, so they
-survive a reload. ``ui/span_editor/span_editor.js`` replays the same log in the browser; a
-browser test holds the two to the same results.
-"""
+"""The operations a reviewer can make, and what each does to the state."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from spanlab.errors import OperationError
-from spanlab.schema import Annotation, Item, Kind, Name, Offset, Probability, Span, Status
+from spanlab.oplog._state import ReviewState
+from spanlab.schema import Evidence, Item, Name, Offset, Probability, Span, Stance, Status
 
 
 class _Op(BaseModel):
@@ -33,14 +27,25 @@ class _Edit(_Op):
         raise NotImplementedError
 
 
+class Cited(_Op):
+    """A part of a passage as an operation names it; the quoted text is looked up."""
+
+    passage: Offset
+    start: Offset
+    end: Offset
+    stance: Stance = "closest"
+    note: str | None = None
+
+
 class Mark(_Op):
-    """A suggestion as an operation names it: whose it is and what it covers."""
+    """A suggestion as an operation names it: whose it is, what it covers and what speaks for it."""
 
     source: Name
     start: Offset
     end: Offset
     prob: Probability = 1.0
     label: Name | None = None
+    evidence: tuple[Cited, ...] = ()
 
 
 class Accept(_Edit):
@@ -77,9 +82,7 @@ class Reject(_Edit):
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         mark = self.mark
-        refused = _quote(item, mark.start, mark.end).model_copy(
-            update={"prob": mark.prob, "label": mark.label, "source": mark.source}
-        )
+        refused = _suggested(item, mark).model_copy(update={"prob": mark.prob})
         key = _key(refused)
         spans = {name: span for name, span in state.spans.items() if _key(span) != key}
         rejected = tuple(span for span in state.rejected if _key(span) != key)
@@ -179,78 +182,13 @@ Operation = Annotated[Edit | Undo | Redo, Field(discriminator="kind")]
 OPERATION: TypeAdapter[Operation] = TypeAdapter(Operation)
 
 
-class ReviewState(BaseModel):
-    """A person's annotation with an id per span, in the order in which the spans were made."""
-
-    model_config = ConfigDict(frozen=True)
-
-    spans: dict[str, Span] = Field(default_factory=dict)
-    rejected: tuple[Span, ...] = ()
-    status: Status = Status.NOT_ANNOTATED
-    note: str | None = None
-
-    @classmethod
-    def of(cls, annotation: Annotation | None) -> ReviewState:
-        """Return the state an imported annotation starts from; ids count up from ``i0``."""
-        if annotation is None:
-            return cls()
-        return cls(
-            spans={f"i{index}": span for index, span in enumerate(annotation.spans)},
-            rejected=annotation.rejected,
-            status=annotation.status,
-            note=annotation.note,
-        )
-
-    def annotation(self, annotator: str) -> Annotation:
-        """Return what this state says as the annotation of ``annotator``, spans in text order."""
-        return Annotation(
-            annotator=annotator,
-            kind=Kind.PERSON,
-            status=self.status,
-            spans=tuple(sorted(self.spans.values(), key=_place)),
-            rejected=tuple(sorted(self.rejected, key=_place)),
-            # A review may take the note of an imported failure, but a failure has a reason.
-            note=self.note or ("no reason was given" if self.status is Status.FAILED else None),
-        )
-
-
-def replay(item: Item, snapshot: ReviewState, operations: Iterable[Operation]) -> ReviewState:
-    """Return the state after ``operations`` on ``snapshot``.
-
-    Raises:
-        OperationError: an operation names a missing span or characters outside the answer.
-    """
-    state = snapshot
-    for operation in in_force(operations):
-        state = operation.apply(item, state)
-    return state
-
-
-def in_force(operations: Iterable[Operation]) -> list[Edit]:
-    """Return the operations left in force once undo and redo have done their work."""
-    stack: list[Edit] = []
-    undone: list[Edit] = []
-    for operation in operations:
-        if isinstance(operation, Undo):
-            if stack:
-                undone.append(stack.pop())
-        elif isinstance(operation, Redo):
-            if undone:
-                stack.append(undone.pop())
-        else:
-            stack.append(operation)
-            undone.clear()
-    return stack
-
-
 def _take(item: Item, state: ReviewState, taken: list[tuple[str, Mark]]) -> ReviewState:
     spans = dict(state.spans)
     keys = set()
     for name, mark in taken:
         if name in spans:
             raise OperationError(f"span id {name!r} is already in use")
-        span = _quote(item, mark.start, mark.end)
-        spans[name] = span.model_copy(update={"label": mark.label, "source": mark.source})
+        spans[name] = _suggested(item, mark)
         keys.add(_key(spans[name]))
     rejected = tuple(span for span in state.rejected if _key(span) not in keys)
     return state.model_copy(update={"spans": spans, "rejected": rejected})
@@ -276,9 +214,25 @@ def _quote(item: Item, start: int, end: int) -> Span:
     return Span.of(item.answer, start, end)
 
 
+def _suggested(item: Item, mark: Mark) -> Span:
+    return _quote(item, mark.start, mark.end).model_copy(
+        update={
+            "label": mark.label,
+            "source": mark.source,
+            "evidence": tuple(_cite(item, cited) for cited in mark.evidence),
+        }
+    )
+
+
+def _cite(item: Item, cited: Cited) -> Evidence:
+    whole = item.passages[cited.passage].text if cited.passage < len(item.passages) else ""
+    if not cited.start < cited.end <= len(whole):
+        raise OperationError(
+            f"[{cited.start}, {cited.end}) is not a part of passage {cited.passage}, "
+            f"which has {len(whole)} characters"
+        )
+    return Evidence(text=whole[cited.start : cited.end], **dict(cited))
+
+
 def _key(span: Span) -> tuple[str | None, int, int, str | None]:
     return (span.source, span.start, span.end, span.label)
-
-
-def _place(span: Span) -> tuple[int, int, str]:
-    return (span.start, span.end, span.label or "")

@@ -1,0 +1,50 @@
+"""A person's annotation as the result of an append-only log of operations.
+
+The log is the truth; the annotation is what is left when it is replayed from its snapshot
+(an imported annotation, or nothing). Undo and redo are operations like any other, so they
+survive a reload. ``ui/span_editor/span_editor.js`` replays the same log in the browser; a
+browser test holds the two to the same results.
+"""
+
+from spanlab.oplog._log import in_force, replay
+from spanlab.oplog._operations import (
+    OPERATION,
+    Accept,
+    AcceptAll,
+    Add,
+    Cited,
+    Edit,
+    Mark,
+    Note,
+    Operation,
+    Redo,
+    Reject,
+    Relabel,
+    Remove,
+    Resize,
+    SetStatus,
+    Undo,
+)
+from spanlab.oplog._state import ReviewState
+
+__all__ = [
+    "OPERATION",
+    "Accept",
+    "AcceptAll",
+    "Add",
+    "Cited",
+    "Edit",
+    "Mark",
+    "Note",
+    "Operation",
+    "Redo",
+    "Reject",
+    "Relabel",
+    "Remove",
+    "Resize",
+    "ReviewState",
+    "SetStatus",
+    "Undo",
+    "in_force",
+    "replay",
+]

@@ -1,0 +1,46 @@
+"""What a reviewer has made of an item so far."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from spanlab.schema import Annotation, Kind, Span, Status
+
+
+class ReviewState(BaseModel):
+    """A person's annotation with an id per span, in the order in which the spans were made."""
+
+    model_config = ConfigDict(frozen=True)
+
+    spans: dict[str, Span] = Field(default_factory=dict)
+    rejected: tuple[Span, ...] = ()
+    status: Status = Status.NOT_ANNOTATED
+    note: str | None = None
+
+    @classmethod
+    def of(cls, annotation: Annotation | None) -> ReviewState:
+        """Return the state an imported annotation starts from; ids count up from ``i0``."""
+        if annotation is None:
+            return cls()
+        return cls(
+            spans={f"i{index}": span for index, span in enumerate(annotation.spans)},
+            rejected=annotation.rejected,
+            status=annotation.status,
+            note=annotation.note,
+        )
+
+    def annotation(self, annotator: str) -> Annotation:
+        """Return what this state says as the annotation of ``annotator``, spans in text order."""
+        return Annotation(
+            annotator=annotator,
+            kind=Kind.PERSON,
+            status=self.status,
+            spans=tuple(sorted(self.spans.values(), key=_place)),
+            rejected=tuple(sorted(self.rejected, key=_place)),
+            # A review may take the note of an imported failure, but a failure has a reason.
+            note=self.note or ("no reason was given" if self.status is Status.FAILED else None),
+        )
+
+
+def _place(span: Span) -> tuple[int, int, str]:
+    return (span.start, span.end, span.label or "")
