@@ -1,90 +1,251 @@
-"""What is known of every word of an answer before anything is concluded from it."""
+"""What the model is told of every word of an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from spanlab.detectors.offline.index import Index, Match
-from spanlab.detectors.offline.rivals import Rival, rivals
-from spanlab.detectors.offline.words import Kind, Reading, Word
+import numpy as np
+from numpy.typing import NDArray
 
-_NEIGHBOURS = 6  # words looked at on either side
-_BUCKET = 8  # positions; two places in the same or adjoining buckets are near each other
+from spanlab.detectors.offline.alignment import Asked, Said, Slot, align, runs, slots
+from spanlab.detectors.offline.background import Background
+from spanlab.detectors.offline.links import Column, Links, link
+from spanlab.detectors.offline.passages import Passages
+from spanlab.detectors.offline.polarity import NEGATIONS, NO, YES
+from spanlab.detectors.offline.shape import gaps, repeats, year
+from spanlab.detectors.offline.smoothing import neighbours, smoothed
+from spanlab.detectors.offline.words import Kind, Reading, read
+
+MOST_PLACES = 64
+_MANY = 60.0  # words and sentences are counted up to here
+_STRONG = 0.5  # weight from which a word without support is a sign that something is wrong
 
 
-class Features(NamedTuple):
-    """One word of an answer, as the passages and the question see it.
+@dataclass(frozen=True)
+class Described:
+    """An answer's words with all that is known of them.
 
-    ``known`` and ``asked`` say in [0, 100] how alike the closest word of the passages and of the
-    question is, ``places`` where in the passages it stands; ``near`` in [0, 1] which share of the
-    content words around it stands near it there as well; ``position`` in [0, 1] where in the
-    answer it begins. ``name`` is a capital inside a sentence. ``rival`` is a number that the
-    passages give in its place.
+    ``table`` has one row per word and one column per name in ``names``. ``weight`` says how much
+    each word says, ``known`` is 1 where passages or question hold it. ``best`` is the number of
+    the passage sentence where its neighbours stand (none without passages).
     """
 
-    word: Word
-    known: float
-    asked: float
-    places: tuple[int, ...]
-    near: float
-    position: float
-    name: bool
-    rival: Rival | None
+    answer: Reading
+    passages: Passages
+    links: Links
+    slots: dict[int, Slot]
+    best: NDArray[np.int64]
+    weight: Column
+    known: Column
+    names: tuple[str, ...]
+    table: NDArray[np.float32]
 
 
-def features(answer: Reading, passages: Index, question: Index) -> list[Features]:
+def describe(
+    question: str, answer: str, passages: Sequence[str], lang: str, background: Background
+) -> Described:
     """Describe every word of an answer.
 
     Args:
-        answer: the answer's words and sentences.
-        passages: what the passages contain; may be empty.
-        question: what the question contains; may be empty.
+        question: may be empty.
+        answer: any text; its words are described.
+        passages: texts to compare with, in order; may be empty.
+        lang: language code of the answer.
+        background: how common words are in general.
 
     Returns:
-        One description per word, in order.
+        The description; an empty table if the answer has no word.
     """
-    words = answer.words
-    known, asked = passages.matches, question.matches
-    found = rivals(words, known, asked, passages)
-    near = _near(words, known, found)
-    end = max(1, words[-1].end if words else 1)
-    return [
-        Features(
-            word=word,
-            known=known[number].score,
-            asked=asked[number].score,
-            places=known[number].places,
-            near=near[number],
-            position=word.start / end,
-            name=_is_name(word, answer),
-            rival=found.get(number),
+    words = read(answer)
+    asked = Passages([question])
+    given = Passages(passages, frozenset(words.forms) | frozenset(asked.places))
+    if not len(words):
+        nothing = np.zeros(0)
+        table = np.zeros((0, 0), dtype=np.float32)
+        links, best = link(words, given, MOST_PLACES), np.zeros(0, dtype=np.int64)
+        return Described(words, given, links, {}, best, nothing, nothing, (), table)
+    return _Description(words, given, asked, lang, background).build()
+
+
+class _Description:
+    """The steps of a description, each adding columns."""
+
+    def __init__(
+        self, words: Reading, given: Passages, asked: Passages, lang: str, background: Background
+    ) -> None:
+        self._words, self._given, self._asked = words, given, asked
+        self._often = background.of(lang)
+        self._kinds = np.array(words.kinds)
+        self._sentence = np.array(words.sentence)
+        self._first = np.r_[True, self._sentence[1:] != self._sentence[:-1]]
+        self._capital = np.array([words.capital(n) for n in range(len(words))], dtype=np.float64)
+        self._length = np.array(words.ends, dtype=np.float64) - np.array(words.starts)
+        self._frequency = np.array([self._often(form) for form in words.forms])
+        self._links = link(words, given, MOST_PLACES)
+        self._asks = link(words, asked, MOST_PLACES)
+        self._known = np.maximum(self._links.linked, self._asks.linked)
+        self._weight = self._weigh()
+        self._columns: dict[str, Column] = {}
+        self._best = np.zeros(0, dtype=np.int64)
+        self._slots: dict[int, Slot] = {}
+
+    def build(self) -> Described:
+        """Take all steps."""
+        self._add_links()
+        if not self._given.empty:
+            self._add_alignment()
+        self._add_answer()
+        self._add_shape()
+        self._add_position()
+        self._add_around()
+        names = tuple(self._columns)
+        table = np.stack([self._columns[name] for name in names], axis=1).astype(np.float32)
+        return Described(
+            self._words, self._given, self._links, self._slots, self._best,
+            self._weight, self._known, names, table,
+        )  # fmt: skip
+
+    def _weigh(self) -> Column:
+        """How much each word says: numbers and rare, long or capital words say most."""
+        common = np.clip(1 - 1.5 * self._frequency, 0.08, 1)
+        weight = common * np.clip(self._length / 5, 0.25, 1.2)
+        sign = np.clip(0.6 - 0.6 * self._frequency, 0.1, 0.6)
+        weight = np.where(self._kinds == Kind.SIGN, sign, weight)
+        weight = np.where(self._kinds == Kind.NUMBER, 1.0, weight)
+        return np.asarray(weight * np.where(self._name(), 1.3, 1.0), dtype=np.float64)
+
+    def _name(self) -> NDArray[np.bool_]:
+        return np.asarray((self._capital > 0) & ~self._first)
+
+    def _add_links(self) -> None:
+        """Add how passages and question know each word."""
+        for prefix, links in (("passages", self._links), ("question", self._asks)):
+            for name in ("linked", "exact", "ratio", "prefix", "trigrams", "inside", "distance"):
+                self._columns[f"{prefix}_{name}"] = getattr(links, name)
+            found = runs(links.places)
+            self._columns[f"{prefix}_run"] = np.minimum(found.length, 10)
+            self._columns[f"{prefix}_run_left"] = np.minimum(found.left, 6)
+            self._columns[f"{prefix}_run_right"] = np.minimum(found.right, 6)
+        holders = max(len(self._given.readings), 1)
+        origin = self._given.origin
+        places = self._links.places
+        self._columns["passages_count"] = np.log1p([len(found) for found in places])
+        self._columns["passages_share"] = np.array(
+            [len({origin[place].passage for place in found}) / holders for found in places]
         )
-        for number, word in enumerate(words)
-    ]
+        size = max(len(self._given), 1)
+        self._columns["passages_place"] = np.array(
+            [found[0] / size if found else 1.5 for found in places]
+        )
 
+    def _add_alignment(self) -> None:
+        """Add where in the passages the answer is, and what stands there instead."""
+        forms = tuple(self._asked.places)
+        asked = Asked(
+            tuple(tuple(self._given.places.get(form, ())) for form in forms),
+            np.array([max(0.1, 1 - 1.5 * self._often(form)) for form in forms]),
+            frozenset(forms),
+        )
+        said = Said(self._words, self._links.places, self._weight, 1 - self._asks.linked)
+        aligned = align(said, asked, self._given)
+        self._columns.update(aligned.columns)
+        self._best = aligned.best
+        self._slots = slots(self._words, self._links.places, self._given)
+        for name in ("slot_sides", "slot_alike"):
+            self._columns[name] = np.zeros(len(self._words))
+        for at, slot in self._slots.items():
+            self._columns["slot_sides"][at] = slot.sides
+            self._columns["slot_alike"][at] = slot.alike
+        common = sum(form in NEGATIONS for form in self._given.forms) / len(self._given)
+        self._columns["passages_negations"] = np.full(len(self._words), 20.0 * common)
 
-def _is_name(word: Word, answer: Reading) -> bool:
-    inside = answer.sentences[word.sentence][0] != word.start
-    return inside and word.kind is Kind.LETTERS and word.text[0].isupper()
+    def _add_answer(self) -> None:
+        """Add what is true of the answer (or the sentence) as a whole."""
+        count = len(self._words)
+        weight, known, new = self._weight, self._known, 1 - self._asks.linked
+        doubt = weight * (1 - known)
+        fresh = weight * new
+        strong = np.flatnonzero((known == 0) & (weight > _STRONG))
+        first = strong[0] if len(strong) else count
+        per_sentence = np.bincount(self._sentence, doubt)
+        total = np.maximum(np.bincount(self._sentence, weight), 1e-6)
+        repeated = repeats(self._words.forms)
+        unsupported = float((fresh * (1 - self._links.linked)).sum() / (fresh.sum() + 0.3))
+        numbers = float((self._kinds == Kind.NUMBER).sum())
+        given = sum(form[0] == "#" for form in self._given.places)
+        self._columns |= {
+            "answer_doubt": np.full(count, doubt.sum() / weight.sum()),
+            "answer_new_doubt": np.full(count, unsupported),
+            "sentence_doubt": (per_sentence / total)[self._sentence],
+            "after_doubt": np.clip(np.arange(count) - first, -20.0, 20.0),
+            "any_doubt": np.full(count, float(len(strong) > 0)),
+            "repeated": np.minimum(repeated, 5),
+            "answer_repeats": np.full(count, 1 - len(set(self._words.forms)) / count),
+            "answer_words": np.full(count, np.log(count)),
+            "answer_numbers": np.full(count, min(numbers, _MANY)),
+            "passages_words": np.full(count, np.log1p(len(self._given))),
+            "passages_numbers": np.full(count, min(given, 30.0)),
+            "question_words": np.full(count, min(len(self._asked), _MANY)),
+        }
 
+    def _add_shape(self) -> None:
+        """Add what the word looks like, and what stands between it and its neighbours."""
+        forms = self._words.forms
+        number, before = self._kinds == Kind.NUMBER, gaps(self._words)
+        self._columns |= {
+            "length": self._length,
+            "number": number.astype(np.float64),
+            "sign": (self._kinds == Kind.SIGN).astype(np.float64),
+            "year": np.array([year(form) for form in forms], dtype=np.float64),
+            "capital": self._capital,
+            "name": self._name().astype(np.float64),
+            "latin": np.array([form.isascii() for form in forms], dtype=np.float64),
+            "frequency": self._frequency,
+            "weight": self._weight,
+            "negation": np.array([form in NEGATIONS for form in forms], dtype=np.float64),
+            "gap_before": np.array(before[:-1], dtype=np.float64),
+            "gap_after": np.array(before[1:], dtype=np.float64),
+        }
 
-def _near(words: Sequence[Word], known: Sequence[Match], found: Mapping[int, Rival]) -> list[float]:
-    """Find the share of the content words around each that stand near it in the passages too.
+    def _add_position(self) -> None:
+        """Add where in answer and sentence the word stands."""
+        count = len(self._words)
+        at = np.arange(count)
+        dense = np.cumsum(self._first) - 1
+        size = np.bincount(dense)
+        begins = np.r_[0, np.cumsum(size)[:-1]]
+        opening = self._words.forms[0]
+        self._columns |= {
+            "place": at / count,
+            "index": np.minimum(at, _MANY),
+            "sentence_place": (at - begins[dense]) / size[dense],
+            "sentence_index": np.minimum(dense, 10.0),
+            "sentences": np.full(count, min(len(size), _MANY)),
+            "sentence_words": np.minimum(size[dense], _MANY),
+            "yes_or_no": np.full(count, float(opening in YES) - float(opening in NO)),
+            "opening": (at == 0).astype(np.float64),
+        }
 
-    A contradicted number counts as standing where its rival stands: its unit is in its place.
-    """
-    own = [frozenset(place // _BUCKET for place in match.places) for match in known]
-    for number, rival in found.items():
-        own[number] = frozenset({rival.position // _BUCKET})
-    shares = []
-    for number, word in enumerate(words):
-        low, high = max(0, number - _NEIGHBOURS), min(len(words), number + _NEIGHBOURS + 1)
-        around = [at for at in range(low, high) if at != number and not words[at].function]
-        if not own[number] or not around:
-            shares.append(0.0)
-            continue
-        wide = {bucket + step for bucket in own[number] for step in (-1, 0, 1)}
-        others = (at for at in around if words[at].text != word.text)
-        shares.append(sum(not wide.isdisjoint(own[at]) for at in others) / len(around))
-    return shares
+    def _add_around(self) -> None:
+        """Add what is known of the words around."""
+        zeros = np.zeros(len(self._words))
+        base = {
+            "known": self._known,
+            "linked": self._links.linked,
+            "ratio": self._links.ratio,
+            "asked": self._asks.linked,
+            "weight": self._weight,
+            "doubt": self._weight * (1 - self._known),
+            "frequency": self._frequency,
+            "number": self._columns["number"],
+            "name": self._columns["name"],
+            "run": np.minimum(self._columns["passages_run"], 6),
+            "near": self._columns.get("near_in", zeros),
+            "near_lost": self._columns.get("near_held_lost", zeros),
+            "holds": self._columns.get("sentence_holds", zeros),
+            "length": self._length,
+        }
+        self._columns |= {"known": base["known"], "doubt": base["doubt"]}
+        self._columns |= neighbours(base, ("known", "run", "near", "doubt", "ratio", "length"))
+        self._columns |= smoothed(base)

@@ -1,77 +1,113 @@
-"""Neighbouring words joined into spans."""
+"""From words with probabilities to spans and decided characters."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from spanlab.detectors.offline.words import Word
-from spanlab.schema import Interval
+import numpy as np
+from numpy.typing import NDArray
 
-_BAND = 0.2  # words of one span differ by no more, so that its one probability speaks for all
+from spanlab.detectors.offline.links import Column
+from spanlab.detectors.offline.words import Reading
+
+FLOOR = 0.35  # hallucinated from this probability on …
+SHARE = 0.5  # … and from this share of the answer's most probable word
+_QUIET = 0.35  # words below this share of the answer's most probable word are no span
+_BAND = 0.1  # words of one span differ by no more, so that its one probability speaks for all
 
 
 class Stretch(NamedTuple):
-    """The words ``[first, last]`` of an answer, with one probability for all of them."""
+    """The words ``[first, last]``, the characters they take up, and what is said of them."""
 
     first: int
     last: int
+    start: int
+    end: int
     prob: float
+    hard: bool
 
 
-class _Run(NamedTuple):
-    first: int
-    last: int
+def stretches(words: Reading, probs: Column) -> list[Stretch]:
+    """Join neighbouring words that are about equally probable.
 
-
-def stretches(words: Sequence[Word], probs: Sequence[float], floor: float) -> list[Stretch]:
-    """Join neighbouring words of one sentence that are about equally probable.
+    What stands between two neighbouring words belongs to the less probable one.
 
     Args:
         words: the answer's words.
         probs: the probability of each, in [0, 1].
-        floor: words below this probability are left out.
 
     Returns:
-        Stretches in order, without function words at their ends (and none of function words
-        alone); their probability is the mean over their words' characters.
+        Stretches in order, without overlap; their probability is the mean over their words'
+        characters, ``hard`` whether all of them are taken for hallucinated.
     """
-    found = []
-    for first, last in _runs(words, probs, floor, _BAND):
-        inside = range(first, last + 1)
-        lengths = [words[at].end - words[at].start for at in inside]
-        total = sum(probs[at] * length for at, length in zip(inside, lengths, strict=True))
-        found.append(Stretch(first, last, round(total / sum(lengths), 3)))
-    return found
+    if not len(probs):
+        return []
+    top = float(probs.max())
+    hard = probs >= max(FLOOR, SHARE * top)
+    loud = (probs >= _QUIET * top) & (probs > 0)
+    found = [
+        Stretch(
+            first,
+            last,
+            words.starts[first],
+            words.ends[last],
+            _mean(words, probs, first, last),
+            bool(hard[first]),
+        )
+        for first, last in _runs(probs, hard, loud)
+    ]
+    return _with_gaps([stretch for stretch in found if stretch.prob > 0])
 
 
-def decided(words: Sequence[Word], probs: Sequence[float], floor: float) -> tuple[Interval, ...]:
-    """Return the characters of all stretches, with the gaps between neighbouring ones."""
-    runs = _runs(words, probs, floor, math.inf)
-    return tuple(Interval(start=words[run.first].start, end=words[run.last].end) for run in runs)
+def decided(found: list[Stretch]) -> list[tuple[int, int]]:
+    """Return the hallucinated characters: hard stretches, touching ones joined."""
+    merged: list[tuple[int, int]] = []
+    last: int | None = None
+    for stretch in found:
+        if not stretch.hard:
+            continue
+        if last == stretch.first - 1:
+            merged[-1] = (merged[-1][0], stretch.end)
+        else:
+            merged.append((stretch.start, stretch.end))
+        last = stretch.last
+    return merged
 
 
 def _runs(
-    words: Sequence[Word], probs: Sequence[float], floor: float, band: float
-) -> Iterator[_Run]:
-    """Yield runs of words of one sentence from ``floor`` on, function words at the ends cut off."""
+    probs: Column, hard: NDArray[np.bool_], loud: NDArray[np.bool_]
+) -> Iterator[tuple[int, int]]:
     first: int | None = None
     low = high = 0.0
     for at, prob in enumerate(probs):
-        if first is not None:
-            low, high = min(low, prob), max(high, prob)
-            same = words[at].sentence == words[first].sentence
-            if not same or prob < floor or high - low > band:
-                yield from _trimmed(words, first, at - 1)
-                first = None
-        if first is None and prob >= floor:
+        low, high = min(low, prob), max(high, prob)
+        apart = first is not None and (hard[at] != hard[first] or high - low > _BAND)
+        if first is not None and (not loud[at] or apart):
+            yield first, at - 1
+            first = None
+        if first is None and loud[at]:
             first, low, high = at, prob, prob
     if first is not None:
-        yield from _trimmed(words, first, len(probs) - 1)
+        yield first, len(probs) - 1
 
 
-def _trimmed(words: Sequence[Word], first: int, last: int) -> Iterator[_Run]:
-    telling = [at for at in range(first, last + 1) if not words[at].function]
-    if telling:
-        yield _Run(telling[0], telling[-1])
+def _mean(words: Reading, probs: Column, first: int, last: int) -> float:
+    inside = slice(first, last + 1)
+    lengths = np.array(words.ends[inside]) - np.array(words.starts[inside])
+    return round(float(np.average(probs[inside], weights=lengths)), 3)
+
+
+def _with_gaps(found: list[Stretch]) -> list[Stretch]:
+    """Let the less probable of two touching stretches reach up to the other."""
+    joined: list[Stretch] = []
+    for stretch in found:
+        before = joined[-1] if joined else None
+        if before is None or before.last != stretch.first - 1:
+            joined.append(stretch)
+        elif before.prob < stretch.prob:
+            joined[-1] = before._replace(end=stretch.start)
+            joined.append(stretch)
+        else:
+            joined.append(stretch._replace(start=before.end))
+    return joined

@@ -1,9 +1,9 @@
 """A text cut into words and sentences, with offsets into the text as it is.
 
-spaCy's blank tokeniser of the language says where a run of letters falls apart (``l'homme``,
-``don't``) and where sentences end. Numbers and scripts without spaces are cut by one pattern for
-all languages, because those tokenisers leave ``2018年，他获得了`` in one piece or tear ``2018``
-into digits.
+One pattern serves all languages and needs no language data: digit runs with their inner
+separators, single characters of scripts without spaces (Han, Kana, Thai …), and runs of letters
+with their combining marks. On Mu-SHROOM's validation set such words reach an IoU of .98 when the
+best labels are given to each: little is lost by never cutting inside a word.
 """
 
 from __future__ import annotations
@@ -11,156 +11,142 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum
 from functools import lru_cache
-from typing import NamedTuple
 
-from spanlab.detectors.offline.blank import UNSPACED, readable, stop_words, tokens
-from spanlab.detectors.offline.normal import fold
+from spanlab.detectors.offline.normal import fold, readings
 
-_DATE = r"(?P<one>\d{1,2})(?P<dot>[./-])(?P<two>\d{1,2})(?P=dot)(?P<year>\d{4})(?![.,]?\d)"
-_ISO_DATE = r"(?P<first>\d{4})-(?P<middle>\d{2})-(?P<last>\d{2})(?!\d)"
-_GROUPED = r"\d{1,3}(?P<gap>[.,'’٬ \u00a0\u202f])\d{3}(?:(?P=gap)\d{3}){0,4}(?!\d)(?:[.,٫]\d+)?"
-_DECIMAL = r"(?!\d{4}[.,]\d{4})\d+[.,٫]\d+(?![.,]?\d)"
-# The commonest grammar of Chinese, and Hiragana: signs that say little by themselves. Chinese stop
-# words are no help here, they are parts of too many names (上 of 上海).
-_PARTICLES = frozenset("的了着過过之其也都就而并與与及或但是在于於和") | {
-    chr(code) for code in range(0x3041, 0x30A0)
-}
+# Thai, Lao, Myanmar, Khmer, Kana, Han.
+_UNSPACED = (
+    "\u0e01-\u0e46\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3"
+    "\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_GROUPED = r"\d{1,3}(?:(?P<gap>[.,'’٬ \u00a0\u202f])\d{3}(?:(?P=gap)\d{3})*)(?!\d)(?:[.,٫]\d+)?"
+_DECIMAL = r"(?<!\d[.,])(?!\d{4}[.,]\d{4})\d+[.,٫]\d+(?![.,]?\d)"
+_SENTENCE_END = re.compile(
+    r"[.!?…]+[\"'»”’)\]]*(?=\s)|[。！？｡]+[”’」』）)]*|[।॥؟۔]+[\"'»”’)\]]*|[\r\n]+"
+)
+_VOWELS = frozenset("aeiouyAEIOUY")  # without one, a short word is an abbreviation: Mr, Dr, St
+_LONGEST_ORDINAL = 2  # digits before a full stop that ends no sentence, as in "am 3. Mai"
 
 
-class Kind(StrEnum):
+class Kind(IntEnum):
     """What sort of word it is, which decides how it is compared."""
 
-    LETTERS = "letters"
-    NUMBER = "number"
-    SIGN = "sign"  # one character, with its marks, of a script written without spaces
-
-
-class Word(NamedTuple):
-    """Characters ``[start, end)`` of a text.
-
-    A ``function`` word says little by itself: a stop word, a particle, or the month in a date of
-    digits, which the passages may well have by its name.
-    """
-
-    start: int
-    end: int
-    text: str
-    kind: Kind
-    function: bool
-    sentence: int
+    LETTERS = 0
+    NUMBER = 1
+    SIGN = 2  # one character, with its marks, of a script written without spaces
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A text with its words and the ``(start, end)`` of its sentences, both in order."""
+    """A text with its words, column by column, and the ``(start, end)`` of its sentences.
+
+    ``forms`` are the words as they are compared (a number begins with ``#``); ``sentence`` is the
+    number of each word's sentence. Sentences cover the whole text and are in order.
+    """
 
     text: str
-    words: tuple[Word, ...]
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    forms: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    sentence: tuple[int, ...]
     sentences: tuple[tuple[int, int], ...]
 
+    def __len__(self) -> int:
+        """Return the number of words."""
+        return len(self.starts)
 
-class _Piece(NamedTuple):
-    start: int
-    end: int
-    kind: Kind
-    month: bool = False
+    def capital(self, number: int) -> bool:
+        """Say whether a word begins with a capital letter."""
+        return self.text[self.starts[number]].isupper()
 
 
-def read(text: str, lang: str) -> Reading:
+def read(text: str) -> Reading:
     """Cut ``text`` into words and sentences.
 
     Args:
         text: any text; it is not normalised, offsets count its code points.
-        lang: language code such as ``zh`` or ``pt-BR``; one that spaCy does not know, or only
-            with further packages, is read with the rules common to all languages.
 
     Returns:
         Words and sentences; no words where the text holds only spaces and punctuation.
     """
-    code = readable(lang, text)
-    found = tokens(text, code)
-    sentences = tuple(_sentences(text, found.ends))
+    starts: list[int] = []
+    ends: list[int] = []
+    forms: list[str] = []
+    kinds: list[Kind] = []
+    for found in _pattern().finditer(text):
+        kind = _KINDS[found.lastgroup or "letters"]
+        piece = found.group()
+        starts.append(found.start())
+        ends.append(found.end())
+        forms.append(_number(piece) if kind is Kind.NUMBER else fold(piece) or piece)
+        kinds.append(kind)
+    sentences = _sentences(text)
     begins = [start for start, _ in sentences]
-    stops = stop_words(code)
-    words = []
-    for piece in _pieces(text, found.cuts):
-        word = text[piece.start : piece.end]
-        function = piece.month or _is_function(word, piece.kind, stops)
-        sentence = bisect_right(begins, piece.start) - 1
-        words.append(Word(piece.start, piece.end, word, piece.kind, function, sentence))
-    return Reading(text, tuple(words), sentences)
+    inside = tuple(bisect_right(begins, start) - 1 for start in starts)
+    return Reading(text, tuple(starts), tuple(ends), tuple(forms), tuple(kinds), inside, sentences)
 
 
-def _is_function(word: str, kind: Kind, stops: frozenset[str]) -> bool:
-    if kind is Kind.LETTERS:
-        leftover = len(word) == 1 and word.lower() != word.upper()  # of an apostrophe
-        return leftover or fold(word) in stops
-    return kind is Kind.SIGN and word in _PARTICLES
+_KINDS = {"number": Kind.NUMBER, "sign": Kind.SIGN, "letters": Kind.LETTERS}
 
 
-def _sentences(text: str, ends: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield sentences without the spaces around them; a line break ends one as well."""
-    breaks = {found.start() for found in re.finditer(r"[\n\r]+", text)} | {len(text)}
-    years = {found.end() for found in re.finditer(r"\d{4}\.(?=\s)", text)}  # one token in German
-    start = 0
-    for end in sorted({*ends, *years, *breaks}):
-        piece = text[start:end]
-        if end not in breaks and _goes_on(text, piece, end):
-            continue
-        if piece.strip():
-            yield start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
-        start = end
-
-
-def _goes_on(text: str, piece: str, end: int) -> bool:
-    """Say whether a supposed end is inside ``3.5`` or after a bare ordinal such as ``1.``."""
-    return (piece.endswith(".") and text[end].isalnum()) or not re.search(r"[^\W\d_]", piece)
-
-
-def _pieces(text: str, cuts: frozenset[int]) -> Iterator[_Piece]:
-    for found in _word_pattern().finditer(text):
-        start, end = found.span()
-        match found.lastgroup:
-            case "year" | "last":
-                yield from _date(found)
-            case "number":
-                yield _Piece(start, end, Kind.NUMBER)
-            case "sign":
-                yield _Piece(start, end, Kind.SIGN)
-            case _:
-                inner = [place for place in range(start + 1, end) if place in cuts]
-                for left, right in zip([start, *inner], [*inner, end], strict=True):
-                    yield _Piece(left, right, Kind.LETTERS)
-
-
-def _date(found: re.Match[str]) -> Iterator[_Piece]:
-    """Yield day, month and year; the month stands second unless that number is too large."""
-    if found.lastgroup == "last":
-        parts, month = ("first", "middle", "last"), "middle"
-    else:
-        parts, month = ("one", "two", "year"), "one" if int(found["two"]) > 12 else "two"
-    for part in parts:
-        yield _Piece(*found.span(part), Kind.NUMBER, part == month)
+@lru_cache(maxsize=1 << 14)
+def _number(piece: str) -> str:
+    """Return one spelling for all ways to write a number: the shortest of its readings."""
+    return "#" + min(readings(piece), key=lambda value: (len(value), value))
 
 
 @lru_cache(maxsize=1)
-def _word_pattern() -> re.Pattern[str]:
-    """Match dates, numbers, signs of unspaced scripts and runs of letters, each with its marks."""
+def _pattern() -> re.Pattern[str]:
     marks = _marks()
-    letter = rf"(?:(?![{UNSPACED}])[^\W\d_])"
-    joined = rf"[{marks}\u200c\u200d]+(?=[^\W\d_]|[{marks}])"
+    letter = rf"(?:(?![{_UNSPACED}])[^\W\d_])"
     return re.compile(
-        rf"{_DATE}|{_ISO_DATE}|(?P<number>{_GROUPED}|{_DECIMAL}|\d+)"
-        rf"|(?P<sign>[{UNSPACED}][{marks}]*)"
-        rf"|(?P<letters>{letter}(?:{letter}|{joined}|[{marks}])*)"
+        rf"(?P<number>{_GROUPED}|{_DECIMAL}|\d+)"
+        rf"|(?P<sign>[{_UNSPACED}][{marks}]*)"
+        rf"|(?P<letters>{letter}(?:{letter}|[{marks}\u200c\u200d])*)"
     )
 
 
 def _marks() -> str:
-    """List the combining marks for a character class; Python's own classes leave them out."""
-    marks = [c for c in map(chr, range(0x300, 0x20000)) if unicodedata.category(c)[0] == "M"]
-    return re.escape("".join(marks))
+    r"""Return combining marks as a character class; ``\w`` leaves most of them out."""
+    codes = [code for code in range(0x300, 0x20000) if unicodedata.category(chr(code))[0] == "M"]
+    ranges: list[tuple[int, int]] = []
+    for code in codes:
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1] = (ranges[-1][0], code)
+        else:
+            ranges.append((code, code))
+    return "".join(f"{chr(low)}-{chr(high)}" for low, high in ranges)
+
+
+def _sentences(text: str) -> tuple[tuple[int, int], ...]:
+    found: list[tuple[int, int]] = []
+    start = 0
+    for end in _SENTENCE_END.finditer(text):
+        if text[end.start()] == "." and _goes_on(text, start, end):
+            continue
+        if text[start : end.end()].strip():
+            found.append((start, end.end()))
+            start = end.end()
+    if text[start:].strip() or not found:
+        found.append((start, len(text)))
+    else:
+        found[-1] = (found[-1][0], len(text))
+    return tuple(found)
+
+
+def _goes_on(text: str, start: int, end: re.Match[str]) -> bool:
+    """Say whether a full stop belongs to an initial, an ordinal or an abbreviation."""
+    after = text[end.end() : end.end() + 2].strip()
+    if after and after[0].islower():
+        return True
+    before = end.start()
+    while before > start and text[before - 1].isalnum() and end.start() - before < 4:
+        before -= 1
+    word = text[before : end.start()]
+    if word.isdigit():
+        return len(word) <= _LONGEST_ORDINAL
+    return len(word) == 1 or (word.istitle() and len(word) < 4 and _VOWELS.isdisjoint(word))

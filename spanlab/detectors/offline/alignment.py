@@ -1,0 +1,274 @@
+"""Where in the passages the answer is: shared runs, sentences that say the same, gaps in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spanlab.detectors.offline.links import Column
+from spanlab.detectors.offline.passages import BREAK, Passages
+from spanlab.detectors.offline.words import Kind, Reading
+
+Table = NDArray[np.float32]
+
+_REACH = 6  # words on either side that count as local
+_CHUNK = 12  # words of a passage that count as one place
+_BLOCK = 400  # words of an answer that are aligned at once: bounds the memory
+_QUESTION = 0.35  # weight of the question's words in choosing a sentence
+_ONE_SIDE = 40  # places looked at for a neighbour
+
+
+class Aligned(NamedTuple):
+    """How an answer's words sit in the passages.
+
+    ``columns`` are features by name, one value per word; ``best`` is for each word the number of
+    the passage sentence in which its neighbours stand, the question's words deciding ties.
+    """
+
+    columns: dict[str, Column]
+    best: NDArray[np.int64]
+
+
+class Said(NamedTuple):
+    """What is aligned: an answer, its links to the passages, and how much each word says."""
+
+    answer: Reading
+    places: tuple[tuple[int, ...], ...]
+    weight: Column
+    new: Column  # 1 for words that the question does not hold
+
+
+class Asked(NamedTuple):
+    """The question's words: their places in the passages and how much each says."""
+
+    places: tuple[tuple[int, ...], ...]
+    weight: Column
+    forms: frozenset[str]
+
+
+def align(said: Said, asked: Asked, passages: Passages) -> Aligned:
+    """Lay an answer along the passages.
+
+    Args:
+        said: the answer; at least one word.
+        asked: the question; may be empty.
+        passages: at least one word.
+
+    Returns:
+        The features that ``COLUMNS`` names, and the best sentence per word.
+    """
+    unit = np.array(passages.sentence)
+    relevance = _share(asked, unit, passages.n_sentences)
+    extra = _unsaid(said.answer, asked, passages)
+    parts = [
+        _block(said, slice(low, high), passages, relevance, extra)
+        for low, high in _blocks(said.answer)
+    ]
+    columns = {
+        name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns
+    }
+    return Aligned(columns, np.concatenate([part.best for part in parts]))
+
+
+def _blocks(answer: Reading) -> Iterator[tuple[int, int]]:
+    """Cut a long answer at ends of sentences, or where it has none within reach, anywhere."""
+    low = 0
+    while len(answer) - low > _BLOCK:
+        high = low + _BLOCK
+        while high > low + _BLOCK // 2 and answer.sentence[high] == answer.sentence[high - 1]:
+            high -= 1
+        yield low, high
+        low = high
+    yield low, len(answer)
+
+
+def _block(
+    said: Said, part: slice, passages: Passages, relevance: Column, extra: Column
+) -> Aligned:
+    places, weight = said.places[part], said.weight[part]
+    rows = np.arange(len(places))
+    sentence = np.array(said.answer.sentence[part])
+    sentence -= sentence[0]
+    begins = np.flatnonzero(np.r_[True, sentence[1:] != sentence[:-1]])
+    number = np.repeat(np.arange(len(begins)), np.diff(np.r_[begins, len(sentence)]))
+    held = _incidence(places, np.array(passages.sentence), passages.n_sentences)
+    covered = _covered(held, weight, begins, 1e-6)
+    fresh = _covered(held, weight * said.new[part], begins, 0.3)
+    score = covered + _QUESTION * relevance
+    order = np.argsort(-score, axis=1, kind="stable")[:, :3]
+    in_order = np.stack([held[rows, order[number, at]] for at in range(order.shape[1])])
+    chunks = _chunks(places, passages)
+    near = _local(chunks, weight)
+    near_sentence = _local(held, weight)
+    best = np.argmax(near_sentence + _QUESTION * relevance, axis=1)
+    any_held = held.any(axis=1)
+    near_in = np.where(chunks > 0, near, -1).max(axis=1)
+    near_held = np.where(held > 0, near_sentence, -1).max(axis=1)
+    columns = {
+        "sentence_cover": covered.max(axis=1)[number],
+        "sentence_cover_new": fresh.max(axis=1)[number],
+        "sentence_holds": in_order[0],
+        "three_hold": in_order.max(axis=0),
+        "question_cover": np.full(len(rows), relevance.max()),
+        "relevant_holds": held[:, int(np.argmax(relevance))],
+        "held_relevance": np.where(any_held, (held * relevance).max(axis=1), -0.1),
+        "held_score": np.where(any_held, (held * score[number]).max(axis=1), -0.1)
+        - score.max(axis=1)[number],
+        "near_in": near_in,
+        "near_any": near.max(axis=1),
+        "near_lost": near_in - near.max(axis=1),
+        "near_held": near_held,
+        "near_held_lost": near_held - near_sentence.max(axis=1),
+        "unsaid_numbers": extra[best, 0],
+        "unsaid_names": extra[best, 1],
+        "unsaid_words": extra[best, 2],
+    }
+    return Aligned({name: np.asarray(c, dtype=np.float64) for name, c in columns.items()}, best)
+
+
+def _incidence(places: Sequence[tuple[int, ...]], unit: NDArray[np.int64], n_units: int) -> Table:
+    """Table of words × units: 1 where the word stands in the unit."""
+    table = np.zeros((len(places), n_units), dtype=np.float32)
+    rows = np.repeat(np.arange(len(places)), [len(found) for found in places])
+    flat = [place for found in places for place in found]
+    if flat:
+        table[rows, unit[flat]] = 1
+    return table
+
+
+def _chunks(places: Sequence[tuple[int, ...]], passages: Passages) -> Table:
+    """Words × stretches of the passages, each stretch overlapping half of its neighbours."""
+    tables = []
+    for shift in (0, _CHUNK // 2):
+        unit = passages.units(_CHUNK, shift)
+        tables.append(_incidence(places, unit, int(unit[-1]) + 1))
+    return np.concatenate(tables, axis=1)
+
+
+def _covered(held: Table, weight: Column, begins: NDArray[np.int64], least: float) -> Column:
+    """Share of each answer sentence's weight that each passage sentence holds."""
+    weighted = (weight[:, None] * held).astype(np.float32)
+    shared = np.add.reduceat(weighted, begins, axis=0)
+    total = np.add.reduceat(weight, begins)
+    return np.asarray(shared / (total + least)[:, None], dtype=np.float64)
+
+
+def _local(held: Table, weight: Column) -> Table:
+    """Share of each word's neighbours (nearer ones count more) that stand in each unit."""
+    weighted = (weight[:, None] * held).astype(np.float32)
+    total = np.full(len(weight), 1e-6, dtype=np.float32)
+    shared = np.zeros_like(weighted)
+    for step in range(1, min(_REACH, len(weight) - 1) + 1):
+        factor = np.float32(1 / (1 + step / 4))
+        shared[step:] += factor * weighted[:-step]
+        shared[:-step] += factor * weighted[step:]
+        total[step:] += factor * weight[:-step].astype(np.float32)
+        total[:-step] += factor * weight[step:].astype(np.float32)
+    return shared / total[:, None]
+
+
+def _share(asked: Asked, unit: NDArray[np.int64], n_units: int) -> Column:
+    """Share of the question's weight that each passage sentence holds."""
+    if not len(asked.weight):
+        return np.zeros(n_units)
+    held = _incidence(asked.places, unit, n_units)
+    return np.asarray(asked.weight @ held / (asked.weight.sum() + 1e-6), dtype=np.float64)
+
+
+def _unsaid(answer: Reading, asked: Asked, passages: Passages) -> Column:
+    """Numbers, names and other words per passage sentence of which the answer says nothing."""
+    known = frozenset(answer.forms) | asked.forms
+    counts = np.zeros((passages.n_sentences, 3))
+    for at, form in enumerate(passages.forms):
+        if passages.kinds[at] == BREAK or form in known:
+            continue
+        if passages.kinds[at] == Kind.NUMBER:
+            counts[passages.sentence[at], 0] += 1
+        elif passages.capital[at]:
+            counts[passages.sentence[at], 1] += 1
+        elif len(form) > 3:
+            counts[passages.sentence[at], 2] += 1
+    return np.minimum(counts, 8.0)
+
+
+class Runs(NamedTuple):
+    """Per word: the longest run of words it shares with the texts, and how far it reaches."""
+
+    length: Column
+    left: Column
+    right: Column
+
+
+def runs(places: Sequence[tuple[int, ...]]) -> Runs:
+    """Find for each word the longest stretch of words that stands in the texts word for word."""
+    count = len(places)
+    table = np.zeros((3, count))
+    before: dict[int, int] = {}
+    for at in range(count + 1):
+        here = {place: before.get(place - 1, 0) + 1 for place in (places[at] if at < count else ())}
+        ended = {length for place, length in before.items() if place + 1 not in here}
+        for length in ended:
+            inside = np.arange(length)
+            stretch = slice(at - length, at)
+            np.maximum(table[0, stretch], length, out=table[0, stretch])
+            np.maximum(table[1, stretch], inside, out=table[1, stretch])
+            np.maximum(table[2, stretch], inside[::-1], out=table[2, stretch])
+        before = here
+    return Runs(*table)
+
+
+class Slot(NamedTuple):
+    """What stands in a passage between the neighbours of a word that is not there."""
+
+    sides: int  # 1: two words on one side agree, 2: a word on either side
+    position: int
+    alike: bool  # a number for a number, a name for a name
+
+
+def slots(
+    answer: Reading, places: Sequence[tuple[int, ...]], passages: Passages
+) -> dict[int, Slot]:
+    """Find for each word another one that stands in its place in the passages.
+
+    Returns:
+        Slots by the number of the answer's word; words whose neighbours agree with no passage,
+        or stand there with the word itself, have none.
+    """
+    found: dict[int, Slot] = {}
+    for at in range(len(answer)):
+        if answer.kinds[at] is Kind.SIGN:
+            continue
+        candidates = [
+            Slot(sides, place, _alike(answer, at, passages, place))
+            for sides, place in _candidates(at, places)
+            if 0 <= place < len(passages)
+            and passages.kinds[place] != BREAK
+            and place not in places[at]
+        ]
+        if candidates:
+            found[at] = max(candidates, key=lambda slot: (slot.alike, slot.sides, -slot.position))
+    return found
+
+
+def _candidates(at: int, places: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, int]]:
+    """Yield positions where a word's neighbours say that it should stand."""
+    left = places[at - 1][:_ONE_SIDE] if at else ()
+    right = places[at + 1][:_ONE_SIDE] if at + 1 < len(places) else ()
+    rights = set(right)
+    for place in left:
+        if place + 2 in rights or place + 3 in rights:
+            yield 2, place + 1
+    if at > 1:
+        further = set(places[at - 2])
+        yield from ((1, place + 1) for place in left if place - 1 in further)
+    if at + 2 < len(places):
+        further = set(places[at + 2])
+        yield from ((1, place - 1) for place in right if place + 1 in further)
+
+
+def _alike(answer: Reading, at: int, passages: Passages, place: int) -> bool:
+    same_kind = passages.kinds[place] == answer.kinds[at]
+    return same_kind and passages.capital[place] == answer.capital(at)

@@ -1,0 +1,150 @@
+"""Gradient boosting on scikit-learn, and its trees turned into plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spanlab.detectors.offline.links import Column
+from spanlab.detectors.offline.trees import Trees
+from spanlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+
+@dataclass(frozen=True)
+class Boosting:
+    """How trees are grown: ``bags`` models, each on items drawn with replacement, averaged."""
+
+    bags: int = 4
+    trees: int = 110
+    leaves: int = 11
+    depth: int = 8
+    rate: float = 0.08
+    least_words: int = 80
+    ridge: float = 5.0
+    features: float = 0.25
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Words to learn from: features, shares, weights, and the item each comes from."""
+
+    names: tuple[str, ...]
+    table: NDArray[np.float32]
+    target: Column
+    weight: Column
+    group: NDArray[np.int64]
+
+
+def boost(rows: Rows, how: Boosting, seed: int, on_bag: Callable[[int], None]) -> Trees:
+    """Fit the models and return their average as one sum of trees.
+
+    Args:
+        rows: what to learn.
+        how: how trees are grown.
+        seed: of the draws; the same seed gives the same trees.
+        on_bag: called with the number of models fitted.
+
+    Raises:
+        UsageError: scikit-learn is not installed.
+    """
+    models = []
+    for bag in range(how.bags):
+        models.append(fit(rows, how, seed + bag))
+        on_bag(bag + 1)
+    return export(models, rows.names)
+
+
+def fit(rows: Rows, how: Boosting, seed: int) -> HistGradientBoostingRegressor:
+    """Fit one model on items drawn with replacement, in one thread, so that sums are repeatable."""
+    try:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+        from threadpoolctl import threadpool_limits
+    except ImportError as error:
+        raise UsageError(
+            "training needs scikit-learn: pip install 'spanlab[train]'; detecting does not"
+        ) from error
+    items = int(rows.group.max()) + 1
+    rng = np.random.default_rng(seed)
+    drawn = np.bincount(rng.integers(0, items, items), minlength=items)
+    weight = rows.weight * drawn[rows.group]
+    used = weight > 0
+    model = HistGradientBoostingRegressor(
+        max_iter=how.trees,
+        learning_rate=how.rate,
+        max_leaf_nodes=how.leaves,
+        max_depth=how.depth,
+        min_samples_leaf=how.least_words,
+        l2_regularization=how.ridge,
+        max_features=how.features,
+        early_stopping=False,
+        random_state=seed,
+    )
+    with threadpool_limits(limits=1):
+        model.fit(rows.table[used], rows.target[used], weight[used] / weight[used].mean())
+    return model
+
+
+def export(models: list[HistGradientBoostingRegressor], names: tuple[str, ...]) -> Trees:
+    """Turn fitted models into one sum of trees that predicts their mean.
+
+    Columns that no tree asks for are left out.
+    """
+    grown: list[Any] = [
+        predictor.nodes
+        for model in models
+        for predictors in model._predictors
+        for predictor in predictors
+    ]
+    used = sorted({int(f) for nodes in grown for f in nodes["feature_idx"][nodes["is_leaf"] == 0]})
+    column = {feature: number for number, feature in enumerate(used)}
+    parts = [_tree(nodes, column, 1 / len(models)) for nodes in grown]
+    roots = np.cumsum([0, *(len(part.value) for part in parts[:-1])])
+    base = float(np.mean([model._baseline_prediction for model in models]))
+    return Trees(
+        names=tuple(names[feature] for feature in used),
+        roots=roots.astype(np.int32),
+        feature=np.concatenate([part.feature for part in parts]).astype(np.int16),
+        threshold=np.concatenate([part.threshold for part in parts]),
+        child=np.concatenate(
+            [part.child + root for part, root in zip(parts, roots, strict=True)]
+        ).astype(np.int32),
+        value=np.concatenate([part.value for part in parts]),
+        base=np.array([base]),
+        depth=max(int(nodes["depth"].max()) for nodes in grown),
+    )
+
+
+@dataclass(frozen=True)
+class _Tree:
+    feature: NDArray[np.int64]
+    threshold: Column
+    child: NDArray[np.int64]
+    value: Column
+
+
+def _tree(nodes: Any, column: dict[int, int], share: float) -> _Tree:
+    """Renumber a tree's nodes so that the right child always follows the left one."""
+    place = {0: 0}
+    for node in nodes[nodes["is_leaf"] == 0]:
+        for child in (int(node["left"]), int(node["right"])):
+            place[child] = len(place)
+    size = len(place)
+    tree = _Tree(
+        np.zeros(size, dtype=np.int64), np.full(size, np.inf), np.arange(size), np.zeros(size)
+    )
+    for old, new in place.items():
+        node = nodes[old]
+        if node["is_leaf"]:
+            tree.value[new] = float(node["value"]) * share
+        else:
+            tree.feature[new] = column[int(node["feature_idx"])]
+            tree.threshold[new] = float(node["num_threshold"])
+            tree.child[new] = place[int(node["left"])]
+    return tree

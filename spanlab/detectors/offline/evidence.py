@@ -1,0 +1,167 @@
+"""What the passages say where the answer says something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spanlab.detectors.offline.features import Described
+from spanlab.detectors.offline.shape import year
+from spanlab.detectors.offline.spans import Stretch
+from spanlab.detectors.offline.words import Kind
+from spanlab.schema import Evidence, Passage
+
+_MOST_QUOTES = 2
+_MOST_NAMED = 3
+_LONGEST_QUOTE = 400  # characters
+_LONGEST_STRETCH = 30  # words of a stretch that are looked up
+_TELLING = 0.5  # weight from which a word is worth naming
+
+
+class Finding(NamedTuple):
+    """The note on a span and the quotes that go with it."""
+
+    note: str | None
+    quotes: tuple[Evidence, ...]
+
+
+class _Rival(NamedTuple):
+    said: str
+    position: int
+
+
+def finding(stretch: Stretch, described: Described, passages: Sequence[Passage]) -> Finding:
+    """Explain a stretch by the passages.
+
+    A word whose place in the passages another word takes (a number for a number, a name for a
+    name) is contradicted: the sentence refutes it, and the note sets the two against each other.
+    Otherwise the note names the words of which nothing was found, and the sentence is the closest:
+    the one that holds most of the words around.
+
+    Args:
+        stretch: the words to explain.
+        described: the answer they are part of.
+        passages: what to quote from.
+
+    Returns:
+        A note, None if every word stands somewhere in the passages, and up to two quotes; none
+        without passages, or if nothing in them comes near.
+    """
+    if described.passages.empty:
+        return Finding(None, ())
+    notes: dict[tuple[int, int, int], list[str]] = {}
+    first: dict[tuple[int, int, int], int] = {}
+    for rival in _rivals(stretch, described):
+        place = described.passages.sentence_of(rival.position)
+        instead = described.passages.word_at(rival.position)
+        notes.setdefault(place, []).append(f"“{instead}” stands here instead of “{rival.said}”")
+        first.setdefault(place, rival.position)
+    quotes = tuple(
+        _quote(position, described, passages, "; ".join(dict.fromkeys(notes[place])))
+        for place, position in list(first.items())[:_MOST_QUOTES]
+    )
+    return Finding(_missing(stretch, described), quotes or _closest(stretch, described, passages))
+
+
+def _rivals(stretch: Stretch, described: Described) -> Iterator[_Rival]:
+    answer = described.answer
+    for at in _looked_at(stretch):
+        if described.known[at]:
+            continue
+        said = answer.text[answer.starts[at] : answer.ends[at]]
+        slot = described.slots.get(at)
+        if slot is not None and slot.alike and _same_sort(at, slot.position, described):
+            yield _Rival(said, slot.position)
+        elif answer.kinds[at] is Kind.NUMBER:
+            other = _other_number(at, described)
+            if other is not None:
+                yield _Rival(said, other)
+
+
+def _looked_at(stretch: Stretch) -> range:
+    return range(stretch.first, min(stretch.last + 1, stretch.first + _LONGEST_STRETCH))
+
+
+def _same_sort(at: int, position: int, described: Described) -> bool:
+    """Say whether both are numbers of one sort, or both names; other words only differ."""
+    one, other = described.answer.forms[at], described.passages.forms[position]
+    if described.answer.kinds[at] is Kind.NUMBER:
+        return year(one) == year(other)
+    return described.answer.capital(at)
+
+
+def _other_number(at: int, described: Described) -> int | None:
+    """Find the only number of the same sort that the closest sentence has and the answer not."""
+    passages, form = described.passages, described.answer.forms[at]
+    said = set(described.answer.forms)
+    found = {
+        passages.forms[position]: position
+        for position in _positions(int(described.best[at]), described)
+        if passages.kinds[position] == Kind.NUMBER
+        and passages.forms[position] not in said
+        and year(passages.forms[position]) == year(form)
+    }
+    near = described.table[at, described.names.index("near_any")] > 0
+    return next(iter(found.values())) if len(found) == 1 and near else None
+
+
+def _positions(sentence: int, described: Described) -> range:
+    numbers = described.passages.sentence
+    low, high = np.searchsorted(numbers, [sentence, sentence + 1])
+    return range(int(low), int(high))
+
+
+def _missing(stretch: Stretch, described: Described) -> str | None:
+    answer = described.answer
+    words = [
+        answer.text[answer.starts[at] : answer.ends[at]]
+        for at in _looked_at(stretch)
+        if not described.known[at]
+        and (described.weight[at] >= _TELLING or answer.kinds[at] is Kind.SIGN)
+    ]
+    named = list(dict.fromkeys(words))
+    if not named:
+        return None
+    shown = ", ".join(f"“{word[:40]}”" for word in named[:_MOST_NAMED])
+    rest = len(named) - _MOST_NAMED
+    return f"nothing found in the passages of {shown}" + (f" and {rest} more" if rest > 0 else "")
+
+
+def _closest(
+    stretch: Stretch, described: Described, passages: Sequence[Passage]
+) -> tuple[Evidence, ...]:
+    inside = slice(stretch.first, _looked_at(stretch).stop)
+    score = described.table[inside, described.names.index("near_any")] * described.weight[inside]
+    at = stretch.first + int(np.argmax(score))
+    if described.table[at, described.names.index("near_any")] <= 0:
+        return ()
+    positions = _positions(int(described.best[at]), described)
+    inside_text = [p for p in positions if described.passages.origin[p].word >= 0]
+    return (_quote(inside_text[0], described, passages, None),) if inside_text else ()
+
+
+def _quote(
+    position: int, described: Described, passages: Sequence[Passage], note: str | None
+) -> Evidence:
+    """Quote the sentence around a position, or as much of it as a reader wants to read."""
+    passage, start, end = described.passages.sentence_of(position)
+    text = passages[passage].text
+    place = described.passages.origin[position]
+    reading = described.passages.readings[place.passage]
+    if end - start > _LONGEST_QUOTE:
+        word = reading.starts[place.word]
+        start = max(start, min(word - _LONGEST_QUOTE // 2, end - _LONGEST_QUOTE))
+        end = max(min(end, start + _LONGEST_QUOTE), reading.ends[place.word])
+    piece = text[start:end]
+    start += len(piece) - len(piece.lstrip())
+    piece = piece.strip()
+    return Evidence(
+        passage=passage,
+        start=start,
+        end=start + len(piece),
+        text=piece,
+        stance="refutes" if note else "closest",
+        note=note,
+    )

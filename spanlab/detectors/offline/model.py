@@ -1,0 +1,143 @@
+"""The trained model: trees for answers with and without passages, and the words' background."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spanlab.detectors.offline.background import Background
+from spanlab.detectors.offline.features import Described
+from spanlab.detectors.offline.trees import Trees
+from spanlab.errors import InputError
+
+FORMAT = "spanlab-offline"
+SHIPPED = Path(__file__).with_name("model.npz")
+_TOO_LONG = 50_000_000  # bytes of a model file or of what it unpacks to
+_BEFORE_ALL = (1980, 1, 1, 0, 0, 0)  # a zip member needs a date; a constant keeps bytes the same
+
+
+@dataclass(frozen=True)
+class Model:
+    """What training leaves.
+
+    ``given`` rates words of answers with passages, ``blind`` those without.
+    """
+
+    given: Trees
+    blind: Trees
+    background: Background
+
+    def rate(self, described: Described) -> NDArray[np.float64]:
+        """Estimate for each word the share of annotators that would mark it, in [0, 1]."""
+        if not described.names:
+            return np.zeros(0)
+        trees = self.blind if described.passages.empty else self.given
+        return np.clip(trees.predict(described.table, described.names), 0.0, 1.0)
+
+    def dump(self) -> bytes:
+        """Return the model as the bytes of an .npz file; the same model gives the same bytes."""
+        words = [
+            (code, form, count)
+            for code, counts in sorted(self.background.counts.items())
+            for form, count in sorted(counts.items())
+        ]
+        head = {"format": FORMAT, "items": dict(sorted(self.background.items.items()))}
+        arrays: dict[str, NDArray[np.generic]] = {
+            "head": np.array(json.dumps(head)),
+            "words": np.array("\n".join(f"{code} {count} {form}" for code, form, count in words)),
+            **self.given.arrays("given"),
+            **self.blind.arrays("blind"),
+        }
+        return _zip(arrays)
+
+    def save(self, path: Path) -> None:
+        """Write the model to a file."""
+        path.write_bytes(self.dump())
+
+
+def load(path: Path = SHIPPED) -> Model:
+    """Read a model.
+
+    Args:
+        path: a file that ``Model.save`` wrote.
+
+    Raises:
+        InputError: there is no such file, or it is something else.
+    """
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise InputError(
+            "no model here", file=path, expected="a file of `spanlab train-offline`"
+        ) from error
+    return _load(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=4)
+def _load(path: Path, _written: int, size: int) -> Model:
+    if size > _TOO_LONG:
+        raise InputError("too large for a model", file=path, found=f"{size:,} bytes")
+    return parse(path.read_bytes(), str(path))
+
+
+def parse(data: bytes, name: str) -> Model:
+    """Build a model from a file's bytes; no code in them is ever run.
+
+    Raises:
+        InputError: the bytes are not a model; ``name`` is what they are called in the message.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as packed:
+            if sum(member.file_size for member in packed.infolist()) > _TOO_LONG:
+                raise InputError("too large for a model", file=name)
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+        return _build(arrays)
+    except InputError as error:
+        raise error.at(file=name) from error
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(
+            "not a model of the offline detector",
+            file=name,
+            found=error,
+            expected="a file of `spanlab train-offline`",
+        ) from error
+
+
+def digest(data: bytes) -> str:
+    """Return the SHA-256 of a model file."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _build(arrays: Mapping[str, NDArray[np.generic]]) -> Model:
+    head = json.loads(str(arrays["head"]))
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise InputError("not a model of the offline detector", expected=FORMAT)
+    items = {str(code): int(count) for code, count in head["items"].items()}
+    counts: dict[str, dict[str, int]] = {code: {} for code in items}
+    for line in str(arrays["words"]).split("\n") if str(arrays["words"]) else ():
+        code, count, form = line.split(" ", 2)
+        counts[code][form] = int(count)
+    background = Background(items, counts)
+    return Model(Trees.of(arrays, "given"), Trees.of(arrays, "blind"), background)
+
+
+def _zip(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, array in arrays.items():
+            member = io.BytesIO()
+            np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+            info = zipfile.ZipInfo(f"{name}.npy", _BEFORE_ALL)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            packed.writestr(info, member.getvalue(), compresslevel=9)
+    return target.getvalue()

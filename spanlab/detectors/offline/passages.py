@@ -1,0 +1,153 @@
+"""What the passages (or the question) contain, made ready to be asked word by word.
+
+However long the passages are, at most ``MOST_WORDS`` of their words are looked at closely: the
+pieces that share the rarest words with question and answer. So an answer costs time in proportion
+to its own length and a single pass over the passages, and evidence looks the same to the model
+whether it comes in one paragraph or in a thousand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spanlab.detectors.offline.normal import blank_marks
+from spanlab.detectors.offline.words import Reading, read
+
+MOST_WORDS = 2000  # of all passages together; Mu-SHROOM's have 100 to 1,500
+_PIECE = 40  # words; a longer sentence is chosen in pieces
+_SHORT = 50_000  # characters; a longer passage is not kept in memory
+_ANY = re.compile(r"\S")
+
+BREAK = 3  # the kind of the position between two texts
+
+
+class Place(NamedTuple):
+    """Which passage a position is in, and which word of it."""
+
+    passage: int
+    word: int
+
+
+class Passages:
+    """The words of some texts in one row, with a break after each text.
+
+    Args:
+        texts: passages as they were given; marks are blanked here.
+        wanted: forms of question and answer, which decide what is kept of long passages.
+    """
+
+    def __init__(self, texts: Sequence[str], wanted: Collection[str] = ()) -> None:
+        self.readings = tuple(_read(text) for text in texts if _ANY.search(text))
+        self.numbers = tuple(n for n, text in enumerate(texts) if _ANY.search(text))
+        self.origin: list[Place] = []
+        self.forms: list[str] = []
+        self.sentence: list[int] = []
+        self.capital: list[bool] = []
+        kinds: list[int] = []
+        total = sum(len(reading) for reading in self.readings)
+        chosen = None if total <= MOST_WORDS else self._choose(frozenset(wanted))
+        sentences = 0
+        for number, reading in enumerate(self.readings):
+            for word in range(len(reading)) if chosen is None else chosen[number]:
+                self.origin.append(Place(number, word))
+                self.forms.append(reading.forms[word])
+                self.sentence.append(sentences + reading.sentence[word])
+                self.capital.append(reading.capital(word))
+                kinds.append(reading.kinds[word])
+            sentences += len(reading.sentences)
+            self.origin.append(Place(number, -1))
+            self.forms.append("\0")
+            self.sentence.append(max(sentences - 1, 0))
+            self.capital.append(False)
+            kinds.append(BREAK)
+        self.kinds = kinds
+        self.sentence = _dense(self.sentence)
+        self.n_sentences = self.sentence[-1] + 1 if self.sentence else 1
+        self.places: dict[str, list[int]] = defaultdict(list)
+        for position, form in enumerate(self.forms):
+            if form != "\0":
+                self.places[form].append(position)
+
+    def __len__(self) -> int:
+        """Return the number of positions."""
+        return len(self.forms)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no word at all."""
+        return not self.places
+
+    def sentence_of(self, position: int) -> tuple[int, int, int]:
+        """Return passage number (as given), start and end of the sentence at a position."""
+        place = self.origin[position]
+        reading = self.readings[place.passage]
+        start, end = reading.sentences[reading.sentence[place.word]]
+        return self.numbers[place.passage], start, end
+
+    def word_at(self, position: int) -> str:
+        """Return the word at a position as it is written."""
+        place = self.origin[position]
+        reading = self.readings[place.passage]
+        return reading.text[reading.starts[place.word] : reading.ends[place.word]]
+
+    def units(self, width: int, shift: int) -> NDArray[np.int64]:
+        """Return positions numbered by stretches of ``width`` words that begin ``shift`` later."""
+        return (np.arange(len(self)) + shift) // width
+
+    def _choose(self, wanted: frozenset[str]) -> list[list[int]]:
+        """Keep the pieces that share most with what is wanted, rare words counting more."""
+        pieces = [
+            (number, piece)
+            for number, reading in enumerate(self.readings)
+            for piece in _pieces(reading)
+        ]
+        held = [
+            {self.readings[number].forms[word] for word in piece} & wanted
+            for number, piece in pieces
+        ]
+        common = Counter(form for forms in held for form in forms)
+        worth = [sum(1 / common[form] ** 0.5 for form in sorted(forms)) for forms in held]
+        chosen: list[list[int]] = [[] for _ in self.readings]
+        kept = 0
+        for at in sorted(range(len(pieces)), key=lambda at: (-worth[at], at)):
+            number, piece = pieces[at]
+            if kept + len(piece) > MOST_WORDS:
+                break
+            kept += len(piece)
+            chosen[number].extend(piece)
+        return [sorted(words) for words in chosen]
+
+
+def _read(text: str) -> Reading:
+    return _read_again(text) if len(text) <= _SHORT else read(blank_marks(text))
+
+
+@lru_cache(maxsize=16)
+def _read_again(text: str) -> Reading:
+    """Read a passage that several answers may be compared with one after the other."""
+    return read(blank_marks(text))
+
+
+def _pieces(reading: Reading) -> list[range]:
+    """Cut a text into its sentences, and sentences into pieces."""
+    found = []
+    first = 0
+    for word in range(1, len(reading) + 1):
+        ends = word == len(reading) or reading.sentence[word] != reading.sentence[first]
+        if ends or word - first == _PIECE:
+            found.append(range(first, word))
+            first = word
+    return found
+
+
+def _dense(numbers: Sequence[int]) -> list[int]:
+    """Renumber in order of appearance, so that sentences without words take no room."""
+    known: dict[int, int] = {}
+    return [known.setdefault(number, len(known)) for number in numbers]

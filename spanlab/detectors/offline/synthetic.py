@@ -1,0 +1,249 @@
+"""Answers made from passages, of which is known what is right and what is wrong in them.
+
+They teach a model (and measure whether it has learnt) to look at the passages: a sentence that
+stands there is right, a number, name or word put in its place is wrong, and a sentence of one
+passage whose numbers and names the other passages confirm is right in other words.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from spanlab.detectors.offline.background import base
+from spanlab.detectors.offline.normal import blank_marks
+from spanlab.detectors.offline.words import Kind, Reading, read
+
+_SHORTEST, _LONGEST = 5, 60  # words of a sentence that may stand as an answer; signs count half
+_FEW = (1, 1, 2, 3)  # sentences of an answer, or errors in it: mostly one
+_APART = 4  # words between two errors
+_TRIES = 6
+_RARE = 0.25  # share of the items below which a word counts as content
+_LIKE_US = (0.35, 0.97)  # share of a paraphrase's content words that the other passages hold
+_CASELESS_FROM = 0.6  # the same where names cannot be told by a capital
+
+
+class Made(NamedTuple):
+    """A made answer with what it is to be compared with; ``wrong`` are the errors' characters."""
+
+    answer: str
+    passages: tuple[str, ...]
+    wrong: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Names, words and runs of signs from other items, to be put in where they do not belong."""
+
+    names: tuple[str, ...]
+    words: tuple[str, ...]
+    signs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Pool:
+        """Collect names, words and signs from texts."""
+        names, words, signs = [], [], []
+        for text in texts:
+            words_of = read(blank_marks(text))
+            for at in range(len(words_of)):
+                sort = _sort(words_of, at)
+                if sort == "name":
+                    names.append(_written(words_of, at))
+                elif sort == "word":
+                    words.append(_written(words_of, at))
+            signs += re.findall(r"[\u3400-\u9fff]{4}", text)
+        return cls(tuple(names), tuple(words), tuple(signs))
+
+
+def verbatim(passages: Sequence[str], lang: str, rng: random.Random) -> Made | None:
+    """Take one to three neighbouring sentences of a passage as an answer.
+
+    Returns:
+        The answer, to be compared with all passages or with that passage alone; None if no
+        passage has a sentence of a fitting length.
+    """
+    for _ in range(_TRIES if passages else 0):
+        text = rng.choice(passages)
+        found = _sentences(text)
+        if found:
+            first = rng.randrange(len(found))
+            answer = _space(lang).join(found[first : first + rng.choice(_FEW)])
+            return Made(answer, tuple(passages) if rng.random() < 0.6 else (text,))
+    return None
+
+
+def injected(made: Made, pool: Pool, known: frozenset[str], rng: random.Random) -> Made | None:
+    """Put one to three errors into an answer: other numbers, names or words.
+
+    Args:
+        made: a right answer.
+        pool: what to put in.
+        known: forms that are no errors because question or passages have them.
+        rng: the source of chance.
+
+    Returns:
+        The answer with its errors; None if there was no place for one.
+    """
+    words = read(made.answer)
+    edits = sorted(_edits(words, pool, known, rng))
+    if not edits:
+        return None
+    answer, wrong, done = "", [], 0
+    for start, end, text in edits:
+        answer += made.answer[done:start]
+        wrong.append((len(answer), len(answer) + len(text)))
+        answer += text
+        done = end
+    return Made(answer + made.answer[done:], made.passages, tuple(wrong))
+
+
+def paraphrases(
+    passages: Sequence[str], often: Callable[[str], float], rng: random.Random
+) -> list[Made]:
+    """Find sentences of one passage that the other passages confirm in other words.
+
+    All numbers and names of such a sentence stand in the others, part of its other content words
+    does not, and the sentence itself stands nowhere.
+
+    Args:
+        passages: several passages on one subject.
+        often: share of items in which a word stands; rarer words are content.
+        rng: the source of chance.
+
+    Returns:
+        Right answers, each to be compared with the other passages, in random order.
+    """
+    found = []
+    for number, text in enumerate(passages):
+        others = tuple(other for at, other in enumerate(passages) if at != number)
+        if not others:
+            continue
+        forms = frozenset(form for other in others for form in read(blank_marks(other)).forms)
+        whole = "\n".join(_clean(other) for other in others)
+        found += [
+            Made(sentence, others)
+            for sentence in _sentences(text)
+            if sentence not in whole and _confirmed(read(sentence), forms, often)
+        ]
+    rng.shuffle(found)
+    return found
+
+
+def _confirmed(words: Reading, forms: frozenset[str], often: Callable[[str], float]) -> bool:
+    facts = content = held = 0
+    cased = False
+    for at, form in enumerate(words.forms):
+        capital = words.capital(at)
+        cased = cased or capital
+        if words.kinds[at] is Kind.NUMBER or (capital and at):
+            facts += 1
+            if form not in forms:
+                return False
+        elif often(form) < _RARE:
+            content += 1
+            held += form in forms
+    if cased and not facts:
+        return False
+    low, high = _LIKE_US
+    return (low if cased else _CASELESS_FROM) <= held / max(content, 1) <= high
+
+
+def _edits(
+    words: Reading, pool: Pool, known: frozenset[str], rng: random.Random
+) -> list[tuple[int, int, str]]:
+    by_sort: dict[str, list[int]] = {}
+    for at in range(len(words)):
+        sort = _sort(words, at)
+        if sort:
+            by_sort.setdefault(sort, []).append(at)
+    chosen: list[int] = []
+    edits = []
+    for _ in range(rng.choice(_FEW) if by_sort else 0):
+        sort = rng.choice(sorted(by_sort))
+        at = rng.choice(by_sort[sort])
+        if any(abs(at - other) <= _APART for other in chosen):
+            continue
+        chosen.append(at)
+        end, text = _replacement(words, at, sort, pool, rng)
+        forms = read(text).forms
+        same = text == words.text[words.starts[at] : end]
+        if text and not same and (sort == "sign" or known.isdisjoint(forms)):
+            edits.append((words.starts[at], end, text))
+    return edits
+
+
+def _replacement(
+    words: Reading, at: int, sort: str, pool: Pool, rng: random.Random
+) -> tuple[int, str]:
+    """Return where what is replaced ends, and what comes there (nothing if the pool is empty)."""
+    written, end = _written(words, at), words.ends[at]
+    if sort == "number":
+        return end, _other_number(written, rng)
+    if sort != "sign":
+        choices = pool.names if sort == "name" else pool.words
+        return end, rng.choice(choices) if choices else ""
+    last, longest = at, rng.randint(2, 4)
+    while (
+        last + 1 < len(words)
+        and last + 1 - at < longest
+        and words.kinds[last + 1] is Kind.SIGN
+        and words.starts[last + 1] == words.ends[last]
+    ):
+        last += 1
+    signs = rng.choice(pool.signs) if pool.signs else ""
+    return words.ends[last], signs[: last - at + 1]
+
+
+def _other_number(written: str, rng: random.Random) -> str:
+    if len(written) == 4 and written.isascii() and written.isdigit() and written[0] in "12":
+        return str(int(written) + rng.choice((-1, 1)) * rng.randint(1, 60))
+    characters = list(written)
+    digits = [at for at, character in enumerate(characters) if character.isdigit()]
+    for at in rng.sample(digits, k=min(len(digits), rng.randint(1, 2))):
+        value = int(characters[at])
+        other = rng.choice([digit for digit in range(0 if at else 1, 10) if digit != value])
+        characters[at] = chr(ord(characters[at]) - value + other)
+    return "".join(characters)
+
+
+def _sort(words: Reading, at: int) -> str | None:
+    if words.kinds[at] is Kind.NUMBER:
+        return "number"
+    if words.kinds[at] is Kind.SIGN:
+        return "sign"
+    length = words.ends[at] - words.starts[at]
+    opens = at == 0 or words.sentence[at] != words.sentence[at - 1]
+    if words.capital(at) and length >= 3 and not opens:
+        return "name"
+    return "word" if length >= _SHORTEST and not words.capital(at) else None
+
+
+def _written(words: Reading, at: int) -> str:
+    return words.text[words.starts[at] : words.ends[at]]
+
+
+def _sentences(text: str) -> list[str]:
+    """Return the sentences that could stand as an answer, without marks."""
+    words = read(_clean(text))
+    size: dict[int, float] = {}
+    for number, kind in zip(words.sentence, words.kinds, strict=True):
+        size[number] = size.get(number, 0) + (0.5 if kind is Kind.SIGN else 1.0)
+    found = []
+    for number, (start, end) in enumerate(words.sentences):
+        sentence = words.text[start:end].strip()
+        fits = _SHORTEST <= size.get(number, 0) <= _LONGEST
+        if fits and not sentence.endswith(":"):
+            found.append(sentence)
+    return found
+
+
+def _clean(text: str) -> str:
+    spaced = re.sub(r"[ \t]+", " ", blank_marks(text))
+    return re.sub(r" ([.,;:!?。，])", r"\1", spaced)
+
+
+def _space(lang: str) -> str:
+    return "" if base(lang) in ("zh", "ja", "th") else " "

@@ -1,0 +1,251 @@
+"""Training a model on labelled items; scikit-learn is needed here and nowhere else."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spanlab.detectors.offline.background import Counting
+from spanlab.detectors.offline.boosting import Boosting, Rows, boost
+from spanlab.detectors.offline.features import Described, describe
+from spanlab.detectors.offline.links import Column
+from spanlab.detectors.offline.model import Model
+from spanlab.detectors.offline.synthetic import Made, Pool, injected, paraphrases, verbatim
+from spanlab.detectors.offline.words import read
+from spanlab.errors import InputError
+from spanlab.labels import Labels, Soft, labels_of
+from spanlab.schema import Item, Record
+
+_LEAST_ITEMS = 20
+_SPOKEN = 2  # items whose questions or answers hold a word of the language
+_OWN_LANGUAGE = 0.6  # of the share of such words that the most readable passage has
+_OTHERS = 6  # items whose passages lend the words of errors
+_LENGTH = 0.25  # an answer of n words weighs n ** .25: long ones count more, but not n times
+_MOST_ROWS = {"real": 40, "blind": 80, "made": 14, "paraphrase": 25}  # words drawn per answer
+
+Progress = Callable[[str, int, int], None]  # what is being done, how far, of how many
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is trained; the defaults made the shipped one.
+
+    ``verbatim`` to ``wrong_paraphrase`` are the weights of one made answer against 1.0 for a
+    labelled one, ``copies`` how many of each kind an item gives at most.
+    """
+
+    boosting: Boosting = field(default_factory=Boosting)
+    copies: int = 2
+    verbatim: float = 0.015
+    injected: float = 0.03
+    paraphrase: float = 0.03
+    wrong_paraphrase: float = 0.02
+    seed: int = 0
+
+
+def train_offline(
+    records: Sequence[Record],
+    *,
+    annotator: str = "gold",
+    recipe: Recipe | None = None,
+    on_progress: Progress = lambda task, done, total: None,
+) -> Model:
+    """Train a model on labelled items.
+
+    Args:
+        records: items with passages where there are any, and with labels.
+        annotator: whose annotation is learnt, such as ``gold``, a vote or a reviewer.
+        recipe: how to train; None for the shipped model's.
+        on_progress: called with the task, and how many of how many steps of it are done.
+
+    Returns:
+        The model; the same records and recipe give the same model, byte for byte.
+
+    Raises:
+        InputError: an item lacks the annotator's finished annotation, or there are too few items
+            (with passages) to learn from.
+        UsageError: scikit-learn is not installed.
+    """
+    recipe = recipe or Recipe()
+    items = [(record.item, labels_of(record, annotator)) for record in records]
+    with_passages = sum(any(p.text.strip() for p in item.passages) for item, _ in items)
+    if with_passages < _LEAST_ITEMS:
+        raise InputError(
+            "too little to learn from",
+            found=f"{with_passages} items with passages, of {len(items)}",
+            expected=f"at least {_LEAST_ITEMS} labelled items with passages",
+        )
+    examples = _Examples([item for item, _ in items], recipe)
+    given: list[_Example] = []
+    blind: list[_Example] = []
+    for number, (item, labels) in enumerate(items):
+        given += examples.given(item, labels)
+        blind.append(examples.blind(item, labels))
+        on_progress("reading", number + 1, len(items))
+    background = examples.counting.whole()
+    both = _rows(given), _rows(blind)
+    total = sum(recipe.boosting.bags for _ in both)
+
+    def boosted(rows: Rows, before: int) -> Callable[[int], None]:
+        return lambda done: on_progress("boosting", before + done, total)
+
+    trees = [
+        boost(rows, recipe.boosting, recipe.seed, boosted(rows, at * recipe.boosting.bags))
+        for at, rows in enumerate(both)
+    ]
+    return Model(given=trees[0], blind=trees[1], background=background)
+
+
+class _Example(NamedTuple):
+    """Some words of an answer: their features, the share that marks them, and their weight."""
+
+    item: str
+    names: tuple[str, ...]
+    table: NDArray[np.float32]
+    target: Column
+    weight: Column
+
+
+class _Examples:
+    """Turns items into examples; nothing of an item is in its own background."""
+
+    def __init__(self, items: Sequence[Item], recipe: Recipe) -> None:
+        self._items, self._recipe = items, recipe
+        self.counting = Counting()
+        self._own: dict[str, frozenset[str]] = {}
+        self._peers: dict[str, list[Item]] = {}
+        self._spoken: dict[str, Counter[str]] = {}
+        for item in items:
+            texts = (item.question, item.answer, *(p.text for p in item.passages))
+            self._own[item.id] = frozenset(form for text in texts for form in read(text).forms)
+            self.counting.add(item.lang, self._own[item.id])
+            self._peers.setdefault(item.lang, []).append(item)
+            spoken = self._spoken.setdefault(item.lang, Counter())
+            spoken.update({*read(item.question).forms, *read(item.answer).forms})
+
+    def given(self, item: Item, labels: Labels) -> Iterator[_Example]:
+        """Yield the labelled answer and the made ones; none of an item without passages."""
+        passages = tuple(p.text for p in item.passages if p.text.strip())
+        if not passages:
+            return
+        yield self._example(item, passages, labels, self._recipe_rows("real", 1.0))
+        for made, weight, rows in self._made(item, passages):
+            right = replace(labels, soft=(), hard=(), raters=(), length=len(made.answer))
+            yield self._example(
+                item.model_copy(update={"answer": made.answer}),
+                made.passages,
+                right,
+                _Draw(weight, rows, made.wrong),
+            )
+
+    def blind(self, item: Item, labels: Labels) -> _Example:
+        """Return the labelled answer as it is seen without passages."""
+        return self._example(item, (), labels, self._recipe_rows("blind", 1.0))
+
+    def _recipe_rows(self, sort: str, weight: float) -> _Draw:
+        return _Draw(weight, _MOST_ROWS[sort], ())
+
+    def _made(self, item: Item, passages: tuple[str, ...]) -> Iterator[tuple[Made, float, int]]:
+        recipe, rng = self._recipe, self._random(item, "made")
+        pool = self._pool(item, rng)
+        own = self._own[item.id]
+        passages = self._own_language(item, passages)
+        short, long = _MOST_ROWS["made"], _MOST_ROWS["paraphrase"]
+        for _ in range(recipe.copies):
+            right = verbatim(passages, item.lang, rng)
+            if right is None:
+                break
+            yield right, recipe.verbatim, short
+            wrong = injected(right, pool, own, rng)
+            if wrong is not None:
+                yield wrong, recipe.injected, short
+        often = self.counting.without(item.lang, own).of(item.lang)
+        for right in paraphrases(passages, often, rng)[: recipe.copies]:
+            yield right, recipe.paraphrase, long
+            wrong = injected(right, pool, own, rng)
+            if wrong is not None:
+                yield wrong, recipe.wrong_paraphrase, long
+
+    def _own_language(self, item: Item, passages: tuple[str, ...]) -> tuple[str, ...]:
+        """Leave out passages in another language than the answers: no answer would read so."""
+        spoken = self._spoken[item.lang]
+        shares = []
+        for text in passages:
+            forms = read(text).forms
+            shares.append(sum(spoken[form] >= _SPOKEN for form in forms) / max(len(forms), 1))
+        least = _OWN_LANGUAGE * max(shares)
+        return tuple(text for text, share in zip(passages, shares, strict=True) if share >= least)
+
+    def _pool(self, item: Item, rng: random.Random) -> Pool:
+        peers = self._peers[item.lang]
+        others = [peer for peer in rng.sample(peers, min(_OTHERS, len(peers))) if peer is not item]
+        return Pool.of([p.text for other in others for p in other.passages[:1]])
+
+    def _example(
+        self, item: Item, passages: tuple[str, ...], labels: Labels, draw: _Draw
+    ) -> _Example:
+        background = self.counting.without(item.lang, self._own[item.id])
+        seen = describe(item.question, item.answer, passages, item.lang, background)
+        count = len(seen.answer)
+        target = _shares(seen, labels, draw.wrong)
+        rows = draw.choose(target, self._random(item, item.answer))
+        weight = np.full(len(rows), draw.weight * count**_LENGTH / max(len(rows), 1))
+        return _Example(item.id, seen.names, seen.table[rows], target[rows], weight)
+
+    def _random(self, item: Item, purpose: str) -> random.Random:
+        key = f"{self._recipe.seed}/{item.lang}/{item.id}/{purpose}"
+        return random.Random(hashlib.sha256(key.encode()).digest())
+
+
+class _Draw(NamedTuple):
+    """Which words of an answer are learnt from: those around errors first, then by lot."""
+
+    weight: float
+    most: int
+    wrong: tuple[tuple[int, int], ...]
+
+    def choose(self, target: Column, rng: random.Random) -> NDArray[np.int64]:
+        count = len(target)
+        if count <= self.most:
+            return np.arange(count)
+        errors = np.flatnonzero(target > 0) if self.wrong else np.zeros(0, dtype=np.int64)
+        near = {int(at) + step for at in errors for step in (-2, -1, 0, 1, 2)}
+        near &= set(range(count))
+        rest = sorted(set(range(count)) - near)
+        drawn = rng.sample(rest, min(len(rest), max(0, self.most - len(near))))
+        return np.array(sorted(near | set(drawn)), dtype=np.int64)
+
+
+def _shares(seen: Described, labels: Labels, wrong: tuple[tuple[int, int], ...]) -> Column:
+    """Mean probability of each word's characters."""
+    soft = [Soft(start, end, 1.0) for start, end in wrong] or labels.soft
+    edges = np.zeros(len(seen.answer.text) + 1)
+    for start, end, prob in soft:
+        edges[start:end] = prob
+    total = np.r_[0.0, np.cumsum(edges)]
+    starts, ends = np.array(seen.answer.starts), np.array(seen.answer.ends)
+    if not len(starts):
+        return np.zeros(0)
+    return np.asarray((total[ends] - total[starts]) / (ends - starts), dtype=np.float64)
+
+
+def _rows(examples: Sequence[_Example]) -> Rows:
+    filled = [example for example in examples if len(example.target)]
+    if not filled:
+        raise InputError("too little to learn from", expected="answers with words in them")
+    numbers: dict[str, int] = {}
+    groups = [numbers.setdefault(example.item, len(numbers)) for example in filled]
+    return Rows(
+        names=filled[0].names,
+        table=np.concatenate([example.table for example in filled]),
+        target=np.concatenate([example.target for example in filled]),
+        weight=np.concatenate([example.weight for example in filled]),
+        group=np.repeat(groups, [len(example.target) for example in filled]),
+    )

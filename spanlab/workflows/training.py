@@ -1,0 +1,180 @@
+"""Training the offline detector on labelled files, with a card that says what the model is."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from spanlab.datasets import ReadOptions, read
+from spanlab.detectors.offline import OfflineDetector
+from spanlab.detectors.offline.model import digest
+from spanlab.detectors.offline.training import Progress, train_offline
+from spanlab.detectors.offline.validation import folds
+from spanlab.labels import Labels, labels_of
+from spanlab.schema import Item, Record
+from spanlab.scorers import Estimate, Report, score
+
+__all__ = ["Card", "Job", "ModeScores", "train_files", "train_offline"]
+
+LIMITS = (
+    "A lexical evidence checker, no fact checker: it knows which words, numbers and names stand "
+    "where in the passages, not what they mean. It is strong where an answer contains errors and "
+    "the passages say otherwise in similar words; it takes correct statements in quite other words "
+    "for doubtful, follows passages that are wrong, and misses errors made of words that the "
+    "passages hold. Without passages it knows only how wrong answers tend to look. Probabilities "
+    "are estimates of the share of annotators that would mark a word, as the training data's did."
+)
+
+Mode = Literal["with passages", "another item's passages", "without passages"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class ModeScores(_Frozen):
+    """Cross-validated scores of one mode: macro over languages with intervals, and each language.
+
+    ``languages`` maps a language to its mean IoU and Corr.
+    """
+
+    mode: Mode
+    iou: Estimate
+    corr: Estimate
+    languages: dict[str, tuple[float, float]]
+
+
+class Card(_Frozen):
+    """What a model is, where it comes from, and how far it can be trusted."""
+
+    model: str
+    sha256: str
+    size: int
+    trained: str
+    command: str
+    files: tuple[str, ...]
+    annotator: str
+    items: dict[str, int]
+    folds: int
+    scores: tuple[ModeScores, ...]
+    limits: str = LIMITS
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to train on, and where to write.
+
+    Args:
+        files: labelled items of any readable format.
+        target: the model file; the card goes beside it with the suffix ``.json``.
+        contexts: passages for the items, as in ``ReadOptions``.
+        annotator: whose annotation is learnt.
+        folds: folds of the cross-validation whose scores the card gives, 2 or more; 0 for none.
+        command: the command line, for the card.
+    """
+
+    files: Sequence[Path]
+    target: Path
+    contexts: Path | None = None
+    annotator: str = "gold"
+    folds: int = 0
+    command: str = ""
+
+
+def train_files(
+    job: Job,
+    *,
+    on_warning: Callable[[str], None] = lambda message: None,
+    on_progress: Progress = lambda task, done, total: None,
+) -> Card:
+    """Train the offline detector and write the model with its card.
+
+    Args:
+        job: what to train on, and where to write.
+        on_warning: called with each remark of a reader.
+        on_progress: called with a task, and how many of how many steps of it are done.
+
+    Returns:
+        The card as it was written.
+
+    Raises:
+        InputError: a file is wrong, labels are missing, or there is too little to learn from.
+        UsageError: scikit-learn is not installed.
+    """
+    options = ReadOptions(contexts=job.contexts, on_warning=on_warning)
+    records = [record for file in job.files for record in read(file, options)]
+    model = train_offline(records, annotator=job.annotator, on_progress=on_progress).dump()
+    card = Card(
+        model=job.target.name,
+        sha256=digest(model),
+        size=len(model),
+        trained=datetime.now(UTC).date().isoformat(),
+        command=job.command,
+        files=tuple(file.name for file in job.files),
+        annotator=job.annotator,
+        items=dict(sorted(Counter(record.item.lang for record in records).items())),
+        folds=job.folds,
+        scores=_cross_validated(records, job, on_progress) if job.folds else (),
+    )
+    _replace(job.target, model)
+    _replace(job.target.with_suffix(".json"), f"{card.model_dump_json(indent=2)}\n".encode())
+    return card
+
+
+def _cross_validated(
+    records: Sequence[Record], job: Job, on_progress: Progress
+) -> tuple[ModeScores, ...]:
+    annotator = job.annotator
+    others = _neighbours(records)
+    pairs: dict[Mode, list[tuple[Labels, Labels]]] = {}
+    for model, held_out in folds(records, job.folds, annotator=annotator, on_progress=on_progress):
+        detector = OfflineDetector(model)
+        for record in held_out:
+            gold, item = labels_of(record, annotator), record.item
+            blind = item.model_copy(update={"passages": ()})
+            wrong = item.model_copy(update={"passages": others[item.id].passages})
+            seen: dict[Mode, Item] = {
+                "with passages": item,
+                "another item's passages": wrong,
+                "without passages": blind,
+            }
+            for mode, variant in seen.items():
+                annotation = detector.annotate(variant)
+                found = Record(item=variant, annotations=(annotation,))
+                pairs.setdefault(mode, []).append((gold, labels_of(found, detector.name)))
+    return tuple(_scores(mode, score(found)) for mode, found in pairs.items())
+
+
+def _scores(mode: Mode, report: Report) -> ModeScores:
+    languages = {
+        one.lang: (round(one.iou.mean, 3), round(one.corr.mean, 3)) for one in report.languages
+    }
+    return ModeScores(mode=mode, iou=report.macro.iou, corr=report.macro.corr, languages=languages)
+
+
+def _neighbours(records: Iterable[Record]) -> dict[str, Item]:
+    """Return for each item the next one of its language, with passages on something else."""
+    by_language: dict[str, list[Item]] = {}
+    for record in records:
+        by_language.setdefault(record.item.lang, []).append(record.item)
+    return {
+        item.id: items[(at + 1) % len(items)]
+        for items in by_language.values()
+        for at, item in enumerate(items)
+    }
+
+
+def _replace(target: Path, data: bytes) -> None:
+    """Write a file so that nobody ever reads half of it."""
+    with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
+        file.write(data)
+    written = Path(file.name)
+    written.chmod(0o644)  # a temporary file can be read by its owner alone
+    written.replace(target)
