@@ -55,6 +55,31 @@ def bar(task: str, *, unit: str, total: int | None = None) -> Iterator[Advance]:
         yield lambda done: progress.update(handle, completed=done)
 
 
+@contextmanager
+def steps(task: str) -> Iterator[Callable[[str, int, int], None]]:
+    """Show how far a task of several stages is.
+
+    Args:
+        task: what is being done, as a participle.
+
+    Yields:
+        A function to call with the stage, and how many of how many of its steps are done. Every
+        new stage is named on a line of its own.
+    """
+    done, stage = 0, ""
+    with bar(task, unit="steps") as advance:
+
+        def report(name: str, _done: int, _total: int) -> None:
+            nonlocal done, stage
+            if name != stage:
+                stage = name
+                say(f"{task}: {name}")
+            done += 1
+            advance(done)
+
+        yield report
+
+
 class _Lines:
     """Progress for a log: one line every ten seconds."""
 
