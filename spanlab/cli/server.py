@@ -36,7 +36,7 @@ def serve(port: int | None = None) -> int:
     """
     chosen = _free_port(port)
     # Streamlit announces itself on standard output; what goes wrong it says on standard error.
-    server = subprocess.Popen(_command(chosen), stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(command(chosen), stdout=subprocess.DEVNULL)
     try:
         signal.signal(signal.SIGTERM, _interrupt)
         _wait_until_it_answers(server, chosen)
@@ -50,7 +50,8 @@ def serve(port: int | None = None) -> int:
         server.wait()
 
 
-def _command(port: int) -> list[str]:
+def command(port: int) -> list[str]:
+    """Return the command that serves the app on ``port`` of this machine, and nowhere else."""
     options = {
         "server.port": port,
         "server.address": _HOST,

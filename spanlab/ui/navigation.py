@@ -6,10 +6,18 @@ import streamlit as st
 
 from spanlab.ui import common, compare, datasets, export, review
 
+# A marked line of text. Streamlit's emoji and material icons would be fetched from other hosts.
+_ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'
+    '<rect x="3" y="8" width="26" height="15" rx="3" fill="#f3b37a"/>'
+    '<path d="M3 25h26" stroke="#b85500" stroke-width="4"/>'
+    '<path d="M8 15.5h16" stroke="#262730" stroke-width="4" stroke-linecap="round"/></svg>'
+)
+
 
 def run() -> None:
     """Draw the app: the navigation and the page that was chosen."""
-    st.set_page_config(page_title="spanlab", page_icon=":material/ink_highlighter:", layout="wide")
+    st.set_page_config(page_title="spanlab", page_icon=_ICON, layout="wide")
     pages = [
         st.Page(review.page, title="Review", icon=":material/edit_note:", default=True),
         st.Page(datasets.page, title="Datasets", icon=":material/database:", url_path="datasets"),

@@ -6,9 +6,10 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Request
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -40,11 +41,17 @@ def store(server: Server) -> Iterator[Store]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A page on which an error in a script fails the test."""
+    """A page on which an error in a script, or a request to another host, fails the test."""
     errors: list[str] = []
+
+    def stays_here(request: Request) -> None:
+        if urlsplit(request.url).hostname not in {"localhost", "127.0.0.1", None, ""}:
+            errors.append(f"asks another host: {request.url}")
+
     with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", stays_here)
         yield page
     assert errors == []
 

@@ -7,7 +7,6 @@ import random
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -17,19 +16,19 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from spanlab.cli.server import command
 from spanlab.oplog import ReviewState
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
 from spanlab.settings import Settings
 from spanlab.storage import Store
 
-ROOT = Path(__file__).resolve().parents[2]
 REVIEWER = "Ada"
 DETECTOR = "detector-a"
 _STARTUP = 60.0  # seconds; a busy machine takes its time
 
 
 class Server:
-    """`streamlit run app.py` on a port of its own, over a home of its own."""
+    """The server that `spanlab serve` starts, on a port and over a home of its own."""
 
     def __init__(self, home: Path) -> None:
         self.settings = Settings(home=home, database_url=f"sqlite:///{home / 'spanlab.db'}")
@@ -40,20 +39,11 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        options = {
-            "server.headless": "true",
-            "server.port": str(self.port),
-            "server.address": "127.0.0.1",
-            "server.fileWatcherType": "none",
-            "browser.gatherUsageStats": "false",
-        }
-        arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
         environment = {**os.environ, "SPANLAB_HOME": str(self.settings.home)}
         environment.pop("SPANLAB_DATABASE_URL", None)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "streamlit", "run", "app.py", *arguments],
-                cwd=ROOT,
+                command(self.port),
                 env=environment,
                 stdout=log,
                 stderr=log,

@@ -1849,7 +1849,7 @@ function groupMark(group, members, kind) {
         evidence: members.flatMap((member) => member.evidence ?? []),
         best: {
             source: top.annotator, start: group.from, end: group.to, prob: top.prob, label: top.label ?? null,
-            evidence: top.evidence ?? [],
+            evidence: distinct(members.flatMap((member) => member.evidence ?? [])),
         },
     };
 }
