@@ -14,9 +14,9 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def labelled(tmp_path: Path) -> Path:
-    """Twenty-four answers about towers, half of them with a wrong year."""
+    """Answers about towers, half of them with a wrong year."""
     lines = []
-    for number in range(24):
+    for number in range(48):
         year = 1700 + 7 * number
         said = year if number % 2 else year + 30
         answer = f"Tower {number + 100} was built in {said}."
@@ -44,7 +44,7 @@ def test_a_model_is_trained_twice_alike_described_and_used(spanlab: Run, labelle
     assert "with passages: IoU" in done.stderr
     card = json.loads((labelled.parent / "my.json").read_text(encoding="utf-8"))
     assert card["command"] == f"spanlab train-offline {labelled} --folds 2 -o my.npz"
-    assert (card["items"], card["folds"], card["files"]) == ({"en": 24}, 2, ["towers.jsonl"])
+    assert (card["items"], card["folds"], card["files"]) == ({"en": 48}, 2, ["towers.jsonl"])
     assert "no fact checker" in card["limits"]
 
     spanlab("train-offline", labelled, "-o", "again.npz")
