@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from spanlab.errors import SpanlabError, UsageError
@@ -9,20 +10,37 @@ from spanlab.errors import SpanlabError, UsageError
 
 def main() -> None:
     """Run the command line; our own errors become one line on stderr and an exit status."""
+    try:
+        _run()
+    except UsageError as error:
+        sys.exit(_say(str(error), 2))
+    except SpanlabError as error:
+        sys.exit(_say(str(error), 1))
+    except OSError as error:
+        # Files that are read or written say so themselves; this is standard output, mostly.
+        status = _say(f"{error.filename or 'standard output'}: {error.strerror or error}", 1)
+        _drop_output()
+        sys.exit(status)
+
+
+def _run() -> None:
     from spanlab.cli.commands import app
 
     try:
         app()
-    except UsageError as error:
-        sys.exit(_say(error, 2))
-    except SpanlabError as error:
-        sys.exit(_say(error, 1))
-    except BrokenPipeError:
-        # The reader of our output (`head`, say) has seen enough.
-        sys.stderr.close()
-        sys.exit(0)
+    except SystemExit as end:
+        # The reader of our output (`head`, say) has seen enough; typer calls that a failure.
+        if isinstance(end.__context__, BrokenPipeError):
+            _drop_output()
+            sys.exit(0)
+        raise
 
 
-def _say(error: SpanlabError, status: int) -> int:
-    sys.stderr.write(f"spanlab: {error}\n")
+def _say(message: str, status: int) -> int:
+    sys.stderr.write(f"spanlab: {message}\n")
     return status
+
+
+def _drop_output() -> None:
+    """Send what is still buffered nowhere, so that the interpreter's end does not complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

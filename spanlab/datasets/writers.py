@@ -64,7 +64,9 @@ def write(
     if isinstance(target, Path):
         with replacing(target) as stream:
             return writer.write(records, annotator, stream)
-    return writer.write(records, annotator, target)
+    count = writer.write(records, annotator, target)
+    target.flush()  # an error comes here, and not after the caller was told of success
+    return count
 
 
 def _only(records: Iterable[Record], annotator: str | None) -> Iterator[Record]:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -21,12 +22,15 @@ def spanlab(tmp_path: Path) -> Run:
         name: value for name, value in os.environ.items() if not name.startswith("SPANLAB_")
     }
 
-    def run(*arguments: str | Path, **changes: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: str | Path, stdout: int | IO[bytes] = subprocess.PIPE, **changes: str
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [command, *arguments],
             cwd=tmp_path,
             env=environment | {"SPANLAB_HOME": str(tmp_path / "home")} | changes,
-            capture_output=True,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
             text=True,
             timeout=120,
             check=False,

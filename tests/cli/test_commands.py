@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -172,6 +173,30 @@ def test_a_second_system_is_compared_with_a_paired_test(spanlab: Run, items: Pat
     scored = spanlab("score", "a.jsonl", items, "--against", items)
     assert scored.returncode == 0, scored.stderr
     assert "PRED minus --against, paired" in scored.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["export", "towers"], ["datasets"], ["score", "items.jsonl", "items.jsonl"]]
+)
+def test_a_full_disk_is_said_in_one_line(
+    spanlab: Run, items: Path, arguments: list[str], tmp_path: Path
+) -> None:
+    spanlab("import", items, "--dataset", "towers")
+    with Path("/dev/full").open("wb") as full:
+        done = spanlab(*arguments, stdout=full)
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["spanlab: standard output: No space left on device"]
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure(spanlab: Run, tmp_path: Path) -> None:
+    """As in `spanlab export many | head -1`."""
+    write(tmp_path / "many.jsonl", *(record(number, "x" * 1000) for number in range(500)))
+    spanlab("import", "many.jsonl", "--dataset", "many")
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with os.fdopen(theirs, "wb") as pipe:
+        done = spanlab("export", "many", stdout=pipe)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
