@@ -141,8 +141,12 @@ def progress(store: Store, dataset: str, reviewer: str) -> Progress:
 
 
 def labels(store: Store, dataset: str) -> tuple[str, ...]:
-    """Return the labels to choose from: those in use, then the usual ones, nine at most."""
-    return tuple(dict.fromkeys((*store.labels(dataset), *USUAL_LABELS)))[:9]
+    """Return the labels to choose from: the dataset's own, then the usual ones, nine at most.
+
+    Each keeps its place, and so its key, when a reviewer uses one for the first time.
+    """
+    own = (label for label in store.labels(dataset) if label not in USUAL_LABELS)
+    return (*own, *USUAL_LABELS)[:9]
 
 
 def _log_of(write: SentWrite) -> tuple[str, str, str, str]:

@@ -135,3 +135,9 @@ def test_labels_in_use_come_before_the_usual_ones(store: Store) -> None:
     assert labels(store, "words") == USUAL_LABELS
     apply_writes(store, [_write(1, 0, kind="add", span="s", start=0, end=3, label="my own")])
     assert labels(store, "words")[0] == "my own"
+
+
+def test_a_label_keeps_its_key_when_it_is_used_for_the_first_time(store: Store) -> None:
+    used = USUAL_LABELS[4]
+    apply_writes(store, [_write(1, 0, kind="add", span="s", start=0, end=3, label=used)])
+    assert labels(store, "words") == USUAL_LABELS
