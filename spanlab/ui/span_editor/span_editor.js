@@ -730,7 +730,7 @@ class View {
 
     buildHead() {
         this.progressText = h("span", { class: "sl-progress-text" });
-        this.progressBar = h("div", { class: "sl-progress-bar" }, h("div", {}));
+        this.progressBar = h("div", { class: "sl-progress-bar", "aria-hidden": "true" }, h("div", {}));
         this.itemName = h("span", { class: "sl-item" });
         this.status = h("span", { class: "sl-status" });
         this.remark = h("span", { class: "sl-remark", dir: "auto" });
@@ -760,7 +760,7 @@ class View {
             button("‹ Previous", "previousItem"), button("Next ›", "nextItem"),
             h("span", { class: "sl-gap" }),
             button("Undo", "undo"), button("Redo", "redo"), this.acceptAllButton,
-            button("Comment", "commentItem"), button("Keys", "help"),
+            button("Comment answer", "commentItem"), button("Keys", "help"),
             h("span", { class: "sl-gap" }),
             button("Skip", "skip"), button("Done", "done", "sl-primary"),
         );
@@ -768,8 +768,13 @@ class View {
 
     /** A button that does what a key does, and says which key. */
     button(name, command, className = "", key = null) {
-        const shown = key ?? this.editor.keys.find((entry) => entry.command === command)?.keys.at(0) ?? "";
-        const node = h("button", { class: `sl-button ${className}`, type: "button", "data-command": command },
+        const entry = this.editor.keys.find((one) => one.command === command);
+        const shown = key ?? entry?.keys.at(0) ?? "";
+        const does = key ? `Label the span “${name}”` : entry?.does ?? name;
+        const node = h("button", {
+            class: `sl-button ${className}`, type: "button", "data-command": command,
+            title: `${does} (${keyName(shown)})`,
+        },
             h("span", {}, name), h("kbd", { "aria-hidden": "true" }, keyName(shown)));
         node.addEventListener("mousedown", (event) => event.preventDefault());
         node.addEventListener("click", (event) => {
@@ -919,6 +924,7 @@ class View {
     paintParagraph(element, text, here) {
         const pieces = piecesOf(text.paragraphs[element.slIndex], here);
         const { focus } = this.editor;
+        element.style.lineHeight = lineHeight(here);
         const signatures = pieces.map(({ start, end, over }) => (
             `${start} ${end} ${over.map(({ mark, lane }) => signatureOf(mark, lane, focus)).join("|")}`
         ));
@@ -983,6 +989,7 @@ class View {
         this.status.dataset.status = status;
         this.root.dataset.status = status;
         this.remark.textContent = state.note ? `“${state.note}”` : "";
+        this.remark.title = state.note ?? "";
         const open = this.editor.count("open");
         this.acceptAllButton.firstChild.textContent = open ? `Accept all ${open}` : "Accept all";
         this.acceptAllButton.disabled = open === 0;
@@ -1047,7 +1054,9 @@ class View {
     }
 
     buildAnnotators(annotators) {
-        const nodes = annotators.map((annotator) => this.annotator(annotator));
+        const inOrder = Object.keys(KIND_WORDS);
+        const sorted = [...annotators].sort((one, two) => inOrder.indexOf(one.kind) - inOrder.indexOf(two.kind));
+        const nodes = sorted.map((annotator) => this.annotator(annotator));
         if (nodes.length === 0) nodes.push(h("span", { class: "sl-quiet" }, "Nobody has annotated this item yet."));
         this.annotators.replaceChildren(...nodes);
     }
@@ -1058,7 +1067,7 @@ class View {
         const node = h("button", {
             class: "sl-chip", type: "button", "aria-pressed": String(shown), "data-status": annotator.status,
             title: shown ? "Shown; click to hide" : "Hidden; click to show",
-        }, h("b", {}, annotator.name), ` ${KIND_WORDS[annotator.kind] ?? ""} · ${shown || annotator.status !== "done" ? what : "hidden"}`);
+        }, h("b", {}, annotator.name), ` ${kindOf(annotator)} · ${shown || annotator.status !== "done" ? what : "hidden"}`);
         if (annotator.note && (shown || annotator.status === "failed")) node.append(h("i", { dir: "auto" }, ` ${annotator.note}`));
         node.addEventListener("mousedown", (event) => event.preventDefault());
         node.addEventListener("click", () => this.editor.toggle(annotator));
@@ -1085,7 +1094,7 @@ class View {
                 h("span", { class: `sl-kind sl-kind-${mark.kind}` }, kind),
                 mark.kind === "own" ? "" : h("span", { class: "sl-prob" }, meter(mark.prob), percent(mark.prob)),
                 mark.label ? h("span", { class: "sl-label" }, mark.label) : "",
-                h("span", { class: "sl-gap" }), ...this.toolButtons(mark)),
+                h("span", { class: "sl-card-tools" }, ...this.toolButtons(mark))),
             h("blockquote", { dir: "auto", lang: this.editor.item.payload.lang }, shorten(mark.text, 220)),
             mark.note ? h("p", { class: "sl-note", dir: "auto" }, mark.note) : "",
             votes.length ? h("ul", { class: "sl-votes", "aria-label": "Who marks it" }, ...votes.map(voteLine)) : "",
@@ -1395,6 +1404,9 @@ class View {
         if (!this.sheet.hidden && !["?", "Escape"].includes(spec)) return undefined;
         this.pointing = false;
         this.tools.hidden = true;
+        const leaving = this.leaving && event.key === "Tab";
+        if (event.key !== "Shift") this.leaving = inText && spec === "Escape";
+        if (leaving) return undefined; // Escape, then Tab: out of the text, however many spans it has
         for (const command of this.editor.bindings.get(spec) ?? []) {
             if (event.repeat && ONCE.has(command)) return event.preventDefault(); // a key held down
             if (!this.editor.run(command, event, event.key)) continue;
@@ -1558,8 +1570,14 @@ const ONCE = new Set(["done", "skip", "acceptAll", "nextItem", "previousItem", "
 const ELSEWHERE = new Set([
     "Tab", "Enter", " ", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown",
 ]);
-const KIND_WORDS = { person: "person", detector: "detector", vote: "vote", gold: "gold labels" };
+const KIND_WORDS = { detector: "detector", vote: "vote", gold: "gold labels", person: "person" };
 const STANCE_WORDS = { supports: "supports it", refutes: "refutes it", closest: "closest passage" };
+
+/** What an annotator is, unless the name says so already. */
+function kindOf({ name, kind }) {
+    const words = KIND_WORDS[kind] ?? "";
+    return words.split(" ").includes(name) ? "" : words;
+}
 
 /** Build an element; strings become text nodes, never markup. */
 function h(tag, attributes, ...children) {
@@ -1593,6 +1611,12 @@ function spread(marks, text) {
         }
     }
     return found;
+}
+
+/** Two underlines fit between lines of text; more need more room, or they run into the next line. */
+function lineHeight(here) {
+    const deepest = here.reduce((most, { lane }) => Math.max(most, lane), 0);
+    return deepest > 1 ? `calc(2em + ${(deepest - 1) * 5}px)` : "";
 }
 
 function signatureOf(mark, lane, focus) {
