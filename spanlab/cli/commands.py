@@ -211,12 +211,19 @@ def vote(
     """
     from spanlab.cli import files_to_file, inputs, progress
 
+    if gold_annotators and annotators is not None:
+        raise UsageError("either --annotators or --gold-annotators says who votes, not both")
     if gold_annotators:
         job = files_to_file.Job(inputs.files([source]), output, format)
         files_to_file.vote(job, name, cleanup=cleanup.value)
         return
     if annotators is None:
         raise UsageError("name the voters: --annotators A,B,C (or --gold-annotators for a file)")
+    if output is not None or format is not None:
+        raise UsageError(
+            "-o and --format are for files; a dataset keeps its votes: "
+            f"spanlab export {source} -o FILE"
+        )
     names = [part.strip() for part in annotators.split(",") if part.strip()]
     from spanlab.storage import Store
     from spanlab.workflows.voting import vote_dataset

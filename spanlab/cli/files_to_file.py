@@ -38,7 +38,24 @@ def annotate(
 def vote(job: Job, name: str, *, cleanup: Cleanup) -> None:
     """Let the persons that files name vote; the output keeps the input's format."""
     records = _read(job.files, ReadOptions(on_warning=progress.say))
-    _write(vote_records(records, name=name, cleanup=cleanup), job, annotator=name, task="voting")
+    voted = _Seen(name)
+    votes = vote_records(records, name=name, cleanup=cleanup)
+    _write(voted.through(votes), job, annotator=name, task="voting")
+    if voted.without:
+        progress.say(f"{voted.without:,} items have no vote: no person has finished them")
+
+
+class _Seen:
+    """Counts the records that go through without an annotation by ``name``."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.without = 0
+
+    def through(self, records: Iterable[Record]) -> Iterator[Record]:
+        for record in records:
+            self.without += record.by(self._name) is None
+            yield record
 
 
 def _read(files: Sequence[Path], options: ReadOptions) -> Iterator[Record]:

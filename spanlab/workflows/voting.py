@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from pydantic import TypeAdapter, ValidationError
+
 from spanlab.errors import UsageError
 from spanlab.labels import vote
-from spanlab.schema import Annotation, Kind, Record
+from spanlab.schema import Annotation, Kind, Name, Record
 from spanlab.workflows.detecting import with_annotation
 from spanlab.workflows.lookup import check_annotators, summary_of
 
@@ -43,8 +45,11 @@ def vote_dataset(
 
     Raises:
         NotFoundError: the dataset, or one of the annotators in it, does not exist.
-        UsageError: no annotators were named, or the vote would be one of its own voters.
+        StoreError: somebody who is no vote has this name.
+        UsageError: no annotators were named, the vote would be one of its own voters, or its name
+            cannot name an annotator.
     """
+    _check_name(name)
     wanted = list(dict.fromkeys(annotators))
     if not wanted:
         raise UsageError("a vote needs annotators, for example --annotators offline,anna")
@@ -79,8 +84,13 @@ def vote_records(
 
     Yields:
         Each record, with the vote where at least one of the annotators finished it.
+
+    Raises:
+        UsageError: the name cannot name an annotator, or somebody who is no vote has it.
     """
+    _check_name(name)
     for record in records:
+        _check_free(record, name)
         voters = [
             annotation
             for annotation in record.annotations
@@ -90,6 +100,24 @@ def vote_records(
         ]
         result = _vote(record, voters, name, cleanup)
         yield record if result is None else with_annotation(record, result)
+
+
+def _check_name(name: str) -> None:
+    try:
+        TypeAdapter(Name).validate_python(name)
+    except ValidationError:
+        raise UsageError(
+            f"{name!r} cannot name a vote: 1 to 200 characters without control characters"
+        ) from None
+
+
+def _check_free(record: Record, name: str) -> None:
+    there = record.by(name)
+    if there is not None and there.kind is not Kind.VOTE:
+        raise UsageError(
+            f"item {record.item.id!r} has a {there.kind} called {name!r}, which a vote would "
+            "replace; give the vote another name"
+        )
 
 
 def _vote(

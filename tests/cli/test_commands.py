@@ -156,6 +156,12 @@ def test_votes_of_the_annotators_that_a_file_names(
     assert (figures["macro"]["iou"]["mean"], figures["macro"]["corr"]["mean"]) == (1.0, 1.0)
 
 
+def test_items_that_nobody_can_vote_on_are_counted(spanlab: Run, items: Path) -> None:
+    voted = spanlab("vote", items, "--gold-annotators", "-o", "votes.jsonl")
+    assert voted.returncode == 0
+    assert "3 items have no vote: no person has finished them" in voted.stderr
+
+
 def test_several_files_on_both_sides_of_score(spanlab: Run, shared: Path) -> None:
     predictions = sorted((shared / "mushroom/golden").glob("pred.*.jsonl"))
     golds = sorted((shared / "mushroom/val").glob("*.jsonl"))
@@ -209,6 +215,26 @@ def test_a_reader_that_has_seen_enough_is_no_failure(spanlab: Run, tmp_path: Pat
         pytest.param(["score", "items.jsonl"], 2, "PRED and GOLD", id="one-side"),
         pytest.param(["import", "items.jsonl"], 2, "--dataset", id="missing-option"),
         pytest.param(["vote", "towers"], 2, "--annotators", id="no-voters"),
+        pytest.param(
+            ["vote", "towers", "--annotators", "a", "-o", "x.jsonl"], 2, "spanlab export towers",
+            id="vote-output",
+        ),
+        pytest.param(
+            ["vote", "items.jsonl", "--annotators", "a", "--gold-annotators"], 2, "not both",
+            id="two-electorates",
+        ),
+        pytest.param(
+            ["vote", "items.jsonl", "--gold-annotators", "--name", ""], 2, "'' cannot name a vote",
+            id="vote-without-a-name",
+        ),
+        pytest.param(
+            ["vote", "towers", "--annotators", "a", "--name", "\n"], 2, "cannot name a vote",
+            id="vote-with-a-control-character",
+        ),
+        pytest.param(
+            ["vote", "items.jsonl", "--gold-annotators", "--name", "gold"], 2,
+            "a gold called 'gold', which a vote would replace", id="vote-over-gold",
+        ),
         pytest.param(
             ["import", "items.jsonl", "--dataset", "d", "--column", "x"], 2, "field=column",
             id="column",
