@@ -84,26 +84,23 @@ def import_command(
     from spanlab.cli import inputs, progress
     from spanlab.datasets import ReadOptions
     from spanlab.storage import Store
-    from spanlab.workflows.importing import import_files, write_rejects
+    from spanlab.workflows.importing import RejectsFile, import_files
 
-    options = ReadOptions(
-        format=format, contexts=contexts, columns=inputs.mapping(column or []), sources=sources
-    )
-    with Store.open() as store, progress.bar("importing", unit="items") as advance:
-        done = import_files(
-            store,
-            inputs.files(files),
-            dataset,
-            options,
-            skip_bad=not strict,
-            on_progress=advance,
+    target = rejects or Path(f"{dataset.replace('/', '_')}.rejects.jsonl")
+    with RejectsFile(target) as left_out:
+        options = ReadOptions(
+            format=format,
+            contexts=contexts,
+            columns=inputs.mapping(column or []),
+            sources=sources,
+            on_reject=None if strict else left_out.add,
         )
+        with Store.open() as store, progress.bar("importing", unit="items") as advance:
+            done = import_files(store, inputs.files(files), dataset, options, on_progress=advance)
     for warning in done.warnings:
         progress.say(warning)
-    if done.rejects:
-        target = rejects or Path(f"{dataset}.rejects.jsonl")
-        write_rejects(done.rejects, target)
-        progress.say(f"left out {len(done.rejects)} bad records; see {target}")
+    if left_out.count:
+        progress.say(f"left out {left_out.count:,} bad records; see {target}")
     progress.say(f"imported {done.items:,} items into {dataset!r}")
 
 

@@ -15,8 +15,9 @@ Readers stream. An error names file, line, field, what was found and what would 
 from spanlab.datasets.choice import Role
 from spanlab.datasets.columns import FIELDS, map_columns
 from spanlab.datasets.detect import detect
+from spanlab.datasets.jsonl import dumps
 from spanlab.datasets.options import ReadOptions, Reject
-from spanlab.datasets.readers import FORMATS, read, table_columns
+from spanlab.datasets.readers import FORMATS, Placed, read, read_placed, table_columns
 from spanlab.datasets.scoring import read_labels
 from spanlab.datasets.writers import WRITABLE, write
 
@@ -24,13 +25,16 @@ __all__ = [
     "FIELDS",
     "FORMATS",
     "WRITABLE",
+    "Placed",
     "ReadOptions",
     "Reject",
     "Role",
     "detect",
+    "dumps",
     "map_columns",
     "read",
     "read_labels",
+    "read_placed",
     "table_columns",
     "write",
 ]

@@ -58,8 +58,8 @@ def detect(path: Path, name: str | None = None) -> str:
     head = file.head()
     if head.startswith(_PARQUET):
         return "parquet"
-    if head.lstrip()[:1] in (b"{", b"["):
-        # A single line may be wrong, which is for the reader to say.
+    # A single line may be wrong, which is for the reader to say.
+    if head.lstrip()[:1] in (b"{", b"[") or _has_objects(head):
         return _json_format(_keys(head, file), file)
     _check_text(head, file)
     if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
@@ -96,6 +96,10 @@ def _lines(head: bytes) -> Iterator[object]:
             yield from_json(line)
         except ValueError:
             continue
+
+
+def _has_objects(head: bytes) -> bool:
+    return any(value and isinstance(value, dict) for value in _lines(head))
 
 
 def _first_value(file: File) -> object:

@@ -12,7 +12,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from spanlab.errors import InputError
 
 _PLACED = re.compile(r"([a-z_]+(?:\.\w+)+): (.+)", re.DOTALL)
-_SHOULD = re.compile(r"^(?:Input|String|Value|Tuple|List|Dictionary) should ")
+_SHOULD = re.compile(r"^(?:Input|String|Value|Tuple|List|Dictionary) should (?:be )?")
 _NOT_FINITE = (b"NaN", b"Infinity")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from spanlab.datasets import faithbench, jsonl, labelstudio, mushroom, ragtruth, tabular
 from spanlab.datasets.contexts import Contexts
@@ -26,6 +26,13 @@ class Reader(Protocol):
 
     def finish(self) -> None:
         """Say what was read otherwise than it stands, once the file is read."""
+
+
+class Placed(NamedTuple):
+    """A record, and the 1-based line or record number where it stands in its file."""
+
+    record: Record
+    line: int
 
 
 READERS: dict[str, Callable[[File, ReadOptions], Reader]] = {
@@ -55,6 +62,12 @@ def read(path: Path, options: ReadOptions | None = None) -> Iterator[Record]:
             wrong (when its turn comes; only in a strict read).
         UsageError: there is no format of the name asked for.
     """
+    placed = read_placed(path, options)
+    return (each.record for each in placed)
+
+
+def read_placed(path: Path, options: ReadOptions | None = None) -> Iterator[Placed]:
+    """Return what ``read`` returns, each record with its place in the file."""
     chosen = options or ReadOptions()
     file = File(path, chosen.name or str(path))
     reader = _reader(file, chosen)
@@ -87,7 +100,7 @@ def _reader(file: File, options: ReadOptions) -> Reader:
 
 def _records(
     reader: Reader, file: File, options: ReadOptions, contexts: Contexts | None
-) -> Iterator[Record]:
+) -> Iterator[Placed]:
     for row in reader.rows():
         try:
             record = reader.record(row)
@@ -101,7 +114,7 @@ def _records(
             raw = row.raw.decode(errors="backslashreplace").rstrip("\r\n")
             options.on_reject(Reject(file.name, row.line, str(placed), raw))
             continue
-        yield record
+        yield Placed(record, row.line)
     reader.finish()
     if contexts is not None:
         contexts.finish(options.on_warning)

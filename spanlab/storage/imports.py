@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import insert, select
 
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, Kind, Record
@@ -20,6 +20,8 @@ from spanlab.storage.items import to_json
 from spanlab.storage.staging import publish, stage
 from spanlab.storage.tables import annotated, items
 
+OnTaken = Callable[[int, Record], None]
+
 _ITEMS = 1024  # per transaction: a reviewer's write waits for one at most …
 _CHARACTERS = 8_000_000  # … and fewer if they are long
 
@@ -29,6 +31,7 @@ def import_records(
     name: str,
     records: Iterable[Record],
     on_progress: Callable[[int], None] | None = None,
+    on_taken: OnTaken | None = None,
 ) -> int:
     """Append ``records`` to the dataset ``name``, which is made if it is not there.
 
@@ -40,25 +43,29 @@ def import_records(
         name: the dataset.
         records: in the order that the dataset keeps; read as a stream.
         on_progress: called now and then with the number of records so far.
+        on_taken: called with the 0-based number of each record whose id stands before it in the
+            import or in the dataset, and the record; if it returns, the record is left out. None
+            raises.
 
     Returns:
-        The number of records, 0 if there were none (the dataset is there then, and empty).
+        The number of records stored, 0 if there were none (the dataset is there then, and empty).
 
     Raises:
-        InputError: an id stands twice, or a text cannot be stored.
+        InputError: an id stands twice (without ``on_taken``), or a text cannot be stored.
         StoreError: another import into this dataset is under way, or an annotator has another
             kind here.
         UsageError: ``name`` cannot name a dataset.
     """
     with stage(database, name, create=False) as staged:
         load = _Load(database, staged)
-        for record in records:
-            load.add(record)
-            if load.is_full:
-                load.write()
-                if on_progress is not None:
-                    on_progress(load.n_records)
-        load.write()
+        for chunk in _chunks(records):
+            for record in load.new(chunk, on_taken or _refuse):
+                load.add(record)
+                if load.is_full:
+                    load.write()
+            load.write()
+            if on_progress is not None:
+                on_progress(load.n_records)
         load.finish()
         if on_progress is not None:
             on_progress(load.n_records)
@@ -104,6 +111,7 @@ class _Load:
         self._database = database
         self._dataset = dataset
         self._stop = dataset.n_items  # behind the last record
+        self._n_drawn = 0
         self._batch = _Batch()
         self._annotators: dict[tuple[str, Kind], int] = {}
         self._tally = Tally()
@@ -126,6 +134,20 @@ class _Load:
             or self._stop % BLOCK == 0
         )
 
+    def new(self, chunk: list[Record], on_taken: OnTaken) -> Iterator[Record]:
+        """Yield the records whose ids are new; what was yielded before must be written by now."""
+        known = items.c.item_id.in_([record.item.id for record in chunk])
+        query = select(items.c.item_id).where(items.c.dataset_id == self._dataset.id, known)
+        with self._database.reading() as connection:
+            taken = set(connection.execute(query).scalars())
+        for record in chunk:
+            if record.item.id in taken:
+                on_taken(self._n_drawn, record)
+            else:
+                taken.add(record.item.id)
+                yield record
+            self._n_drawn += 1
+
     def add(self, record: Record) -> None:
         """Take ``record`` into the batch."""
         key = {"dataset_id": self._dataset.id, "position": self._stop}
@@ -143,7 +165,6 @@ class _Load:
         if not self._batch.items:
             return
         with self._database.writing() as connection:
-            _check_new(connection, self._dataset, self._batch.items)
             connection.execute(insert(items), self._batch.items)
             if self._batch.annotations:
                 connection.execute(insert(annotated), self._batch.annotations)
@@ -177,18 +198,24 @@ class _Load:
         return self._annotators[who]
 
 
-def _check_new(connection: Connection, dataset: Dataset, rows: list[dict[str, Any]]) -> None:
-    ids = Counter(row["item_id"] for row in rows)
-    there = connection.execute(
-        select(items.c.item_id).where(
-            items.c.dataset_id == dataset.id, items.c.item_id.in_(list(ids))
-        )
-    ).scalars()
-    twice = [*there, *(item_id for item_id, times in ids.items() if times > 1)]
-    if twice:
-        raise InputError(
-            "this id stands twice in the import, or in the dataset already",
-            field="id",
-            found=twice[0],
-            expected=f"ids that are new to the dataset {dataset.name!r}",
-        )
+def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
+    """Yield the records by so many as one transaction takes."""
+    chunk: list[Record] = []
+    characters = 0
+    for record in records:
+        chunk.append(record)
+        characters += len(record.item.answer) + sum(len(p.text) for p in record.item.passages)
+        if len(chunk) == _ITEMS or characters >= _CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
+
+
+def _refuse(_index: int, record: Record) -> None:
+    raise InputError(
+        "this id stands twice in the import, or in the dataset already",
+        field="id",
+        found=record.item.id,
+        expected="ids that are new to the dataset",
+    )

@@ -84,9 +84,10 @@ class Store:
         dataset: str,
         records: Iterable[Record],
         on_progress: Callable[[int], None] | None = None,
+        on_taken: Callable[[int, Record], None] | None = None,
     ) -> int:
         """Append new records to a dataset, all or nothing; see ``imports.import_records``."""
-        return imports.import_records(self._database, dataset, records, on_progress)
+        return imports.import_records(self._database, dataset, records, on_progress, on_taken)
 
     def rename_dataset(self, name: str, new: str) -> None:
         """Rename a dataset.

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import json
+from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Self
 
-from spanlab.datasets import FIELDS, FORMATS, ReadOptions, Reject, map_columns, read, table_columns
+from spanlab.datasets import (
+    FIELDS,
+    FORMATS,
+    ReadOptions,
+    Reject,
+    dumps,
+    map_columns,
+    read_placed,
+    table_columns,
+)
 from spanlab.errors import InputError
 from spanlab.schema import Record
 
@@ -21,11 +34,11 @@ __all__ = [
     "Imported",
     "ReadOptions",
     "Reject",
+    "RejectsFile",
     "guess_columns",
     "import_files",
     "rejects_as_jsonl",
     "table_columns",
-    "write_rejects",
 ]
 
 Progress = Callable[[int], None]  # called with the number of items done so far
@@ -61,8 +74,9 @@ def import_files(
         store: the annotation database.
         files: at least one file, read in the order given.
         dataset: the dataset's name; items are added behind those it has.
-        options: format, contexts and column mapping for the reader.
-        skip_bad: leave out records that cannot be read instead of importing nothing at all.
+        options: format, contexts and column mapping for the reader; with an ``on_reject`` of its
+            own, wrong records are left out and go there.
+        skip_bad: leave wrong records out and return them, instead of importing nothing at all.
         on_progress: called now and then with the number of items read.
 
     Returns:
@@ -72,18 +86,50 @@ def import_files(
         InputError: a record is wrong (strict), or an id stands twice; nothing was imported.
     """
     log = _Log()
-    options = replace(
-        options or ReadOptions(),
-        on_warning=log.warnings.append,
-        on_reject=log.rejects.append if skip_bad else None,
-    )
+    given = options or ReadOptions()
+    on_reject = log.rejects.append if skip_bad else given.on_reject
+    chosen = replace(given, on_warning=log.warnings.append, on_reject=on_reject)
+    places = _Places(files, chosen)
 
-    def records() -> Iterator[Record]:
-        for file in files:
-            yield from read(file, options)
+    def on_taken(index: int, record: Record) -> None:
+        file, line = places.of(index)
+        error = InputError(
+            "this id stands twice in the import, or in the dataset already",
+            file=file,
+            line=line,
+            field="id",
+            found=record.item.id,
+            expected=f"ids that are new to the dataset {dataset!r}",
+        )
+        if on_reject is None:
+            raise error
+        on_reject(Reject(file, line, str(error), dumps(record).decode().rstrip("\n")))
 
-    count = store.import_records(dataset, records(), on_progress)
+    count = store.import_records(dataset, places.records(), on_progress, on_taken)
     return Imported(count, tuple(log.warnings), tuple(log.rejects))
+
+
+class _Places:
+    """Where the records of an import stand, at the cost of eight bytes a record."""
+
+    def __init__(self, files: Sequence[Path], options: ReadOptions) -> None:
+        self._files = files
+        self._options = options
+        self._starts: list[int] = []  # number of each file's first record
+        self._lines = array("Q")
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records of all files."""
+        for file in self._files:
+            self._starts.append(len(self._lines))
+            for placed in read_placed(file, self._options):
+                self._lines.append(placed.line)
+                yield placed.record
+
+    def of(self, index: int) -> tuple[str, int]:
+        """Return file and line of the record that came ``index``-th, counted from 0."""
+        file = self._files[bisect_right(self._starts, index) - 1]
+        return self._options.name or str(file), self._lines[index]
 
 
 def guess_columns(columns: Sequence[str]) -> dict[str, str]:
@@ -97,23 +143,54 @@ def guess_columns(columns: Sequence[str]) -> dict[str, str]:
 
 def rejects_as_jsonl(rejects: Sequence[Reject]) -> str:
     """Return rejected records as JSONL with the fields file, line, reason and raw."""
-    return "".join(
-        json.dumps(
-            {"file": str(r.file), "line": r.line, "reason": r.reason, "raw": r.raw},
-            ensure_ascii=False,
-        )
-        + "\n"
-        for r in rejects
-    )
+    return "".join(map(_as_line, rejects))
 
 
-def write_rejects(rejects: Sequence[Reject], target: Path) -> None:
-    """Write rejected records to a file, as ``rejects_as_jsonl`` gives them.
+class RejectsFile:
+    """Writes rejected records to a file as they come, in the lines of ``rejects_as_jsonl``.
 
-    Raises:
-        InputError: the target cannot be written.
+    The file is made, or replaced, when the first one comes; ``count`` says how many came.
+
+    Args:
+        target: the file.
     """
-    try:
-        target.write_text(rejects_as_jsonl(rejects), encoding="utf-8")
-    except OSError as error:
-        raise InputError("the rejects cannot be written", file=target, found=str(error)) from error
+
+    def __init__(self, target: Path) -> None:
+        self.count = 0
+        self._target = target
+        self._stack = ExitStack()
+        self._stream: IO[str] | None = None
+
+    def add(self, reject: Reject) -> None:
+        """Write one.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        try:
+            if self._stream is None:
+                stream = self._target.open("w", encoding="utf-8")
+                self._stream = self._stack.enter_context(stream)
+            self._stream.write(_as_line(reject))
+            self._stream.flush()
+        except OSError as error:
+            raise InputError(
+                f"the rejects cannot be written: {error.strerror}", file=self._target
+            ) from error
+        self.count += 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+
+def _as_line(reject: Reject) -> str:
+    said = {"file": reject.file, "line": reject.line, "reason": reject.reason, "raw": reject.raw}
+    return json.dumps(said, ensure_ascii=False) + "\n"

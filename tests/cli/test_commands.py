@@ -118,6 +118,37 @@ def test_import_is_all_or_nothing_and_says_where_it_is_wrong(
     assert (reject["line"], reject["raw"]) == (2, bad)
 
 
+def test_an_id_that_stands_twice_is_named_by_file_and_line(
+    spanlab: Run, items: Path, tmp_path: Path
+) -> None:
+    more = write(tmp_path / "more.jsonl", record(4, "New."), record(2, "Again."), record(5, "New."))
+    strict = spanlab("import", items, more, "--dataset", "towers")
+    assert strict.returncode == 1
+    assert f"{more}:2: this id stands twice" in strict.stderr
+    assert "no datasets yet" in spanlab("datasets").stdout
+
+    lenient = spanlab("import", items, more, "--dataset", "a/b", "--skip-bad")
+    assert lenient.returncode == 0, lenient.stderr
+    assert "imported 5 items" in lenient.stderr
+    reject = json.loads((tmp_path / "a_b.rejects.jsonl").read_text(encoding="utf-8"))
+    assert (reject["file"], reject["line"]) == (str(more), 2)
+    assert json.loads(reject["raw"])["answer"] == "Again."
+
+    again = spanlab("import", items, "--dataset", "a/b", "--skip-bad")
+    assert "left out 3 bad records" in again.stderr
+
+
+def test_rejects_that_cannot_be_written_stop_the_import(
+    spanlab: Run, items: Path, tmp_path: Path
+) -> None:
+    with items.open("a", encoding="utf-8") as file:
+        file.write("no JSON\n")
+    done = spanlab("import", items, "--dataset", "towers", "--skip-bad", "--rejects", "no/r.jsonl")
+    assert done.returncode == 1
+    assert "no/r.jsonl: the rejects cannot be written: No such file" in done.stderr
+    assert "no datasets yet" in spanlab("datasets").stdout
+
+
 def test_mushroom_in_is_mushroom_out(spanlab: Run, shared: Path) -> None:
     val = shared / "mushroom/val/mushroom.sv-val.v2.jsonl"
     contexts = shared / "mushroom/context/sv-val.v2_perplexity-sonar-pro"

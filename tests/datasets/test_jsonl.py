@@ -230,10 +230,10 @@ SPAN = '{"id":"a","answer":"xyz","annotations":[{"annotator":"p","kind":"person"
         pytest.param(
             '{"id":"a","answer":"x","anwser":1}', "anwser", "there is no such field", id="typo"
         ),
-        pytest.param('{"id":"a","answer":5}', "answer", "found: 5; expected: be a", id="number"),
+        pytest.param('{"id":"a","answer":5}', "answer", "found: 5; expected: a valid", id="number"),
         pytest.param('{"id":"a","answer":"x"', None, "not valid JSON: EOF", id="cut off"),
         pytest.param('{"id":"a","answer":"x"} {}', None, "trailing characters", id="two values"),
-        pytest.param('["a"]', None, "found: \\['a'\\]; expected: be an object", id="a list"),
+        pytest.param('["a"]', None, "found: \\['a'\\]; expected: an object", id="a list"),
         pytest.param('{"id":"a","answer":"\\ud83d"}', None, "not valid JSON", id="lone surrogate"),
         pytest.param('{"id":"a","answer":"x","meta":{"k":[NaN]}}', "meta.k.0", "nan", id="NaN"),
         pytest.param('{"id":"a","answer":"x","meta":{"k":1e999}}', "meta.k", "inf", id="1e999"),
@@ -252,7 +252,7 @@ SPAN = '{"id":"a","answer":"xyz","annotations":[{"annotator":"p","kind":"person"
         pytest.param(
             SPAN % '{"start":0,"end":1.5,"text":"x"}',
             "annotations.0.spans.0.end",
-            "found: 1.5; expected: be a valid integer",
+            "found: 1.5; expected: a valid integer",
             id="half a character",
         ),
         pytest.param(
