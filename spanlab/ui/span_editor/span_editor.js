@@ -52,6 +52,7 @@ class Editor {
         this.item = null;
         this.mine = null;
         this.unchecked = false;
+        this.stashed = null;
         this.told = null;
         this.view = new View(parent, this);
         this.timer = setInterval(() => this.outbox.retry(), RETRY_EVERY);
@@ -98,7 +99,7 @@ class Editor {
         this.outbox.answered(answer.attempt);
         for (const [id, near] of Object.entries(answer.near)) this.near.set(id, near);
         for (const payload of answer.items) this.keep(payload);
-        this.progress = answer.progress ?? this.progress;
+        if (answer.progress) this.advance(answer.progress, moved);
         this.checkVersion(answer);
         this.tryOpen();
         this.view.header();
@@ -113,7 +114,7 @@ class Editor {
         this.near.clear();
         this.trail = [];
         this.outbox.place = answer.place;
-        this.outbox.adopt();
+        this.inherit();
         if (before?.dataset === answer.place.dataset && before.reviewer === answer.place.reviewer) {
             if (answer.open !== null && answer.open === this.open) return;
         } else {
@@ -123,6 +124,35 @@ class Editor {
         this.item = null;
         this.opening = answer.open;
         if (answer.open === null) this.view.empty(answer.empty);
+    }
+
+    /**
+     * Take over what pages that are gone left behind. No item is shown meanwhile: it would lack
+     * those writes. A page of this tab that is still on its way out is asked for again.
+     */
+    async inherit(patience = 20) {
+        this.stashed ??= [];
+        const { items, dying } = await this.outbox.adopt().catch(() => ({ items: [], dying: false })); // storage may be forbidden
+        for (const id of items) this.items.delete(id);
+        if (items.includes(this.open)) {
+            this.opening = this.open;
+            this.view.opening();
+        }
+        const stashed = this.stashed ?? [];
+        this.stashed = null;
+        for (const payload of stashed) this.keep(payload);
+        this.tryOpen();
+        if (this.wants()) this.outbox.send();
+        if (dying && patience > 0) setTimeout(() => this.inherit(patience - 1), 250);
+    }
+
+    /** How far the reviewer is; the last decision of a dataset is worth a word. */
+    advance(progress, moved) {
+        const left = ({ total, done, skipped }) => total - done - skipped;
+        const before = this.progress;
+        this.progress = progress;
+        if (moved || !before || progress.total === 0 || left(before) === 0 || left(progress) > 0) return;
+        this.view.say(`All ${plural(progress.total, "item")} decided. The Export page makes the file.`, true);
     }
 
     /** The first of the next few items whose content or neighbours are not here yet. */
@@ -153,6 +183,10 @@ class Editor {
     keep(payload) {
         if (this.outbox.holds(payload.id) && this.items.has(payload.id)) return;
         if (this.outbox.pending(payload.id) > 0) return; // its log is about to grow
+        if (this.stashed) {
+            this.stashed.push(payload);
+            return;
+        }
         this.items.set(payload.id, new Item(payload));
         if (this.open === payload.id) this.show(this.items.get(payload.id));
         const needed = new Set([this.open, this.opening, payload.id, ...this.chain()]);
@@ -489,7 +523,7 @@ export const COMMANDS = {
     nextEvidence: (editor) => editor.view.nextEvidence(),
     accept: (editor) => {
         const mark = editor.focused;
-        if (!mark || mark.kind === "own") return editor.view.say("No suggestion is chosen.");
+        if (!mark || mark.kind === "own") return editor.view.say("No suggestion is chosen.", true);
         const from = mark.start;
         if (!editor.own()) return true;
         editor.toNextOpen(from);
@@ -498,14 +532,14 @@ export const COMMANDS = {
     reject: (editor) => reject(editor),
     acceptAll: (editor) => {
         const open = [...editor.marks.values()].filter((mark) => mark.kind === "open");
-        if (open.length === 0) return editor.view.say("No open suggestions.");
+        if (open.length === 0) return editor.view.say("No open suggestions.", true);
         editor.apply({ kind: "accept-all", spans: open.map(newId), marks: open.map((mark) => mark.best) });
         editor.view.focusChanged({ scroll: false });
         return editor.view.say(`Accepted ${open.length} suggestions.`);
     },
     remove: (editor) => {
         const mark = editor.focused;
-        if (!mark) return editor.view.say("Choose a span first.");
+        if (!mark) return editor.view.say("Choose a span first.", true);
         if (mark.kind !== "own") return reject(editor);
         editor.apply({ kind: "remove", span: mark.span });
         const [next] = [...editor.marks.values()].filter((other) => other.end > mark.start);
@@ -514,7 +548,7 @@ export const COMMANDS = {
     },
     label: (editor, event, key) => {
         const label = editor.labels[Number(key) - 1];
-        return label ? editor.label(label) : editor.view.say(`There is no label ${key}.`);
+        return label ? editor.label(label) : editor.view.say(`There is no label ${key}.`, true);
     },
     unlabel: (editor) => editor.label(null),
     comment: (editor) => editor.comment(false),
@@ -569,7 +603,10 @@ export const COMMANDS = {
 
 /** Undo or redo, and choose what came back by it. */
 function again(editor, kind, possible, done) {
-    if (!possible) return editor.view.say(`Nothing to ${kind}.`);
+    if (!possible) {
+        const back = kind === "undo" && editor.trail.length > 0 ? " here. PgUp leads back to the item before" : "";
+        return editor.view.say(`Nothing to ${kind}${back}.`, true);
+    }
     const before = editor.marks;
     editor.apply({ kind });
     const changed = [...editor.marks.keys()].find((id) => !before.has(id));
@@ -598,7 +635,7 @@ function nearest(editor, marks) {
 
 function reject(editor) {
     const mark = editor.focused;
-    if (!mark || mark.kind === "rejected") return editor.view.say("No suggestion is chosen.");
+    if (!mark || mark.kind === "rejected") return editor.view.say("No suggestion is chosen.", true);
     if (mark.kind === "own" && !mark.origin) return COMMANDS.remove(editor);
     const refused = mark.origin ?? mark.best;
     if (mark.kind === "own" && mark.edited) editor.apply({ kind: "remove", span: mark.span });
@@ -622,7 +659,7 @@ function paragraphEdge(editor, event) {
 
 function edge(editor, side, by, unit) {
     const mark = editor.focused;
-    if (!mark) return editor.view.say("Choose a span first.");
+    if (!mark) return editor.view.say("Choose a span first.", true);
     const { text } = editor.item;
     const move = unit === "word"
         ? (by > 0 ? text.nextWord : text.previousWord)
@@ -632,7 +669,7 @@ function edge(editor, side, by, unit) {
     if (unit === "word" && side === "end" && by < 0) at = text.previousWordEnd(mark.end);
     const start = side === "start" ? at : mark.start;
     const end = side === "end" ? at : mark.end;
-    if (start === mark.start && end === mark.end) return editor.view.say("It cannot go further.");
+    if (start === mark.start && end === mark.end) return editor.view.say("It cannot go further.", true);
     if (!editor.resize(start, end)) return editor.view.say("A span needs at least one character.");
     return editor.view.say(`Now ${quote(text.slice(start, end))}.`);
 }
@@ -1166,7 +1203,7 @@ class View {
     nextEvidence() {
         this.evidenceAt = (this.evidenceAt ?? -1) + 1;
         const shown = this.showEvidence();
-        return this.say(shown ? `Evidence: ${shown.textContent}` : "No evidence for this span.");
+        return this.say(shown ? `Evidence: ${shown.textContent}` : "No evidence for this span.", !shown);
     }
 
     /** Rows of the span list that can be seen; the others exist only as height. */
@@ -2183,20 +2220,30 @@ class Outbox {
         return dropped.map((write) => write.op);
     }
 
-    /** Take over what pages that are gone left behind. */
+    /**
+     * Take over what pages that are gone left behind.
+     *
+     * @returns the items here that gained writes, and whether this tab's last page still lives
+     */
     async adopt() {
+        const items = new Set();
+        let dying = false;
         for (const key of Object.keys(localStorage)) {
             if (!key.startsWith(STORED) || key === STORED + this.session) continue;
-            if (!(await this.isDead(key.slice(STORED.length)))) continue;
-            const left = parsed(localStorage.getItem(key));
+            if (!(await this.isDead(key.slice(STORED.length)))) {
+                dying ||= key === STORED + this.before;
+                continue;
+            }
             const known = new Set(this.writes.map((write) => `${write.session} ${write.seq}`));
-            for (const { held, reason, stale, ...write } of left) {
-                if (!known.has(`${write.session} ${write.seq}`)) this.writes.push(write);
+            for (const { held, reason, stale, ...write } of parsed(localStorage.getItem(key))) {
+                if (known.has(`${write.session} ${write.seq}`)) continue;
+                this.writes.push(write);
+                if (this.concerns(write, write.item)) items.add(write.item);
             }
             this.store();
             localStorage.removeItem(key);
-            if (left.length > 0) this.send();
         }
+        return { items: [...items], dying };
     }
 
     /** A living page holds a lock of its session's name. Without locks: this tab's last page. */
