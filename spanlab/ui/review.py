@@ -41,11 +41,7 @@ def page() -> None:
     _settle_memory()
     summaries = {summary.name: summary for summary in managing.list_datasets(common.store())}
     if not summaries:
-        st.info(
-            "There is nothing to review yet. Import a dataset on the Datasets page, or run "
-            "`spanlab import FILE --dataset NAME`.",
-            icon=":material/upload_file:",
-        )
+        common.nothing_yet("review")
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         with st.popover("Queue", icon=":material/tune:", width="content"):
@@ -90,14 +86,17 @@ def _exchange(place: span_editor.Place) -> None:
 def _entry(dataset: str, query: QueueQuery) -> str | None:
     """Return the item to begin with: of a link, a reload or before an excursion to other pages.
 
-    What the URL says because this page wrote it there is no wish; another queue begins anew.
+    What the URL says because this page wrote it there is no wish. Another queue of the dataset
+    begins anew whatever the URL says: while filters change fast, it lags behind.
     """
     at = st.session_state.get(_AT)
     asked = st.query_params.get(_ITEM) or at
-    place, entry = st.session_state.get(_ENTRY, (None, None))
-    if asked != at or span_editor.sent().open is None:
+    place, entry = st.session_state.get(_ENTRY, ((None, None), None))
+    if place[0] == dataset and place[1] != query:
+        entry = None
+    elif asked != at or span_editor.sent().open is None:
         entry = asked
-    elif place != (dataset, query):
+    elif place[0] != dataset:
         entry = None
     st.session_state[_ENTRY] = ((dataset, query), entry)
     return None if entry is None else str(entry)

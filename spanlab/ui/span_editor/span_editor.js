@@ -253,9 +253,16 @@ class Editor {
         this.outbox.send();
     }
 
-    waitForNear(step) {
+    /** The key counts as soon as Python has said what comes next, however slow it is. */
+    waitForNear(step, patience = NEAR_TRIES) {
+        const at = this.open;
         this.view.say("Looking for the item.");
-        setTimeout(() => this.opening === null && this.near.has(this.open) && this.go(step), 150);
+        setTimeout(() => {
+            if (this.open !== at || this.opening !== null) return;
+            if (this.near.has(at)) this.go(step);
+            else if (patience > 0) this.waitForNear(step, patience - 1);
+            else this.view.say("The server has not said what comes next. Press again.", true);
+        }, NEAR_EVERY);
     }
 
     // -- operations
@@ -508,6 +515,8 @@ const ALWAYS = new Set(["help", "escape"]);
 const AHEAD = 3;
 const KEEP_ITEMS = 10;
 const RETRY_EVERY = 500;
+const NEAR_EVERY = 100;
+const NEAR_TRIES = 50;
 const STATUS_WORDS = {
     "not-annotated": "Not annotated yet",
     draft: "Draft",
@@ -1908,6 +1917,7 @@ function groupMark(group, members, kind) {
         prob: top.prob, label: members.find((member) => member.label)?.label ?? null,
         note: members.find((member) => member.note)?.note ?? null, members,
         evidence: members.flatMap((member) => member.evidence ?? []),
+        likely: members.some((member) => member.likely),
         best: {
             source: top.annotator, start: group.from, end: group.to, prob: top.prob, label: top.label ?? null,
             evidence: distinct(members.flatMap((member) => member.evidence ?? [])),
