@@ -51,6 +51,22 @@ def link(page: str, label: str, *, icon: str, dataset: str, item: str | None = N
         st.page_link(pages[page], label=plain(label), icon=icon, query_params=params)
 
 
+def nothing_yet(what: str) -> None:
+    """Say that there is no dataset yet, and lead to where one comes from.
+
+    Args:
+        what: what cannot be done without one, such as "review".
+    """
+    st.info(
+        f"There is nothing to {what} yet. Import a dataset on the Datasets page, or run "
+        "`spanlab import FILE --dataset NAME`.",
+        icon=":material/upload_file:",
+    )
+    pages: Mapping[str, st.Page] = st.session_state.get(_PAGES, {})
+    if "datasets" in pages:
+        st.page_link(pages["datasets"], label="Go to Datasets", icon=":material/database:")
+
+
 def current_dataset(names: Sequence[str]) -> str:
     """Return the dataset of the URL, else the one last worked with, else the first of ``names``."""
     for wanted in (st.query_params.get(_DATASET), st.session_state.get(_CURRENT)):

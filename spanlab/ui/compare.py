@@ -8,7 +8,7 @@ import streamlit as st
 
 from spanlab.errors import NotFoundError
 from spanlab.schema import Item, Kind, Record
-from spanlab.ui.common import choose_dataset, link, plain, store, title
+from spanlab.ui.common import choose_dataset, link, nothing_yet, plain, store, title
 from spanlab.ui.comparisons import compared
 from spanlab.ui.item_list import ITEM, item_list, open_item
 from spanlab.ui.marked import item_html, legend_html, passage_html, question_html
@@ -37,7 +37,7 @@ def page() -> None:
     title("Compare")
     summaries = {summary.name: summary for summary in list_datasets(store())}
     if not summaries:
-        st.info("There is nothing to compare yet: import a file on the page Datasets.")
+        nothing_yet("compare")
         return
     left, right = st.columns(2)
     with left:

@@ -12,7 +12,7 @@ import streamlit as st
 
 from spanlab.errors import InputError
 from spanlab.schema import Status
-from spanlab.ui.common import choose_dataset, counted, plain, store, title
+from spanlab.ui.common import choose_dataset, counted, nothing_yet, plain, store, title
 from spanlab.ui.counts import counts_html, kind_in_words
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
@@ -62,7 +62,7 @@ def page() -> None:
     title("Export")
     summaries = {summary.name: summary for summary in list_datasets(store())}
     if not summaries:
-        st.info("There is nothing to export yet: import a file on the page Datasets.")
+        nothing_yet("export")
         return
     left, right = st.columns(2)
     with left:

@@ -132,9 +132,9 @@ def _nothing(store: Store, place: Place) -> str:
     if place.query.status is not None:
         return (
             "No item of this kind is left. The queue is finished, or the filter is too narrow: "
-            "choose another state in the queue on the left."
+            "choose another state under Queue."
         )
-    return "No item fits this filter. Widen it in the queue on the left."
+    return "No item fits this filter. Widen it under Queue."
 
 
 def _is_status(write: Mapping[str, JsonValue]) -> bool:
