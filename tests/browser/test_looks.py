@@ -1,0 +1,180 @@
+"""What the editor looks like in small windows and dark, and what it is called without eyes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import pytest
+from driving import Desk, Server, suggested
+from playwright.sync_api import Browser, Page
+
+from spanlab.schema import Item, Passage, Record
+from spanlab.storage import Store
+
+pytestmark = pytest.mark.browser
+
+WORD = "Donaudampfschifffahrtsgesellschaftskapitänsmütze" * 4
+ANSWER = f"One two three four five six. {WORD} ends here.\n\nhttps://example.org/{'a' * 200}"
+ITEM = Item(
+    id="long-" + "x" * 100,
+    lang="de",
+    question=f"What is a {WORD}?",
+    answer=ANSWER,
+    passages=(Passage(text=f"It is {WORD}.", title=WORD, url="https://example.org/" + "b" * 99),),
+)
+# Pairs of boxes that must not lie on one another, and boxes that must not be wider than their room.
+OVERLAPS = """() => {
+    const box = (query) => document.querySelector(query).getBoundingClientRect();
+    const apart = (one, two) => one.bottom <= two.top + 1 || two.bottom <= one.top + 1
+        || one.right <= two.left + 1 || two.right <= one.left + 1;
+    const names = ["head", "question", "answer", "card", "spans"].map((name) => `.sl-${name}`);
+    const wrong = [];
+    names.forEach((one, index) => names.slice(index + 1).forEach((two) => {
+        if (!apart(box(one), box(two))) wrong.push(`${one} on ${two}`);
+    }));
+    const buttons = [...document.querySelectorAll(".sl-actions button")];
+    buttons.forEach((one, index) => buttons.slice(index + 1).forEach((two) => {
+        if (!apart(one.getBoundingClientRect(), two.getBoundingClientRect())) {
+            wrong.push(`${one.innerText} on ${two.innerText}`);
+        }
+    }));
+    if (!apart(box(".sl-main"), box(".sl-actions"))) wrong.push("buttons on the text");
+    const wide = document.documentElement;
+    if (wide.scrollWidth > wide.clientWidth) wrong.push("the page scrolls sideways");
+    for (const name of ["head", "answer", "question", "card", "passages", "main"]) {
+        const node = document.querySelector(`.sl-${name}`);
+        if (node.scrollWidth > node.clientWidth + 1) wrong.push(`${name} scrolls sideways`);
+    }
+    for (const node of document.querySelectorAll(".sl-actions button")) {
+        const { left, right, bottom } = node.getBoundingClientRect();
+        const whole = left >= 0 && right <= innerWidth && bottom <= innerHeight;
+        if (!whole) wrong.push(`${node.innerText} is cut off`);
+    }
+    return wrong;
+}"""
+# Contrast of the text colour of each kind of text with the darkest or lightest it can stand on.
+CONTRASTS = """() => {
+    const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    const paint = (...colours) => {
+        canvas.clearRect(0, 0, 1, 1);
+        for (const colour of colours) {
+            canvas.fillStyle = colour;
+            canvas.fillRect(0, 0, 1, 1);
+        }
+        return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+    };
+    const linear = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    const light = (rgb) => [0.2126, 0.7152, 0.0722]
+        .reduce((sum, share, index) => sum + share * linear(rgb[index] / 255), 0);
+    const paper = getComputedStyle(document.querySelector(".sl-answer")).backgroundColor;
+    const contrasts = {};
+    const note = (name, node, pseudo) => {
+        const image = getComputedStyle(node).backgroundImage;
+        const tint = [...image.matchAll(/(?:color|rgba?)\\([^)]*\\)/g)].at(-1)?.[0];
+        const under = tint ? paint(paper, tint) : paint(paper);
+        const over = paint(getComputedStyle(node, pseudo).color);
+        const [one, two] = [light(over), light(under)].sort((a, b) => b - a);
+        contrasts[name] = Math.min(contrasts[name] ?? 21, (one + 0.05) / (two + 0.05));
+        if (tint) contrasts.tints = 21;
+    };
+    document.querySelectorAll(".sl-seg").forEach((node) => note("marked text", node));
+    const numbered = document.querySelectorAll(".sl-seg[data-n]");
+    numbered.forEach((node) => note("numeral", node, "::before"));
+    for (const name of ["question", "item", "title", "chip", "row-text", "saved", "sign"]) {
+        note(name, document.querySelector(`.sl-${name}`));
+    }
+    return contrasts;
+}"""
+
+
+@pytest.fixture
+def window(browser: Browser, scheme: Literal["light", "dark"]) -> Iterator[Page]:
+    with browser.new_context(color_scheme=scheme) as context:
+        yield context.new_page()
+
+
+@pytest.fixture
+def long_item(server: Server, store: Store, scheme: str) -> str:
+    dataset = f"looks-{scheme}"
+    many = suggested(ITEM, [("One", 0.2), (WORD, 0.9), ("two three four", 0.5), ("three", 0.7)])
+    others = suggested(ITEM, [("three four five", 0.8)], name="a-detector-with-a-long-name-" * 3)
+    store.import_records(dataset, [Record(item=ITEM, annotations=(many, others))])
+    return dataset
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_overlaps_or_overflows_and_all_text_can_be_read(
+    window: Page, server: Server, store: Store, long_item: str, scheme: str
+) -> None:
+    here = Desk(server, store, window, long_item)
+    here.visit()
+    assert window.locator(".sl.sl-dark").count() == (1 if scheme == "dark" else 0)
+    for width, height in ((1280, 800), (900, 700), (420, 800)):
+        window.set_viewport_size({"width": width, "height": height})
+        window.wait_for_timeout(300)
+        assert window.evaluate(OVERLAPS) == [], (width, height)
+    contrasts = window.evaluate(CONTRASTS)
+    assert "tints" in contrasts
+    assert {name: value for name, value in contrasts.items() if value < 4.5} == {}  # WCAG AA
+
+
+def test_the_keys_are_all_on_the_sheet_and_fit_a_laptop(desk: Callable[..., Desk]) -> None:
+    here = desk([Record(item=Item(id="one", answer="one"))])
+    here.press("?")
+    sheet = here.page.get_by_role("dialog", name="Keys")
+    last = sheet.get_by_text("Close, cancel, drop the selection").bounding_box()
+    assert last is not None
+    assert last["y"] + last["height"] <= 800
+    here.press("Escape")
+    assert sheet.is_hidden()
+    assert here.page.evaluate("document.activeElement.className") == "sl-answer"
+
+
+def test_everything_has_a_name_for_those_who_listen(desk: Callable[..., Desk]) -> None:
+    item = Item(
+        id="one",
+        lang="en",
+        question="Who?",
+        answer="Ann and Bob.",
+        passages=(Passage(text="Ann."),),
+    )
+    here = desk([Record(item=item, annotations=(suggested(item, [("Bob", 0.75)]),))])
+    here.press("c")
+    here.page.keyboard.type("no Bob")
+    here.press("Enter")
+    tree = here.page.locator(".sl").aria_snapshot()
+    for line in (
+        'application "Answer under review. Press question mark for the keys.": Ann and Bob.',
+        'region "Evidence"',
+        'listbox "Spans"',
+        'option "“Bob”, your span" [selected]',
+        'group "Label"',
+        'button "wrong name"',
+        'group "Suggestions shown"',
+        'button "detector-a detector · 1 span" [pressed]',
+        'button "Done"',
+        "status: Comment kept.",
+    ):
+        assert line in tree, tree
+    unnamed = here.page.evaluate(
+        """() => ["button", "input", "select", "[tabindex='0']"]
+            .flatMap((kind) => [...document.querySelectorAll(`.sl ${kind}`)])
+            .filter((node) => node.checkVisibility())
+            .filter((node) => !(node.getAttribute("aria-label") || node.textContent.trim()))
+            .map((node) => node.outerHTML)"""
+    )
+    assert unnamed == []
+
+
+def test_escape_then_tab_leaves_the_text_however_many_spans_it_has(
+    desk: Callable[..., Desk],
+) -> None:
+    item = Item(id="one", answer="one two three")
+    here = desk([Record(item=item, annotations=(suggested(item, [("one", 0.5), ("two", 0.5)]),))])
+    here.press("Escape", "Tab")
+    assert here.page.evaluate("document.activeElement.className") != "sl-answer"
+    here.page.focus(".sl-answer")
+    here.press("Tab")
+    assert "one" in here.said()
+    assert here.page.evaluate("document.activeElement.className") == "sl-answer"
