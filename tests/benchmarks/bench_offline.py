@@ -57,6 +57,7 @@ def main() -> None:
     _print_probes(probes)
     _print_reliability(pairs["detector"])
     _print_costs(records)
+    _print_long()
 
 
 def _records(shared: Path) -> list[Record]:
@@ -219,6 +220,31 @@ def _print_costs(records: Sequence[Record]) -> None:
     ]
     print(f"\n{rate:.0f} answers per second and core; model {SHIPPED.stat().st_size / 1e3:.0f} kB;")
     print(f"loading {min(runs):.2f} s of processor time besides numpy, pydantic and rapidfuzz")
+
+
+def _print_long() -> None:
+    """Show how the time grows with the answer and with the passage."""
+    print("\nmade-up text, characters:   answer    passage   seconds of one core")
+    for answer, passage in ((1_000, 10_000), (1_000, 1_000_000), (100_000, 10_000)):
+        draw = random.Random(answer + passage)
+        item = Item(
+            id="x",
+            lang="en",
+            answer=_made_up(draw, answer),
+            passages=(Passage(text=_made_up(draw, passage)),),
+        )
+        start = time.process_time()
+        OfflineDetector(load()).annotate(item)
+        print(f"{answer:34,} {passage:10,} {time.process_time() - start:9.2f}")
+
+
+def _made_up(draw: random.Random, length: int) -> str:
+    """Return so many characters of words, numbers and full stops."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ["".join(draw.choices(letters, k=draw.randint(3, 10))) for _ in range(length // 20)]
+    words += [str(draw.randint(1, 3000)) for _ in range(length // 100)]
+    words += ["the", "of", "in."] * (length // 100)
+    return " ".join(draw.choices(words, k=length // 4))[:length]
 
 
 if __name__ == "__main__":
