@@ -138,7 +138,7 @@ def _closest(
     if described.table[at, described.names.index("near_any")] <= 0:
         return ()
     positions = _positions(int(described.best[at]), described)
-    inside_text = [p for p in positions if described.passages.origin[p].word >= 0]
+    inside_text = [p for p in positions if described.passages.word[p] >= 0]
     return (_quote(inside_text[0], described, passages, None),) if inside_text else ()
 
 
@@ -148,12 +148,11 @@ def _quote(
     """Quote the sentence around a position, or as much of it as a reader wants to read."""
     passage, start, end = described.passages.sentence_of(position)
     text = passages[passage].text
-    place = described.passages.origin[position]
-    reading = described.passages.readings[place.passage]
+    reading = described.passages.readings[described.passages.text[position]]
+    at = described.passages.word[position]
     if end - start > _LONGEST_QUOTE:
-        word = reading.starts[place.word]
-        start = max(start, min(word - _LONGEST_QUOTE // 2, end - _LONGEST_QUOTE))
-        end = max(min(end, start + _LONGEST_QUOTE), reading.ends[place.word])
+        start = max(start, min(reading.starts[at] - _LONGEST_QUOTE // 2, end - _LONGEST_QUOTE))
+        end = max(min(end, start + _LONGEST_QUOTE), reading.ends[at])
     piece = text[start:end]
     start += len(piece) - len(piece.lstrip())
     piece = piece.strip()

@@ -128,11 +128,11 @@ class _Description:
             self._columns[f"{prefix}_run_left"] = np.minimum(found.left, 6)
             self._columns[f"{prefix}_run_right"] = np.minimum(found.right, 6)
         holders = max(len(self._given.readings), 1)
-        origin = self._given.origin
+        text = self._given.text
         places = self._links.places
         self._columns["passages_count"] = np.log1p([len(found) for found in places])
         self._columns["passages_share"] = np.array(
-            [len({origin[place].passage for place in found}) / holders for found in places]
+            [len({text[place] for place in found}) / holders for found in places]
         )
         size = max(len(self._given), 1)
         self._columns["passages_place"] = np.array(

@@ -12,7 +12,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +27,12 @@ _ANY = re.compile(r"\S")
 BREAK = 3  # the kind of the position between two texts
 
 
-class Place(NamedTuple):
-    """Which passage a position is in, and which word of it."""
-
-    passage: int
-    word: int
-
-
 class Passages:
     """The words of some texts in one row, with a break after each text.
+
+    Per position: ``text`` is the number of the text among those with words in them, ``word`` the
+    number of the word in it (-1 for a break), then the word's form, kind and sentence, and whether
+    it begins with a capital.
 
     Args:
         texts: passages as they were given; marks are blanked here.
@@ -46,7 +42,8 @@ class Passages:
     def __init__(self, texts: Sequence[str], wanted: Collection[str] = ()) -> None:
         self.readings = tuple(_read(text) for text in texts if _ANY.search(text))
         self.numbers = tuple(n for n, text in enumerate(texts) if _ANY.search(text))
-        self.origin: list[Place] = []
+        self.text: list[int] = []
+        self.word: list[int] = []
         self.forms: list[str] = []
         self.sentence: list[int] = []
         self.capital: list[bool] = []
@@ -55,18 +52,16 @@ class Passages:
         chosen = None if total <= MOST_WORDS else self._choose(frozenset(wanted))
         sentences = 0
         for number, reading in enumerate(self.readings):
-            for word in range(len(reading)) if chosen is None else chosen[number]:
-                self.origin.append(Place(number, word))
-                self.forms.append(reading.forms[word])
-                self.sentence.append(sentences + reading.sentence[word])
-                self.capital.append(reading.capital(word))
-                kinds.append(reading.kinds[word])
-            sentences += len(reading.sentences)
-            self.origin.append(Place(number, -1))
-            self.forms.append("\0")
-            self.sentence.append(max(sentences - 1, 0))
+            words = range(len(reading)) if chosen is None else chosen[number]
+            self.text += [number] * (len(words) + 1)
+            self.word += [*words, -1]
+            self.forms += [*map(reading.forms.__getitem__, words), "\0"]
+            self.sentence += [sentences + reading.sentence[word] for word in words]
+            self.capital += [reading.text[reading.starts[word]].isupper() for word in words]
             self.capital.append(False)
-            kinds.append(BREAK)
+            kinds += [*map(reading.kinds.__getitem__, words), BREAK]
+            sentences += len(reading.sentences)
+            self.sentence.append(max(sentences - 1, 0))
         self.kinds = kinds
         self.sentence = _dense(self.sentence)
         self.n_sentences = self.sentence[-1] + 1 if self.sentence else 1
@@ -86,16 +81,14 @@ class Passages:
 
     def sentence_of(self, position: int) -> tuple[int, int, int]:
         """Return passage number (as given), start and end of the sentence at a position."""
-        place = self.origin[position]
-        reading = self.readings[place.passage]
-        start, end = reading.sentences[reading.sentence[place.word]]
-        return self.numbers[place.passage], start, end
+        reading = self.readings[self.text[position]]
+        start, end = reading.sentences[reading.sentence[self.word[position]]]
+        return self.numbers[self.text[position]], start, end
 
     def word_at(self, position: int) -> str:
         """Return the word at a position as it is written."""
-        place = self.origin[position]
-        reading = self.readings[place.passage]
-        return reading.text[reading.starts[place.word] : reading.ends[place.word]]
+        reading, word = self.readings[self.text[position]], self.word[position]
+        return reading.text[reading.starts[word] : reading.ends[word]]
 
     def units(self, width: int, shift: int) -> NDArray[np.int64]:
         """Return positions numbered by stretches of ``width`` words that begin ``shift`` later."""
