@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -10,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.errors import StoreError
 from spanlab.oplog import Operation
-from spanlab.schema import Name, Status
+from spanlab.schema import Annotation, Interval, Name, Span, Status
 from spanlab.storage import QueueQuery, Review, Store, Write
 
 __all__ = [
@@ -21,12 +22,14 @@ __all__ = [
     "Review",
     "SentWrite",
     "Store",
+    "Suggestion",
     "apply_writes",
     "first_item",
     "labels",
     "neighbours",
     "open_item",
     "progress",
+    "suggestions",
 ]
 
 USUAL_LABELS = (
@@ -66,6 +69,14 @@ class Outcome:
     stored: bool
     reason: str | None = None
     stale: bool = False
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A span to decide on; ``likely`` if its annotator takes all of it for hallucinated."""
+
+    span: Span
+    likely: bool
 
 
 @dataclass(frozen=True)
@@ -180,3 +191,38 @@ def _unreadable(raw: Mapping[str, JsonValue], error: ValidationError) -> Iterabl
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         yield Outcome(session, seq, stored=False, reason=f"{where}: {first['msg']}")
+
+
+def suggestions(annotation: Annotation, answer: str) -> list[Suggestion]:
+    """Return an annotation's spans as a reviewer decides on them, in text order.
+
+    What an annotator decided as one piece (``hard``) is one suggestion, with the highest of its
+    probabilities and all of its evidence, however finely the probabilities are graded within.
+    """
+    if annotation.hard is None:
+        return [Suggestion(span, span.prob > 0.5) for span in annotation.spans]
+    pieces = sorted(annotation.hard, key=lambda piece: piece.start)
+    inside: list[list[Span]] = [[] for _ in pieces]
+    found: list[Suggestion] = []
+    for span in annotation.spans:
+        at = bisect_right(pieces, span.start, key=lambda piece: piece.start) - 1
+        if at >= 0 and span.end <= pieces[at].end:
+            inside[at].append(span)
+        else:
+            found.append(Suggestion(span, likely=False))
+    for piece, spans in zip(pieces, inside, strict=True):
+        found.append(Suggestion(_joined(spans, piece, answer), likely=True))
+    return sorted(found, key=lambda one: (one.span.start, one.span.end))
+
+
+def _joined(spans: Sequence[Span], piece: Interval, answer: str) -> Span:
+    whole = Span.of(
+        answer, piece.start, piece.end, prob=max((span.prob for span in spans), default=1.0)
+    )
+    return whole.model_copy(
+        update={
+            "label": next((span.label for span in spans if span.label), None),
+            "note": "; ".join(dict.fromkeys(span.note for span in spans if span.note)) or None,
+            "evidence": tuple(dict.fromkeys(quote for span in spans for quote in span.evidence)),
+        }
+    )

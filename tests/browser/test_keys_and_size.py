@@ -70,7 +70,8 @@ def test_100_000_characters_with_2_000_spans_open_and_take_keys(desk: Sit) -> No
     assert len(state.rejected) == 1
     here.press("A")
     here.settle()
-    assert len(here.state("long").spans) > 1_900
+    likely = sum(span.prob > 0.5 for one in record.annotations for span in one.spans)
+    assert 500 < len(here.state("long").spans) <= likely + 2
     rows = here.page.locator(".sl-row").count()
     assert 0 < rows < 60  # the list draws what can be seen, not two thousand rows
 

@@ -9,7 +9,16 @@ import pytest
 from pydantic import JsonValue
 
 from spanlab.errors import NotFoundError
-from spanlab.schema import Item, Record, Status
+from spanlab.schema import (
+    Annotation,
+    Evidence,
+    Interval,
+    Item,
+    Kind,
+    Record,
+    Span,
+    Status,
+)
 from spanlab.settings import Settings
 from spanlab.storage import QueueQuery, Store
 from spanlab.workflows.review import (
@@ -23,6 +32,7 @@ from spanlab.workflows.review import (
     neighbours,
     open_item,
     progress,
+    suggestions,
 )
 
 EVERYTHING = QueueQuery(reviewer="Ada")
@@ -51,6 +61,31 @@ def _write(seq: int, base: int, item: str = "a", **op: JsonValue) -> dict[str, J
 
 def _texts(store: Store, item: str = "a") -> list[str]:
     return [span.text for span in open_item(store, "words", item, "Ada").state.spans.values()]
+
+
+def test_what_a_detector_decided_as_one_piece_is_one_suggestion() -> None:
+    answer = "off the coast of New South Wales, maybe"
+    quote = Evidence(passage=0, start=0, end=10, text="Queensland")
+    annotation = Annotation(
+        annotator="d",
+        kind=Kind.DETECTOR,
+        spans=(
+            Span.of(answer, 4, 7, prob=0.2),
+            Span.of(answer, 17, 20, prob=0.4, evidence=(quote,)),
+            Span.of(answer, 21, 32, prob=0.9, evidence=(quote,)),
+        ),
+        hard=(Interval(start=17, end=32),),
+    )
+    faint, whole = suggestions(annotation, answer)
+    assert (faint.span.text, faint.likely) == ("the", False)
+    assert (whole.span.text, whole.span.prob, whole.likely) == ("New South Wales", 0.9, True)
+    assert whole.span.evidence == (quote,)
+
+
+def test_without_a_decision_likely_means_more_than_one_half() -> None:
+    spans = (Span.of("one two", 0, 3, prob=0.5), Span.of("one two", 4, 7, prob=0.51))
+    graded = Annotation(annotator="d", kind=Kind.DETECTOR, spans=spans)
+    assert [one.likely for one in suggestions(graded, "one two")] == [False, True]
 
 
 def test_an_outbox_that_arrives_twice_has_its_effect_once(store: Store) -> None:

@@ -25,7 +25,7 @@ KEYS: tuple[Key, ...] = (
     Key("Go through the spans", ("e",), "nextEvidence", "Next piece of evidence of the span"),
     Key("Decide", ("a",), "accept", "Accept the suggestion, go to the next open one"),
     Key("Decide", ("x",), "reject", "Reject the suggestion, go to the next open one"),
-    Key("Decide", ("A",), "acceptAll", "Accept all open suggestions"),
+    Key("Decide", ("A",), "acceptAll", "Accept all likely suggestions"),
     Key("Decide", ("Delete", "Backspace"), "remove", "Remove your span, or reject a suggestion"),
     Key("Decide", ("1", "2", "3", "4", "5", "6", "7", "8", "9"), "label", "Label the span"),
     Key("Decide", ("0",), "unlabel", "Take the label away"),

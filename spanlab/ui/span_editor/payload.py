@@ -5,12 +5,13 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from spanlab.schema import Annotation, Evidence, Passage, Span
+from spanlab.workflows import review
 from spanlab.workflows.review import Review
 
 
-def item_payload(review: Review, reviewer: str) -> dict[str, JsonValue]:
+def item_payload(opened: Review, reviewer: str) -> dict[str, JsonValue]:
     """Return a review as JSON; offsets are code points, and no span repeats its text."""
-    item = review.record.item
+    item = opened.record.item
     return {
         "id": item.id,
         "lang": item.lang,
@@ -18,17 +19,17 @@ def item_payload(review: Review, reviewer: str) -> dict[str, JsonValue]:
         "answer": item.answer,
         "passages": [_passage(passage) for passage in item.passages],
         "annotators": [
-            _annotator(annotation)
-            for annotation in review.record.annotations
+            _annotator(annotation, item.answer)
+            for annotation in opened.record.annotations
             if annotation.annotator != reviewer
         ],
         "snapshot": {
-            "spans": {name: _span(span) for name, span in review.snapshot.spans.items()},
-            "rejected": [_span(span) for span in review.snapshot.rejected],
-            "status": review.snapshot.status.value,
-            "note": review.snapshot.note,
+            "spans": {name: _span(span) for name, span in opened.snapshot.spans.items()},
+            "rejected": [_span(span) for span in opened.snapshot.rejected],
+            "status": opened.snapshot.status.value,
+            "note": opened.snapshot.note,
         },
-        "operations": [operation.model_dump(mode="json") for operation in review.operations],
+        "operations": [operation.model_dump(mode="json") for operation in opened.operations],
     }
 
 
@@ -41,14 +42,17 @@ def _passage(passage: Passage) -> dict[str, JsonValue]:
     }
 
 
-def _annotator(annotation: Annotation) -> dict[str, JsonValue]:
+def _annotator(annotation: Annotation, answer: str) -> dict[str, JsonValue]:
     return {
         "name": annotation.annotator,
         "kind": annotation.kind.value,
         "status": annotation.status.value,
         "note": annotation.note,
         "voters": list(annotation.voters),
-        "spans": [_span(span) for span in annotation.spans],
+        "spans": [
+            {**_span(each.span), "likely": each.likely}
+            for each in review.suggestions(annotation, answer)
+        ],
     }
 
 

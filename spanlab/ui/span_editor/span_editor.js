@@ -175,6 +175,7 @@ class Editor {
     /** Say whether Python still has to tell something: an item, its neighbours, the next one. */
     wants() {
         if (this.outbox.toSend().length > 0) return true;
+        if (this.stashed) return false; // what came is looked at first
         const id = this.opening ?? this.open;
         if (id === null || id === undefined) return false;
         return id !== this.told || !this.items.has(id) || !this.near.has(id) || this.ahead() !== null;
@@ -397,6 +398,11 @@ class Editor {
         this.go(1);
     }
 
+    /** Open suggestions that at least one annotator takes for hallucinated, not merely suspects. */
+    likely() {
+        return [...this.marks.values()].filter((mark) => mark.kind === "open" && mark.likely);
+    }
+
     count(kind) {
         let count = 0;
         for (const mark of this.marks.values()) if (mark.kind === kind) count += 1;
@@ -540,8 +546,8 @@ export const COMMANDS = {
     },
     reject: (editor) => reject(editor),
     acceptAll: (editor) => {
-        const open = [...editor.marks.values()].filter((mark) => mark.kind === "open");
-        if (open.length === 0) return editor.view.say("No open suggestions.", true);
+        const open = editor.likely();
+        if (open.length === 0) return editor.view.say("No likely suggestion is open.", true);
         editor.apply({ kind: "accept-all", spans: open.map(newId), marks: open.map((mark) => mark.best) });
         editor.view.focusChanged({ scroll: false });
         return editor.view.say(`Accepted ${open.length} suggestions.`);
@@ -801,7 +807,7 @@ class View {
 
     buildActions() {
         const button = (name, command, className = "") => this.button(name, command, className);
-        this.acceptAllButton = button("Accept all", "acceptAll");
+        this.acceptAllButton = button("Accept likely", "acceptAll");
         this.actions.append(
             button("‹ Previous", "previousItem"), button("Next ›", "nextItem"),
             h("span", { class: "sl-gap" }),
@@ -1036,9 +1042,9 @@ class View {
         this.root.dataset.status = status;
         this.remark.textContent = state.note ? `“${state.note}”` : "";
         this.remark.title = state.note ?? "";
-        const open = this.editor.count("open");
-        this.acceptAllButton.firstChild.textContent = open ? `Accept all ${open}` : "Accept all";
-        this.acceptAllButton.disabled = open === 0;
+        const likely = this.editor.likely().length;
+        this.acceptAllButton.firstChild.textContent = likely ? `Accept likely ${likely}` : "Accept likely";
+        this.acceptAllButton.disabled = likely === 0;
         this.actions.querySelector('[data-command="undo"]').disabled = !item.history.canUndo;
         this.actions.querySelector('[data-command="redo"]').disabled = !item.history.canRedo;
     }
