@@ -115,10 +115,13 @@ def test_evidence_of_the_chosen_span_is_marked_and_scrolled_to(desk: Sit) -> Non
     here = desk(_records())
     mark = here.page.locator(".sl-passages mark")
     assert mark.inner_text() == "Mary Shelley published Frankenstein"
-    box, pane = mark.bounding_box(), here.page.locator(".sl-passages").bounding_box()
-    assert box is not None
-    assert pane is not None
-    assert pane["y"] <= box["y"] <= pane["y"] + pane["height"]
+    here.page.wait_for_function(
+        """() => {
+            const mark = document.querySelector(".sl-passages mark")?.getBoundingClientRect();
+            const pane = document.querySelector(".sl-passages").getBoundingClientRect();
+            return mark && pane.top <= mark.top && mark.top <= pane.bottom;
+        }"""
+    )
     assert "refutes" in here.page.inner_text(".sl-passages")
     votes = here.page.inner_text(".sl-votes")
     assert "detector-a 95 %" in votes
