@@ -60,5 +60,5 @@ KEYS: tuple[Key, ...] = (
     Key("Anywhere", ("u", "Ctrl+z"), "undo", "Undo"),
     Key("Anywhere", ("U", "Ctrl+Shift+z", "Ctrl+y"), "redo", "Redo"),
     Key("Anywhere", ("?",), "help", "Show or hide this sheet"),
-    Key("Anywhere", ("Escape",), "escape", "Close, cancel, drop the selection"),
+    Key("Anywhere", ("Escape",), "escape", "Close, cancel, drop the selection; then Tab leaves"),
 )  # fmt: skip
