@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import replace
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING, TypeVar
 
 from spanlab.detectors import DETECTORS, Detector, detector
@@ -59,7 +62,9 @@ def annotate_items(
         return
     source = iter(pairs)
     running: deque[tuple[list[T], Future[list[Annotation]]]] = deque()
-    with ProcessPoolExecutor(concurrency, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        concurrency, mp_context=get_context("spawn"), initializer=_start_worker
+    ) as pool:
         while True:
             while len(running) < 2 * concurrency and (chunk := list(islice(source, _CHUNK))):
                 items = [item for _, item in chunk]
@@ -157,6 +162,19 @@ def _batches(results: Iterable[T]) -> Iterator[list[T]]:
             due = time.monotonic() + _SAVE_SECONDS
     if batch:
         yield batch
+
+
+def _start_worker() -> None:
+    """Leave Ctrl+C to the parent, and end when it ends, however that happens."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _attempt(worker: Detector, item: Item) -> Annotation:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -147,6 +149,26 @@ def test_rejects_that_cannot_be_written_stop_the_import(
     assert done.returncode == 1
     assert "no/r.jsonl: the rejects cannot be written: No such file" in done.stderr
     assert "no datasets yet" in spanlab("datasets").stdout
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl+C", "killed"])
+def test_workers_end_with_their_command_and_without_tracebacks(
+    tmp_path: Path, stop: signal.Signals
+) -> None:
+    many = write(tmp_path / "many.jsonl", *(record(n, "It is in Rome. " * 50) for n in range(3000)))
+    command = [Path(sys.executable).with_name("spanlab"), "annotate", many, "--detector", "offline"]
+    options = ["--concurrency", "2", "-o", tmp_path / "out.jsonl"]
+    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, start_new_session=True)
+    with process:
+        time.sleep(3)
+        if stop == signal.SIGINT:
+            os.killpg(process.pid, stop)  # as a terminal does
+        else:
+            process.kill()
+        # The workers hold the pipe's other end: it closes when they are gone.
+        _, said = process.communicate(timeout=20)
+    assert b"Traceback" not in said
+    assert not (tmp_path / "out.jsonl").exists()
 
 
 def test_mushroom_in_is_mushroom_out(spanlab: Run, shared: Path) -> None:
