@@ -155,12 +155,12 @@ def test_rejects_that_cannot_be_written_stop_the_import(
 def test_workers_end_with_their_command_and_without_tracebacks(
     tmp_path: Path, stop: signal.Signals
 ) -> None:
-    many = write(tmp_path / "many.jsonl", *(record(n, "It is in Rome. " * 50) for n in range(3000)))
-    command = [Path(sys.executable).with_name("spanlab"), "annotate", many, "--detector", "offline"]
-    options = ["--concurrency", "2", "-o", tmp_path / "out.jsonl"]
+    many = write(tmp_path / "many.jsonl", *(record(n, "It is in Rome. " * 50) for n in range(9000)))
+    command = [str(Path(sys.executable).with_name("spanlab")), "annotate", str(many)]
+    options = ["--detector", "offline", "--concurrency", "2", "-o", str(tmp_path / "out.jsonl")]
     process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, start_new_session=True)
     with process:
-        time.sleep(3)
+        time.sleep(6)  # the workers have started by then
         if stop == signal.SIGINT:
             os.killpg(process.pid, stop)  # as a terminal does
         else:
