@@ -33,8 +33,8 @@ __all__ = [
 ]
 
 USUAL_LABELS = (
-    "contradicts evidence",
-    "not in evidence",
+    "contradicted",
+    "unsupported",
     "wrong name",
     "wrong number",
     "wrong date",

@@ -62,7 +62,7 @@ def test_everything_of_a_review_works_by_keyboard_alone(desk: Sit) -> None:
     percy = next(span for span in state.spans.values() if span.text == "Percy Shelley")
     assert [quote.text for quote in percy.evidence] == ["Mary Shelley published Frankenstein"]
     assert (paris.label, paris.note, paris.source) == (
-        "not in evidence",
+        "unsupported",
         "it was London <b>",
         DETECTOR,
     )
