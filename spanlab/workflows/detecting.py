@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from multiprocessing import get_context, parent_process
@@ -68,9 +70,9 @@ def annotate_items(
         while True:
             while len(running) < 2 * concurrency and (chunk := list(islice(source, _CHUNK))):
                 items = [item for _, item in chunk]
-                running.append(
-                    ([key for key, _ in chunk], pool.submit(_attempt_all, chosen, items))
-                )
+                with _deaf_to_interrupts():
+                    future = pool.submit(_attempt_all, chosen, items)
+                running.append(([key for key, _ in chunk], future))
             if not running:
                 return
             keys, future = running.popleft()
@@ -162,6 +164,19 @@ def _batches(results: Iterable[T]) -> Iterator[list[T]]:
             due = time.monotonic() + _SAVE_SECONDS
     if batch:
         yield batch
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Let processes that start inside not hear Ctrl+C, from their first moment on."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start_worker() -> None:

@@ -151,16 +151,23 @@ def test_rejects_that_cannot_be_written_stop_the_import(
     assert "no datasets yet" in spanlab("datasets").stdout
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl+C", "killed"])
+@pytest.mark.parametrize(
+    ("stop", "seconds"),
+    [
+        pytest.param(signal.SIGINT, 1.5, id="Ctrl+C-while-workers-start"),
+        pytest.param(signal.SIGINT, 5, id="Ctrl+C"),
+        pytest.param(signal.SIGKILL, 5, id="killed"),
+    ],
+)
 def test_workers_end_with_their_command_and_without_tracebacks(
-    tmp_path: Path, stop: signal.Signals
+    tmp_path: Path, stop: signal.Signals, seconds: float
 ) -> None:
     many = write(tmp_path / "many.jsonl", *(record(n, "It is in Rome. " * 50) for n in range(9000)))
     command = [str(Path(sys.executable).with_name("spanlab")), "annotate", str(many)]
     options = ["--detector", "offline", "--concurrency", "2", "-o", str(tmp_path / "out.jsonl")]
     process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, start_new_session=True)
     with process:
-        time.sleep(6)  # the workers have started by then
+        time.sleep(seconds)
         if stop == signal.SIGINT:
             os.killpg(process.pid, stop)  # as a terminal does
         else:

@@ -59,7 +59,7 @@ def html(app: AppTest) -> str:
 
 
 def test_without_datasets_the_way_is_shown(open_page: OpenPage) -> None:
-    assert "import a file" in open_page("compare").info[0].value
+    assert "Import a dataset" in open_page("compare").info[0].value
 
 
 def test_the_most_disagreed_item_comes_first(open_page: OpenPage, mine: Store) -> None:

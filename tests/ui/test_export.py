@@ -41,7 +41,7 @@ def exported(store: Store, format: str, annotator: str | None = None) -> bytes:
 
 
 def test_without_datasets_the_way_is_shown(open_page: OpenPage) -> None:
-    assert "import a file" in open_page("export").info[0].value
+    assert "Import a dataset" in open_page("export").info[0].value
 
 
 def test_missing_annotations_are_counted_beforehand(open_page: OpenPage, mine: Store) -> None:
