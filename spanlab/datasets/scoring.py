@@ -48,8 +48,10 @@ def read_labels(
         UsageError: there is no format of that name.
     """
     name = detect(path) if format == "auto" else format
-    if name == "mushroom" and annotator is None:
-        return _mushroom(File(path, str(path)))
+    if name == "mushroom":
+        file = File(path, str(path))
+        if annotator is None or _is_submission(file):  # a submission has one annotator, unnamed
+            return _mushroom(file)
     return _others(path, name, annotator, role)
 
 
@@ -101,6 +103,11 @@ class _Labelled(BaseModel):
 def _mushroom(file: File) -> Iterator[Labels]:
     for row in file.rows():
         yield _labels(row, file)
+
+
+def _is_submission(file: File) -> bool:
+    first = next(iter(file.rows()), None)
+    return first is not None and b"model_output_text" not in first.raw
 
 
 def _labels(row: Row, file: File) -> Labels:

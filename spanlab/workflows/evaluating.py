@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,7 +87,7 @@ def _baseline(
     return score((gold[name], mark(gold[name])) for name in gold if name in predicted)
 
 
-def _labels(files: Iterable[Path], annotator: str | None, role: Role) -> dict[str, Labels]:
+def _labels(files: Sequence[Path], annotator: str | None, role: Role) -> dict[str, Labels]:
     found: dict[str, Labels] = {}
     for file in files:
         for labels in read_labels(file, annotator=annotator, role=role):
@@ -100,6 +100,12 @@ def _labels(files: Iterable[Path], annotator: str | None, role: Role) -> dict[st
                     expected="every id once over all files of one side",
                 )
             found[labels.id] = labels
+    if files and not found:
+        raise InputError(
+            f"{_names(files)}: there is no finished annotation"
+            + (f" by {annotator!r}" if annotator else ""),
+            expected="labels to score; --annotator and --gold say whose",
+        )
     return found
 
 

@@ -234,6 +234,24 @@ def test_several_files_on_both_sides_of_score(spanlab: Run, shared: Path) -> Non
     assert len(json.loads(by_glob.stdout)["items"]) == 499
 
 
+def test_a_submission_is_scored_beside_a_named_annotator(spanlab: Run, items: Path) -> None:
+    spanlab("import", items, "--dataset", "d")
+    spanlab("annotate", "d", "--detector", "offline")
+    spanlab("export", "d", "-o", "all.jsonl")
+    spanlab("export", "d", "--annotator", "offline", "--format", "mushroom", "-o", "sub.jsonl")
+    both = spanlab(
+        "score", "all.jsonl", items, "--annotator", "offline", "--against", "sub.jsonl", "--json"
+    )
+    assert both.returncode == 0, both.stderr
+    assert json.loads(both.stdout)["against"]["macro"]["iou"]["difference"] == 0
+
+
+def test_an_annotator_that_a_file_does_not_have_is_named(spanlab: Run, items: Path) -> None:
+    scored = spanlab("score", items, items, "--annotator", "frob")
+    assert scored.returncode == 1
+    assert "items.jsonl: there is no finished annotation by 'frob'" in scored.stderr
+
+
 def test_a_second_system_is_compared_with_a_paired_test(spanlab: Run, items: Path) -> None:
     spanlab("annotate", items, "--detector", "offline", "-o", "a.jsonl")
     scored = spanlab("score", "a.jsonl", items, "--against", items)
