@@ -102,6 +102,8 @@ class Editor {
         if (answer.progress) this.advance(answer.progress, moved);
         this.checkVersion(answer);
         this.tryOpen();
+        // Python wrote where we were when it was asked; we may be further by now.
+        if (this.opening ?? this.open) leaveInUrl(this.opening ?? this.open);
         this.view.header();
         this.view.banner();
         if (this.wants()) this.outbox.send();
@@ -248,6 +250,7 @@ class Editor {
 
     turnTo(id) {
         this.opening = id;
+        leaveInUrl(id);
         this.unchecked = this.items.has(id);
         if (this.unchecked) this.tryOpen();
         else this.view.opening();
@@ -1877,6 +1880,13 @@ class Item {
         for (const vote of votes.values()) vote.covered = Math.min(1, vote.covered / (end - start));
         return [...votes.values()].sort((one, two) => two.covered - one.covered || two.prob - one.prob);
     }
+}
+
+/** A reload comes back to this item, even one that comes before Python's word on it. */
+function leaveInUrl(item) {
+    const url = new URL(location.href);
+    url.searchParams.set("item", item);
+    history.replaceState(history.state, "", url);
 }
 
 function byPlace(one, two) {
