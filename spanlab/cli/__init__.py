@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def _run() -> None:
-    from spanlab.cli.commands import app
+    from spanlab.cli.app import app
 
     try:
         app()

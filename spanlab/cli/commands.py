@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -20,36 +19,7 @@ from spanlab.cli.options import (
 )
 from spanlab.errors import UsageError
 
-app = typer.Typer(
-    name="spanlab",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    help="""Find, review, vote on and export the hallucinated spans of LLM outputs.
 
-    \b
-    A first round, on the samples that come with spanlab:
-      spanlab demo                                          everything at once, in the browser
-    \b
-    The same by hand, on your own files:
-      spanlab import answers.jsonl --dataset mine           read items into the database
-      spanlab annotate mine --detector offline              let a detector mark spans
-      spanlab serve                                         review them in the browser
-      spanlab vote mine --annotators offline,anna           votes become soft labels
-      spanlab export mine --annotator anna -o mine.jsonl    get the annotations out
-    \b
-    From file to file, without a database:
-      spanlab annotate val.jsonl --contexts ctx/ --detector offline -o pred.jsonl
-      spanlab score pred.jsonl val.jsonl
-
-    Work is kept in .spanlab/ (SPANLAB_HOME), or in PostgreSQL (SPANLAB_DATABASE_URL).
-    """,
-)
-
-
-@app.command("import")
 def import_command(
     files: Annotated[list[str], typer.Argument(help="Files or globs.")],
     dataset: Annotated[str, typer.Option(help="The dataset to make, or to add items to.")],
@@ -104,7 +74,6 @@ def import_command(
     progress.say(f"imported {done.items:,} items into {dataset!r}")
 
 
-@app.command()
 def annotate(
     source: Annotated[list[str], typer.Argument(help="A dataset, or files or globs.")],
     detector: DetectorName,
@@ -149,42 +118,6 @@ def annotate(
     progress.say(f"{detector} annotated {count:,} items of {dataset!r}")
 
 
-@app.command("train-offline")
-def train_offline(
-    files: Annotated[list[str], typer.Argument(help="Labelled files or globs.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file, such as my.npz.")],
-    contexts: Contexts = None,
-    annotator: Annotated[str, typer.Option(help="Whose annotation is learnt.")] = "gold",
-    folds: Annotated[
-        int, typer.Option(min=0, help="Cross-validate in so many folds, for the card; 0: do not.")
-    ] = 0,
-) -> None:
-    """Train the offline detector on labelled items, and write the model with its card.
-
-    It needs the extra: pip install 'spanlab[train]'. SPANLAB_OFFLINE_MODEL=FILE makes the
-    detector use the model.
-
-    \b
-    spanlab train-offline val/*.jsonl --contexts contexts/ -o my.npz
-    spanlab train-offline reviewed.jsonl --annotator anna --folds 5 -o my.npz
-    """
-    from spanlab.cli import inputs, progress
-    from spanlab.workflows.training import Job, train_files
-
-    words = ["spanlab", "train-offline", *files]
-    words += ["--contexts", str(contexts)] if contexts else []
-    words += ["--annotator", annotator] if annotator != "gold" else []
-    words += ["--folds", str(folds)] if folds else []
-    words += ["-o", str(output)]
-    job = Job(inputs.files(files), output, contexts, annotator, folds, shlex.join(words))
-    with progress.steps("training") as on_progress:
-        card = train_files(job, on_warning=progress.say, on_progress=on_progress)
-    for scores in card.scores:
-        progress.say(f"{scores.mode}: IoU {scores.iou.mean:.3f}, Corr {scores.corr.mean:.3f}")
-    progress.say(f"wrote {output} ({card.size:,} bytes, SHA-256 {card.sha256}) and its card")
-
-
-@app.command()
 def vote(
     source: Annotated[str, typer.Argument(help="A dataset, or with --gold-annotators a file.")],
     annotators: Annotated[
@@ -232,7 +165,6 @@ def vote(
     progress.say(f"{name!r} has {count:,} votes in {source!r}")
 
 
-@app.command()
 def score(
     files: Annotated[list[str], typer.Argument(metavar="PRED GOLD", help="Files or globs.")],
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
@@ -269,7 +201,6 @@ def score(
     typer.echo(tables.as_json(evaluation) if as_json else tables.as_text(evaluation))
 
 
-@app.command()
 def export(
     dataset: Annotated[str, typer.Argument(help="The dataset to write.")],
     annotator: Annotated[str | None, typer.Option(help="Only this annotator.")] = None,
@@ -296,64 +227,3 @@ def export(
             on_progress=advance,
         )
     progress.say(f"wrote {count:,} items of {dataset!r}" + (f" to {output}" if output else ""))
-
-
-@app.command()
-def datasets() -> None:
-    """List the datasets with their sizes, languages and annotators.
-
-    Of each annotator it says how many items are in each state: not annotated, done (possibly
-    without spans), failed or skipped.
-
-    \b
-    spanlab datasets
-    """
-    from spanlab.cli import tables
-    from spanlab.storage import Store
-
-    with Store.open() as store:
-        typer.echo(tables.datasets(store.datasets()))
-
-
-@app.command()
-def serve(
-    port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Default 8501, or the next free one.")
-    ] = None,
-) -> None:
-    """Serve the app on this machine until Ctrl+C.
-
-    \b
-    spanlab serve
-    spanlab serve --port 8600
-    """
-    from spanlab.cli import server
-
-    raise typer.Exit(server.serve(port))
-
-
-@app.command()
-def demo(
-    port: Annotated[int | None, typer.Option(min=1, max=65535, help="As in serve.")] = None,
-    prepare_only: Annotated[
-        bool, typer.Option("--prepare-only", help="Make the dataset, do not serve.")
-    ] = False,
-) -> None:
-    """Import the samples once, let the offline detector and a vote mark them, and serve the app.
-
-    Run again, it keeps all work and only serves.
-
-    \b
-    spanlab demo
-    spanlab demo --prepare-only
-    """
-    from spanlab.cli import progress, server
-    from spanlab.storage import Store
-    from spanlab.workflows.demo import DATASET, prepare_demo
-
-    with Store.open() as store, progress.bar("preparing", unit="items") as advance:
-        count = prepare_demo(store, on_progress=advance)
-    if count:
-        progress.say(f"dataset {DATASET!r} is ready: {count} items")
-    if not prepare_only:
-        raise typer.Exit(server.serve(port))

@@ -331,7 +331,7 @@ def test_exit_status_tells_wrong_input_from_wrong_usage(
 
 def test_help_loads_nothing_that_is_slow() -> None:
     code = (
-        "import sys; from spanlab.cli.commands import app; app(['--help'], standalone_mode=False); "
+        "import sys; from spanlab.cli.app import app; app(['--help'], standalone_mode=False); "
         "print(sorted({'streamlit', 'pandas', 'spacy', 'numpy', 'sqlalchemy', 'rich'} "
         "& sys.modules.keys()))"
     )

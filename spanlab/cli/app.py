@@ -1,0 +1,45 @@
+"""The `spanlab` command itself: what it is for, and its subcommands in the order of its help."""
+
+from __future__ import annotations
+
+import typer
+
+from spanlab.cli import commands, more
+
+app = typer.Typer(
+    name="spanlab",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help="""Find, review, vote on and export the hallucinated spans of LLM outputs.
+
+    \b
+    A first round, on the samples that come with spanlab:
+      spanlab demo                                          everything at once, in the browser
+    \b
+    The same by hand, on your own files:
+      spanlab import answers.jsonl --dataset mine           read items into the database
+      spanlab annotate mine --detector offline              let a detector mark spans
+      spanlab serve                                         review them in the browser
+      spanlab vote mine --annotators offline,anna           votes become soft labels
+      spanlab export mine --annotator anna -o mine.jsonl    get the annotations out
+    \b
+    From file to file, without a database:
+      spanlab annotate val.jsonl --contexts ctx/ --detector offline -o pred.jsonl
+      spanlab score pred.jsonl val.jsonl
+
+    Work is kept in .spanlab/ (SPANLAB_HOME), or in PostgreSQL (SPANLAB_DATABASE_URL).
+    """,
+)
+
+app.command("import")(commands.import_command)
+app.command()(commands.annotate)
+app.command()(commands.vote)
+app.command()(commands.score)
+app.command()(commands.export)
+app.command()(more.datasets)
+app.command()(more.serve)
+app.command()(more.demo)
+app.command()(more.train_offline)
