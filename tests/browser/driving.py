@@ -132,8 +132,13 @@ class Desk:
         spans = self.state(item).spans.values()
         return [span.text for span in sorted(spans, key=lambda span: (span.start, span.end))]
 
-    def said(self) -> str:
-        return self.page.inner_text(".sl-live").strip()
+    def hears(self, text: str) -> None:
+        """Wait until the screen reader's line says this; what is said follows what is done."""
+        self.page.wait_for_function(
+            "text => document.querySelector('.sl-live')?.innerText.includes(text)",
+            arg=text,
+            timeout=30_000,
+        )
 
     def unit(self, text: str, after: int = 0) -> int:
         """Where ``text`` begins in the open answer, in UTF-16 units."""

@@ -176,5 +176,5 @@ def test_escape_then_tab_leaves_the_text_however_many_spans_it_has(
     assert here.page.evaluate("document.activeElement.className") != "sl-answer"
     here.page.focus(".sl-answer")
     here.press("Tab")
-    assert "one" in here.said()
+    here.hears("one")
     assert here.page.evaluate("document.activeElement.className") == "sl-answer"

@@ -42,7 +42,7 @@ def test_a_language_filter_narrows_the_queue_and_the_url_keeps_the_item(desk: Si
     here.page.wait_for_url("**item=de-2*")
     here.press("Enter")
     here.settle()
-    assert "last item" in here.said()
+    here.hears("last item")
     here.page.reload()
     here.wait_for("de-2")
     here.page.wait_for_selector("text=2 of 4 done")
