@@ -14,8 +14,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-Offset = Annotated[int, Field(strict=True, ge=0)]
-Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+from spanlab.trace import Offset as Offset
+from spanlab.trace import Probability as Probability
+from spanlab.trace import Step, Verdict
+
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]
 
@@ -123,7 +125,7 @@ class Claim(_Frozen):
 
     text: str
     source: Span | None = None
-    verdict: Literal["supported", "refuted", "not-enough-evidence"] | None = None
+    verdict: Verdict | None = None
     prob: Probability | None = None
     evidence: tuple[Evidence, ...] = ()
 
@@ -158,6 +160,17 @@ class Process(_Frozen):
         return self
 
 
+class Retrieval(_Frozen):
+    """What a retriever was asked for an item and found; ``passages`` are 0-based indices.
+
+    It stands there even if nothing was found, so that nobody asks twice.
+    """
+
+    retriever: Name
+    queries: tuple[str, ...] = ()
+    passages: tuple[Offset, ...] = ()
+
+
 class Item(_Frozen):
     """One LLM output under review. ``meta`` keeps what a dataset says beyond our own fields."""
 
@@ -167,7 +180,20 @@ class Item(_Frozen):
     answer: str
     passages: tuple[Passage, ...] = ()
     process: Process | None = None
+    retrievals: tuple[Retrieval, ...] = ()
     meta: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _retrieved_passages_exist(self) -> Self:
+        _unique((retrieval.retriever for retrieval in self.retrievals), "retriever")
+        for index, retrieval in enumerate(self.retrievals):
+            for passage in retrieval.passages:
+                if passage >= len(self.passages):
+                    raise ValueError(
+                        f"retrievals.{index}: passage {passage} does not exist, "
+                        f"the item has {len(self.passages)}"
+                    )
+        return self
 
 
 class Status(StrEnum):
@@ -194,6 +220,7 @@ class Annotation(_Frozen):
     ``hard`` is the annotator's own decision which characters are hallucinated; ``None`` means
     those with probability > 0.5. ``rejected`` are suggestions that a person refused. ``voters``
     are the annotators behind a vote. ``note`` is a remark on the whole, or why it failed.
+    ``trace`` tells what a detector did, step by step.
     """
 
     annotator: Name
@@ -205,6 +232,7 @@ class Annotation(_Frozen):
     claims: tuple[Claim, ...] = ()
     voters: tuple[Name, ...] = ()
     note: str | None = None
+    trace: tuple[Step, ...] = ()
 
     @model_validator(mode="after")
     def _failure_has_a_reason(self) -> Self:
@@ -229,11 +257,10 @@ class Annotation(_Frozen):
                 _check_span(claim.source, item, f"claims.{index}.source")
             _check_evidence(claim.evidence, item, f"claims.{index}")
         for index, interval in enumerate(self.hard or ()):
-            if interval.end > len(item.answer):
-                raise ValueError(
-                    f"hard.{index}: end {interval.end} is past the answer's "
-                    f"{len(item.answer)} characters"
-                )
+            _check_end(interval.end, item, f"hard.{index}")
+        for index, step in enumerate(self.trace):
+            for place in getattr(step, "places", ()):
+                _check_end(place.end, item, f"trace.{index}")
 
 
 class Record(_Frozen):
@@ -258,6 +285,11 @@ class Record(_Frozen):
             if annotation.annotator == annotator:
                 return annotation
         return None
+
+
+def _check_end(end: int, item: Item, field: str) -> None:
+    if end > len(item.answer):
+        raise ValueError(f"{field}: end {end} is past the answer's {len(item.answer)} characters")
 
 
 def _check_span(span: Span, item: Item, field: str) -> None:

@@ -3,7 +3,8 @@
 One record per line. The item's fields stand at the top, its annotations in ``annotations``:
 
     {"id": …, "lang": …, "question": …, "answer": …, "passages": [{"text": …}],
-     "process": {"nodes": [{"id": …, "text": …, "stage": …, "sources": […]}]}, "meta": {…},
+     "process": {"nodes": [{"id": …, "text": …, "stage": …, "sources": […]}]},
+     "retrievals": [{"retriever": …, "queries": […], "passages": […]}], "meta": {…},
      "annotations": [{"annotator": …, "kind": …, "status": …,
                       "spans": [{"start": …, "end": …, "text": …, "prob": …, "label": …, "note": …,
                                  "source": …, "evidence": [{"passage": …, "start": …, "end": …,
@@ -11,7 +12,7 @@ One record per line. The item's fields stand at the top, its annotations in ``an
                       "hard": [{"start": …, "end": …}], "rejected": [span, …],
                       "claims": [{"text": …, "source": span, "verdict": …, "prob": …,
                                   "evidence": […]}],
-                      "voters": [name, …], "note": …}]}
+                      "voters": [name, …], "note": …, "trace": [{"kind": …, …}]}]}
 
 ``id``, ``lang``, ``question``, ``answer``, ``annotator``, ``kind``, ``status``, ``spans`` and a
 span's ``start``, ``end``, ``text`` and ``prob`` are always written, the rest where it says
@@ -23,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from spanlab.datasets.files import File, Row
@@ -98,6 +99,8 @@ def dumps(record: Record) -> bytes:
         line["passages"] = [passage.model_dump(exclude_none=True) for passage in item.passages]
     if item.process is not None:
         line["process"] = _process(item.process)
+    if item.retrievals:
+        line["retrievals"] = [_filled(retrieval) for retrieval in item.retrievals]
     if item.meta:
         check_meta(item.meta)
         line["meta"] = item.meta
@@ -134,7 +137,14 @@ def _annotation(annotation: Annotation) -> dict[str, Any]:
         out["voters"] = annotation.voters
     if annotation.note is not None:
         out["note"] = annotation.note
+    if annotation.trace:
+        out["trace"] = [_filled(step) for step in annotation.trace]
     return out
+
+
+def _filled(model: BaseModel) -> dict[str, Any]:
+    """Return the fields of ``model`` that differ from their defaults."""
+    return model.model_dump(exclude_defaults=True)
 
 
 def _span(span: Span) -> dict[str, Any]:

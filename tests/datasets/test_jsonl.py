@@ -20,8 +20,19 @@ from spanlab.schema import (
     Process,
     ProcessNode,
     Record,
+    Retrieval,
     Span,
     Status,
+)
+from spanlab.trace import (
+    CallsStep,
+    FactStep,
+    Place,
+    QueryStep,
+    QuoteStep,
+    RelationStep,
+    RemarkStep,
+    RevisionStep,
 )
 
 ANSWER = "Oslo 🇳🇴 became the capital in 1814.\r\nOslo has 3 million people."
@@ -44,6 +55,10 @@ def full_record() -> Record:
                     ProcessNode(id="q", text="?", stage="input"),
                     ProcessNode(id="a", text="!", stage="output", sources=("q",)),
                 )
+            ),
+            retrievals=(
+                Retrieval(retriever="bm25", queries=("Oslo?",), passages=(0, 1)),
+                Retrieval(retriever="web"),
             ),
             meta={"model": "m", "logits": [0.5, -1.25], "nested": {"none": None}},
         ),
@@ -71,6 +86,16 @@ def full_record() -> Record:
                         prob=0.9,
                         evidence=(evidence,),
                     ),
+                ),
+                trace=(
+                    QueryStep(text="Oslo?", retriever="bm25", passages=(0, 1)),
+                    QuoteStep(text="3 million", prob=0.9, places=(Place(start=46, end=55),)),
+                    QuoteStep(text="invented"),
+                    RelationStep(subject="Oslo", relation="has", object="700,000 people"),
+                    FactStep(text="Oslo has 3 million.", verdict="refuted", looked_up=("Oslo",)),
+                    RevisionStep(text="Oslo is the capital."),
+                    RemarkStep(text="the model's JSON was repaired"),
+                    CallsStep(model="m", calls=2, from_cache=1, cost=0.25),
                 ),
             ),
             Annotation(

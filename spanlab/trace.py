@@ -1,0 +1,115 @@
+"""What a detector did on the way to its spans: what it asked, read and decided.
+
+A trace is for people: Review shows it beside the answer. Its steps stand in the order in which
+they happened. Offsets are code points of the answer, start inclusive, end exclusive.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
+
+Offset = Annotated[int, Field(strict=True, ge=0)]
+Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Count = Annotated[int, Field(strict=True, ge=0)]
+
+Verdict = Literal["supported", "refuted", "not-enough-evidence"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Step(_Frozen):
+    kind: str
+
+    @model_serializer(mode="wrap")
+    def _kind_is_always_written(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        return {"kind": self.kind, **write(self)}
+
+
+class Place(_Frozen):
+    """Characters ``[start, end)`` of the answer."""
+
+    start: Offset
+    end: Offset
+
+
+class QueryStep(_Step):
+    """It asked a retriever; ``passages`` are the 0-based indices of what it got or had already."""
+
+    kind: Literal["query"] = "query"
+    text: str
+    retriever: str
+    passages: tuple[Offset, ...] = ()
+
+
+class QuoteStep(_Step):
+    """A model quoted the answer; without ``places`` the quote was not found there."""
+
+    kind: Literal["quote"] = "quote"
+    text: str
+    prob: Probability | None = None
+    reason: str | None = None
+    places: tuple[Place, ...] = ()
+
+
+class RelationStep(_Step):
+    """A relation of the knowledge graph that the passages became."""
+
+    kind: Literal["relation"] = "relation"
+    subject: str
+    relation: str
+    object: str
+
+
+class FactStep(_Step):
+    """An atomic fact of the answer, what was looked up for it, and the verdict."""
+
+    kind: Literal["fact"] = "fact"
+    text: str
+    verdict: Verdict
+    prob: Probability | None = None
+    reason: str | None = None
+    looked_up: tuple[str, ...] = ()
+    places: tuple[Place, ...] = ()
+
+
+class RevisionStep(_Step):
+    """The whole answer as a model corrected it."""
+
+    kind: Literal["revision"] = "revision"
+    text: str
+
+
+class RemarkStep(_Step):
+    """Something worth knowing in a sentence, such as an answer of a model that was repaired."""
+
+    kind: Literal["remark"] = "remark"
+    text: str
+
+
+class CallsStep(_Step):
+    """What the model calls came to; ``cost`` is in US dollars, None where no price is known."""
+
+    kind: Literal["calls"] = "calls"
+    model: str
+    calls: Count
+    from_cache: Count = 0
+    input_tokens: Count = 0
+    cached_tokens: Count = 0  # of the input tokens, those the provider had cached
+    output_tokens: Count = 0
+    cost: float | None = None
+
+
+Step = Annotated[
+    QueryStep | QuoteStep | RelationStep | FactStep | RevisionStep | RemarkStep | CallsStep,
+    Field(discriminator="kind"),
+]

@@ -1,0 +1,50 @@
+"""What a record says of its making: retrievals and traces point only at what is there."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from spanlab.schema import Annotation, Item, Kind, Passage, Record, Retrieval
+from spanlab.trace import FactStep, Place, QuoteStep, RemarkStep, Step
+
+ITEM = Item(id="oslo", answer="Oslo is large.", passages=(Passage(text="Oslo is a city."),))
+
+
+def test_a_retrieval_names_passages_of_its_item() -> None:
+    with pytest.raises(ValidationError, match=r"retrievals.0: passage 1 does not exist"):
+        Item(
+            id="a",
+            answer="b",
+            passages=ITEM.passages,
+            retrievals=(Retrieval(retriever="r", passages=(1,)),),
+        )
+
+
+def test_one_retriever_is_asked_once() -> None:
+    with pytest.raises(ValidationError, match="retriever 'r' stands twice"):
+        Item(id="a", answer="b", retrievals=(Retrieval(retriever="r"), Retrieval(retriever="r")))
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(QuoteStep(text="big", places=(Place(start=8, end=15),)), id="quote"),
+        pytest.param(
+            FactStep(text="big", verdict="refuted", places=(Place(start=8, end=15),)), id="fact"
+        ),
+    ],
+)
+def test_a_place_in_a_trace_lies_in_the_answer(step: QuoteStep | FactStep) -> None:
+    annotation = Annotation(annotator="d", kind=Kind.DETECTOR, trace=(step,))
+    with pytest.raises(ValidationError, match=r"annotations.0.trace.0: end 15 is past"):
+        Record(item=ITEM, annotations=(annotation,))
+
+
+def test_a_step_is_known_by_its_kind() -> None:
+    steps = TypeAdapter(list[Step])
+    written = steps.dump_json([RemarkStep(text="so")], exclude_defaults=True)
+    assert written == b'[{"kind":"remark","text":"so"}]'
+    assert steps.validate_json(written) == [RemarkStep(text="so")]
+    with pytest.raises(ValidationError, match="does not match any of the expected tags"):
+        steps.validate_json(b'[{"kind":"guess","text":"so"}]')
