@@ -7,30 +7,44 @@ shifted offset is found where it enters and not in somebody's results.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
-from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, model_validator
 
-from spanlab.trace import Offset as Offset
-from spanlab.trace import Probability as Probability
+from spanlab.fields import Frozen, Language, Name, Offset, Probability, unique
+from spanlab.process import Process, ProcessNode
 from spanlab.trace import Step, Verdict
 
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-Language = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]
+__all__ = [
+    "UNDETERMINED",
+    "Annotation",
+    "Claim",
+    "Evidence",
+    "Interval",
+    "Item",
+    "Kind",
+    "Language",
+    "Name",
+    "Offset",
+    "Passage",
+    "Probability",
+    "Process",
+    "ProcessNode",
+    "Record",
+    "Retrieval",
+    "Span",
+    "Stance",
+    "Status",
+    "Verdict",
+]
 
 Stance = Literal["supports", "refutes", "closest"]
 
 UNDETERMINED = "und"  # BCP 47 for a text whose language nobody stated
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class _Quote(_Frozen):
+class _Quote(Frozen):
     """Characters ``[start, end)`` of some text, with the text itself."""
 
     start: Offset
@@ -53,7 +67,7 @@ class _Quote(_Frozen):
         return whole[self.start : self.end] == self.text
 
 
-class Passage(_Frozen):
+class Passage(Frozen):
     """A piece of evidence text."""
 
     text: str
@@ -107,7 +121,7 @@ class Span(_Quote):
         return cls(start=start, end=end, text=text, prob=prob, label=label, evidence=evidence)
 
 
-class Interval(_Frozen):
+class Interval(Frozen):
     """Characters ``[start, end)`` without anything said about them."""
 
     start: Offset
@@ -120,7 +134,7 @@ class Interval(_Frozen):
         return self
 
 
-class Claim(_Frozen):
+class Claim(Frozen):
     """A self-contained statement taken from the answer; ``source`` quotes where it came from."""
 
     text: str
@@ -130,37 +144,7 @@ class Claim(_Frozen):
     evidence: tuple[Evidence, ...] = ()
 
 
-class ProcessNode(_Frozen):
-    """One text in the making of an answer; ``sources`` are the ids of what it was made from."""
-
-    id: Name
-    text: str
-    stage: str
-    sources: tuple[Name, ...] = ()
-
-
-class Process(_Frozen):
-    """How an answer was generated: a directed acyclic graph of texts."""
-
-    nodes: tuple[ProcessNode, ...]
-
-    @model_validator(mode="after")
-    def _is_a_dag(self) -> Self:
-        ids = [node.id for node in self.nodes]
-        _unique(ids, "process node id")
-        known = set(ids)
-        for node in self.nodes:
-            for source in node.sources:
-                if source not in known:
-                    raise ValueError(f"node {node.id!r} names an unknown source {source!r}")
-        try:
-            TopologicalSorter({node.id: node.sources for node in self.nodes}).prepare()
-        except CycleError as error:
-            raise ValueError(f"the process has a cycle: {' → '.join(error.args[1])}") from error
-        return self
-
-
-class Retrieval(_Frozen):
+class Retrieval(Frozen):
     """What a retriever was asked for an item and found; ``passages`` are 0-based indices.
 
     It stands there even if nothing was found, so that nobody asks twice.
@@ -171,7 +155,7 @@ class Retrieval(_Frozen):
     passages: tuple[Offset, ...] = ()
 
 
-class Item(_Frozen):
+class Item(Frozen):
     """One LLM output under review. ``meta`` keeps what a dataset says beyond our own fields."""
 
     id: Name
@@ -185,7 +169,7 @@ class Item(_Frozen):
 
     @model_validator(mode="after")
     def _retrieved_passages_exist(self) -> Self:
-        _unique((retrieval.retriever for retrieval in self.retrievals), "retriever")
+        unique((retrieval.retriever for retrieval in self.retrievals), "retriever")
         for index, retrieval in enumerate(self.retrievals):
             for passage in retrieval.passages:
                 if passage >= len(self.passages):
@@ -214,7 +198,7 @@ class Kind(StrEnum):
     GOLD = "gold"
 
 
-class Annotation(_Frozen):
+class Annotation(Frozen):
     """What one annotator says of one item.
 
     ``hard`` is the annotator's own decision which characters are hallucinated; ``None`` means
@@ -263,7 +247,7 @@ class Annotation(_Frozen):
                 _check_end(place.end, item, f"trace.{index}")
 
 
-class Record(_Frozen):
+class Record(Frozen):
     """An item with everything that annotators have said of it; all quotes are checked."""
 
     item: Item
@@ -271,7 +255,7 @@ class Record(_Frozen):
 
     @model_validator(mode="after")
     def _annotations_fit(self) -> Self:
-        _unique((annotation.annotator for annotation in self.annotations), "annotator")
+        unique((annotation.annotator for annotation in self.annotations), "annotator")
         for index, annotation in enumerate(self.annotations):
             try:
                 annotation.check(self.item)
@@ -316,11 +300,3 @@ def _check_evidence(quotes: tuple[Evidence, ...], item: Item, field: str) -> Non
                 f"{field}.evidence.{index}: quotes {quote.text[:60]!r}, "
                 f"but passage {quote.passage} has {there[:60]!r} there"
             )
-
-
-def _unique(names: Iterable[str], what: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ValueError(f"{what} {name!r} stands twice")
-        seen.add(name)

@@ -8,26 +8,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-)
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-Offset = Annotated[int, Field(strict=True, ge=0)]
-Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-Count = Annotated[int, Field(strict=True, ge=0)]
+from spanlab.fields import Count, Frozen, Offset, Probability
 
 Verdict = Literal["supported", "refuted", "not-enough-evidence"]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class _Step(_Frozen):
+class _Step(Frozen):
     kind: str
 
     @model_serializer(mode="wrap")
@@ -35,7 +23,7 @@ class _Step(_Frozen):
         return {"kind": self.kind, **write(self)}
 
 
-class Place(_Frozen):
+class Place(Frozen):
     """Characters ``[start, end)`` of the answer."""
 
     start: Offset
