@@ -1,0 +1,296 @@
+"""The registry of tuned programs: what an optimisation found, as JSON files in one directory.
+
+A program holds the instruction and demonstrations of every predictor of one detector, and where
+they come from. One file per program, ``<name>.json``, and ``defaults.json`` for the program that
+each detector uses unless told otherwise. JSON only: loading a program runs nothing, whoever wrote
+it; what does not fit the format is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from difflib import unified_diff
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, StringConstraints, ValidationError
+
+from spanlab.errors import InputError, NotFoundError, UsageError
+from spanlab.fields import Count, Frozen, Name
+
+LARGEST = 4_000_000  # bytes of a file; sixteen demonstrations with long passages take a tenth
+_DEFAULTS = "defaults"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+
+ProgramName = Annotated[str, StringConstraints(pattern=rf"^{_NAME.pattern}$")]
+Demo = dict[str, JsonValue]  # a field's name and its value; "augmented" marks a bootstrapped one
+
+
+class Predictor(Frozen):
+    """What a prompt of a detector consists of beside its fields."""
+
+    instruction: Annotated[str, Field(min_length=1, max_length=50_000)]
+    demos: Annotated[tuple[Demo, ...], Field(max_length=200)] = ()
+
+
+class Score(Frozen):
+    """A mean with its 95 % interval over items that the program was not tuned on."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class HeldOut(Frozen):
+    """The untuned and the tuned prompt on the same held-out items.
+
+    ``difference`` is tuned minus untuned, paired by item; ``p`` in (0, 1] is the chance of one at
+    least as large if the two were equally good. ``languages`` maps a language to the two means.
+    """
+
+    items: Count
+    folds: Count
+    baseline: Score
+    tuned: Score
+    difference: Score
+    p: float
+    languages: dict[str, tuple[float, float]]
+
+    @property
+    def better(self) -> bool:
+        """Whether the tuned prompt is better beyond doubt: the whole interval above 0."""
+        return self.difference.low > 0
+
+
+class Program(Frozen):
+    """A tuned prompt of one detector, and how it came about.
+
+    ``fingerprint`` identifies the labelled items it was tuned on (see
+    ``optimizers.examples.fingerprint``). ``parent`` is the program that the search began from.
+    ``held_out`` is None where no items were held out: nobody then knows what it is worth.
+    """
+
+    name: ProgramName
+    detector: Name
+    strategy: Literal["mipro", "gepa"]
+    metric: str
+    task_model: str
+    prompt_model: str
+    dataset: str
+    labels: str
+    languages: tuple[str, ...]
+    items: Count
+    fingerprint: str
+    created: str
+    parent: ProgramName | None = None
+    search_score: float | None = None
+    held_out: HeldOut | None = None
+    note: str | None = None
+    predictors: dict[str, Predictor]
+
+
+class Change(Frozen):
+    """How one predictor differs between two programs; ``diff`` are the lines of a unified diff."""
+
+    predictor: str
+    diff: tuple[str, ...]
+    removed: tuple[Demo, ...]
+    added: tuple[Demo, ...]
+
+
+class Programs:
+    """The programs in one directory, which need not exist until something is saved."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __iter__(self) -> Iterator[Program]:
+        """Yield all programs, newest first.
+
+        Raises:
+            InputError: a file in the directory is not a program.
+        """
+        files = (path for path in self._folder.glob("*.json") if path.stem != _DEFAULTS)
+        found = [_stored(path) for path in files]
+        yield from sorted(found, key=lambda program: (program.created, program.name), reverse=True)
+
+    def load(self, name: str) -> Program:
+        """Return the program of this name.
+
+        Raises:
+            NotFoundError: there is none; lists those there are.
+            InputError: its file is damaged.
+        """
+        path = self._path(name)
+        if not path.is_file():
+            known = ", ".join(program.name for program in self) or "none yet"
+            raise NotFoundError(f"no program is called {name!r} (known: {known})")
+        return _stored(path)
+
+    def save(self, program: Program) -> None:
+        """Keep a program; its file appears whole or not at all.
+
+        Raises:
+            UsageError: another program has its name.
+        """
+        if program.name == _DEFAULTS:
+            raise UsageError(f"{_DEFAULTS!r} cannot name a program: it is the list of defaults")
+        path = self._path(program.name)
+        if path.exists():
+            if _stored(path) == program:
+                return
+            raise UsageError(f"a program called {program.name!r} exists; choose another name")
+        _write(path, _dump(program))
+
+    def remove(self, name: str) -> None:
+        """Forget a program; a detector that used it by default goes back to its own prompt.
+
+        Raises:
+            NotFoundError: there is none of this name.
+        """
+        program = self.load(name)
+        if self.default(program.detector) == name:
+            self.choose(program.detector, None)
+        self._path(name).unlink()
+
+    def default(self, detector: str) -> str | None:
+        """Return the name of the program a detector uses by default, None for its own prompt."""
+        return self._defaults().get(detector)
+
+    def choose(self, detector: str, name: str | None) -> None:
+        """Let a detector use a program by default; None goes back to its own prompt.
+
+        Raises:
+            NotFoundError: there is no such program.
+            UsageError: it was made for another detector.
+        """
+        chosen = dict(self._defaults())
+        chosen.pop(detector, None)
+        if name is not None:
+            program = self.load(name)
+            if program.detector != detector:
+                raise UsageError(f"{name!r} is a program of {program.detector!r}, not {detector!r}")
+            chosen[detector] = name
+        _write(self._path(_DEFAULTS), json.dumps(chosen, indent=2, sort_keys=True).encode())
+
+    def take(self, path: Path, name: str | None = None) -> Program:
+        """Import a program from a file that somebody exported.
+
+        Args:
+            path: the file.
+            name: what to call it here; None keeps its own name.
+
+        Raises:
+            InputError: the file is no program: too large, not JSON, unknown or missing fields.
+            UsageError: the name is taken or cannot be a name.
+        """
+        program = _read(path)
+        if name is not None:
+            self._path(name)
+            program = program.model_copy(update={"name": name})
+        self.save(program)
+        return program
+
+    def give(self, name: str, target: Path) -> None:
+        """Export a program to a file, for `take` elsewhere.
+
+        Raises:
+            NotFoundError: there is no such program.
+        """
+        _write(target, _dump(self.load(name)))
+
+    def _path(self, name: str) -> Path:
+        if not _NAME.fullmatch(name):
+            raise UsageError(
+                f"{name!r} cannot name a program; "
+                "lower-case letters, digits, '.', '_' and '-' can, up to 100 of them"
+            )
+        return self._folder / f"{name}.json"
+
+    def _defaults(self) -> Mapping[str, str]:
+        path = self._path(_DEFAULTS)
+        if not path.exists():
+            return {}
+        try:
+            chosen = json.loads(path.read_bytes())
+        except ValueError as error:
+            raise InputError(f"not JSON: {error}", file=path) from error
+        if not isinstance(chosen, dict) or not all(
+            isinstance(name, str) for name in chosen.values()
+        ):
+            raise InputError(
+                "not a list of defaults", file=path, expected='{"detector": "program", …}'
+            )
+        return chosen
+
+
+def compare(before: Program, after: Program) -> tuple[Change, ...]:
+    """Say how the prompts of two programs differ, predictor by predictor.
+
+    Returns:
+        One change per predictor that differs; empty if the prompts are the same.
+    """
+    changes = []
+    for name in dict.fromkeys((*before.predictors, *after.predictors)):
+        old, new = before.predictors.get(name), after.predictors.get(name)
+        if old == new:
+            continue
+        there, here = (each.demos if each else () for each in (old, new))
+        was, is_ = ((each.instruction.splitlines() if each else []) for each in (old, new))
+        changes.append(
+            Change(
+                predictor=name,
+                diff=tuple(unified_diff(was, is_, before.name, after.name, n=99, lineterm="")),
+                removed=tuple(demo for demo in there if demo not in here),
+                added=tuple(demo for demo in here if demo not in there),
+            )
+        )
+    return tuple(changes)
+
+
+def _read(path: Path) -> Program:
+    try:
+        if path.stat().st_size > LARGEST:
+            raise InputError(
+                f"too large for a program: {path.stat().st_size:,} bytes",
+                file=path,
+                expected=f"at most {LARGEST:,}",
+            )
+        return Program.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise InputError(
+            "not a spanlab program",
+            file=path,
+            field=".".join(str(part) for part in first["loc"]) or None,
+            expected=first["msg"],
+        ) from None
+
+
+def _stored(path: Path) -> Program:
+    """Return the program in a file of the registry, called as the file is."""
+    return _read(path).model_copy(update={"name": path.stem})
+
+
+def _dump(program: Program) -> bytes:
+    return program.model_dump_json(indent=2, exclude_defaults=True).encode() + b"\n"
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
