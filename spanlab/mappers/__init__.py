@@ -1,0 +1,34 @@
+"""Mappers: what a model said, as spans of the answer.
+
+Pure functions. Offsets are code points of the untouched answer, start inclusive, end exclusive.
+
+- ``map_quotes``: quotes of the answer, each to its own place (``substring``).
+- ``map_revision``: a corrected answer, by what it deleted and replaced (``edit_distance``).
+- ``map_fact``: the words that state a fact, within the sentence it came from (``fact_to_span``).
+- ``tokens``, ``sentences``: words and sentences by the rules of the language.
+- ``closest_sentence``: the sentence of some passages that comes closest to a text.
+"""
+
+from spanlab.labels import Extent
+from spanlab.mappers.closest import Closest, closest_sentence
+from spanlab.mappers.edit_distance import Refine, map_revision
+from spanlab.mappers.fact_to_span import map_fact
+from spanlab.mappers.places import Mapped, MappedSpan, Quote, QuoteMapping
+from spanlab.mappers.substring import map_quotes
+from spanlab.mappers.tokens import sentences, tokens
+
+__all__ = [
+    "Closest",
+    "Extent",
+    "Mapped",
+    "MappedSpan",
+    "Quote",
+    "QuoteMapping",
+    "Refine",
+    "closest_sentence",
+    "map_fact",
+    "map_quotes",
+    "map_revision",
+    "sentences",
+    "tokens",
+]

@@ -1,0 +1,60 @@
+"""What a mapper is given and what it gives back: quotes, and where they stand in the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from spanlab.labels import Extent
+
+
+class Quote(NamedTuple):
+    """Words that a model says stand in the answer, how sure it is, and why.
+
+    ``prob`` in [0, 1] is the model's own probability that they are hallucinated, None if it gave
+    none.
+    """
+
+    text: str
+    prob: float | None = None
+    reason: str | None = None
+
+
+class Mapped(NamedTuple):
+    """A quote that was found.
+
+    ``quote`` is the 0-based index of the quote; ``places`` are the characters of the answer that
+    it stands for, in order (one place, or several where words of the answer lie between);
+    ``score`` in (0, 1] says how alike quote and answer are, 1.0 being word for word.
+    """
+
+    quote: int
+    places: tuple[Extent, ...]
+    score: float
+
+
+class MappedSpan(NamedTuple):
+    """Characters ``[start, end)`` of the answer that are hallucinated with probability ``prob``.
+
+    ``quote`` is the index of the quote they come from, None where no quote was given (a revision).
+    """
+
+    start: int
+    end: int
+    prob: float
+    quote: int | None = None
+
+
+@dataclass(frozen=True)
+class QuoteMapping:
+    """Where quotes stand in an answer.
+
+    ``mapped`` holds one entry per quote that was found, in the order of the quotes; ``spans`` the
+    same by place. ``unmatched`` are the indices of quotes that stand nowhere, ``duplicates`` of
+    those that stand only where another quote already is.
+    """
+
+    mapped: tuple[Mapped, ...]
+    spans: tuple[MappedSpan, ...]
+    unmatched: tuple[int, ...] = ()
+    duplicates: tuple[int, ...] = ()
