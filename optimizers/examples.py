@@ -1,0 +1,240 @@
+"""Labelled items for an optimisation: whose labels, which languages, and who is held out."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from spanlab.errors import UsageError
+from spanlab.fields import Frozen, Name
+from spanlab.labels import Extent, Labels, hard_of, intersection, labels_of, length, vote
+from spanlab.schema import Annotation, Item, Kind, Record, Status
+
+Transfer = Literal["pooled", "each", "others"]
+
+FEWEST = 4  # labelled items: two to learn from and to choose by, as many held out
+
+
+class LabelSource(Frozen):
+    """Whose labels are the truth.
+
+    - ``gold``: the dataset's gold labels.
+    - ``reviewed``: what persons have finished; of several on one item, or named, their vote.
+    - ``vote``: the vote of the named annotators, whatever their kind.
+    """
+
+    kind: Literal["gold", "reviewed", "vote"] = "gold"
+    annotators: tuple[Name, ...] = ()
+
+    def __str__(self) -> str:
+        names = ", ".join(self.annotators)
+        return f"{self.kind} ({names})" if names else self.kind
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """An item and what is right about it."""
+
+    item: Item
+    labels: Labels
+
+
+class Target(Frozen):
+    """A hard gold span as a detector should quote it.
+
+    ``prob`` is the mean of the soft labels over its characters, as in UCSC's training targets.
+    """
+
+    start: int
+    end: int
+    text: str
+    prob: float
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What is learnt from, and what the result is measured on; no question is in both."""
+
+    seen: tuple[Labelled, ...]
+    held_out: tuple[Labelled, ...]
+
+
+def labelled(records: Iterable[Record], source: LabelSource) -> Iterator[Labelled]:
+    """Yield the items that the source has labels for; the others are passed over.
+
+    Raises:
+        UsageError: a vote names nobody.
+    """
+    if source.kind == "vote" and not source.annotators:
+        raise UsageError("a vote of annotators needs their names")
+    for record in records:
+        labels = _labels(record, source)
+        if labels is not None:
+            yield Labelled(record.item, labels)
+
+
+def targets(labels: Labels, answer: str) -> tuple[Target, ...]:
+    """Return the quotes that a perfect extractor would give, in the order of the answer.
+
+    Source: Huang et al. 2025, training targets: the text of each hard span, with the
+    length-weighted mean of the soft labels as its probability.
+
+    Returns:
+        One target per hard span; empty if nothing is wrong.
+    """
+    return tuple(
+        Target(
+            start=extent.start,
+            end=extent.end,
+            text=answer[extent.start : extent.end],
+            prob=_mean(labels, extent),
+        )
+        for extent in labels.hard
+    )
+
+
+def folds(examples: Sequence[Labelled], count: int, seed: int) -> tuple[Fold, ...]:
+    """Split for cross-validation: each item is held out exactly once.
+
+    Items with the same question or the same answer stay together, so that nothing held out was
+    seen; every language is spread evenly. The same examples in any order give the same folds.
+
+    Args:
+        examples: labelled items.
+        count: number of folds, 2 or more.
+        seed: which of the many possible splits.
+
+    Raises:
+        UsageError: there are too few examples, or too few that differ in question and answer.
+    """
+    groups = _groups(examples)
+    if len(examples) < FEWEST or len(groups) < count:
+        raise UsageError(
+            f"{len(examples)} labelled items with {len(groups)} different questions are too few "
+            f"for {count} folds: at least {max(FEWEST, count)} are needed; review more items, "
+            "or pool languages"
+        )
+    parts: list[list[Labelled]] = [[] for _ in range(count)]
+    for index, group in enumerate(_spread(groups, seed)):
+        parts[index % count].extend(group)
+    return tuple(
+        Fold(
+            seen=tuple(each for other in parts if other is not part for each in other),
+            held_out=tuple(part),
+        )
+        for part in parts
+    )
+
+
+def halves(
+    examples: Sequence[Labelled], seed: int
+) -> tuple[tuple[Labelled, ...], tuple[Labelled, ...]]:
+    """Split into examples to learn from and examples to choose by; no question is in both."""
+    groups = _spread(_groups(examples), seed)
+    return (
+        tuple(each for group in groups[::2] for each in group),
+        tuple(each for group in groups[1::2] for each in group),
+    )
+
+
+def transferred(
+    examples: Sequence[Labelled], lang: str, how: Transfer
+) -> tuple[tuple[Labelled, ...], tuple[Labelled, ...]]:
+    """Return what a prompt for ``lang`` may learn from, and what it can be measured on.
+
+    Args:
+        examples: labelled items of any languages.
+        lang: the language that the prompt is for.
+        how: "each" learns from its own items, "others" from those of all other languages (so a
+            language without labels gets a prompt too), "pooled" from all.
+
+    Returns:
+        The items to learn from, and those of ``lang``, which may be none.
+
+    Raises:
+        UsageError: nothing is left to learn from.
+    """
+    own = tuple(each for each in examples if each.item.lang == lang)
+    others = tuple(each for each in examples if each.item.lang != lang)
+    seen = {"each": own, "others": others, "pooled": tuple(examples)}[how]
+    if not seen:
+        raise UsageError(f"there is no labelled item to learn from for {lang!r} ({how})")
+    return seen, own
+
+
+def fingerprint(examples: Iterable[Labelled]) -> str:
+    """Return 64 hexadecimal digits that change with any item, answer or label, not with order."""
+    lines = sorted(
+        repr(
+            (each.item.id, each.item.question, each.item.answer, each.labels.soft, each.labels.hard)
+        )
+        for each in examples
+    )
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _labels(record: Record, source: LabelSource) -> Labels | None:
+    done = [each for each in record.annotations if each.status is Status.DONE]
+    if source.kind == "gold":
+        gold = [each for each in done if each.kind is Kind.GOLD]
+        return labels_of(record, gold[0].annotator) if gold else None
+    voters = [each for each in done if _votes(each, source)]
+    if not voters:
+        return None
+    voted = vote(record.item, voters)
+    with_vote = Record(item=record.item, annotations=(voted,))
+    raters = tuple(tuple(hard_of(voter)) for voter in voters)
+    own = labels_of(with_vote, voted.annotator)
+    return Labels(own.id, own.lang, own.soft, own.hard, raters, own.length)
+
+
+def _votes(annotation: Annotation, source: LabelSource) -> bool:
+    if source.annotators:
+        return annotation.annotator in source.annotators
+    return annotation.kind is Kind.PERSON
+
+
+def _mean(labels: Labels, extent: Extent) -> float:
+    marked = sum(
+        soft.prob * length(intersection([extent], [Extent(soft.start, soft.end)]))
+        for soft in labels.soft
+    )
+    return marked / (extent.end - extent.start)
+
+
+def _groups(examples: Sequence[Labelled]) -> list[list[Labelled]]:
+    """Put items that share a question or an answer together, in an order of their own ids."""
+    parent: dict[str, str] = {}
+
+    def root(key: str) -> str:
+        while parent.setdefault(key, key) != key:
+            key = parent[key]
+        return key
+
+    for each in examples:
+        keys = [f"i:{each.item.id}", f"a:{_plain(each.item.answer)}"]
+        if each.item.question.strip():
+            keys.append(f"q:{_plain(each.item.question)}")
+        first, *rest = (root(key) for key in keys)
+        for other in rest:
+            parent[root(other)] = root(first)
+    groups = defaultdict(list)
+    for each in sorted(examples, key=lambda one: one.item.id):
+        groups[root(f"i:{each.item.id}")].append(each)
+    return list(groups.values())
+
+
+def _spread(groups: list[list[Labelled]], seed: int) -> list[list[Labelled]]:
+    """Put the groups in random order, the languages one after the other."""
+    dice = random.Random(seed)
+    by_id = sorted(groups, key=lambda group: group[0].item.id)
+    dice.shuffle(by_id)
+    return sorted(by_id, key=lambda group: group[0].item.lang)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())

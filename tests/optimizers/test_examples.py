@@ -1,0 +1,158 @@
+"""Labelled items: whose labels, no leak between the parts, every language served."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optimizers.examples import (
+    Labelled,
+    LabelSource,
+    fingerprint,
+    folds,
+    halves,
+    labelled,
+    targets,
+    transferred,
+)
+from spanlab.datasets import read
+from spanlab.errors import UsageError
+from spanlab.labels import Extent, Labels, Soft
+from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+
+ANSWER = "Ada was born in Paris in 1816."
+
+
+def by(
+    name: str, kind: Kind, *extents: tuple[int, int], status: Status = Status.DONE
+) -> Annotation:
+    spans = tuple(Span.of(ANSWER, start, end) for start, end in extents)
+    return Annotation(annotator=name, kind=kind, spans=spans, status=status)
+
+
+def record(*annotations: Annotation) -> Record:
+    return Record(item=Item(id="ada", lang="en", answer=ANSWER), annotations=annotations)
+
+
+def example(name: str, lang: str = "en", question: str | None = None) -> Labelled:
+    item = Item(
+        id=name, lang=lang, question=question or f"What of {name}?", answer=f"It is {name}."
+    )
+    return Labelled(item, Labels(name, lang, (), (), (), len(item.answer)))
+
+
+def test_gold_labels_are_taken_where_there_are_some() -> None:
+    with_gold = record(by("gold", Kind.GOLD, (16, 21)), by("Bo", Kind.PERSON, (25, 29)))
+    (only,) = labelled([with_gold, record(by("Bo", Kind.PERSON))], LabelSource())
+    assert only.labels.hard == (Extent(16, 21),)
+    assert only.labels.raters == ((Extent(25, 29),),)
+
+
+def test_reviews_count_when_they_are_finished_and_several_vote() -> None:
+    reviewed = record(
+        by("Ada", Kind.PERSON, (16, 21), (25, 29)),
+        by("Bo", Kind.PERSON, (25, 29)),
+        by("Cy", Kind.PERSON, (0, 3), status=Status.NOT_ANNOTATED),
+        by("offline", Kind.DETECTOR, (0, 3)),
+    )
+    (both,) = labelled([reviewed], LabelSource(kind="reviewed"))
+    assert both.labels.soft == (Soft(16, 21, 0.5), Soft(25, 29, 1.0))
+    assert both.labels.hard == (Extent(25, 29),)
+    assert both.labels.raters == ((Extent(16, 21), Extent(25, 29)), (Extent(25, 29),))
+    (one,) = labelled([reviewed], LabelSource(kind="reviewed", annotators=("Ada",)))
+    assert one.labels.hard == (Extent(16, 21), Extent(25, 29))
+    assert list(labelled([reviewed], LabelSource(kind="reviewed", annotators=("Cy",)))) == []
+
+
+def test_a_vote_takes_any_annotators_and_needs_their_names() -> None:
+    mixed = record(by("a", Kind.DETECTOR, (16, 21)), by("Bo", Kind.PERSON, (16, 21), (25, 29)))
+    (voted,) = labelled([mixed], LabelSource(kind="vote", annotators=("a", "Bo")))
+    assert voted.labels.soft == (Soft(16, 21, 1.0), Soft(25, 29, 0.5))
+    with pytest.raises(UsageError, match="needs their names"):
+        list(labelled([mixed], LabelSource(kind="vote")))
+
+
+def test_a_target_is_a_hard_span_with_the_mean_of_its_soft_labels() -> None:
+    soft = (Soft(16, 18, 0.6), Soft(18, 21, 0.9), Soft(25, 29, 0.2))
+    (target,) = targets(Labels("ada", "en", soft, (Extent(16, 21),), (), len(ANSWER)), ANSWER)
+    assert (target.start, target.end, target.text) == (16, 21, "Paris")
+    assert target.prob == pytest.approx((2 * 0.6 + 3 * 0.9) / 5)
+
+
+def _names(part: Sequence[Labelled]) -> set[str]:
+    return {each.item.id for each in part}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.sampled_from("ab")), min_size=8, max_size=40),
+    st.integers(2, 4),
+    st.integers(0, 3),
+)
+def test_each_item_is_held_out_once_and_no_question_is_on_both_sides(
+    drawn: list[tuple[int, str]], count: int, seed: int
+) -> None:
+    examples = [
+        example(f"n{index}", "en" if lang == "a" else "de", f"Question {question}?")
+        for index, (question, lang) in enumerate(drawn)
+    ]
+    if len({question for question, _ in drawn}) < count:
+        with pytest.raises(UsageError, match="too few"):
+            folds(examples, count, seed)
+        return
+    parts = folds(examples, count, seed)
+    assert sorted(name for part in parts for name in _names(part.held_out)) == sorted(
+        _names(examples)
+    )
+    for part in parts:
+        asked = {each.item.question for each in part.seen}
+        assert asked.isdisjoint(each.item.question for each in part.held_out)
+        assert _names(part.seen) | _names(part.held_out) == _names(examples)
+        learnt, chosen = halves(part.seen, seed)
+        assert _names(learnt).isdisjoint(_names(chosen))
+        assert _names(learnt) | _names(chosen) == _names(part.seen)
+    assert folds(examples[::-1], count, seed) == parts
+
+
+def test_every_fold_has_its_share_of_every_language() -> None:
+    examples = [
+        example(f"{lang}-{index}", lang) for lang in ("de", "en", "zh") for index in range(10)
+    ]
+    for part in folds(examples, 2, seed=9):
+        held_out = [each.item.lang for each in part.held_out]
+        assert {lang: held_out.count(lang) for lang in ("de", "en", "zh")} == {
+            "de": 5,
+            "en": 5,
+            "zh": 5,
+        }
+
+
+def test_too_few_examples_are_said_so() -> None:
+    with pytest.raises(UsageError, match="3 labelled items with 3 different questions are too few"):
+        folds([example("a"), example("b"), example("c")], 2, seed=0)
+
+
+def test_a_language_without_labels_learns_from_the_others() -> None:
+    examples = [example("a", "de"), example("b", "de"), example("c", "fr")]
+    seen, own = transferred(examples, "eu", "others")
+    assert (_names(seen), own) == ({"a", "b", "c"}, ())
+    seen, own = transferred(examples, "fr", "others")
+    assert (_names(seen), _names(own)) == ({"a", "b"}, {"c"})
+    seen, own = transferred(examples, "fr", "pooled")
+    assert (_names(seen), _names(own)) == ({"a", "b", "c"}, {"c"})
+    with pytest.raises(UsageError, match="no labelled item to learn from for 'eu'"):
+        transferred(examples, "eu", "each")
+
+
+def test_a_fingerprint_changes_with_a_label_and_not_with_the_order() -> None:
+    samples = list(read(Path("data/samples.jsonl")))
+    examples = list(labelled(samples, LabelSource()))
+    first, *rest = examples
+    assert first.labels.hard == ()
+    other = Labels(first.item.id, "en", (Soft(0, 1, 1.0),), (Extent(0, 1),))
+    assert fingerprint(examples) == fingerprint(examples[::-1])
+    assert fingerprint(examples) != fingerprint([Labelled(first.item, other), *rest])
+    assert fingerprint(examples) != fingerprint(rest)

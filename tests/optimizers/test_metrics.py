@@ -1,0 +1,83 @@
+"""What an optimiser maximises, checked by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from optimizers.metrics import judge
+from spanlab.errors import UsageError
+from spanlab.labels import Extent, Labels, Soft
+
+ANSWER = "Ada was born in Paris in 1816."
+#         0123456789012345678901234567890
+PARIS, YEAR, ADA = Extent(16, 21), Extent(25, 29), Extent(0, 3)
+
+
+def labels(
+    *extents: Extent, raters: tuple[tuple[Extent, ...], ...] = (), prob: float = 1.0
+) -> Labels:
+    soft = tuple(Soft(start, end, prob) for start, end in extents)
+    return Labels("ada", "en", soft, extents, raters, len(ANSWER))
+
+
+def test_iou_is_the_shared_part_of_the_marked_characters() -> None:
+    # 4 characters in common, 5 + 4 in either.
+    assert judge(labels(PARIS, YEAR), labels(YEAR), ANSWER, "iou").score == pytest.approx(4 / 9)
+
+
+def test_max_iou_is_the_best_with_any_annotator_and_without_annotators_the_iou() -> None:
+    found = labels(YEAR)
+    rated = labels(PARIS, YEAR, raters=((PARIS, YEAR), (YEAR,)))
+    assert judge(rated, found, ANSWER, "max-iou").score == 1.0
+    assert judge(labels(PARIS, YEAR), found, ANSWER, "max-iou").score == pytest.approx(4 / 9)
+
+
+def test_means_weigh_their_metrics_alike() -> None:
+    gold, found = labels(PARIS, YEAR, raters=((YEAR,),)), labels(YEAR)
+    iou, corr, most = (
+        judge(gold, found, ANSWER, name).score for name in ("iou", "corr", "max-iou")
+    )
+    assert judge(gold, found, ANSWER, "iou+corr").score == pytest.approx((iou + corr) / 2)
+    assert judge(gold, found, ANSWER, "all").score == pytest.approx((iou + corr + most) / 3)
+
+
+@pytest.mark.parametrize(
+    ("gold", "found", "said"),
+    [
+        pytest.param((PARIS,), (PARIS,), "All right.", id="right"),
+        pytest.param((), (), "Right: nothing in this answer is wrong.", id="nothing-wrong"),
+        pytest.param((PARIS,), (), "Missed: “Paris”.", id="missed"),
+        pytest.param((), (ADA,), "Marked although it is right: “Ada”.", id="invented"),
+        pytest.param(
+            (PARIS,),
+            (Extent(13, 29),),
+            "Boundaries off: “Paris” was marked as “in Paris in 1816”.",
+            id="too-wide",
+        ),
+        pytest.param(
+            (PARIS, YEAR),
+            (ADA, Extent(16, 18), Extent(20, 21)),
+            "Missed: “1816”. Marked although it is right: “Ada”. "
+            "Boundaries off: “Paris” was marked as “Pa” and “s”.",
+            id="all-three",
+        ),
+    ],
+)
+def test_the_feedback_names_each_mistake(
+    gold: tuple[Extent, ...], found: tuple[Extent, ...], said: str
+) -> None:
+    assert judge(labels(*gold), labels(*found), ANSWER, "iou").feedback == said
+
+
+def test_the_feedback_stays_short() -> None:
+    answer = "ab " * 500
+    many = tuple(Extent(3 * index, 3 * index + 2) for index in range(400))
+    gold = Labels("x", "en", (), many, (), len(answer))
+    feedback = judge(gold, Labels("x", "en", (), (), (), len(answer)), answer, "iou").feedback
+    assert feedback.endswith("“ab” and 395 more.")
+    assert len(feedback) < 100
+
+
+def test_an_unknown_target_is_named_with_those_there_are() -> None:
+    with pytest.raises(UsageError, match=r"'bleu' \(known: iou, corr, max-iou, iou\+corr, all\)"):
+        judge(labels(), labels(), ANSWER, "bleu")
