@@ -1,0 +1,174 @@
+"""Durable jobs: detection and optimisation that survive restarts and share out among workers.
+
+Jobs are DBOS workflows. What they need to know lies in an SQLite file in spanlab's home, or with
+``SPANLAB_DATABASE_URL`` in that PostgreSQL database, where any number of `spanlab worker`
+processes on any machines work on them. Nothing here needs a running worker except ``wait``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spanlab.jobs.views import JobState, JobView, LogLine
+from spanlab.workflows.runs import Failure, Progress, RunRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spanlab.settings import Settings
+
+__all__ = [
+    "Failure",
+    "JobState",
+    "JobView",
+    "LogLine",
+    "Progress",
+    "RunRequest",
+    "cancel",
+    "job",
+    "jobs",
+    "pause",
+    "resume",
+    "retry",
+    "start_embedded_worker",
+    "submit_detection",
+    "wait",
+]
+
+
+def submit_detection(request: RunRequest, settings: Settings | None = None) -> str:
+    """Queue a detection job.
+
+    Args:
+        request: what to do.
+        settings: which database; None reads the environment, here and below.
+
+    Returns:
+        The job's id. Some worker takes it up; without one it stays queued.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+        UsageError: a detector cannot be built as it was asked for.
+    """
+    from spanlab.jobs import detection
+
+    return detection.submit(request, settings)
+
+
+def jobs(limit: int = 50, page: int = 0, settings: Settings | None = None) -> list[JobView]:
+    """Return a page of jobs, the newest first, without their failures and logs.
+
+    Args:
+        limit: jobs on a page, 1 or more.
+        page: 0 for the newest ones.
+        settings: see ``submit_detection``.
+
+    Returns:
+        At most ``limit`` jobs; empty past the end, or if there never was one.
+    """
+    from spanlab.jobs import board
+
+    return board.of(settings).jobs(limit, page * limit)
+
+
+def job(job_id: str, settings: Settings | None = None) -> JobView:
+    """Return one job with its failures and log.
+
+    Args:
+        job_id: the id, or as many of its first characters as no other job's id begins with.
+        settings: see ``submit_detection``.
+
+    Raises:
+        NotFoundError: there is no such job, or several begin like this.
+    """
+    from spanlab.jobs import board
+
+    return board.of(settings).job(job_id)
+
+
+def pause(job_id: str, settings: Settings | None = None) -> None:
+    """Stop a job after the calls that are under way, so that it can be resumed.
+
+    Raises:
+        NotFoundError: there is no such job.
+        UsageError: it is over already.
+    """
+    from spanlab.jobs import control
+
+    control.pause(job_id, settings)
+
+
+def resume(job_id: str, settings: Settings | None = None) -> None:
+    """Queue a paused or cancelled job again; it goes on where it was.
+
+    Raises:
+        NotFoundError: there is no such job.
+        UsageError: it is neither paused nor cancelled.
+    """
+    from spanlab.jobs import control
+
+    control.resume(job_id, settings)
+
+
+def cancel(job_id: str, settings: Settings | None = None) -> None:
+    """End a job after the calls that are under way; what is saved stays.
+
+    Raises:
+        NotFoundError: there is no such job.
+        UsageError: it is over already.
+    """
+    from spanlab.jobs import control
+
+    control.cancel(job_id, settings)
+
+
+def retry(job_id: str, settings: Settings | None = None) -> str:
+    """Queue what a job that is over left undone or failed on, as a new job.
+
+    Returns:
+        The new job's id.
+
+    Raises:
+        NotFoundError: there is no such job.
+        UsageError: it is not over yet.
+    """
+    from spanlab.jobs import control
+
+    return control.retry(job_id, settings)
+
+
+def wait(
+    job_id: str,
+    *,
+    timeout: float | None = None,
+    on_progress: Callable[[JobView], None] | None = None,
+    settings: Settings | None = None,
+) -> JobView:
+    """Wait until a job is over or paused.
+
+    Args:
+        job_id: see ``job``.
+        timeout: seconds; None waits for ever.
+        on_progress: called with the job about twice a second.
+        settings: see ``submit_detection``.
+
+    Returns:
+        The job as it is then.
+
+    Raises:
+        NotFoundError: there is no such job.
+        SpanlabError: the time is over and the job is not.
+    """
+    from spanlab.jobs import control
+
+    return control.wait(job_id, timeout=timeout, on_progress=on_progress, settings=settings)
+
+
+def start_embedded_worker(settings: Settings | None = None) -> None:
+    """Let this process work on jobs in threads of its own; once is enough, and more do no harm.
+
+    It returns at once; what goes wrong while the worker starts is in the process's log.
+    """
+    from spanlab.jobs import embedded
+
+    embedded.start(settings)

@@ -1,0 +1,58 @@
+"""What people see of a job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from spanlab.workflows.runs import Failure, Progress
+
+Kind = Literal["detect", "optimise"]
+
+
+class JobState(StrEnum):
+    """What has become of a job."""
+
+    QUEUED = "queued"  # waits for a worker
+    RUNNING = "running"
+    PAUSED = "paused"  # somebody stopped it; resume goes on where it was
+    DONE = "done"  # all items dealt with, the failed ones included, or the budget spent
+    FAILED = "failed"  # the job itself broke; `error` says why
+    CANCELLED = "cancelled"  # somebody ended it; what is saved stays
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """A remark of a worker on a job, such as that it was taken up again."""
+
+    at: datetime
+    text: str
+
+
+@dataclass(frozen=True)
+class JobView:
+    """A job as a list or a page shows it; times are UTC.
+
+    ``failures`` (the newest first, at most 200) and ``log`` (the newest last, at most 200) are
+    filled for a single job and empty in lists. ``details`` is what the job's kind says beyond.
+    """
+
+    id: str
+    kind: Kind
+    title: str
+    state: JobState
+    created: datetime
+    started: datetime | None = None
+    ended: datetime | None = None
+    progress: Progress = field(default_factory=Progress)
+    error: str | None = None
+    failures: tuple[Failure, ...] = ()
+    log: tuple[LogLine, ...] = ()
+    details: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen unless somebody asks for it."""
+        return self.state in {JobState.DONE, JobState.FAILED, JobState.CANCELLED}
