@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from pydantic import BaseModel
-from sqlalchemy import Connection, select
+from sqlalchemy import Column, ColumnElement, Connection, and_, select
 
 from spanlab.errors import NotFoundError
 from spanlab.schema import Annotation, Item, Record
@@ -84,17 +86,53 @@ def all_of(
         yield from _window(connection, dataset.id, start, stop, chosen)
 
 
+def at(connection: Connection, dataset: Dataset, positions: Sequence[int]) -> Iterator[Stored]:
+    """Yield the items at ``positions`` with all annotations, in import order."""
+    there = sorted({position for position in positions if 0 <= position < dataset.n_items})
+    for first in range(0, len(there), _WINDOW):
+        yield from _read(connection, dataset.id, _Some(tuple(there[first : first + _WINDOW])), None)
+
+
+class _Places(Protocol):
+    """Some positions of a dataset."""
+
+    def among(self, column: Column[int]) -> ColumnElement[bool]: ...
+
+
+@dataclass(frozen=True)
+class _Between:
+    """The positions ``[start, stop)``."""
+
+    start: int
+    stop: int
+
+    def among(self, column: Column[int]) -> ColumnElement[bool]:
+        return and_(column >= self.start, column < self.stop)
+
+
+@dataclass(frozen=True)
+class _Some:
+    """A few positions, wherever they are."""
+
+    positions: tuple[int, ...]
+
+    def among(self, column: Column[int]) -> ColumnElement[bool]:
+        return column.in_(self.positions)
+
+
 def _window(
     connection: Connection, dataset: int, start: int, stop: int, chosen: Collection[int] | None
 ) -> Iterator[Stored]:
-    said: dict[int, list[str]] = {position: [] for position in range(start, stop)}
+    yield from _read(connection, dataset, _Between(start, stop), chosen)
+
+
+def _read(
+    connection: Connection, dataset: int, places: _Places, chosen: Collection[int] | None
+) -> Iterator[Stored]:
+    said: dict[int, list[str]] = defaultdict(list)
     query = (
         select(annotated.c.position, annotated.c.json)
-        .where(
-            annotated.c.dataset_id == dataset,
-            annotated.c.position >= start,
-            annotated.c.position < stop,
-        )
+        .where(annotated.c.dataset_id == dataset, places.among(annotated.c.position))
         .order_by(annotated.c.position, annotated.c.place)
     )
     if chosen is not None:
@@ -103,7 +141,7 @@ def _window(
         said[position].append(text)
     rows = connection.execute(
         select(items.c.position, items.c.json)
-        .where(items.c.dataset_id == dataset, items.c.position >= start, items.c.position < stop)
+        .where(items.c.dataset_id == dataset, places.among(items.c.position))
         .order_by(items.c.position)
     )
     for position, text in rows.all():

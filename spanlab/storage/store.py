@@ -143,6 +143,15 @@ class Store:
             position = items.position_of(connection, found, item_id)
             return items.one(connection, found, position).record()
 
+    def records_at(self, dataset: str, positions: Sequence[int]) -> list[Record]:
+        """Return the records at these places of the import order (from 0), in that order.
+
+        Places at which the dataset has no item are left out.
+        """
+        with self._database.reading() as connection:
+            found = catalog.find(connection, dataset)
+            return [stored.record() for stored in items.at(connection, found, positions)]
+
     def save_annotations(self, dataset: str, pairs: Iterable[tuple[str, Annotation]]) -> int:
         """Insert or replace annotations, durable as they come; see ``annotating.save``."""
         return annotating.save(self._database, dataset, pairs)
@@ -164,6 +173,15 @@ class Store:
         """Return how many items the filter of ``query`` lets through."""
         with self._database.reading() as connection:
             return Selection.of(connection, catalog.find(connection, dataset), query).count()
+
+    def positions(self, dataset: str, query: QueueQuery) -> list[int]:
+        """Return the places in import order of all items that the filter of ``query`` lets through.
+
+        The query's own place and limit do not matter.
+        """
+        with self._database.reading() as connection:
+            found = catalog.find(connection, dataset)
+            return Selection.of(connection, found, query).following(0, found.n_items)
 
     def counts(self, dataset: str, reviewer: str) -> dict[Status, int]:
         """Return how many items are in each status under ``reviewer``, who may be unknown yet."""

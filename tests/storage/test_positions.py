@@ -1,0 +1,41 @@
+"""Items by their place in import order, as runs over a dataset ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from spanlab.schema import Annotation, Record, Status
+from spanlab.storage import QueueQuery, Store
+
+
+def test_positions_are_the_places_of_all_that_a_filter_lets_through(
+    store: Store, record: Callable[..., Record], said: Callable[..., Annotation]
+) -> None:
+    failed = said("det", status=Status.FAILED)
+    store.import_records(
+        "d", [record("a", said("det", (0, 3))), record("b"), record("c", failed), record("e")]
+    )
+    queries = {
+        status: QueueQuery(reviewer="det", status=status, limit=1)
+        for status in (Status.NOT_ANNOTATED, Status.FAILED, Status.SKIPPED)
+    }
+    assert store.positions("d", queries[Status.NOT_ANNOTATED]) == [1, 3]
+    assert store.positions("d", queries[Status.FAILED]) == [2]
+    assert store.positions("d", queries[Status.SKIPPED]) == []
+    assert store.positions("d", QueueQuery(reviewer="nobody")) == [0, 1, 2, 3]
+
+
+def test_records_are_read_by_place_with_all_annotations(
+    store: Store, record: Callable[..., Record], said: Callable[..., Annotation]
+) -> None:
+    records = [record("a", said("x", (0, 3)), said("y")), record("b"), record("c", said("x"))]
+    store.import_records("d", records)
+    assert store.records_at("d", [2, 0, 2]) == [records[0], records[2]]
+    assert store.records_at("d", [-1, 3]) == []
+    assert store.records_at("d", []) == []
+
+
+def test_many_places_are_read_at_once(store: Store, record: Callable[..., Record]) -> None:
+    store.import_records("d", [record(f"i{n}") for n in range(450)])
+    odd = store.records_at("d", range(1, 450, 2))
+    assert [each.item.id for each in odd] == [f"i{n}" for n in range(1, 450, 2)]
