@@ -12,17 +12,23 @@ class Settings(BaseModel):
     """What the environment says.
 
     ``home`` is the directory for the database and its backups. ``database_url`` is an SQLAlchemy
-    URL; by default an SQLite file in ``home``.
+    URL; by default an SQLite file in ``home``. ``programs`` is the registry of tuned prompts.
     """
 
     model_config = ConfigDict(frozen=True)
 
     home: Path
     database_url: str
+    programs: Path = Path("data/programs")
 
     @classmethod
     def read(cls) -> Settings:
-        """Read ``SPANLAB_HOME`` (default ``.spanlab``) and ``SPANLAB_DATABASE_URL``."""
+        """Read the variables.
+
+        ``SPANLAB_HOME`` (default ``.spanlab``), ``SPANLAB_DATABASE_URL`` and
+        ``SPANLAB_PROGRAMS`` (default ``data/programs``).
+        """
         home = Path(os.environ.get("SPANLAB_HOME", ".spanlab"))
         url = os.environ.get("SPANLAB_DATABASE_URL") or f"sqlite:///{home / 'spanlab.db'}"
-        return cls(home=home, database_url=url)
+        programs = Path(os.environ.get("SPANLAB_PROGRAMS") or cls.model_fields["programs"].default)
+        return cls(home=home, database_url=url, programs=programs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from spanlab.cli import commands, more
+from spanlab.cli import commands, more, programs
 
 app = typer.Typer(
     name="spanlab",
@@ -43,3 +43,4 @@ app.command()(more.datasets)
 app.command()(more.serve)
 app.command()(more.demo)
 app.command()(more.train_offline)
+app.add_typer(programs.app, name="programs")

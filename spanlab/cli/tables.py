@@ -32,7 +32,7 @@ def as_text(evaluation: Evaluation) -> str:
     )
     macro = evaluation.report.macro
     rows.append(_row("macro", macro, evaluation.everything.macro, evaluation.nothing.macro))
-    parts = [_aligned(rows), "IoU and Corr with 95 % bootstrap intervals; baselines are IoU/Corr."]
+    parts = [aligned(rows), "IoU and Corr with 95 % bootstrap intervals; baselines are IoU/Corr."]
     if evaluation.against is not None:
         parts.append(_comparison(evaluation.against))
     parts += _missing_and_extra(evaluation)
@@ -69,7 +69,7 @@ def datasets(summaries: Iterable[DatasetSummary]) -> str:
             rows.append(["", "", "", f"{annotator.name} ({annotator.kind})", states])
     if len(rows) == 1:
         return "no datasets yet: spanlab import FILE --dataset NAME"
-    return _aligned(rows, left=5)
+    return aligned(rows, left=5)
 
 
 def _row(name: str, means: Means, everything: Means, nothing: Means) -> list[str]:
@@ -92,7 +92,7 @@ def _comparison(comparison: Comparison) -> str:
     for name, row in [*named, ("macro", comparison.macro)]:
         cells = [cell for figure in (row.iou, row.corr) for cell in _difference(figure)]
         rows.append([name, str(row.n), *cells])
-    return f"\nPRED minus --against, paired:\n{_aligned(rows)}"
+    return f"\nPRED minus --against, paired:\n{aligned(rows)}"
 
 
 def _difference(figure: Difference) -> tuple[str, str]:
@@ -120,7 +120,8 @@ def _baseline(report: Report) -> dict[str, object]:
     return {"macro": report.macro.model_dump(), "languages": _by_language(report)}
 
 
-def _aligned(rows: Sequence[Sequence[str]], left: int = 1) -> str:
+def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Return rows as a table whose first ``left`` columns stand left, the others right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:

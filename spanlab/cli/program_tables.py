@@ -1,0 +1,94 @@
+"""Tuned prompts as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from spanlab.cli.tables import aligned
+from spanlab.workflows.programs import Change, HeldOut, Program, Programs
+
+
+def listed(programs: Programs) -> str:
+    """Return one line per program, or what to do where there is none."""
+    found = list(programs)
+    if not found:
+        return "no programs yet; `spanlab optimize` makes them"
+    rows = [["", "name", "detector", "metric", "held out", "model", "made"]]
+    rows += [
+        [
+            "*" if programs.default(program.detector) == program.name else "",
+            program.name,
+            program.detector,
+            program.metric,
+            _short(program.held_out),
+            program.task_model,
+            program.created[:16].replace("T", " "),
+        ]
+        for program in found
+    ]
+    return aligned(rows, left=len(rows[0]))
+
+
+def shown(program: Program) -> str:
+    """Return where a program comes from, its scores and its prompts."""
+    facts = [
+        ["detector", program.detector],
+        ["strategy", f"{program.strategy}, for {program.metric}"],
+        ["models", f"{program.task_model}, prompts by {program.prompt_model}"],
+        ["tuned on", f"{program.items} items of {program.dataset} ({program.labels})"],
+        ["languages", ", ".join(program.languages)],
+        ["made", program.created],
+        ["from", program.parent or "the detector's own prompt"],
+    ]
+    parts = [aligned([["program", program.name], *facts], left=2), worth(program.held_out)]
+    if program.note:
+        parts.append(program.note)
+    for name, predictor in program.predictors.items():
+        parts.append(f"{name}, {len(predictor.demos)} demonstrations:\n\n{predictor.instruction}")
+    return "\n\n".join(parts)
+
+
+def worth(held_out: HeldOut | None) -> str:
+    """Say in words and figures what held-out items tell of a program."""
+    if held_out is None:
+        return "not measured on held-out items: nobody knows whether it is better"
+    base, tuned, difference = held_out.baseline, held_out.tuned, held_out.difference
+    verdict = (
+        "better than the untuned prompt"
+        if held_out.better
+        else "does not beat the untuned prompt beyond chance"
+    )
+    languages = ", ".join(
+        f"{lang} {before:.3f} → {after:.3f}" for lang, (before, after) in held_out.languages.items()
+    )
+    return (
+        f"{verdict}: {base.mean:.3f} → {tuned.mean:.3f} on {held_out.items} held-out items "
+        f"({held_out.folds} folds), difference {difference.mean:+.3f} "
+        f"[{difference.low:+.3f}, {difference.high:+.3f}], p = {held_out.p:.3g}\n{languages}"
+    )
+
+
+def compared(changes: Sequence[Change]) -> str:
+    """Return the differences of two programs, predictor by predictor."""
+    if not changes:
+        return "the same prompts"
+    parts = []
+    for change in changes:
+        lines = [change.predictor, *change.diff]
+        lines += [f"- demonstration {_demo(demo)}" for demo in change.removed]
+        lines += [f"+ demonstration {_demo(demo)}" for demo in change.added]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _short(held_out: HeldOut | None) -> str:
+    if held_out is None:
+        return "not measured"
+    sign = "" if held_out.better else " (not beyond chance)"
+    return f"{held_out.baseline.mean:.3f} → {held_out.tuned.mean:.3f}{sign}"
+
+
+def _demo(demo: object) -> str:
+    text = json.dumps(demo, ensure_ascii=False)
+    return text if len(text) <= 300 else f"{text[:299]}…"

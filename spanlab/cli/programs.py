@@ -1,0 +1,147 @@
+"""`spanlab programs`: the prompts that optimisation has found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spanlab.errors import UsageError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="""Tuned prompts: list, show, compare, use, export, import.
+
+    They lie as JSON files in data/programs (SPANLAB_PROGRAMS), to be read and kept with a project.
+
+    \b
+    spanlab programs list
+    spanlab programs show short-spans
+    spanlab programs use short-spans
+    """,
+)
+
+Known = Annotated[str, typer.Argument(metavar="NAME", help="A program; see `programs list`.")]
+
+
+@app.command("list")
+def list_command() -> None:
+    """List the programs, the newest first; a star marks the one its detector uses.
+
+    \b
+    spanlab programs list
+    """
+    from spanlab.cli import program_tables
+    from spanlab.workflows.programs import registry
+
+    typer.echo(program_tables.listed(registry()))
+
+
+@app.command()
+def show(
+    name: Known,
+    as_json: Annotated[bool, typer.Option("--json", help="The whole file.")] = False,
+) -> None:
+    """Show where a program comes from, what it is worth, and its prompts.
+
+    \b
+    spanlab programs show short-spans
+    """
+    from spanlab.cli import program_tables
+    from spanlab.workflows.programs import registry
+
+    program = registry().load(name)
+    typer.echo(program.model_dump_json(indent=2) if as_json else program_tables.shown(program))
+
+
+@app.command()
+def compare(before: Known, after: Annotated[str, typer.Argument(metavar="OTHER")]) -> None:
+    """Show how the prompts of two programs differ: instructions line by line, demonstrations.
+
+    \b
+    spanlab programs compare first-try short-spans
+    """
+    from spanlab.cli import program_tables
+    from spanlab.workflows.programs import compare as changes
+    from spanlab.workflows.programs import registry
+
+    programs = registry()
+    typer.echo(program_tables.compared(changes(programs.load(before), programs.load(after))))
+
+
+@app.command()
+def use(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]")] = None,
+    untuned: Annotated[
+        str | None, typer.Option(help="Instead of a program: a detector, to go untuned again.")
+    ] = None,
+) -> None:
+    """Let a program's detector use it from now on, wherever no other program is asked for.
+
+    \b
+    spanlab programs use short-spans
+    spanlab programs use --untuned ucsc-extract
+    """
+    from spanlab.cli import progress
+    from spanlab.workflows.programs import registry
+
+    if (name is None) == (untuned is None):
+        raise UsageError("name a program, or a detector with --untuned; one of the two")
+    programs = registry()
+    if name is None:
+        detector = str(untuned)
+        programs.choose(detector, None)
+        progress.say(f"{detector} uses its own prompt")
+        return
+    detector = programs.load(name).detector
+    programs.choose(detector, name)
+    progress.say(f"{detector} uses {name}")
+
+
+@app.command()
+def export(
+    name: Known,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write.")],
+) -> None:
+    """Write a program to a file, to be imported elsewhere.
+
+    \b
+    spanlab programs export short-spans -o short-spans.json
+    """
+    from spanlab.cli import progress
+    from spanlab.workflows.programs import registry
+
+    registry().give(name, output)
+    progress.say(f"wrote {output}")
+
+
+@app.command("import")
+def import_command(
+    file: Annotated[Path, typer.Argument(help="A file that `programs export` wrote.")],
+    name: Annotated[str | None, typer.Option(help="What to call it here.")] = None,
+) -> None:
+    """Take in a program from a file; it is data alone, and anything else is refused.
+
+    \b
+    spanlab programs import short-spans.json
+    """
+    from spanlab.cli import progress
+    from spanlab.workflows.programs import registry
+
+    program = registry().take(file, name)
+    progress.say(f"imported {program.name}, a program for {program.detector}")
+
+
+@app.command()
+def remove(name: Known) -> None:
+    """Delete a program; a detector that used it goes back to its own prompt.
+
+    \b
+    spanlab programs remove short-spans
+    """
+    from spanlab.cli import progress
+    from spanlab.workflows.programs import registry
+
+    registry().remove(name)
+    progress.say(f"removed {name}")

@@ -1,0 +1,100 @@
+"""`spanlab programs` on a registry of two programs, one of them of doubtful worth."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from spanlab.programs import HeldOut, Predictor, Program, Programs, Score
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def _program(name: str, instruction: str, low: float) -> Program:
+    return Program(
+        name=name,
+        detector="ucsc-extract",
+        strategy="mipro",
+        metric="iou",
+        task_model="small",
+        prompt_model="large",
+        dataset="mine",
+        labels="gold",
+        languages=("de", "en"),
+        items=40,
+        fingerprint="f" * 64,
+        created=f"2026-11-2{len(name)}T12:00:00+00:00",
+        held_out=HeldOut(
+            items=40,
+            folds=2,
+            baseline=Score(mean=0.4, low=0.3, high=0.5),
+            tuned=Score(mean=0.5, low=0.4, high=0.6),
+            difference=Score(mean=0.1, low=low, high=0.18),
+            p=0.0123,
+            languages={"de": (0.3, 0.5), "en": (0.5, 0.5)},
+        ),
+        predictors={"quote": Predictor(instruction=instruction, demos=({"answer": "Oslo"},))},
+    )
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Programs:
+    registry = Programs(tmp_path / "data" / "programs")
+    registry.save(_program("sure", "Quote it.\nBe short.", 0.02))
+    registry.save(_program("maybe", "Quote it.\nBe quick.", -0.02))
+    return registry
+
+
+def test_the_list_says_which_one_is_used_and_what_each_is_worth(
+    spanlab: Run, programs: Programs
+) -> None:
+    used = spanlab("programs", "use", "sure")
+    assert (used.returncode, used.stderr) == (0, "ucsc-extract uses sure\n")
+    _, maybe, sure = spanlab("programs", "list").stdout.splitlines()
+    common = ["ucsc-extract", "iou", "0.400", "→", "0.500"]
+    when = ["small", "2026-11-25", "12:00"]
+    assert maybe.split() == ["maybe", *common, "(not", "beyond", "chance)", *when]
+    assert sure.split() == ["*", "sure", *common, "small", "2026-11-24", "12:00"]
+    assert programs.default("ucsc-extract") == "sure"
+    assert spanlab("programs", "use", "--untuned", "ucsc-extract").returncode == 0
+    assert programs.default("ucsc-extract") is None
+
+
+def test_a_program_is_shown_with_its_worth_and_prompt(spanlab: Run, programs: Programs) -> None:
+    shown = spanlab("programs", "show", "maybe").stdout
+    assert "does not beat the untuned prompt beyond chance: 0.400 → 0.500" in shown
+    assert "difference +0.100 [-0.020, +0.180], p = 0.0123\nde 0.300 → 0.500, en" in shown
+    assert "quote, 1 demonstrations:\n\nQuote it.\nBe quick." in shown
+    assert Program.model_validate_json(spanlab("programs", "show", "sure", "--json").stdout)
+
+
+def test_two_programs_are_compared_line_by_line(spanlab: Run, programs: Programs) -> None:
+    compared = spanlab("programs", "compare", "sure", "maybe").stdout
+    assert "-Be short.\n+Be quick.\n" in compared
+    assert spanlab("programs", "compare", "sure", "sure").stdout == "the same prompts\n"
+
+
+def test_a_program_goes_out_comes_in_and_is_removed(
+    spanlab: Run, programs: Programs, tmp_path: Path
+) -> None:
+    assert spanlab("programs", "export", "sure", "-o", "given.json").returncode == 0
+    taken = spanlab("programs", "import", "given.json", "--name", "theirs")
+    assert taken.stderr == "imported theirs, a program for ucsc-extract\n"
+    assert programs.load("theirs").predictors == programs.load("sure").predictors
+    assert spanlab("programs", "remove", "theirs").returncode == 0
+    assert [each.name for each in programs] == ["maybe", "sure"]
+
+
+def test_what_is_wrong_is_said(spanlab: Run, programs: Programs, tmp_path: Path) -> None:
+    (tmp_path / "evil.json").write_bytes(b"\x80\x04.")
+    refused = spanlab("programs", "import", "evil.json")
+    assert (refused.returncode, refused.stderr[:31]) == (1, "spanlab: evil.json: not a spanl")
+    assert "known: maybe, sure" in spanlab("programs", "show", "gone").stderr
+    assert spanlab("programs", "use").returncode == 2
+
+
+def test_an_empty_registry_says_how_to_fill_it(spanlab: Run) -> None:
+    assert spanlab("programs", "list").stdout == "no programs yet; `spanlab optimize` makes them\n"
