@@ -1,0 +1,165 @@
+"""The passages of an item as they grow: found ones are appended, what stands there stays.
+
+Evidence names a passage by its index. Passages are therefore only ever appended, and evidence
+that was found beside other passages is renumbered when its item is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from spanlab.schema import Annotation, Claim, Evidence, Item, Passage, Retrieval, Span
+from spanlab.trace import QueryStep, Step
+
+_T = TypeVar("_T")
+
+
+class Merged(NamedTuple):
+    """An item with more passages; ``moved`` says where each passage of the newer one stands."""
+
+    item: Item
+    moved: dict[int, int]
+
+
+def joined(item: Item, retriever: str, queries: Sequence[str], passages: Sequence[Passage]) -> Item:
+    """Note with an item what a retriever was asked for it and found.
+
+    Args:
+        item: the item so far, without a retrieval of that name.
+        retriever: the retriever's name.
+        queries: what it was asked.
+        passages: what it found; those that the item has already are not appended again.
+
+    Returns:
+        The item with one more retrieval, also if nothing was found.
+    """
+    all_of = _Passages(item.passages)
+    places = tuple(dict.fromkeys(all_of.add(passage) for passage in passages))
+    retrieval = Retrieval(retriever=retriever, queries=tuple(queries), passages=places)
+    return item.model_copy(
+        update={"passages": all_of.all(), "retrievals": (*item.retrievals, retrieval)}
+    )
+
+
+def merged(stored: Item, found: Item) -> Merged:
+    """Give a stored item what another copy of it has more.
+
+    Args:
+        stored: the item as it is stored; its passages keep their indices.
+        found: the same item as somebody enriched it, who may not have seen the same passages.
+
+    Returns:
+        ``stored`` itself if ``found`` has nothing more, and for every passage of ``found`` its
+        index in the merged item.
+    """
+    all_of = _Passages(stored.passages)
+    moved = {index: all_of.add(each, index) for index, each in enumerate(found.passages)}
+    retrievals = {each.retriever: each for each in stored.retrievals}
+    for each in found.retrievals:
+        places = tuple(moved[index] for index in each.passages)
+        there = retrievals.get(each.retriever)
+        retrievals[each.retriever] = Retrieval(
+            retriever=each.retriever,
+            queries=_union(there.queries if there else (), each.queries),
+            passages=_union(there.passages if there else (), places),
+        )
+    now = {"passages": all_of.all(), "retrievals": tuple(retrievals.values())}
+    same = now["passages"] == stored.passages and now["retrievals"] == stored.retrievals
+    return Merged(stored if same else stored.model_copy(update=now), moved)
+
+
+def renumbered(annotation: Annotation, moved: Mapping[int, int]) -> Annotation:
+    """Return an annotation whose evidence follows passages that moved.
+
+    Args:
+        annotation: what was said beside the passages that ``moved`` starts from.
+        moved: for every passage its new index, as ``merged`` returns it.
+
+    Returns:
+        The same annotation where nothing moved.
+
+    Raises:
+        ValueError: the evidence names a passage that ``moved`` does not have.
+    """
+    used = _uses(annotation)
+    missing = used - moved.keys()
+    if missing:
+        raise ValueError(f"passage {min(missing)} does not exist, the item has {len(moved)}")
+    if all(moved[index] == index for index in used):
+        return annotation
+    return annotation.model_copy(
+        update={
+            "spans": tuple(_span(span, moved) for span in annotation.spans),
+            "rejected": tuple(_span(span, moved) for span in annotation.rejected),
+            "claims": tuple(_claim(claim, moved) for claim in annotation.claims),
+            "trace": tuple(_step(step, moved) for step in annotation.trace),
+        }
+    )
+
+
+class _Passages:
+    """Passages in order, and where each stands; the same text from the same page is the same."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self._all = list(passages)
+        self._place: dict[tuple[str, str | None], int] = {}
+        for index, passage in enumerate(passages):
+            self._place.setdefault(_key(passage), index)
+
+    def add(self, passage: Passage, at: int | None = None) -> int:
+        """Return the index of ``passage``, appending it if it is new; ``at`` is tried first."""
+        if at is not None and at < len(self._all) and _key(self._all[at]) == _key(passage):
+            return at
+        place = self._place.setdefault(_key(passage), len(self._all))
+        if place == len(self._all):
+            self._all.append(passage)
+        return place
+
+    def all(self) -> tuple[Passage, ...]:
+        return tuple(self._all)
+
+
+def _key(passage: Passage) -> tuple[str, str | None]:
+    return passage.text, passage.url
+
+
+def _union(first: tuple[_T, ...], second: tuple[_T, ...]) -> tuple[_T, ...]:
+    return tuple(dict.fromkeys((*first, *second)))
+
+
+def _uses(annotation: Annotation) -> set[int]:
+    """Return the indices of all passages that an annotation names."""
+    used = {quote.passage for quote in _evidence(annotation)}
+    for step in annotation.trace:
+        if isinstance(step, QueryStep):
+            used.update(step.passages)
+    return used
+
+
+def _evidence(annotation: Annotation) -> Iterator[Evidence]:
+    for span in (*annotation.spans, *annotation.rejected):
+        yield from span.evidence
+    for claim in annotation.claims:
+        yield from claim.evidence
+        if claim.source is not None:
+            yield from claim.source.evidence
+
+
+def _span(span: Span, moved: Mapping[int, int]) -> Span:
+    return span.model_copy(update={"evidence": _quotes(span.evidence, moved)})
+
+
+def _claim(claim: Claim, moved: Mapping[int, int]) -> Claim:
+    source = None if claim.source is None else _span(claim.source, moved)
+    return claim.model_copy(update={"source": source, "evidence": _quotes(claim.evidence, moved)})
+
+
+def _quotes(quotes: tuple[Evidence, ...], moved: Mapping[int, int]) -> tuple[Evidence, ...]:
+    return tuple(quote.model_copy(update={"passage": moved[quote.passage]}) for quote in quotes)
+
+
+def _step(step: Step, moved: Mapping[int, int]) -> Step:
+    if not isinstance(step, QueryStep):
+        return step
+    return step.model_copy(update={"passages": tuple(moved[index] for index in step.passages)})
