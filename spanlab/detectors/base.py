@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from spanlab.schema import Annotation, Item
+
+if TYPE_CHECKING:
+    import dspy
+
+    from spanlab.mappers import Quote
+
+__all__ = ["Detector", "Finding", "ModelDetector", "Tunable"]
 
 
 class Detector(Protocol):
@@ -24,5 +33,89 @@ class Detector(Protocol):
         Returns:
             An annotation of this detector that fits the item. Done without spans means that it
             looked and found nothing; failed means that it could not look, and says why.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a detector that asks models found.
+
+    ``item`` is the item with the passages that were retrieved for it, to which the annotations'
+    evidence points. ``members`` are the annotations that ``annotation`` was voted from; empty for
+    a detector that is no ensemble.
+    """
+
+    annotation: Annotation
+    item: Item
+    members: tuple[Annotation, ...] = ()
+
+    @property
+    def annotations(self) -> tuple[Annotation, ...]:
+        """Everything to keep: the members' annotations, then the annotation itself."""
+        return (*self.members, self.annotation)
+
+
+@runtime_checkable
+class ModelDetector(Protocol):
+    """Finds hallucinated spans by asking models; many items may be under way at once."""
+
+    @property
+    def name(self) -> str:
+        """The name that it signs its annotations with."""
+        ...
+
+    async def detect(self, item: Item) -> Finding:
+        """Mark what is likely hallucinated in the item's answer.
+
+        Args:
+            item: question, answer, passages and what was retrieved before.
+
+        Returns:
+            A done annotation, or a failed one that says why; its trace tells what was asked, read
+            and decided until then. The item has what was retrieved meanwhile.
+
+        Raises:
+            BudgetError: the run's budget is used up; nothing is wrong with the item.
+        """
+        ...
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """A detector whose prompts an optimiser can tune.
+
+    ``program`` are the model's steps alone, without retrieval and mapping: a module with named
+    predictors. It is called with ``inputs(item)``, and ``mark(item, prediction)`` maps what it
+    returned to the annotation that its metric scores.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name that it signs its annotations with."""
+        ...
+
+    @property
+    def program(self) -> dspy.Module:
+        """The module to tune; the detector uses it as it is, so tune a copy."""
+        ...
+
+    def inputs(self, item: Item) -> Mapping[str, str]:
+        """Return what the program is called with for an item; all values are text."""
+        ...
+
+    def mark(self, item: Item, prediction: dspy.Prediction) -> Annotation:
+        """Return the annotation that what the program said of ``item`` amounts to."""
+        ...
+
+    def expected(self, item: Item, quotes: Sequence[Quote]) -> Mapping[str, object]:
+        """Return the output fields that a perfect program gives, for labelled demonstrations.
+
+        Args:
+            item: a labelled item.
+            quotes: its gold spans in order, with their probability.
+
+        Returns:
+            Values by field name; empty where labels do not say what the fields should hold.
         """
         ...
