@@ -39,9 +39,7 @@ def editor(labels: Sequence[str]) -> None:
         labels: what the keys 1 to 9 stand for, at most nine.
     """
     data = {"keys": [asdict(key) for key in KEYS], "labels": list(labels)}
-    _component("spanlab_editor", _asset("span_editor.js"), _asset("span_editor.css"))(
-        key="span_editor", data=data
-    )
+    _component("spanlab_editor", _script(), _style())(key="span_editor", data=data)
 
 
 def wire(answer: Mapping[str, JsonValue]) -> None:
@@ -63,6 +61,15 @@ def _component(name: str, js: str, css: str | None) -> ComponentRenderer:
 
 
 @cache
+def _script() -> str:
+    return _asset("span_editor.js") + _asset("trace.js")
+
+
+@cache
+def _style() -> str:
+    return _asset("span_editor.css") + _asset("trace.css")
+
+
 def _asset(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from spanlab.errors import NotFoundError
-from spanlab.ui.span_editor.payload import item_payload
-from spanlab.workflows import review
+from spanlab.ui.span_editor.payload import item_payload, trace_payload
+from spanlab.workflows import review, tracing
 from spanlab.workflows.review import QueueQuery, Review, Store
 
 
@@ -38,6 +38,15 @@ class Place:
         return json.dumps(asdict(self), sort_keys=True, default=str)
 
 
+class TraceWanted(BaseModel):
+    """Whose trace of which item the editor asks for."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    item: str
+    annotator: str
+
+
 class Sent(BaseModel):
     """What the editor says: unacknowledged writes, where it is, what it has."""
 
@@ -51,6 +60,7 @@ class Sent(BaseModel):
     near: bool = True
     ahead: str | None = None
     check: bool = False
+    trace: TraceWanted | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +89,7 @@ def exchange(store: Store, place: Place, sent: Sent) -> Answer:
         "empty": None if item else _nothing(store, place),
         "results": [asdict(outcome) for outcome in outcomes],
         "progress": None,
+        "trace": _trace(store, place.dataset, sent.trace) if here and sent.trace else None,
         **about,
     }
     if not here or sent.near or any(map(_is_status, sent.writes)):
@@ -117,6 +128,15 @@ def _about(store: Store, place: Place, sent: Sent, item: str) -> dict[str, JsonV
             name: asdict(review.neighbours(store, place.dataset, place.query, name))
             for name in beside
         },
+    }
+
+
+def _trace(store: Store, dataset: str, wanted: TraceWanted) -> dict[str, JsonValue]:
+    found = tracing.traced(store, dataset, wanted.item, wanted.annotator)
+    return {
+        "item": wanted.item,
+        "annotator": wanted.annotator,
+        "about": None if found is None else trace_payload(found),
     }
 
 

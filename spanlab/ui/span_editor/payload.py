@@ -5,8 +5,10 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from spanlab.schema import Annotation, Evidence, Passage, Span
+from spanlab.trace import RevisionStep, Step
 from spanlab.workflows import review
 from spanlab.workflows.review import Review
+from spanlab.workflows.tracing import Traced, revision_pieces
 
 
 def item_payload(opened: Review, reviewer: str) -> dict[str, JsonValue]:
@@ -33,6 +35,28 @@ def item_payload(opened: Review, reviewer: str) -> dict[str, JsonValue]:
     }
 
 
+def trace_payload(traced: Traced) -> dict[str, JsonValue]:
+    """Return an annotation's trace as JSON; a revision comes as what it did to the answer."""
+    annotation = traced.annotation
+    return {
+        "status": annotation.status.value,
+        "note": annotation.note,
+        "steps": [_step(step, traced) for step in annotation.trace],
+        "evidence": [_evidence(quote) for quote in traced.evidence()],
+    }
+
+
+def _step(step: Step, traced: Traced) -> dict[str, JsonValue]:
+    if not isinstance(step, RevisionStep):
+        return step.model_dump(mode="json")
+    pieces = revision_pieces(traced.item.answer, step.text, traced.item.lang)
+    diff: list[JsonValue] = [
+        [piece.tag, piece.text] if piece.tag == "inserted" else [piece.tag, piece.start, piece.end]
+        for piece in pieces
+    ]
+    return {"kind": step.kind, "diff": diff}
+
+
 def _passage(passage: Passage) -> dict[str, JsonValue]:
     return {
         "text": passage.text,
@@ -49,6 +73,7 @@ def _annotator(annotation: Annotation, answer: str) -> dict[str, JsonValue]:
         "status": annotation.status.value,
         "note": annotation.note,
         "voters": list(annotation.voters),
+        "steps": len(annotation.trace),
         "spans": [
             {**_span(each.span), "likely": each.likely}
             for each in review.suggestions(annotation, answer)

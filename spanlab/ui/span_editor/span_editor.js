@@ -3,7 +3,7 @@
  *
  * Top-down: mount, Editor (what the person does), View (what the person sees), Outbox (what
  * Python is told), History (the operation log, the mirror of spanlab/oplog.py), Text (offsets,
- * paragraphs, words). Stored offsets are code points; in here all are UTF-16 units, and
+ * paragraphs, words). Behind it comes trace.js, in the same module: what a detector did. Stored offsets are code points; in here all are UTF-16 units, and
  * Text.unit / Text.point are the only bridge. An answer is hostile: text reaches the page as
  * text nodes alone.
  */
@@ -81,6 +81,7 @@ class Editor {
             near: !this.near.has(this.opening ?? this.open),
             ahead: this.ahead(),
             check: this.unchecked,
+            trace: this.view.trace.wanted(),
         };
         this.unchecked = false;
         this.told = sent.open;
@@ -99,6 +100,7 @@ class Editor {
         this.outbox.answered(answer.attempt);
         for (const [id, near] of Object.entries(answer.near)) this.near.set(id, near);
         for (const payload of answer.items) this.keep(payload);
+        if (answer.trace) this.view.trace.receive(answer.trace);
         if (answer.progress) this.advance(answer.progress, moved);
         this.checkVersion(answer);
         this.tryOpen();
@@ -178,6 +180,7 @@ class Editor {
     wants() {
         if (this.outbox.toSend().length > 0) return true;
         if (this.stashed) return false; // what came is looked at first
+        if (this.view.trace.wanted()) return true;
         const id = this.opening ?? this.open;
         if (id === null || id === undefined) return false;
         return id !== this.told || !this.items.has(id) || !this.near.has(id) || this.ahead() !== null;
@@ -539,6 +542,8 @@ export const COMMANDS = {
     nextSpan: (editor, event) => step(editor, 1, event),
     previousSpan: (editor, event) => step(editor, -1, event),
     nextEvidence: (editor) => editor.view.nextEvidence(),
+    trace: (editor) => editor.view.trace.toggle(),
+    nextTrace: (editor) => editor.view.trace.next(),
     accept: (editor) => {
         const mark = editor.focused;
         if (!mark || mark.kind === "own") return editor.view.say("No suggestion is chosen.", true);
@@ -802,8 +807,10 @@ class View {
         this.listTitle = h("h3", { class: "sl-title" });
         this.listSpace = h("div", { class: "sl-list-space" });
         this.list = h("div", { class: "sl-list", role: "listbox", "aria-label": "Spans" }, this.listSpace);
+        this.trace = new TracePanel(this);
         this.right = h("aside", { class: "sl-right", "aria-label": "Evidence and spans" },
             this.card,
+            this.trace.node,
             h("section", { class: "sl-evidence" }, h("h3", { class: "sl-title" }, "Evidence"), this.passages),
             h("section", { class: "sl-spans" }, this.listTitle, this.annotators, this.list));
     }
@@ -836,7 +843,7 @@ class View {
             const mouse = { key: event.detail === 0 ? "Enter" : "", target: node };
             if (command === "done") this.editor.dropSelection();
             this.editor.run(command, mouse, key);
-            if (command !== "help" && this.field.hidden) this.answer.focus({ preventScroll: true });
+            if (!OPENS.has(command) && this.field.hidden) this.answer.focus({ preventScroll: true });
         });
         return node;
     }
@@ -883,12 +890,14 @@ class View {
         this.repaint();
         this.header();
         this.banner();
+        this.trace.follow();
         if (this.mayTakeFocus()) this.answer.focus({ preventScroll: true });
     }
 
     mayTakeFocus() {
         const active = document.activeElement;
-        return !active || active === document.body || (this.root.contains(active) && !this.field.contains(active));
+        const elsewhere = this.field.contains(active) || this.trace.node.contains(active);
+        return !active || active === document.body || (this.root.contains(active) && !elsewhere);
     }
 
     opening() {
@@ -1111,7 +1120,7 @@ class View {
     buildAnnotators(annotators) {
         const inOrder = Object.keys(KIND_WORDS);
         const sorted = [...annotators].sort((one, two) => inOrder.indexOf(one.kind) - inOrder.indexOf(two.kind));
-        const nodes = sorted.map((annotator) => this.annotator(annotator));
+        const nodes = sorted.flatMap((annotator) => [this.annotator(annotator), ...this.traceOpener(annotator)]);
         if (nodes.length === 0) nodes.push(h("span", { class: "sl-quiet" }, "Nobody has annotated this item yet."));
         this.annotators.replaceChildren(...nodes);
     }
@@ -1127,6 +1136,18 @@ class View {
         node.addEventListener("mousedown", (event) => event.preventDefault());
         node.addEventListener("click", () => this.editor.toggle(annotator));
         return node;
+    }
+
+    /** Beside an annotator's chip, the way to its trace if it has one. */
+    traceOpener(annotator) {
+        if (!tellsOfItself(annotator)) return [];
+        const node = h("button", {
+            class: "sl-chip sl-chip-trace", type: "button", title: `How ${annotator.name} came to this (${keyName("t")})`,
+            "aria-label": `Trace of ${annotator.name}`,
+        }, "trace");
+        node.addEventListener("mousedown", (event) => event.preventDefault());
+        node.addEventListener("click", () => this.trace.tell(annotator.name));
+        return [node];
     }
 
     focusChanged({ scroll = false } = {}) {
@@ -1222,6 +1243,16 @@ class View {
         this.evidenceAt = (this.evidenceAt ?? -1) + 1;
         const shown = this.showEvidence();
         return this.say(shown ? `Evidence: ${shown.textContent}` : "No evidence for this span.", !shown);
+    }
+
+    /** Bring a passage into sight with these quotes marked, until another span is chosen. */
+    showPassage(index, quotes) {
+        for (const other of new Set([...this.marked, index])) this.paintPassage(other, other === index ? [...quotes] : []);
+        this.marked = new Set([index]);
+        this.evidenceShown = null;
+        this.evidenceAt = 0;
+        if (!this.showEvidence()) centre(this.passages, this.passageBodies[index].parentElement);
+        this.say(`${this.passageBodies[index].parentElement.firstChild.textContent}. ${quotes.map((quote) => quote.note ?? "").join(" ")}`.trim());
     }
 
     /** Rows of the span list that can be seen; the others exist only as height. */
@@ -1598,6 +1629,7 @@ class View {
 
     escape() {
         if (!this.sheet.hidden) return this.help(false);
+        if (this.trace.node.contains(document.activeElement)) return this.trace.close();
         if (this.editor.selection) return this.editor.dropSelection();
         if (this.editor.focus) return this.editor.focusOn(null, { scroll: false });
         return true;
@@ -1621,7 +1653,8 @@ const LINE = 60;
 const ROW = 30;
 const LANES = 4;
 const NO_MARKS = [];
-const ONCE = new Set(["done", "skip", "acceptAll", "nextItem", "previousItem", "help"]);
+const OPENS = new Set(["help", "trace"]); // what takes the focus with it
+const ONCE = new Set(["done", "skip", "acceptAll", "nextItem", "previousItem", "help", "trace"]);
 const ELSEWHERE = new Set([
     "Tab", "Enter", " ", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown",
 ]);

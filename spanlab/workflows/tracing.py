@@ -1,0 +1,148 @@
+"""What a detector did on its way to an item's spans, ready to be shown beside the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from rapidfuzz.distance import Levenshtein
+
+from spanlab.errors import NotFoundError
+from spanlab.mappers import tokens
+from spanlab.schema import Annotation, Claim, Evidence, Item, Span
+from spanlab.storage import Store
+
+Tag = Literal["same", "deleted", "inserted"]
+
+
+@dataclass(frozen=True)
+class Traced:
+    """An annotation whose trace somebody wants to see, with the item that it is of."""
+
+    item: Item
+    annotation: Annotation
+
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Return every quote of the passages that its spans and claims stand on, each once."""
+        annotation = self.annotation
+        told: tuple[Span | Claim, ...] = (*annotation.spans, *annotation.claims)
+        return tuple(dict.fromkeys(quote for part in told for quote in part.evidence))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a revision: characters of the answer that stayed or went, or new ``text``.
+
+    ``start`` and ``end`` are code points of the answer; an insertion stands between the
+    characters before and at ``start``, and its ``end`` equals it.
+    """
+
+    tag: Tag
+    start: int
+    end: int
+    text: str
+
+
+def traced(store: Store, dataset: str, item_id: str, annotator: str) -> Traced | None:
+    """Return an annotation with its trace; None if the item or the annotation is gone.
+
+    Args:
+        store: the annotation database.
+        dataset: the item's dataset.
+        item_id: the item.
+        annotator: whose annotation.
+    """
+    try:
+        record = store.record(dataset, item_id)
+    except NotFoundError:
+        return None
+    annotation = record.by(annotator)
+    return None if annotation is None else Traced(record.item, annotation)
+
+
+def revision_pieces(answer: str, revised: str, lang: str) -> tuple[Piece, ...]:
+    """Return what a revision kept, took out and put in, word by word.
+
+    Words are those of the language, so single characters in Chinese. White space that both texts
+    have before a changed word counts as kept.
+
+    Args:
+        answer: the text as it was.
+        revised: the text as it became.
+        lang: BCP 47 tag of the answer.
+
+    Returns:
+        Pieces in reading order, no two neighbours of one kind: those that stayed or went make up
+        the answer, those that stayed or came in the revision. A deletion precedes the insertion
+        that replaces it. Empty if both texts are empty.
+    """
+    return tuple(_joined(_pieces(answer, revised, lang)))
+
+
+def _pieces(answer: str, revised: str, lang: str) -> Iterator[Piece]:
+    """Compare the words, and the white space before each of them."""
+    old, new = tokens(answer, lang), tokens(revised, lang)
+    words = Levenshtein.opcodes([answer[a:b] for a, b in old], [revised[a:b] for a, b in new])
+    olds, news = _ends(old), _ends(new)
+    for change in words:
+        if change.tag == "equal":
+            steps = zip(
+                range(change.src_start, change.src_end),
+                range(change.dest_start, change.dest_end),
+                strict=True,
+            )
+            for one, other in steps:
+                yield from _changed(
+                    answer, (olds[one], olds[one + 1]), revised[news[other] : news[other + 1]]
+                )
+        else:
+            yield from _changed(
+                answer,
+                (olds[change.src_start], olds[change.src_end]),
+                revised[news[change.dest_start] : news[change.dest_end]],
+            )
+    yield from _changed(answer, (olds[-1], len(answer)), revised[news[-1] :])
+
+
+def _ends(words: Sequence[tuple[int, int]]) -> list[int]:
+    """Return where the stretch of each word begins, white space before it included."""
+    return [0, *(end for _, end in words)]
+
+
+def _changed(answer: str, place: tuple[int, int], new: str) -> Iterator[Piece]:
+    """Compare two stretches that begin with white space; what surrounds a change is kept."""
+    start, end = place
+    old = answer[start:end]
+    ahead = _common_space(old, new)
+    word = old.lstrip()
+    behind = len(word) if word and word == new.lstrip() else 0
+    cut = end - behind
+    yield Piece("same", start, start + ahead, old[:ahead])
+    yield Piece("deleted", start + ahead, cut, answer[start + ahead : cut])
+    yield Piece("inserted", cut, cut, new[ahead : len(new) - behind])
+    yield Piece("same", cut, end, answer[cut:end])
+
+
+def _common_space(old: str, new: str) -> int:
+    """Return how many white characters both texts begin with."""
+    most = min(len(old), len(new))
+    return next(
+        (at for at in range(most) if old[at] != new[at] or not old[at].isspace()),
+        most,
+    )
+
+
+def _joined(pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """Join neighbours of one kind; between two kept pieces, what went comes before what came."""
+    filled = (piece for piece in pieces if piece.text)
+    for same, group in groupby(filled, key=lambda piece: piece.tag == "same"):
+        run = list(group)
+        order: tuple[Tag, ...] = ("same",) if same else ("deleted", "inserted")
+        for tag in order:
+            parts = [piece for piece in run if piece.tag == tag]
+            if parts:
+                text = "".join(piece.text for piece in parts)
+                start = run[-1].end if tag == "inserted" else parts[0].start
+                yield Piece(tag, start, parts[-1].end if tag != "inserted" else start, text)
