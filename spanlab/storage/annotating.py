@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sqlalchemy import Connection, select
 
@@ -19,6 +20,7 @@ from spanlab.storage.items import to_json
 from spanlab.storage.sql import insert_or_replace
 from spanlab.storage.tables import annotated, annotators, items, reviews
 
+_T = TypeVar("_T")
 _BATCH = 200  # annotations per transaction …
 _SECONDS = 1.0  # … unless they come slowly: then what there is after this time
 
@@ -75,10 +77,10 @@ def save(database: Database, name: str, pairs: Iterable[tuple[str, Annotation]])
     with database.reading() as connection:
         catalog.find(connection, name)
     written = 0
-    for batch in _batches(pairs):
+    for batch in batches(pairs):
         with database.writing() as connection:
             dataset = catalog.find(connection, name)
-            put(connection, dataset, _entries(connection, dataset, batch))
+            put(connection, dataset, entries(connection, dataset, batch))
         written += len(batch)
     return written
 
@@ -148,9 +150,16 @@ def _stored(
     return found
 
 
-def _entries(
-    connection: Connection, dataset: Dataset, batch: list[tuple[str, Annotation]]
+def entries(
+    connection: Connection, dataset: Dataset, batch: Sequence[tuple[str, Annotation]]
 ) -> list[Entry]:
+    """Lock the items that a batch names and check that what is said of them may be written.
+
+    Raises:
+        NotFoundError: an item is not there.
+        InputError: an annotation quotes what its item does not have there.
+        StoreError: a person has reviewed it, or the annotator is of another kind here.
+    """
     names = {annotation.annotator: annotation.kind for _, annotation in batch}
     who = {name: register(connection, dataset, name, kind) for name, kind in names.items()}
     rows = connection.execute(
@@ -165,7 +174,7 @@ def _entries(
     ).all()
     found = {row.item_id: row for row in rows}
     reviewed = _reviewed(connection, dataset.id, [row.position for row in rows])
-    entries: dict[tuple[int, int], Entry] = {}
+    now: dict[tuple[int, int], Entry] = {}
     for item_id, annotation in batch:
         if item_id not in found:
             raise NotFoundError(f"the dataset {dataset.name!r} has no item {item_id!r}")
@@ -178,8 +187,8 @@ def _entries(
                 "what a person did is not overwritten"
             )
         _check(annotation, Item.model_validate_json(found[item_id].json))
-        entries[position, annotator.id] = Entry(position, annotator, annotation)
-    return list(entries.values())
+        now[position, annotator.id] = Entry(position, annotator, annotation)
+    return list(now.values())
 
 
 def _check(annotation: Annotation, item: Item) -> None:
@@ -202,13 +211,12 @@ def _reviewed(
     return {(position, annotator) for position, annotator in rows}
 
 
-def _batches(
-    pairs: Iterable[tuple[str, Annotation]],
-) -> Iterator[list[tuple[str, Annotation]]]:
-    batch: list[tuple[str, Annotation]] = []
+def batches(things: Iterable[_T]) -> Iterator[list[_T]]:
+    """Yield ``things`` by so many as one transaction takes, or what came within its time."""
+    batch: list[_T] = []
     began = time.monotonic()
-    for pair in pairs:
-        batch.append(pair)
+    for thing in things:
+        batch.append(thing)
         if len(batch) >= _BATCH or time.monotonic() - began >= _SECONDS:
             yield batch
             batch, began = [], time.monotonic()

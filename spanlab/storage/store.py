@@ -11,10 +11,11 @@ from spanlab.errors import StoreError
 from spanlab.oplog import ReviewState
 from spanlab.schema import Annotation, Record, Status
 from spanlab.settings import Settings
-from spanlab.storage import annotating, catalog, imports, items, paging, reviews, staging
+from spanlab.storage import annotating, catalog, findings, imports, items, paging, reviews, staging
 from spanlab.storage.catalog import DatasetSummary
 from spanlab.storage.duplicate import duplicate
 from spanlab.storage.engine import Database
+from spanlab.storage.findings import Finding
 from spanlab.storage.queue import Page, QueueQuery
 from spanlab.storage.selection import Selection
 from spanlab.storage.upgrade import upgrade
@@ -155,6 +156,10 @@ class Store:
     def save_annotations(self, dataset: str, pairs: Iterable[tuple[str, Annotation]]) -> int:
         """Insert or replace annotations, durable as they come; see ``annotating.save``."""
         return annotating.save(self._database, dataset, pairs)
+
+    def save_findings(self, dataset: str, found: Iterable[Finding]) -> int:
+        """Insert or replace annotations and keep the passages they rest on; see ``findings``."""
+        return findings.save(self._database, dataset, found)
 
     # Queues
 

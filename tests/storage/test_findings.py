@@ -1,0 +1,194 @@
+"""What detectors found, with the passages they found it in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from spanlab.errors import InputError, NotFoundError, StoreError
+from spanlab.oplog import Add, SetStatus
+from spanlab.passages import joined
+from spanlab.schema import (
+    Annotation,
+    Evidence,
+    Item,
+    Kind,
+    Passage,
+    Record,
+    Retrieval,
+    Span,
+    Status,
+)
+from spanlab.storage import Store, Write
+from spanlab.trace import QueryStep
+
+ANSWER = "The tower was built in 1887 and is 330 metres tall."
+GIVEN = Passage(text="Work began on 28 January 1887.")
+WEB = Passage(text="It is 312 metres high.", url="https://a.example/height")
+CORPUS = Passage(text="The tower is 330 metres tall.", title="Tower")
+MakeRecord = Callable[..., Record]
+
+
+@dataclass(frozen=True)
+class Found:
+    item: Item
+    annotations: tuple[Annotation, ...]
+
+
+def test_passages_and_annotation_are_kept_together(store: Store) -> None:
+    item = _item()
+    store.import_records("d", [Record(item=item)])
+    enriched = joined(item, "web", ["How tall?"], [WEB])
+
+    assert store.save_findings("d", [Found(enriched, (_said("det", 1, WEB),))]) == 1
+
+    record = store.record("d", "a")
+    assert record.item == enriched
+    assert record.annotations == (_said("det", 1, WEB),)
+    assert store.counts("d", "det")[Status.DONE] == 1
+
+
+def test_a_retrieval_that_found_nothing_is_kept_too(store: Store) -> None:
+    item = _item()
+    store.import_records("d", [Record(item=item)])
+    store.save_findings("d", [Found(joined(item, "web", ["How tall?"], []), ())])
+    assert store.record("d", "a").item.retrievals == (
+        Retrieval(retriever="web", queries=("How tall?",)),
+    )
+
+
+def test_evidence_follows_its_passage_where_another_detector_was_faster(store: Store) -> None:
+    """Both detectors start from the same item and each appends its own passage at index 1."""
+    item = _item()
+    store.import_records("d", [Record(item=item)])
+    first = Found(joined(item, "web", ["a"], [WEB]), (_said("one", 1, WEB),))
+    second = Found(joined(item, "bm25", ["b"], [CORPUS]), (_said("two", 1, CORPUS),))
+
+    store.save_findings("d", [first])
+    store.save_findings("d", [second])
+
+    record = store.record("d", "a")
+    assert record.item.passages == (GIVEN, WEB, CORPUS)
+    assert record.item.retrievals == (
+        Retrieval(retriever="web", queries=("a",), passages=(1,)),
+        Retrieval(retriever="bm25", queries=("b",), passages=(2,)),
+    )
+    assert record.by("one") == _said("one", 1, WEB)
+    assert record.by("two") == _said("two", 2, CORPUS)
+    Record.model_validate(record.model_dump())  # every quote is where it says
+
+
+def test_two_findings_of_one_item_may_come_in_one_batch(store: Store) -> None:
+    item = _item()
+    store.import_records("d", [Record(item=item)])
+    found = [
+        Found(joined(item, "bm25", ["b"], [CORPUS]), (_said("one", 1, CORPUS),)),
+        Found(joined(item, "web", ["a"], [WEB]), (_said("two", 1, WEB), _said("vote", 1, WEB))),
+    ]
+    assert store.save_findings("d", found) == 2
+    record = store.record("d", "a")
+    assert record.item.passages == (GIVEN, CORPUS, WEB)
+    assert record.annotations == (
+        _said("one", 1, CORPUS),
+        _said("two", 2, WEB),
+        _said("vote", 2, WEB),
+    )
+
+
+def test_an_item_that_learns_nothing_stays_as_it_is(store: Store) -> None:
+    item = _item()
+    store.import_records("d", [Record(item=item)])
+    store.save_findings("d", [Found(item, (_said("det", 0, GIVEN),))])
+    store.save_findings("d", [Found(item, (_said("det", 0, GIVEN),))])
+    assert store.record("d", "a") == Record(item=item, annotations=(_said("det", 0, GIVEN),))
+
+
+def test_a_review_under_way_goes_on(store: Store) -> None:
+    """ANCHORS 5: passages that arrive while a person reviews change nothing the person did."""
+    item = _item()
+    store.import_records("d", [Record(item=item, annotations=(_said("old", 0, GIVEN),))])
+    store.apply("d", "a", "me", [Write("s", 1, 0, Add(span="x", start=0, end=3))])
+
+    store.save_findings("d", [Found(joined(item, "web", ["q"], [WEB]), (_said("det", 1, WEB),))])
+
+    done = store.apply("d", "a", "me", [Write("s", 2, 1, SetStatus(status=Status.DONE))])
+    assert (done.acknowledged, done.refused) == (2, ())
+    record = store.record("d", "a")
+    assert record.by("old") == _said("old", 0, GIVEN)
+    mine = record.by("me")
+    assert mine is not None
+    assert [span.text for span in mine.spans] == ["The"]
+    assert store.rebuild("d", "a", "me") == store.review("d", "a", "me").state
+
+
+def test_what_a_person_reviewed_is_not_overwritten_and_nothing_of_the_batch_stays(
+    store: Store,
+) -> None:
+    """ANCHORS 5: not even by a finding under the person's own name."""
+    item, other = _item(), _item("b")
+    store.import_records("d", [Record(item=item), Record(item=other)])
+    store.apply("d", "a", "me", [Write("s", 1, 0, SetStatus(status=Status.DONE))])
+    found = [
+        Found(joined(other, "web", ["q"], [WEB]), (_said("det", 1, WEB),)),
+        Found(joined(item, "web", ["q"], [WEB]), (_said("me", 1, WEB, kind=Kind.PERSON),)),
+    ]
+    with pytest.raises(StoreError, match="'me' has reviewed item 'a' of 'd'"):
+        store.save_findings("d", found)
+    assert store.record("d", "a").item == item
+    assert store.record("d", "b") == Record(item=other)
+
+
+@pytest.mark.parametrize(
+    ("item_id", "quote", "error", "message"),
+    [
+        pytest.param("z", 0, NotFoundError, "'d' has no item 'z'", id="unknown item"),
+        pytest.param("a", 7, InputError, "passage 7 does not exist, the item has 1", id="passage"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    store: Store, item_id: str, quote: int, error: type[Exception], message: str
+) -> None:
+    store.import_records("d", [Record(item=_item())])
+    with pytest.raises(error, match=message):
+        store.save_findings("d", [Found(_item(item_id), (_said("det", quote, GIVEN),))])
+    assert store.record("d", "a") == Record(item=_item())
+
+
+def test_findings_are_durable_as_they_come(store: Store) -> None:
+    """More than one batch: what came before a detector broke off is there."""
+    count = 250
+    store.import_records("d", [Record(item=_item(f"i{n}")) for n in range(count)])
+
+    def found() -> Iterator[Found]:
+        for n in range(count - 1):
+            item = joined(_item(f"i{n}"), "web", ["q"], [WEB])
+            yield Found(item, (_said("det", 1, WEB),))
+        raise RuntimeError("the detector broke")
+
+    with pytest.raises(RuntimeError, match="the detector broke"):
+        store.save_findings("d", found())
+    assert store.counts("d", "det")[Status.DONE] >= 200
+    assert store.record("d", "i0").item.passages == (GIVEN, WEB)
+
+
+def test_saving_no_findings_is_fine_and_an_unknown_dataset_is_not(store: Store) -> None:
+    store.import_records("d", [Record(item=_item())])
+    assert store.save_findings("d", []) == 0
+    with pytest.raises(NotFoundError, match="'e'"):
+        store.save_findings("e", [])
+
+
+def _item(item_id: str = "a") -> Item:
+    return Item(id=item_id, lang="en", question="How tall?", answer=ANSWER, passages=(GIVEN,))
+
+
+def _said(name: str, index: int, passage: Passage, *, kind: Kind = Kind.DETECTOR) -> Annotation:
+    quote = Evidence(start=0, end=5, text=passage.text[:5], passage=index, stance="refutes")
+    return Annotation(
+        annotator=name,
+        kind=kind,
+        spans=(Span.of(ANSWER, 35, 38, prob=0.8, evidence=(quote,)),),
+        trace=(QueryStep(text="How tall?", retriever="any", passages=(index,)),),
+    )
