@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
+from spanlab.errors import NotFoundError
 from spanlab.schema import Annotation, Record, Status
 from spanlab.storage import QueueQuery, Store
 
@@ -39,3 +42,10 @@ def test_many_places_are_read_at_once(store: Store, record: Callable[..., Record
     store.import_records("d", [record(f"i{n}") for n in range(450)])
     odd = store.records_at("d", range(1, 450, 2))
     assert [each.item.id for each in odd] == [f"i{n}" for n in range(1, 450, 2)]
+
+
+def test_items_are_found_by_id(store: Store, record: Callable[..., Record]) -> None:
+    store.import_records("d", [record("a"), record("b"), record("c")])
+    assert store.positions_of("d", ["c", "a"]) == [2, 0]
+    with pytest.raises(NotFoundError, match="no item 'z'"):
+        store.positions_of("d", ["a", "z"])
