@@ -1,10 +1,39 @@
-"""Words and sentences of a text, by the rules of its language, as exact offsets."""
+"""Words and sentences of a text, by the rules of its language, as exact offsets.
+
+Words come from spaCy's rule-based tokenizers (no trained model is needed). Scripts that do not
+part words by spaces give one token per character; what stands between them, such as a number or a
+Latin name in a Chinese answer, stays a word.
+"""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from threading import Lock
+from typing import TYPE_CHECKING, Final
 
 from spanlab.labels import Extent
+from spanlab.mappers.scripts import UNSPACED, whole
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+# spaCy peels a run without spaces from its edges, copying the rest each time: 20,000 exclamation
+# marks take half a minute. Runs longer than any word are cut by character class instead.
+_LONGEST = 100
+_OWN: Final = re.compile(rf"[{UNSPACED}]+|\S{{{_LONGEST + 1},}}")
+_PIECE: Final = re.compile(rf"[{UNSPACED}]|\d+|[^\W\d_{UNSPACED}]+|\S")
+_VOCABULARY = 200_000  # words a pipeline may remember before it is made anew
+
+_ENDS: Final = frozenset("!?．。｡！？｡।॥؟۔։።፧፨။၊។៕‼‽⁇⁈⁉܀܁܂߹᠃᠉᱾᱿꛳꛷")
+_ENDS_OF: Final = {"el": frozenset(";\u037e"), "grc": frozenset(";\u037e·")}
+_CLOSERS: Final = frozenset("\"'”’»›)]}」』】）］｝》〉*_`")
+_NUMBER: Final = re.compile(r"(?:\d{3,}|\d+[.,]\d+)\.")  # no ordinal: the stop ends the sentence
+_CHARACTERS: Final = frozenset(("bo", "ja", "km", "lo", "my", "th", "yue", "zh"))
+_ORDINAL: Final = frozenset(
+    ("cs", "da", "de", "et", "eu", "fi", "hr", "hu", "nb", "nn", "no", "sk")
+)
 
 
 def tokens(text: str, lang: str) -> list[Extent]:
@@ -12,17 +41,140 @@ def tokens(text: str, lang: str) -> list[Extent]:
 
     Args:
         text: any text.
-        lang: BCP 47 tag, for example ``en``, ``zh-Hant`` or ``und``.
+        lang: BCP 47 tag, for example ``en``, ``zh-Hant`` or ``und``; languages for which spaCy
+            has no rules of its own are read by its rules for any language.
+
+    Returns:
+        Characters ``[start, end)`` per token, in order, without overlap. No token begins or ends
+        inside a letter with combining marks or a joined emoji. Empty for a text without words.
     """
-    return [Extent(*match.span()) for match in re.finditer(r"\w+|[^\w\s]", text)]
+    found: list[Extent] = []
+    spaced = _OWN.sub(lambda run: _own(run, found), text)  # same length: offsets stay
+    if not spaced.isspace() and spaced:
+        found.extend(_words(spaced, lang))
+    found.sort()
+    return whole(text, found)
 
 
 def sentences(text: str, lang: str) -> list[Extent]:
     """Return the sentences of ``text`` without the whitespace around them.
 
+    A sentence ends at a mark that ends sentences in some script, with the quotation marks and
+    brackets that close after it, and at every line break. A full stop ends one only before a
+    space or a character of a script without spaces, not before a lower-case letter, and not
+    inside an abbreviation that spaCy's rules know; after a number it is read as an ordinal where
+    the language writes them so.
+
     Args:
         text: any text.
         lang: BCP 47 tag, for example ``en``, ``zh-Hant`` or ``und``.
+
+    Returns:
+        Characters ``[start, end)`` per sentence, in order; together they hold every character
+        that is not whitespace. Empty for a text without any.
     """
-    found = re.finditer(r"\S[^.!?。！？।؟۔\n]*[.!?。！？।؟۔]*", text)
-    return [Extent(match.start(), match.start() + len(match[0].rstrip())) for match in found]
+    found: list[Extent] = []
+    words = tokens(text, lang)
+    last = len(words) - 1
+    begin = 0
+    for index, (_, end) in enumerate(words):
+        follows = words[index + 1].start if index < last else len(text)
+        broken = any(c in "\n\r\x0b\x0c\x85\u2028\u2029" for c in text[end:follows])
+        if index == last or broken or _ends_here(text, words, index, lang):
+            found.append(Extent(words[begin].start, end))
+            begin = index + 1
+    return found
+
+
+def _own(run: re.Match[str], found: list[Extent]) -> str:
+    """Cut a run that is not spaCy's into ``found``; return as much space."""
+    start = run.start()
+    found.extend(
+        Extent(start + piece.start(), start + piece.end()) for piece in _PIECE.finditer(run[0])
+    )
+    return " " * len(run[0])
+
+
+def _words(text: str, lang: str) -> list[Extent]:
+    doc = _read(text, _code(lang))
+    found: list[Extent] = []
+    for start, length, space in doc.to_array(["IDX", "LENGTH", "IS_SPACE"]).tolist():
+        if space:
+            continue
+        end = start + length
+        if length > 3 and text[end - 1] == "." and _NUMBER.fullmatch(text, start, end):
+            found += (Extent(start, end - 1), Extent(end - 1, end))
+        else:
+            found.append(Extent(start, end))
+    return found
+
+
+def _code(lang: str) -> str:
+    return lang.partition("-")[0].lower()
+
+
+_reading = Lock()  # a tokenizer keeps a cache that two threads must not change at once
+
+
+def _read(text: str, code: str) -> Doc:
+    with _reading:
+        language = _pipeline(code)
+        if len(language.vocab.strings) > _VOCABULARY:
+            _pipeline.cache_clear()
+            language = _pipeline(code)
+        # The tokenizer itself has no limit on length; `nlp(text)` refuses a million characters.
+        return language.tokenizer(text)
+
+
+@lru_cache(maxsize=64)
+def _pipeline(code: str) -> Language:
+    import spacy
+
+    if code in _CHARACTERS:  # what stands between their characters follows no rules of theirs
+        return _pipeline("xx")
+    try:
+        return spacy.blank(code)
+    except ImportError:  # unknown, or known but for a tokenizer of another package
+        return _pipeline("xx")
+
+
+def _ends_here(text: str, words: list[Extent], index: int, lang: str) -> bool:
+    """Say whether a sentence ends after this token and not later."""
+    mark = index
+    while mark >= 0 and _closes(text, words, mark):
+        mark -= 1
+    if mark < 0 or not _is_end(text, words, mark, lang):
+        return False
+    if index == len(words) - 1:
+        return True
+    start, end = words[index + 1]
+    adjacent = words[index].end == start
+    following = text[start:end]
+    if adjacent and (_closes(text, words, index + 1) or _is_end(text, words, index + 1, lang)):
+        return False
+    stop = text[words[mark].start : words[mark].end]
+    if stop.isascii() and adjacent:
+        return re.match(f"[{UNSPACED}]", following) is not None
+    return not (stop[0] in ".…" and following[0].islower())
+
+
+def _closes(text: str, words: list[Extent], index: int) -> bool:
+    start, end = words[index]
+    attached = index > 0 and words[index - 1].end == start
+    return attached and all(c in _CLOSERS for c in text[start:end])
+
+
+def _is_end(text: str, words: list[Extent], index: int, lang: str) -> bool:
+    start, end = words[index]
+    token, code = text[start:end], _code(lang)
+    if all(c in _ENDS for c in token) or token in _ENDS_OF.get(code, ()):
+        return True
+    if set(token) == {"…"} or set(token) == {"."}:
+        return not (code in _ORDINAL and index and _is_ordinal(text, words[index - 1], start))
+    return False
+
+
+def _is_ordinal(text: str, number: Extent, stop: int) -> bool:
+    """Say whether a full stop at ``stop`` makes an ordinal of a number before it."""
+    start, end = number
+    return end == stop and end - start < 3 and text[start:end].isdecimal()
