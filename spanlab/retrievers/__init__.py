@@ -15,5 +15,18 @@ from spanlab.passages import Merged, merged, renumbered
 from spanlab.retrievers.asking import ensure
 from spanlab.retrievers.base import Found, Retriever
 from spanlab.retrievers.given import given
+from spanlab.retrievers.results import Shape
+from spanlab.retrievers.spec import RetrieverSpec, retriever
 
-__all__ = ["Found", "Merged", "Retriever", "ensure", "given", "merged", "renumbered"]
+__all__ = [
+    "Found",
+    "Merged",
+    "Retriever",
+    "RetrieverSpec",
+    "Shape",
+    "ensure",
+    "given",
+    "merged",
+    "renumbered",
+    "retriever",
+]

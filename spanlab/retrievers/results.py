@@ -1,0 +1,106 @@
+"""The JSON of search results, whoever's it is, as passages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pydantic import JsonValue
+
+from spanlab.errors import InputError
+from spanlab.fields import Frozen
+from spanlab.schema import Passage
+
+# Where the usual services keep their results: Tavily and many others `results`, you.com `hits`
+# (or `results.web`), Brave `web.results`, Serper `organic`, Google `items`, Bing `webPages.value`.
+_RESULTS = ("results.web", "results", "hits", "web.results", "organic", "webPages.value", "items")
+_TEXT = ("content", "snippets", "snippet", "description", "text", "body")
+_TITLE = ("title", "name")
+_URL = ("url", "link", "href")
+_DATE = ("published_date", "page_age", "date", "last_updated", "published", "age")
+
+
+class Shape(Frozen):
+    """Where in the JSON the results and their parts are: dotted paths such as ``web.results``.
+
+    Every path that is left out is looked for where the usual services have it.
+    """
+
+    results: str | None = None
+    text: str | None = None
+    title: str | None = None
+    url: str | None = None
+    date: str | None = None
+
+
+def passages_of(answer: JsonValue, shape: Shape) -> tuple[Passage, ...]:
+    """Return the results in an answer as passages, best first as they came.
+
+    Args:
+        answer: the decoded JSON.
+        shape: where to look.
+
+    Returns:
+        A passage for every result that has a text; none for an empty list of results.
+
+    Raises:
+        InputError: there is no list of results, or results but no text in any of them.
+    """
+    results = _results(answer, shape)
+    passages = tuple(_passages(results, shape))
+    if results and not passages:
+        raise InputError(
+            "no search result has a text",
+            field=shape.text or " or ".join(_TEXT),
+            found=results[0],
+            expected="the path of the text in each result",
+        )
+    return passages
+
+
+def _results(answer: JsonValue, shape: Shape) -> Sequence[JsonValue]:
+    for path in (shape.results,) if shape.results else _RESULTS:
+        found = _at(answer, path)
+        if isinstance(found, list):
+            return found
+    if isinstance(answer, list) and not shape.results:
+        return answer
+    raise InputError(
+        "the answer has no list of search results",
+        field=shape.results or " or ".join(_RESULTS),
+        found=sorted(answer) if isinstance(answer, dict) else answer,
+        expected="the path of the list of results",
+    )
+
+
+def _passages(results: Sequence[JsonValue], shape: Shape) -> Iterator[Passage]:
+    for result in results:
+        text = _text(result, (shape.text,) if shape.text else _TEXT)
+        if text:
+            yield Passage(
+                text=text,
+                title=_text(result, (shape.title,) if shape.title else _TITLE),
+                url=_text(result, (shape.url,) if shape.url else _URL),
+                date=_text(result, (shape.date,) if shape.date else _DATE),
+            )
+
+
+def _text(result: JsonValue, paths: Sequence[str]) -> str | None:
+    """Return the first text there is; several snippets of one page are paragraphs of one text."""
+    for path in paths:
+        found = _at(result, path)
+        parts = found if isinstance(found, list) else [found]
+        text = "\n\n".join(part.strip() for part in parts if isinstance(part, str)).strip()
+        if text:
+            return text
+    return None
+
+
+def _at(value: JsonValue, path: str) -> JsonValue:
+    for key in path.split("."):
+        if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        elif isinstance(value, dict):
+            value = value.get(key)
+        else:
+            return None
+    return value
