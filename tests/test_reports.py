@@ -9,7 +9,7 @@ import pytest
 
 from spanlab.errors import InputError
 from spanlab.labels import Extent, Labels, Soft
-from spanlab.scorers import Report, compare, score
+from spanlab.scorers import Report, compare, mean_of, paired, score
 
 Pair = tuple[Labels, Labels]
 
@@ -163,3 +163,25 @@ def test_reports_that_cannot_be_compared() -> None:
     swedish = Labels("en-0", "sv", gold.soft, gold.hard, length=10)
     with pytest.raises(InputError, match="'en-0' is 'en' in one report and 'sv'"):
         compare(report(en=[5]), score([(swedish, pred)]))
+
+
+def test_any_value_per_item_has_a_mean_with_its_interval() -> None:
+    estimate = mean_of([0.0, 1.0] * 50)
+    assert estimate.mean == 0.5
+    assert 0.39 < estimate.low < 0.42 < 0.58 < estimate.high < 0.61  # 0.5 ± 1.96 · 0.05
+    alone = mean_of([0.25])
+    assert (alone.mean, alone.low, alone.high) == (0.25, 0.25, 0.25)
+    with pytest.raises(InputError, match="no value"):
+        mean_of([])
+
+
+def test_two_systems_are_paired_by_any_value_per_item() -> None:
+    before = [0.1 * (index % 5) for index in range(60)]
+    surely = paired([value + 0.2 for value in before], before)
+    assert surely.difference == pytest.approx(0.2)
+    assert surely.low == pytest.approx(0.2)
+    assert surely.p < 0.001
+    equal = paired(before, before)
+    assert (equal.difference, equal.p) == (0.0, 1.0)
+    with pytest.raises(InputError, match="60 and 1 values"):
+        paired(before, [0.5])

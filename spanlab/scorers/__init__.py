@@ -11,9 +11,10 @@ from spanlab.scorers._compare import (
     Differences,
     LanguageDifferences,
     compare,
+    paired,
 )
 from spanlab.scorers._item import METRICS, ItemScore, score_item, score_items
-from spanlab.scorers._report import Estimate, LanguageMeans, Means, Report, score
+from spanlab.scorers._report import Estimate, LanguageMeans, Means, Report, mean_of, score
 from spanlab.scorers._trivial import mark_all, mark_none
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "compare",
     "mark_all",
     "mark_none",
+    "mean_of",
+    "paired",
     "score",
     "score_item",
     "score_items",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -94,6 +94,26 @@ def compare(a: Report, b: Report) -> Comparison:
         macro=Differences(n=len(common), **macro),
         only_a=_missing(a.items, theirs),
         only_b=_missing(b.items, {item.id for item in common}),
+    )
+
+
+def paired(a: Sequence[float], b: Sequence[float]) -> Difference:
+    """Compare two systems by any value per item, paired by place.
+
+    Args:
+        a: the first system's values, at least one.
+        b: the second's for the same items in the same order.
+
+    Raises:
+        InputError: the lists are empty or differ in length.
+    """
+    if not a or len(a) != len(b):
+        raise InputError(f"{len(a)} and {len(b)} values", expected="as many of both, at least one")
+    table = (np.array(a, dtype=np.float64) - np.array(b, dtype=np.float64))[:, None]
+    difference = float(table.mean())
+    low, high = interval(bootstrap(table, "")[:, 0])
+    return Difference(
+        difference=difference, low=low, high=high, p=p_value(difference, flipped(table, "")[:, 0])
     )
 
 

@@ -53,6 +53,19 @@ class Report(Frozen):
     macro: Means
 
 
+def mean_of(values: Sequence[float]) -> Estimate:
+    """Return the mean of any value per item, with its interval.
+
+    Raises:
+        InputError: there is no value.
+    """
+    if not values:
+        raise InputError("no value to take the mean of", expected="at least one item")
+    table = np.array(values, dtype=np.float64)[:, None]
+    low, high = interval(bootstrap(table, "")[:, 0])
+    return Estimate(mean=float(table.mean()), low=low, high=high)
+
+
 def score(pairs: Iterable[tuple[Labels, Labels]]) -> Report:
     """Score predictions against gold labels.
 
