@@ -3,6 +3,15 @@
     SpanlabError
     ├── InputError            a file, line or field is not what it should be   (exit status 1)
     ├── UsageError            a request that cannot be met as it was made      (exit status 2)
+    ├── ModelError            a language model gave no answer that can be used
+    │   ├── MissingKeyError         no key is set for the endpoint
+    │   ├── WrongKeyError           the endpoint does not accept the key
+    │   ├── NoCreditError           the account behind the key has nothing left
+    │   ├── RefusedError            the model or its provider declined to answer
+    │   ├── ContextTooLongError     the prompt does not fit the model
+    │   ├── UnparsableAnswerError   an answer came, but not in the form asked for
+    │   ├── UnavailableError        no answer after all retries
+    │   └── BudgetError             the run's own limit on calls, tokens or money is reached
     └── StoreError            the annotation database
         ├── NotFoundError     a dataset, item or annotator that is not there   (exit status 1)
         ├── StaleWriteError   somebody else changed this annotation meanwhile
@@ -13,6 +22,7 @@ A message names the bad value, where it is and what would be right.
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 
 
@@ -26,11 +36,15 @@ class InputError(SpanlabError):
     Args:
         what: what is wrong, in one clause.
         file: path or upload name.
-        line: 1-based line, row or record number.
+        line: 1-based number of the line, or of what ``unit`` says.
         field: dotted path of the field, for example ``annotations.0.spans.2.end``.
         found: the offending value; long values are shortened in the message.
         expected: what would be right.
+
+    ``unit`` says what ``line`` counts: a "line", or a "row" or "record" of a file without lines.
     """
+
+    unit = "line"
 
     def __init__(
         self,
@@ -50,19 +64,18 @@ class InputError(SpanlabError):
         self.expected = expected
         super().__init__(what)
 
-    def at(self, *, file: str | Path, line: int | None = None) -> InputError:
+    def at(self, *, file: str | Path, line: int | None = None, unit: str = "line") -> InputError:
         """Return the same error with its place filled in where it was missing."""
-        return InputError(
-            self.what,
-            file=self.file or file,
-            line=self.line or line,
-            field=self.field,
-            found=self.found,
-            expected=self.expected,
-        )
+        placed = copy(self)
+        placed.file = self.file or str(file)
+        if self.line is None:
+            placed.line, placed.unit = line, unit
+        return placed
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
+        if self.line is not None and self.unit != "line":
+            place = ", ".join(filter(None, (self.file, f"{self.unit} {self.line}")))
         parts = [f"{place}: {self.what}" if place else self.what]
         if self.field is not None:
             parts.append(f"field: {self.field}")
@@ -75,6 +88,56 @@ class InputError(SpanlabError):
 
 class UsageError(SpanlabError):
     """A request that cannot be met as it was made, such as an unknown detector name."""
+
+
+class ModelError(SpanlabError):
+    """A language model gave no answer that can be used; the message says why and what to do.
+
+    One such error is one item's failure, except that a missing or wrong key, an empty account and
+    a reached budget would fail every other call alike: those four have ``ends_run`` set.
+    """
+
+    ends_run = False
+
+
+class MissingKeyError(ModelError, UsageError):
+    """No key is set for an endpoint that needs one."""
+
+    ends_run = True
+
+
+class WrongKeyError(ModelError):
+    """The endpoint does not accept the key, or the key may not use this model."""
+
+    ends_run = True
+
+
+class NoCreditError(ModelError):
+    """The account behind the key has no credit or quota left."""
+
+    ends_run = True
+
+
+class RefusedError(ModelError):
+    """The model, or its provider's filter, declined to answer this prompt."""
+
+
+class ContextTooLongError(ModelError):
+    """The prompt is longer than the model takes."""
+
+
+class UnparsableAnswerError(ModelError):
+    """An answer came, but not in the form that was asked for: cut off, or broken JSON."""
+
+
+class UnavailableError(ModelError):
+    """No answer after all retries: rate limits, a failing server, a timeout, no connection."""
+
+
+class BudgetError(ModelError):
+    """The run's own limit on calls, tokens or money is reached; no further call was started."""
+
+    ends_run = True
 
 
 class StoreError(SpanlabError):

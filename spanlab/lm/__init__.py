@@ -1,0 +1,35 @@
+"""Language models: the one place where they are chosen, built, paid for and kept within limits.
+
+    choice = ModelChoice.read()                 # SPANLAB_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY
+    meter = Meter(Budget(calls=1000))
+    lm = language_model(choice, meter, cache=settings.home / "cache" / "models")
+    with predicting(lm):
+        prediction = await module.acall(...)    # any dspy module
+
+What goes wrong on the way ends as one of spanlab's own errors (``translate``). Nothing of dspy is
+loaded before ``language_model`` is called.
+"""
+
+from spanlab.lm.building import language_model, predicting
+from spanlab.lm.choice import ModelChoice, Price
+from spanlab.lm.estimates import Estimate, count_tokens, estimate
+from spanlab.lm.failures import translate
+from spanlab.lm.secrets import key_of, redact
+from spanlab.lm.usage import Budget, Collected, Meter, Usage
+
+__all__ = [
+    "Budget",
+    "Collected",
+    "Estimate",
+    "Meter",
+    "ModelChoice",
+    "Price",
+    "Usage",
+    "count_tokens",
+    "estimate",
+    "key_of",
+    "language_model",
+    "predicting",
+    "redact",
+    "translate",
+]

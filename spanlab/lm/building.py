@@ -1,0 +1,99 @@
+"""Building ``dspy.LM`` objects, and the context in which dspy modules run on one."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spanlab.errors import UsageError
+from spanlab.lm.choice import ModelChoice
+from spanlab.lm.secrets import key_of
+from spanlab.lm.usage import Meter
+
+if TYPE_CHECKING:
+    import dspy
+
+# o1, o3-mini, gpt-5.2 and the like take no temperature, and count their thinking as output.
+_REASONING = re.compile(r"(^|/)(o\d(-|$)|gpt-5(?!.*chat))", re.IGNORECASE)
+
+
+def language_model(choice: ModelChoice, meter: Meter, *, cache: Path | None) -> dspy.LM:
+    """Build the ``dspy.LM`` for a choice; it may be called from any thread and event loop.
+
+    Args:
+        choice: model, endpoint and how to call it.
+        meter: counts the calls and stops them at its budget.
+        cache: directory of the answers on disk; None asks anew every time.
+
+    Returns:
+        An LM whose calls raise one of spanlab's errors, wrapped by dspy: see ``translate``.
+
+    Raises:
+        MissingKeyError: the endpoint is OpenAI's and no key is set.
+        UsageError: dspy is not installed, or a budget in money is set and no price.
+        StoreError: the cache cannot be used.
+    """
+    _quiet()
+    try:
+        import dspy
+
+        from spanlab.lm.engine import AsyncEngine, Engine
+        from spanlab.lm.line import Line
+    except ModuleNotFoundError as error:
+        raise UsageError(f"language models need {error.name}: pip install 'spanlab[llm]'") from None
+    if meter.budget.cost is not None and choice.price is None:
+        raise UsageError(
+            f"a budget in US dollars needs the price of {choice.model}: "
+            "set SPANLAB_PRICE=input,cached,output (per million tokens)"
+        )
+    logging.getLogger("dspy").setLevel(logging.ERROR)
+    line = Line.open(choice, meter, cache=cache, key=key_of(choice))
+    reasons = bool(_REASONING.search(choice.model))
+    lm = dspy.LM(
+        f"openai/{choice.model}",
+        temperature=None if reasons else choice.temperature,
+        cache=False,  # the engine has its own, which holds JSON and knows the meter
+        num_retries=0,  # so has it retries, which respect Retry-After within bounds
+        engine=Engine(line),
+        async_engine=AsyncEngine(line),
+        callbacks=[line.rollouts],
+    )
+    options = {
+        "max_completion_tokens" if reasons else "max_tokens": choice.max_tokens,
+        "seed": choice.seed,
+        "reasoning_effort": choice.reasoning_effort,
+    }
+    lm.kwargs.update({name: value for name, value in options.items() if value is not None})
+    return lm
+
+
+@contextmanager
+def predicting(lm: dspy.LM) -> Iterator[None]:
+    """Run the dspy modules inside the block on a model.
+
+    The prompt is dspy's chat format, in which a Signature's instruction stands first and its
+    input fields follow in their order: put passages and question before the answer, and every
+    call of one detector on one item begins with the same long text, which providers cache. An
+    answer that does not fit the format is asked for once more, as JSON, and no answer that could
+    not be read stays in the cache. Endpoints that take JSON schemas (``structured``) are asked
+    for JSON at once.
+
+    Args:
+        lm: from ``language_model``.
+    """
+    import dspy
+
+    from spanlab.lm.adapters import adapter_for
+
+    with dspy.context(lm=lm, adapter=adapter_for(lm), disable_history=True):
+        yield
+
+
+def _quiet() -> None:
+    """Keep dspy from fetching model metadata over the network, before it is imported."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")

@@ -1,0 +1,152 @@
+"""Which model to ask, where, and how: data alone, without the key."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator
+
+from spanlab.errors import UsageError
+from spanlab.fields import Frozen, Name
+
+OPENAI = "https://api.openai.com/v1"
+Dollars = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+
+
+class Price(Frozen):
+    """What a model's tokens cost, in US dollars per million.
+
+    ``cached`` is the price of input tokens that the provider found in its own prefix cache.
+    """
+
+    input: Dollars
+    cached: Dollars
+    output: Dollars
+
+    @classmethod
+    def parse(cls, text: str) -> Price:
+        """Read ``"input,cached,output"``, for example ``"0.15,0.075,0.60"``.
+
+        Raises:
+            UsageError: it is not three numbers of at least 0.
+        """
+        try:
+            paid, cached, output = (float(part) for part in text.split(","))
+        except ValueError:
+            paid = cached = output = math.nan
+        if not all(0 <= value < math.inf for value in (paid, cached, output)):
+            raise UsageError(
+                f"the price {text!r} is not three amounts of US dollars per million tokens, "
+                "input,cached,output, such as 0.15,0.075,0.60"
+            )
+        return cls(input=paid, cached=cached, output=output)
+
+    def of(self, input_tokens: int, cached_tokens: int, output_tokens: int) -> float:
+        """Return the US dollars of one call; ``cached_tokens`` are a part of ``input_tokens``."""
+        fresh = max(input_tokens - cached_tokens, 0)
+        paid = fresh * self.input + cached_tokens * self.cached + output_tokens * self.output
+        return paid / 1_000_000
+
+
+class ModelChoice(Frozen):
+    """A model of an OpenAI-compatible endpoint and how to call it.
+
+    ``api_key_env`` is the *name* of the environment variable that holds the key; the key itself
+    is never stored. Without ``base_url`` the endpoint is OpenAI's own. ``timeout`` is in seconds
+    and holds for one attempt; ``retries`` is how many attempts may follow the first one.
+    ``structured`` says that the endpoint takes JSON schemas (``response_format``); the answer is
+    then asked for as JSON at once.
+    """
+
+    model: Name
+    base_url: str | None = None
+    api_key_env: Name = "OPENAI_API_KEY"
+    temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    timeout: Annotated[float, Field(gt=0.0, le=3600.0)] = 120.0
+    retries: Annotated[int, Field(ge=0, le=20)] = 4
+    price: Price | None = None
+    reasoning_effort: Name | None = None
+    seed: int | None = None
+    structured: bool = False
+
+    @field_validator("base_url")
+    @classmethod
+    def _an_address_without_a_password(cls, url: str | None) -> str | None:
+        if url is None:
+            return None
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ValueError("an endpoint's address begins with http:// or https:// and has a host")
+        if "@" in parts.netloc or parts.query:
+            raise ValueError("keep keys and passwords out of the address: set api_key_env instead")
+        return url.rstrip("/")
+
+    @property
+    def endpoint(self) -> str:
+        """The address of the API, without a trailing slash."""
+        return self.base_url or OPENAI
+
+    @property
+    def host(self) -> str:
+        """Host and port of the endpoint, as messages name it."""
+        return urlsplit(self.endpoint).netloc
+
+    @classmethod
+    def read(
+        cls,
+        environ: Mapping[str, str] = os.environ,
+        *,
+        model: str | None = None,
+        role: str | None = None,
+    ) -> ModelChoice:
+        """Read ``SPANLAB_MODEL``, ``SPANLAB_PRICE`` and ``OPENAI_BASE_URL``.
+
+        Args:
+            environ: the environment variables.
+            model: a model named by the user; it goes before the environment's.
+            role: for what the model is wanted, for example ``ucsc-revise``; then
+                ``SPANLAB_MODEL_UCSC_REVISE`` and ``SPANLAB_PRICE_UCSC_REVISE`` go before the
+                general variables.
+
+        Raises:
+            UsageError: nothing names a model, or a variable holds something unusable.
+        """
+        named = model or _look_up(environ, "SPANLAB_MODEL", role)
+        if not named:
+            raise UsageError(
+                "no language model is named: pass --model NAME or set SPANLAB_MODEL, "
+                "for example SPANLAB_MODEL=gpt-4o-mini"
+            )
+        price = _look_up(environ, "SPANLAB_PRICE", role)
+        try:
+            return cls(
+                model=named,
+                base_url=environ.get("OPENAI_BASE_URL") or None,
+                price=Price.parse(price) if price else None,
+            )
+        except ValueError as error:
+            raise UsageError(_first_problem(error)) from None
+
+
+def _look_up(environ: Mapping[str, str], name: str, role: str | None) -> str | None:
+    if role:
+        special = environ.get(f"{name}_{role.upper().replace('-', '_')}")
+        if special:
+            return special
+    return environ.get(name)
+
+
+def _first_problem(error: ValueError) -> str:
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_input=False)[0]
+    names = {"base_url": "OPENAI_BASE_URL", "model": "SPANLAB_MODEL"}
+    field = str(first["loc"][0])
+    return f"{names.get(field, field)}: {first['msg'].removeprefix('Value error, ')}"

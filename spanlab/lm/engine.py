@@ -1,0 +1,155 @@
+"""One request to one endpoint, with budget, cache, time limit and bounded retries.
+
+dspy hands a canonical request to an engine and takes a response back. Everything that must hold
+for every model call of spanlab stands here, once for threads and once for event loops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from spanlab.errors import ModelError
+from spanlab.lm.line import Line
+from spanlab.lm.replies import check, problem_of, usage_of
+from spanlab.lm.usage import Usage
+
+if TYPE_CHECKING:
+    from dspy.lm15 import Request, Response
+
+
+class _Shared:
+    """What dspy asks of an engine beside answering; a copy of an LM shares its engine."""
+
+    supports_function_calling = True
+    supports_reasoning = True
+    supported_params = frozenset(
+        {"max_completion_tokens", "max_tokens", "reasoning_effort", "response_format", "seed"}
+        | {"stop", "temperature", "tools", "tool_choice", "top_p"}
+    )
+
+    def __init__(self, line: Line) -> None:
+        self.line = line
+        self.supports_response_schema = line.choice.structured
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> str:
+        raise TypeError("an engine holds a key and open connections: it is never stored")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.line.choice.model!r} at {self.line.choice.host})"
+
+
+class Engine(_Shared):
+    """Answers in the calling thread."""
+
+    def complete(self, request: Request) -> Response:
+        """Return the answer, from the cache or from the endpoint.
+
+        Raises:
+            ModelError: there is none; the message says why.
+        """
+        request = self.line.addressed(request)
+        slot = self.line.slot(request)
+        found = self.line.remembered(slot)
+        if found is not None:
+            return found
+        with _paid(self.line) as call:
+            call.take(self._ask(request))
+        stored = self.line.remember(slot, call.response)
+        if stored is not None:
+            stored.result()
+        return call.response
+
+    def _ask(self, request: Request) -> Response:
+        attempt = 0
+        while True:
+            try:
+                return self.line.client().complete(request)
+            except Exception as error:  # noqa: BLE001 - whatever a client raises is classified
+                problem = problem_of(error, self.line.choice)
+            pause = self.line.pause(problem, attempt)
+            if pause is None:
+                raise problem.error
+            attempt += 1
+            time.sleep(pause)
+
+
+class AsyncEngine(_Shared):
+    """Answers in the running event loop."""
+
+    async def complete(self, request: Request) -> Response:
+        """Return the answer, from the cache or from the endpoint.
+
+        Raises:
+            ModelError: there is none; the message says why.
+        """
+        request = self.line.addressed(request)
+        slot = self.line.slot(request)
+        found = self.line.remembered(slot)
+        if found is not None:
+            return found
+        with _paid(self.line) as call:
+            call.take(await self._ask(request))
+        stored = self.line.remember(slot, call.response)
+        if stored is not None:
+            await asyncio.wrap_future(stored)
+        return call.response
+
+    async def _ask(self, request: Request) -> Response:
+        attempt = 0
+        while True:
+            try:
+                async with asyncio.timeout(self.line.choice.timeout):
+                    return await self.line.client_here().complete(request)
+            except Exception as error:  # noqa: BLE001 - whatever a client raises is classified
+                problem = problem_of(error, self.line.choice)
+            pause = self.line.pause(problem, attempt)
+            if pause is None:
+                raise problem.error
+            attempt += 1
+            await asyncio.sleep(pause)
+
+
+@dataclass
+class _Call:
+    """A call that was started, and what it came to."""
+
+    line: Line
+    usage: Usage
+    answer: Response | None = None
+
+    @property
+    def response(self) -> Response:
+        if self.answer is None:
+            raise RuntimeError("the call has no answer yet")
+        return self.answer
+
+    def take(self, response: Response) -> None:
+        """Note what the answer cost, and refuse one that is none."""
+        self.usage = usage_of(response, self.line.choice)
+        check(response, self.line.choice)
+        self.answer = response
+
+
+@contextmanager
+def _paid(line: Line) -> Iterator[_Call]:
+    """Count a call: within the budget before it starts, and whatever it came to afterwards."""
+    line.meter.start()
+    call = _Call(line, Usage())
+    try:
+        yield call
+    except ModelError:
+        call.usage += Usage(failed=1)
+        raise
+    finally:
+        line.meter.finish(line.choice.model, call.usage)

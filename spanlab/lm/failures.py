@@ -1,0 +1,185 @@
+"""From what clients raise to spanlab's own errors: a reason, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from spanlab.errors import (
+    ContextTooLongError,
+    ModelError,
+    NoCreditError,
+    RefusedError,
+    SpanlabError,
+    UnavailableError,
+    UnparsableAnswerError,
+    WrongKeyError,
+)
+from spanlab.lm.secrets import redact
+
+_EXCERPT = 200  # characters of a provider's message or a model's answer that a reason quotes
+_NO_CREDIT = re.compile(
+    r"insufficient_quota|insufficient.{0,20}(balance|credit|fund)|credit.{0,30}(exhaust|too low)"
+    r"|exceeded your current quota|billing|payment required",
+    re.IGNORECASE,
+)
+_TOO_LONG = re.compile(
+    r"context_length|context length|context window|maximum context|too many tokens"
+    r"|prompt is too long|input is too long|reduce the length",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(
+    r"content_filter|content_policy|content policy|content management policy|usage polic|safety",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer with an error status, as far as any client tells it."""
+
+    status: int
+    message: str
+    code: str = ""
+    retry_after: float | None = None  # seconds
+
+
+def failure_of(reply: Reply, *, host: str, model: str, key_name: str) -> ModelError:
+    """Return the error that a reply's status and words stand for.
+
+    Args:
+        reply: the endpoint's reply.
+        host: the endpoint as messages name it.
+        model: the model that was asked.
+        key_name: the environment variable that holds the key.
+    """
+    words, said = f"{reply.code} {reply.message}", _said(reply.message)
+    declined = reply.status < 500 and reply.status != 429
+    if reply.status == 402 or (reply.status in {403, 429} and _NO_CREDIT.search(words)):
+        return NoCreditError(
+            f"credits exhausted: the account behind {key_name} at {host} has nothing left{said}; "
+            "top it up or use another key, then retry the failed items"
+        )
+    if declined and reply.status not in {401, 404} and _TOO_LONG.search(words):
+        return ContextTooLongError(
+            f"the prompt is too long for {model}{said}; "
+            "use fewer or shorter passages, or a model with a larger context"
+        )
+    if declined and reply.status not in {401, 404} and _REFUSED.search(words):
+        return RefusedError(f"{host} refused the prompt by its content policy{said}")
+    if reply.status in {401, 403}:
+        return WrongKeyError(
+            f"{host} does not accept the key in {key_name} for {model}{said}; set the right key"
+        )
+    return _unavailable(reply, host, model, said)
+
+
+def _unavailable(reply: Reply, host: str, model: str, said: str) -> ModelError:
+    if reply.status == 404:
+        return ModelError(
+            f"{host} has no model {model!r} at this address{said}; "
+            "check SPANLAB_MODEL and OPENAI_BASE_URL"
+        )
+    if reply.status == 429:
+        wait = f"; it asks to wait {reply.retry_after:g} s" if reply.retry_after else ""
+        return UnavailableError(
+            f"{host} keeps refusing calls above its rate limit{said}{wait}; "
+            "lower the concurrency or retry the failed items later"
+        )
+    if reply.status >= 500 or reply.status in {408, 409}:
+        return UnavailableError(
+            f"{host} answers with status {reply.status}{said}; retry the failed items later"
+        )
+    return ModelError(f"{host} refused the request with status {reply.status}{said}")
+
+
+def no_connection(host: str, why: str) -> UnavailableError:
+    """Return the error for an endpoint that cannot be reached."""
+    return UnavailableError(
+        f"no connection to {host}{_said(why)}; check OPENAI_BASE_URL and the network, "
+        "then retry the failed items"
+    )
+
+
+def no_answer_in_time(host: str, seconds: float) -> UnavailableError:
+    """Return the error for an endpoint that did not answer in time."""
+    return UnavailableError(
+        f"{host} gave no answer within {seconds:g} s; raise the timeout or retry the failed items"
+    )
+
+
+def translate(error: BaseException) -> SpanlabError:
+    """Return the spanlab error that an exception of a model call stands for.
+
+    Raise it with ``from None``: what it came from may quote a key.
+
+    Args:
+        error: what a dspy module, a ``dspy.LM`` or an ``openai`` client raised.
+
+    Returns:
+        The error itself if it is one of spanlab's, or the one that lies in its causes; otherwise
+        a new one, redacted.
+    """
+    for cause in _causes(error):
+        if isinstance(cause, SpanlabError):
+            return cause
+    for cause in _causes(error):
+        kind = {base.__name__ for base in type(cause).__mro__}
+        if "AdapterParseError" in kind:
+            answer = str(getattr(cause, "lm_response", "") or "")
+            return unreadable(answer)
+        if "APITimeoutError" in kind:
+            return no_answer_in_time(_host_of(cause), _seconds_of(cause))
+        if "APIConnectionError" in kind:
+            return no_connection(_host_of(cause), str(cause.__cause__ or ""))
+        reply = _reply_of(cause)
+        if reply:
+            return failure_of(reply, host=_host_of(cause), model="the model", key_name="the key")
+    return ModelError(redact(f"the model call failed: {type(error).__name__}{_said(str(error))}"))
+
+
+def unreadable(answer: str) -> UnparsableAnswerError:
+    """Return the error for an answer that is not in the form asked for."""
+    if not answer.strip():
+        return UnparsableAnswerError("the model's answer is empty; retry the failed items")
+    return UnparsableAnswerError(
+        f"the model's answer is not in the form asked for{_said(answer)}; "
+        "retry the failed items or use another model"
+    )
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
+    current: BaseException | None = error
+    while current is not None and current not in found:
+        found.append(current)
+        current = current.__cause__ or current.__context__
+    return found
+
+
+def _reply_of(error: BaseException) -> Reply | None:
+    status = getattr(error, "status_code", None) or getattr(error, "status", None)
+    if not isinstance(status, int):
+        return None
+    code = getattr(error, "code", None) or getattr(error, "provider_code", None)
+    message = getattr(error, "message", None) or str(error)
+    return Reply(status, str(message), str(code or ""), getattr(error, "retry_after", None))
+
+
+def _host_of(error: BaseException) -> str:
+    url = getattr(getattr(error, "request", None), "url", None)
+    host = getattr(url, "netloc", None)
+    return host.decode() if isinstance(host, bytes) else "the endpoint"
+
+
+def _seconds_of(error: BaseException) -> float:
+    extensions = getattr(getattr(error, "request", None), "extensions", None) or {}
+    seconds = extensions.get("timeout", {}).get("read")
+    return float(seconds) if seconds else 0.0
+
+
+def _said(message: str) -> str:
+    text = redact(" ".join(message.split()))
+    if not text:
+        return ""
+    return f": “{text if len(text) <= _EXCERPT else text[: _EXCERPT - 1] + '…'}”"

@@ -1,0 +1,183 @@
+"""What all calls under one choice share: clients, budget, cache and the pauses between attempts."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+import threading
+from concurrent.futures import Future
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from dspy.lm15 import (
+    AsyncLMRouter,
+    AsyncOpenAIChatLM,
+    LM15Error,
+    LMRouter,
+    OpenAIChatCompat,
+    OpenAIChatLM,
+    RouterConfig,
+    Timeouts,
+    response_from_openai_chat,
+)
+from dspy.utils.callback import BaseCallback
+
+from spanlab.lm.cache import AnswerCache, cache_in
+from spanlab.lm.choice import OPENAI, ModelChoice
+from spanlab.lm.replies import Problem, as_chat_body
+from spanlab.lm.usage import Meter, Usage
+
+if TYPE_CHECKING:
+    from dspy.lm15 import Request, Response
+
+_CONNECTIONS = 1024  # the runner bounds concurrency; the pool must not
+_CONNECT_SECONDS = 10.0
+_FIRST_PAUSE = 0.5  # seconds; doubled after each attempt
+_LONGEST_PAUSE = 30.0
+_LONGEST_WAIT = 90.0  # an endpoint that asks for more is given up at once
+_DIALECT = "openai-chat"
+
+
+@dataclass
+class _Rollout:
+    """Which of several answers to one request is wanted: dspy's rollout_id, and the n-th of it."""
+
+    name: object = None
+    answers: int = 0
+
+
+class Rollouts(BaseCallback):
+    """Hears from dspy which rollout a call belongs to; the request itself does not say."""
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        """Note the rollout for the engine, which runs in the same context."""
+        given = inputs.get("kwargs") or {}
+        _rollout.set(_Rollout(given.get("rollout_id", instance.kwargs.get("rollout_id"))))
+
+
+_rollout: ContextVar[_Rollout | None] = ContextVar("_rollout", default=None)
+last_answer: ContextVar[tuple[Line, str] | None] = ContextVar("last_answer", default=None)
+
+
+@dataclass(eq=False)
+class Line:
+    """A connection of one choice to its endpoint, for all threads and event loops."""
+
+    choice: ModelChoice
+    meter: Meter
+    cache: AnswerCache | None
+    key: str = field(repr=False)
+    rollouts: Rollouts = field(default_factory=Rollouts)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _client: OpenAIChatLM | None = field(default=None, repr=False)
+    _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAIChatLM] = field(
+        default_factory=WeakKeyDictionary, repr=False
+    )
+
+    @classmethod
+    def open(cls, choice: ModelChoice, meter: Meter, *, cache: Path | None, key: str) -> Line:
+        """Prepare a line; nothing is sent yet."""
+        return cls(choice, meter, cache_in(cache) if cache else None, key)
+
+    def client(self) -> OpenAIChatLM:
+        """Return the client that all threads share."""
+        with self._lock:
+            if self._client is None:
+                transport = LMRouter(self._config()).lm(f"{_DIALECT}:any").transport
+                self._client = OpenAIChatLM(transport=transport, **self._settings())
+            return self._client
+
+    def client_here(self) -> AsyncOpenAIChatLM:
+        """Return the client of the running event loop; connections belong to their loop."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            client = self._clients.get(loop)
+            if client is None:
+                transport = AsyncLMRouter(self._config()).lm(f"{_DIALECT}:any").transport
+                client = AsyncOpenAIChatLM(transport=transport, **self._settings())
+                self._clients[loop] = client
+            return client
+
+    def addressed(self, request: Request) -> Request:
+        """Return the request under the name that the endpoint knows the model by."""
+        return replace(request, model=self.choice.model)
+
+    def slot(self, request: Request) -> str:
+        """Return the cache key of this request, which says all that the answer depends on.
+
+        The key of the endpoint is no part of it; which rollout of dspy's, and which of several
+        answers to it, is.
+        """
+        rollout = _rollout.get() or _Rollout()
+        sent = self.client().build_request(request, stream=False)
+        digest = hashlib.sha256(sent.url.encode())
+        digest.update(f"\n{rollout.name!r} {rollout.answers}\n".encode())
+        digest.update(sent.body or b"")
+        rollout.answers += 1
+        return digest.hexdigest()
+
+    def remembered(self, slot: str) -> Response | None:
+        """Return the answer on disk, noted as such, or None."""
+        found = self.cache.get(slot) if self.cache else None
+        if found is None:
+            return None
+        try:
+            response = response_from_openai_chat(found, model=self.choice.model)
+        except (LM15Error, KeyError, TypeError, ValueError):
+            return None  # not what ``remember`` writes: asked anew and overwritten
+        self.meter.note(self.choice.model, Usage(from_cache=1))
+        last_answer.set((self, slot))
+        return response
+
+    def remember(self, slot: str, response: Response) -> Future[None] | None:
+        """Store an answer; the future is done when it is on disk."""
+        if self.cache is None:
+            return None
+        last_answer.set((self, slot))
+        return self.cache.put(slot, as_chat_body(response))
+
+    def pause(self, problem: Problem, attempt: int) -> float | None:
+        """Return the seconds to wait before the next attempt, or None to give up.
+
+        Args:
+            problem: why the attempt failed.
+            attempt: its number, from 0.
+        """
+        if not problem.again or attempt >= self.choice.retries:
+            return None
+        if problem.after is not None:
+            asked = problem.after * random.uniform(1.0, 1.1)
+            return asked if problem.after <= _LONGEST_WAIT else None
+        return min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE) * random.uniform(0.5, 1.0)
+
+    def _config(self) -> RouterConfig:
+        seconds = self.choice.timeout
+        timeouts = Timeouts(
+            connect=min(_CONNECT_SECONDS, seconds), read=seconds, write=seconds, pool=None
+        )
+        return RouterConfig(
+            env={},
+            api_keys={_DIALECT: self.key},
+            timeouts=timeouts,
+            max_connections=_CONNECTIONS,
+        )
+
+    def _settings(self) -> dict[str, Any]:
+        # OpenAI has renamed the limit on the answer; other servers know the old name.
+        renamed = self.choice.endpoint == OPENAI
+        compat = OpenAIChatCompat(
+            max_tokens_field="max_completion_tokens" if renamed else "max_tokens"
+        )
+        return {"api_key": self.key, "base_url": self.choice.endpoint, "compat": compat}
+
+
+def forget_last_answer() -> None:
+    """Drop the last answer of this task from the cache: it could not be read."""
+    last = last_answer.get()
+    if last is not None and last[0].cache is not None:
+        last[0].cache.forget(last[1])
+        last_answer.set(None)

@@ -1,0 +1,159 @@
+"""What model calls come to, and the limit on it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import Field
+
+from spanlab.errors import BudgetError
+from spanlab.fields import Frozen
+from spanlab.lm.choice import Dollars
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Sums over model calls.
+
+    ``calls`` counts answers that came over the network, ``from_cache`` those that the disk cache
+    gave for nothing, ``failed`` requests that ended without an answer. ``cached_tokens`` are the
+    part of ``input_tokens`` that the provider had cached. ``cost`` is in US dollars and None as
+    soon as one call's price is unknown.
+    """
+
+    calls: int = 0
+    from_cache: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Input and output tokens together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        known = self.cost is not None and other.cost is not None
+        return Usage(
+            calls=self.calls + other.calls,
+            from_cache=self.from_cache + other.from_cache,
+            failed=self.failed + other.failed,
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost=(self.cost or 0.0) + (other.cost or 0.0) if known else None,
+        )
+
+
+class Budget(Frozen):
+    """Limits of one run: calls, tokens (input and output), US dollars; None is no limit."""
+
+    calls: Annotated[int, Field(ge=0)] | None = None
+    tokens: Annotated[int, Field(ge=0)] | None = None
+    cost: Dollars | None = None
+
+
+@dataclass
+class Collected:
+    """What the calls inside one ``Meter.calls()`` block came to, in all and model by model."""
+
+    by_model: dict[str, Usage] = field(default_factory=dict)
+
+    @property
+    def usage(self) -> Usage:
+        """The sum over all models."""
+        return sum(self.by_model.values(), Usage())
+
+    def add(self, model: str, usage: Usage) -> None:
+        """Add to one model's sum."""
+        self.by_model[model] = self.by_model.get(model, Usage()) + usage
+
+
+class Meter:
+    """Counts calls of any number of threads and tasks, and stops them at the budget.
+
+    Args:
+        budget: the limits; None counts alone.
+        spent: what earlier parts of the same run came to; it counts towards the budget.
+    """
+
+    def __init__(self, budget: Budget | None = None, *, spent: Usage | None = None) -> None:
+        self.budget = budget or Budget()
+        self._lock = threading.Lock()
+        self._in_flight = 0
+        self._usage = Usage()
+        self._spent = spent or Usage()
+        self._by_model = Collected()
+
+    @property
+    def usage(self) -> Usage:
+        """The sum over all calls made under this meter."""
+        with self._lock:
+            return self._usage
+
+    @property
+    def by_model(self) -> dict[str, Usage]:
+        """The sums model by model."""
+        with self._lock:
+            return dict(self._by_model.by_model)
+
+    @contextmanager
+    def calls(self) -> Iterator[Collected]:
+        """Collect what is called inside the block, in this task and those it starts."""
+        collected = Collected()
+        token = _open.set((*_open.get(), (self, collected)))
+        try:
+            yield collected
+        finally:
+            _open.reset(token)
+
+    def start(self) -> None:
+        """Note that a call is about to go out.
+
+        Raises:
+            BudgetError: it would go beyond the limit on calls, or a limit on tokens or money is
+                reached already. Calls in flight may finish.
+        """
+        with self._lock:
+            reached = self._limit_reached()
+            if reached:
+                raise BudgetError(
+                    f"the budget of {reached} is used up: no further call was made; "
+                    "raise the budget and resume"
+                )
+            self._in_flight += 1
+
+    def finish(self, model: str, usage: Usage) -> None:
+        """Note what a started call came to."""
+        with self._lock:
+            self._in_flight -= 1
+        self.note(model, usage)
+
+    def note(self, model: str, usage: Usage) -> None:
+        """Add to the sums without a started call, for example an answer from the cache."""
+        with self._lock:
+            self._usage += usage
+            self._by_model.add(model, usage)
+            for meter, collected in _open.get():
+                if meter is self:
+                    collected.add(model, usage)
+
+    def _limit_reached(self) -> str | None:
+        budget, used = self.budget, self._usage + self._spent
+        if budget.calls is not None and used.calls + self._in_flight >= budget.calls:
+            return f"{budget.calls} calls"
+        if budget.tokens is not None and used.tokens >= budget.tokens:
+            return f"{budget.tokens} tokens"
+        if budget.cost is not None and (used.cost is None or used.cost >= budget.cost):
+            return f"{budget.cost:g} US dollars"
+        return None
+
+
+_open: ContextVar[tuple[tuple[Meter, Collected], ...]] = ContextVar("_open", default=())
