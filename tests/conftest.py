@@ -29,6 +29,9 @@ def _is_loopback(host: str) -> bool:
 
 sys.addaudithook(_forbid_other_hosts)
 
+sys.path.insert(0, str(_ROOT / "tests" / "model_server"))
+pytest_plugins = ["model_fixtures"]
+
 
 @pytest.fixture(scope="session")
 def shared() -> Path:

@@ -1,0 +1,20 @@
+"""Fixtures of the scripted model server, for every test directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from model_server import ModelServer
+
+KEY = "sk-secret-of-the-tests-1234567890"
+
+
+@pytest.fixture
+def model_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    """A scripted endpoint, and an environment in which spanlab finds it and its key."""
+    with ModelServer() as server:
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("SPANLAB_MODEL", "scripted-model")
+        yield server
