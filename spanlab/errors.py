@@ -93,29 +93,20 @@ class UsageError(SpanlabError):
 class ModelError(SpanlabError):
     """A language model gave no answer that can be used; the message says why and what to do.
 
-    One such error is one item's failure, except that a missing or wrong key, an empty account and
-    a reached budget would fail every other call alike: those four have ``ends_run`` set.
+    It is one item's failure, which can be retried alone; a reached budget stops the run.
     """
-
-    ends_run = False
 
 
 class MissingKeyError(ModelError, UsageError):
     """No key is set for an endpoint that needs one."""
 
-    ends_run = True
-
 
 class WrongKeyError(ModelError):
     """The endpoint does not accept the key, or the key may not use this model."""
 
-    ends_run = True
-
 
 class NoCreditError(ModelError):
     """The account behind the key has no credit or quota left."""
-
-    ends_run = True
 
 
 class RefusedError(ModelError):
@@ -136,8 +127,6 @@ class UnavailableError(ModelError):
 
 class BudgetError(ModelError):
     """The run's own limit on calls, tokens or money is reached; no further call was started."""
-
-    ends_run = True
 
 
 class StoreError(SpanlabError):

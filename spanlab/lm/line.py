@@ -152,7 +152,8 @@ class Line:
         if problem.after is not None:
             asked = problem.after * random.uniform(1.0, 1.1)
             return asked if problem.after <= _LONGEST_WAIT else None
-        return min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE) * random.uniform(0.5, 1.0)
+        pause: float = min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE)
+        return pause * random.uniform(0.5, 1.0)
 
     def _config(self) -> RouterConfig:
         seconds = self.choice.timeout
