@@ -1132,7 +1132,7 @@ class View {
             class: "sl-chip", type: "button", "aria-pressed": String(shown), "data-status": annotator.status,
             title: shown ? "Shown; click to hide" : "Hidden; click to show",
         }, h("b", {}, annotator.name), ` ${kindOf(annotator)} · ${shown || annotator.status !== "done" ? what : "hidden"}`);
-        if (annotator.note && (shown || annotator.status === "failed")) node.append(h("i", { dir: "auto" }, ` ${annotator.note}`));
+        if (annotator.note && (shown || annotator.status === "failed")) node.append(" ", h("i", { dir: "auto", title: annotator.note }, annotator.note));
         node.addEventListener("mousedown", (event) => event.preventDefault());
         node.addEventListener("click", () => this.editor.toggle(annotator));
         return node;

@@ -14,7 +14,7 @@ class TracePanel {
         this.body = h("div", { class: "sl-trace-body", tabindex: "0", role: "region", "aria-label": "Trace" });
         const close = view.button("Close", "trace");
         this.node = h("section", { class: "sl-trace", "aria-label": "Trace of a detector", hidden: "" },
-            h("div", { class: "sl-trace-head" }, h("h3", { class: "sl-title" }, "Trace"), close), this.choice, this.body);
+            h("div", { class: "sl-trace-head" }, h("h3", { class: "sl-title" }, "Trace"), this.choice, close), this.body);
     }
 
     get editor() {
@@ -140,7 +140,7 @@ class TracePanel {
 
     /** A button that leads somewhere; a mouse goes on in the answer, a key stays in the trace. */
     leading(className, title, act, ...children) {
-        const node = h("button", { class: `sl-lead ${className}`, type: "button", title, dir: "auto" }, ...children);
+        const node = h("button", { class: `sl-lead ${className}`, type: "button", title }, ...children);
         node.addEventListener("mousedown", (event) => event.preventDefault());
         node.addEventListener("click", (event) => {
             act();
@@ -153,7 +153,7 @@ class TracePanel {
     placed(step) {
         const places = step.places ?? [];
         if (places.length === 0) {
-            return h("span", { class: "sl-lost", dir: "auto" }, step.text);
+            return h("span", { class: "sl-lost" }, step.text);
         }
         let turn = 0;
         const title = places.length === 1 ? "Show it in the answer" : `Show its ${places.length} places in the answer, one by one`;
@@ -225,7 +225,7 @@ function queryNode(panel, step, { about, item }) {
     return h("div", { class: "sl-query" },
         h("p", { class: "sl-asked", dir: "auto" }, step.text || "the question"),
         h("p", { class: "sl-quiet" }, `${step.retriever} · ${found}`),
-        h("ul", { class: "sl-steps" }, ...passages.map((index) => h("li", {}, readNode(panel, index, about, item)))));
+        h("ul", { class: "sl-steps" }, ...passages.map((index) => h("li", { dir: "auto" }, readNode(panel, index, about, item)))));
 }
 
 /** A passage that was read, with the sentence that mattered. */
@@ -259,8 +259,8 @@ function textAfter(text, end) {
 
 function quoteNode(panel, step) {
     const lost = (step.places ?? []).length === 0;
-    return h("li", {}, panel.placed(step), probNode(step.prob),
-        lost ? h("em", { class: "sl-lost-word" }, "not found in the answer") : "",
+    return h("li", { dir: "auto" }, panel.placed(step), probNode(step.prob),
+        lost ? h("em", { class: "sl-lost-word", dir: "ltr" }, "not found in the answer") : "",
         step.reason ? h("p", { class: "sl-reason", dir: "auto" }, step.reason) : "");
 }
 
@@ -268,9 +268,9 @@ function factNode(panel, step) {
     const [sign, words] = VERDICTS[step.verdict];
     const looked = step.looked_up ?? [];
     const inAnswer = (step.places ?? []).length > 0;
-    return h("li", { class: `sl-fact sl-fact-${step.verdict}` },
-        h("span", { class: "sl-verdict" }, `${sign} ${words}`), probNode(step.prob),
-        inAnswer ? panel.placed(step) : h("span", { dir: "auto" }, step.text),
+    return h("li", { class: `sl-fact sl-fact-${step.verdict}`, dir: "auto" },
+        h("span", { class: "sl-verdict", dir: "ltr" }, `${sign} ${words}`), probNode(step.prob),
+        inAnswer ? panel.placed(step) : h("span", { class: "sl-told" }, step.text),
         step.reason ? h("p", { class: "sl-reason", dir: "auto" }, step.reason) : "",
         looked.length ? h("p", { class: "sl-quiet", dir: "auto" }, `Looked up: ${looked.join(" · ")}`) : "");
 }
@@ -303,7 +303,7 @@ function money(cost) {
 }
 
 function probNode(prob) {
-    return prob === null || prob === undefined ? "" : h("span", { class: "sl-prob" }, meter(prob), percent(prob));
+    return prob === null || prob === undefined ? "" : h("span", { class: "sl-prob", dir: "ltr" }, meter(prob), percent(prob));
 }
 
 /** The answer as a model corrected it: what it took out struck through, what it put in underlined. */

@@ -1,0 +1,314 @@
+"""The trace in Review: what a detector asked, read and decided, beside the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from driving import Desk
+from playwright.sync_api import expect
+
+from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span, Status
+from spanlab.trace import (
+    CallsStep,
+    FactStep,
+    Place,
+    QueryStep,
+    QuoteStep,
+    RelationStep,
+    RemarkStep,
+    RevisionStep,
+    Step,
+)
+
+pytestmark = pytest.mark.browser
+
+Sit = Callable[[Sequence[Record]], Desk]
+
+ANSWER = "🎉 Marie Curie was born in Paris in 1859 and won three Nobel Prizes."
+SENTENCE = "She was born in Warsaw in 1867."
+PASSAGE = f"Marie Curie was a physicist and chemist. {SENTENCE} She won the Nobel Prize twice."
+EVIL = "<img src=x onerror='window.owned=1'><b>bold</b>"
+WIDE = """() => [".sl-trace", ".sl-trace-body", ".sl-right", ".sl-main"]
+    .map((name) => [name, document.querySelector(name)])
+    .filter(([, node]) => node.scrollWidth > node.clientWidth + 1)
+    .map(([name]) => name)
+    .concat(document.documentElement.scrollWidth > innerWidth ? ["the page"] : [])"""
+
+
+def place(text: str, answer: str = ANSWER) -> Place:
+    start = answer.index(text)
+    return Place(start=start, end=start + len(text))
+
+
+def span(text: str, *evidence: Evidence, answer: str = ANSWER) -> Span:
+    start = answer.index(text)
+    return Span.of(answer, start, start + len(text), prob=0.9, evidence=evidence)
+
+
+def told(name: str, *steps: Step, spans: tuple[Span, ...] = ()) -> Annotation:
+    return Annotation(annotator=name, kind=Kind.DETECTOR, spans=spans, trace=steps)
+
+
+def curie(*annotations: Annotation, name: str = "curie") -> Record:
+    passages = (Passage(text="Nothing of use. " * 80, title="Paris"), Passage(text=PASSAGE))
+    item = Item(id=name, lang="en", question="Where?", answer=ANSWER, passages=passages)
+    return Record(item=item, annotations=annotations)
+
+
+REFUTES = Evidence(
+    passage=1,
+    start=PASSAGE.index(SENTENCE),
+    end=PASSAGE.index(SENTENCE) + len(SENTENCE),
+    text=SENTENCE,
+    stance="refutes",
+)
+EXTRACT = told(
+    "extract",
+    QueryStep(text="Where was she born?", retriever="bm25:corpus", passages=(0, 1)),
+    QuoteStep(text="Paris", prob=0.9, reason="It was Warsaw.", places=(place("Paris"),)),
+    QuoteStep(text="three Nobel Prizes", prob=0.7, places=(place("three Nobel Prizes"),)),
+    QuoteStep(text="in Berlin", prob=0.4),
+    RemarkStep(text="A trailing comma was repaired."),
+    CallsStep(
+        model="gpt-small",
+        calls=3,
+        from_cache=1,
+        input_tokens=12_345,
+        cached_tokens=10_240,
+        output_tokens=312,
+        cost=0.0213,
+    ),
+    spans=(span("Paris", REFUTES), span("1859")),
+)
+GRAPH = told(
+    "graph",
+    RelationStep(subject="Curie", relation="born in", object="Warsaw"),
+    FactStep(
+        text="Curie was born in Paris.",
+        verdict="refuted",
+        prob=0.8,
+        reason="The graph says Warsaw.",
+        looked_up=("Curie, born in",),
+        places=(place("Paris"),),
+    ),
+    FactStep(text="Curie won prizes.", verdict="supported"),
+    FactStep(text="There were three.", verdict="not-enough-evidence"),
+)
+BROKEN = Annotation(
+    annotator="broken",
+    kind=Kind.DETECTOR,
+    status=Status.FAILED,
+    note="The credits of the account are exhausted: top it up, then retry.",
+)
+
+
+def revised(answer: str, revision: str, lang: str) -> Record:
+    item = Item(id="revised", lang=lang, question="?", answer=answer)
+    return Record(item=item, annotations=(told("revise", RevisionStep(text=revision)),))
+
+
+def open_trace(here: Desk, heading: str) -> None:
+    here.press("t")
+    step = here.page.locator(".sl-step", has_text=heading)
+    expect(step.first).to_be_visible()
+
+
+def test_a_trace_opens_beside_the_answer_and_says_all_it_has_by_key(desk: Sit) -> None:
+    here = desk([curie(EXTRACT, GRAPH)])
+    open_trace(here, "Asked")
+    trace = here.page.get_by_role("region", name="Trace of extract")
+    for text in (
+        "Where was she born?",
+        "bm25:corpus · 2 passages",
+        "3 quotes of the answer, 1 not found in it",
+        "It was Warsaw.",
+        "90 %",
+        "A trailing comma was repaired.",
+        "3 (1 from the cache)",
+        "12,345 (10,240 cached by the provider)",
+        "$0.02",
+    ):
+        expect(trace).to_contain_text(text)
+    expect(trace.locator("li", has_text="in Berlin")).to_contain_text("not found in the answer")
+    expect(trace).to_be_focused()
+    here.press("T")
+    graph = here.page.get_by_role("region", name="Trace of graph")
+    for text in (
+        "1 relation read from the passages",
+        "3 facts of the answer, 1 refuted",
+        "✕ refuted",
+        "✓ supported",
+        "? not enough evidence",
+        "The graph says Warsaw.",
+        "Looked up: Curie, born in",
+    ):
+        expect(graph).to_contain_text(text)
+    expect(graph.get_by_role("row", name="Curie born in Warsaw")).to_be_visible()
+    here.press("Escape")
+    expect(here.page.locator(".sl-trace")).to_be_hidden()
+    expect(here.page.locator(".sl-answer")).to_be_focused()
+    here.press("a")
+    here.settle()
+    assert here.texts("curie") == ["Paris"]
+
+
+def test_a_quote_leads_to_its_place_in_the_answer(desk: Sit) -> None:
+    """ANCHORS 10: suggestions of a model, with what led to them, can be edited."""
+    here = desk([curie(EXTRACT)])
+    here.press("Tab")  # to 1859
+    open_trace(here, "quotes")
+    paris = here.page.locator(".sl-found", has_text="Paris")
+    paris.focus()
+    here.press("Enter")
+    here.hears("“Paris”")
+    expect(paris).to_be_focused()
+    here.press("x")
+    here.settle()
+    assert [one.text for one in here.state("curie").rejected] == ["Paris"]
+    here.page.get_by_role("button", name="three Nobel Prizes").click()
+    here.hears("three Nobel Prizes")
+    expect(here.page.locator(".sl-answer")).to_be_focused()
+    here.press("d")
+    here.settle()
+    assert here.texts("curie") == ["three Nobel Prizes"]
+
+
+def test_a_passage_read_leads_to_the_passage_with_its_sentence_marked(desk: Sit) -> None:
+    here = desk([curie(EXTRACT)])
+    here.press("Tab")  # to 1859, which has no evidence
+    open_trace(here, "Asked")
+    read = here.page.locator(".sl-read", has_text="Passage 2")
+    assert read.locator("mark").inner_text() == SENTENCE
+    expect(here.page.locator(".sl-passages mark")).to_have_count(0)
+    read.click()
+    mark = here.page.locator(".sl-passages mark")
+    expect(mark).to_have_text(SENTENCE)
+    expect(mark).to_be_in_viewport()
+    here.page.locator(".sl-read", has_text="Paris").click()
+    expect(mark).to_have_count(0)
+    expect(here.page.locator(".sl-passage", has_text="Nothing of use")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize(
+    ("answer", "revision", "lang", "gone", "came"),
+    [
+        pytest.param("It is a 🎉 big city.", "It is a 🎉 small town.", "en",
+                     ["big city"], ["small town"], id="en"),
+        pytest.param("他是美国人。", "他是法国人。", "zh", ["美"], ["法"], id="zh"),
+        pytest.param("هو من مصر عام 1911.", "هو من ليبيا عام 1911.", "ar",
+                     ["مصر"], ["ليبيا"], id="right to left"),
+    ],
+)  # fmt: skip
+def test_a_revision_shows_what_went_and_what_came(
+    desk: Sit,
+    answer: str,
+    revision: str,
+    lang: str,
+    gone: list[str],
+    came: list[str],
+) -> None:
+    here = desk([revised(answer, revision, lang)])
+    open_trace(here, "Revision: 1 change")
+    diff = here.page.locator(".sl-diff")
+    assert diff.locator("del").all_inner_texts() == gone
+    assert diff.locator("ins").all_inner_texts() == came
+    lines = diff.evaluate(
+        """(node) => ["del", "ins"].map((name) =>
+            getComputedStyle(node.querySelector(name)).textDecorationLine)"""
+    )
+    assert lines == ["line-through", "underline"]  # told apart without any colour
+    before, behind = diff.evaluate(
+        """(node) => ["del", "ins"].map((name) =>
+            node.querySelector(name).getBoundingClientRect().left)"""
+    )
+    assert (before < behind) == (lang != "ar")
+
+
+def test_a_failed_annotation_says_plainly_why(desk: Sit) -> None:
+    """ANCHORS 16: a failed judgement is a state with a reason."""
+    here = desk([curie(BROKEN)])
+    here.page.get_by_role("button", name="Trace of broken").click()
+    failed = here.page.locator(".sl-trace-failed")
+    expect(failed).to_have_text(f"✕ Failed: {BROKEN.note}")
+    expect(here.page.locator(".sl-trace-choice")).to_contain_text("broken failed")
+
+
+def test_the_panel_goes_along_from_item_to_item(desk: Sit) -> None:
+    here = desk(
+        [
+            curie(EXTRACT, GRAPH, name="one"),
+            curie(EXTRACT, GRAPH, name="two"),
+            curie(name="three"),
+        ]
+    )
+    open_trace(here, "Asked")
+    here.press("T")
+    expect(here.page.get_by_role("region", name="Trace of graph")).to_contain_text("3 facts")
+    here.page.locator(".sl-answer").focus()
+    here.press("PageDown")
+    here.wait_for("two")
+    expect(here.page.get_by_role("region", name="Trace of graph")).to_contain_text("3 facts")
+    here.press("PageDown")
+    here.wait_for("three")
+    expect(here.page.locator(".sl-trace-body")).to_have_text(
+        "No detector left a trace on this item."
+    )
+
+
+def test_a_trace_full_of_markup_and_long_words_is_text_that_fits(desk: Sit) -> None:
+    steps = (
+        QueryStep(text=EVIL, retriever=EVIL, passages=(0, 1)),
+        QuoteStep(text=EVIL * 9, reason="W" * 900),
+        FactStep(text=EVIL, verdict="refuted", reason=EVIL * 9, looked_up=("x" * 400,)),
+        RelationStep(subject="s" * 300, relation=EVIL, object=EVIL),
+        RevisionStep(text=EVIL + "w" * 600),
+        RemarkStep(text=EVIL),
+        CallsStep(model=EVIL + "m" * 300, calls=1),
+    )
+    here = desk([curie(told(EVIL, *steps), *(told(f"other-{i}", *steps) for i in range(9)))])
+    here.page.set_viewport_size({"width": 900, "height": 700})
+    open_trace(here, "Revision")
+    assert here.page.evaluate(WIDE) == []
+    assert here.page.evaluate("window.owned") is None
+    assert here.page.locator(".sl-trace-body").locator("img, b b").count() == 0
+    expect(here.page.locator(".sl-diff ins")).to_have_text(EVIL + "w" * 600)
+
+
+def test_a_large_trace_is_neither_sent_nor_built_before_somebody_looks(desk: Sit) -> None:
+    words = [f"word{index % 97}" for index in range(15_000)]
+    answer = " ".join(words)[:100_000]
+    changed = answer.replace("word13 ", "other ")
+    quotes = (QuoteStep(text=answer[i : i + 20], places=(Place(start=i, end=i + 20),))
+              for i in range(200))  # fmt: skip
+    relations = (RelationStep(subject=f"s{i}", relation="r", object="o") for i in range(500))
+    item = Item(id="large", lang="en", answer=answer)
+    steps: tuple[Step, ...] = (*quotes, *relations, RevisionStep(text=changed))
+    here = desk([Record(item=item, annotations=(told("large", *steps),))])
+    assert here.page.evaluate("spanlab.editor.item.payload.annotators[0].steps") == len(steps)
+    assert "other" not in here.page.evaluate("JSON.stringify(spanlab.editor.item.payload)")
+    assert here.page.locator(".sl-step").count() == 0
+    open_trace(here, "200 quotes")
+    assert here.page.locator(".sl-diff del").count() == answer.count("word13 ")
+    here.page.get_by_text("500 relations").click()
+    expect(here.page.locator(".sl-table tbody tr")).to_have_count(500)
+    more = here.page.get_by_text("characters unchanged").first
+    hidden = here.page.locator(".sl-diff").inner_text()
+    more.click()
+    assert len(here.page.locator(".sl-diff").inner_text()) > len(hidden)
+
+
+def test_the_trace_has_names_for_those_who_listen(desk: Sit) -> None:
+    here = desk([curie(EXTRACT, GRAPH, BROKEN)])
+    assert 'button "Trace of extract"' in here.page.locator(".sl").aria_snapshot()
+    open_trace(here, "Asked")
+    tree = here.page.locator(".sl").aria_snapshot()
+    for line in (
+        'region "Trace of a detector"',
+        'group "Whose trace"',
+        'button "extract" [pressed]',
+        'region "Trace of extract"',
+        'heading "Asked"',
+        'button "Paris"',
+    ):
+        assert line in tree, tree
