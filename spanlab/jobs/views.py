@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
 
+from spanlab.jobs.kinds import Kind
 from spanlab.workflows.runs import Failure, Progress
-
-Kind = Literal["detect", "optimise"]
 
 
 class JobState(StrEnum):

@@ -65,7 +65,7 @@ def annotate_items(
     source = iter(pairs)
     running: deque[tuple[list[T], Future[list[Annotation]]]] = deque()
     with ProcessPoolExecutor(
-        concurrency, mp_context=get_context("spawn"), initializer=_start_worker
+        concurrency, mp_context=get_context("spawn"), initializer=start_worker
     ) as pool:
         while True:
             while len(running) < 2 * concurrency and (chunk := list(islice(source, _CHUNK))):
@@ -179,8 +179,8 @@ def _deaf_to_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start_worker() -> None:
-    """Leave Ctrl+C to the parent, and end when it ends, however that happens."""
+def start_worker() -> None:
+    """Leave Ctrl+C to the parent of this process, and end when it ends, however that happens."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

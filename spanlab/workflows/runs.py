@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Self
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from spanlab.detectors.spec import DetectorSpec
+from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.fields import Frozen, Name, unique
 from spanlab.lm import Budget, Usage
 
-__all__ = ["Failure", "Progress", "RunRequest"]
+__all__ = ["Ballot", "Failure", "Progress", "RunRequest"]
 
 CONCURRENCY = 32  # detectors at work on items at once, if nobody says how many
+
+
+class Ballot(NamedTuple):
+    """A vote that is cast on an item once all its voters are done with it."""
+
+    name: str
+    voters: tuple[str, ...]
 
 
 class RunRequest(Frozen):
     """Which detectors are to annotate which items of a dataset.
 
-    ``vote`` names the vote of all these detectors, cast on an item once all of them are done with
-    it. ``concurrency`` is how many detectors work on items at once in each worker. ``limit``
-    bounds the number of items, ``budget`` what the model calls of the whole run may come to.
-    ``retry_failed`` takes up items on which a detector failed before. ``items`` are the ids to do
-    (None: all that are not finished).
+    Of an ensemble every member annotates, and its vote is cast. ``vote`` names a vote of all
+    detectors of the run. ``concurrency`` is how many detectors work on items at once in each
+    worker. ``limit`` bounds the number of items, ``budget`` what the model calls of the whole run
+    may come to. ``retry_failed`` takes up items on which a detector failed before. ``items`` are
+    the ids to do (None: all that are not finished).
     """
 
     dataset: Name
-    detectors: Annotated[tuple[DetectorSpec, ...], Field(min_length=1)]
+    detectors: Annotated[tuple[Spec, ...], Field(min_length=1)]
     vote: Name | None = None
     concurrency: Annotated[int, Field(ge=1, le=1024)] = CONCURRENCY
     limit: Annotated[int, Field(ge=1)] | None = None
@@ -36,19 +44,32 @@ class RunRequest(Frozen):
     items: tuple[Name, ...] | None = None
 
     @model_validator(mode="after")
-    def _names_differ(self) -> Self:
+    def _everyone_signs_differently(self) -> Self:
         unique(self.annotators, "annotator")
         return self
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """What the detectors sign as."""
-        return tuple(spec.name or spec.detector for spec in self.detectors)
+    def specs(self) -> tuple[DetectorSpec, ...]:
+        """The detectors, ensembles taken apart."""
+        return tuple(_members(self.detectors))
+
+    @property
+    def ballots(self) -> tuple[Ballot, ...]:
+        """The votes to cast: those of the ensembles, and the run's own."""
+        ballots = [
+            Ballot(spec.name, tuple(member.signs for member in spec.members))
+            for spec in self.detectors
+            if isinstance(spec, EnsembleSpec)
+        ]
+        if self.vote is not None:
+            ballots.append(Ballot(self.vote, tuple(spec.signs for spec in self.specs)))
+        return tuple(ballots)
 
     @property
     def annotators(self) -> tuple[str, ...]:
-        """What the detectors sign as, and the vote if there is one."""
-        return self.names if self.vote is None else (*self.names, self.vote)
+        """Everybody whose annotation an item has in the end: detectors, then votes."""
+        signed = (spec.signs for spec in self.specs)
+        return (*signed, *(ballot.name for ballot in self.ballots))
 
 
 @dataclass(frozen=True)
@@ -65,17 +86,25 @@ class Progress:
     """How far a run is.
 
     ``done`` items of ``total`` have been dealt with; ``failed`` of these failed under at least one
-    detector. ``rate`` is in items per second, ``remaining`` in seconds (None before it can be
-    known). ``stopped`` says why the run ended before its last item, such as a spent budget.
-    ``last_failures`` are the newest ones, a few.
+    detector. ``started`` is in seconds since 1970, ``rate`` in items per second, ``remaining`` in
+    seconds (None before it can be known). ``stopped`` says why the run ended before its last item,
+    such as a spent budget. ``last_failures`` are the newest ones, a few.
     """
 
     done: int = 0
     failed: int = 0
     total: int = 0
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     started: float | None = None
     rate: float = 0.0
     remaining: float | None = None
     stopped: str | None = None
     last_failures: tuple[Failure, ...] = ()
+
+
+def _members(specs: tuple[Spec, ...]) -> Iterator[DetectorSpec]:
+    for spec in specs:
+        if isinstance(spec, EnsembleSpec):
+            yield from spec.members
+        else:
+            yield spec

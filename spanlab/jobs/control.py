@@ -1,0 +1,100 @@
+"""What people do to jobs: pause, resume, cancel, retry, wait."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Literal
+
+from spanlab.errors import SpanlabError, UsageError
+from spanlab.jobs import board, kinds
+from spanlab.jobs.board import JOBS, PARTS, Board
+from spanlab.jobs.views import JobState, JobView
+from spanlab.settings import Settings
+
+_EVERY = 0.4  # seconds between two looks at a job that is waited for
+_OPEN = {JobState.QUEUED, JobState.RUNNING}
+
+
+def pause(job_id: str, settings: Settings | None) -> None:
+    """See ``spanlab.jobs.pause``."""
+    _stop(board.of(settings), job_id, "pause")
+
+
+def cancel(job_id: str, settings: Settings | None) -> None:
+    """See ``spanlab.jobs.cancel``."""
+    _stop(board.of(settings), job_id, "cancel")
+
+
+def resume(job_id: str, settings: Settings | None) -> None:
+    """See ``spanlab.jobs.resume``."""
+    requeue(board.of(settings), job_id, JOBS, PARTS)
+
+
+def requeue(where: Board, job_id: str, jobs_queue: str, parts_queue: str) -> str:
+    """Queue a paused or cancelled job and what is left of its parts; returns its full id."""
+    view = where.job(job_id)
+    if view.state not in {JobState.PAUSED, JobState.CANCELLED}:
+        raise UsageError(f"job {view.id} is {view.state}: only a paused or cancelled one resumes")
+    where.say(view.id, wish=None)
+    where.note(view.id, "resumed")
+    move(where, view.id, jobs_queue, parts_queue)
+    return view.id
+
+
+def move(where: Board, job_id: str, jobs_queue: str, parts_queue: str) -> None:
+    """Queue a job anew, and those of its parts that are not over."""
+    over = {"SUCCESS", "ERROR"}
+    rows = where.rows(parent_workflow_id=job_id)
+    parts = [row.workflow_id for row in rows if row.status not in over]
+    if parts:
+        where.resume(parts, parts_queue)
+    where.resume([job_id], jobs_queue)
+
+
+def retry(job_id: str, settings: Settings | None) -> str:
+    """See ``spanlab.jobs.retry``."""
+    where = board.of(settings)
+    return repeat(where, job_id, JOBS)
+
+
+def repeat(where: Board, job_id: str, queue: str) -> str:
+    """Submit the request of a job that is over once more; returns the new job's id."""
+    row, view = where.row(job_id), where.job(job_id)
+    if not view.is_over:
+        raise UsageError(f"job {view.id} is {view.state}: only one that is over can be retried")
+    if row.input is None:
+        raise SpanlabError(f"job {view.id} does not say what it was asked")
+    request = {**row.input["args"][0], "retry_failed": True}
+    return where.submit(kinds.kind_of(row.name), view.title, request, queue)
+
+
+def wait(
+    job_id: str,
+    *,
+    timeout: float | None,
+    on_progress: Callable[[JobView], None] | None,
+    settings: Settings | None,
+) -> JobView:
+    """See ``spanlab.jobs.wait``."""
+    where = board.of(settings)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while True:
+        view = where.job(job_id)
+        if on_progress is not None:
+            on_progress(view)
+        if view.state not in _OPEN:
+            return view
+        if deadline is not None and time.monotonic() > deadline:
+            raise SpanlabError(f"job {view.id} is still {view.state} after {timeout:g} seconds")
+        time.sleep(_EVERY)
+
+
+def _stop(where: Board, job_id: str, wish: Literal["pause", "cancel"]) -> None:
+    view = where.job(job_id)
+    allowed = _OPEN if wish == "pause" else {*_OPEN, JobState.PAUSED}
+    if view.state not in allowed:
+        raise UsageError(f"job {view.id} is {view.state}: there is nothing to {wish}")
+    where.say(view.id, wish=wish)
+    where.note(view.id, "paused" if wish == "pause" else "cancelled")
+    where.stop(view.id)

@@ -1,0 +1,124 @@
+"""Where jobs are kept: DBOS's tables in an SQLite file, or in PostgreSQL under a schema of ours."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from sqlalchemy import make_url
+
+from spanlab.errors import StoreError
+from spanlab.settings import Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dbos import DBOSClient, DBOSConfig
+
+APPLICATION = "spanlab"
+SCHEMA = "spanlab_jobs"
+
+# Changes only when the steps of a workflow do: jobs queued by one spanlab run under the next.
+VERSION = "spanlab-jobs-1"
+
+# A lost host must be noticed within seconds, by the server (whose session keeps its lock) and by
+# its own side (whose calls would otherwise hang until TCP gives up, after a quarter of an hour).
+KEEPALIVE = {
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+    "connect_timeout": "10",
+}
+SERVER_KEEPALIVE = (
+    "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 "
+    "-c tcp_user_timeout=10000"
+)
+
+
+def is_sqlite(settings: Settings) -> bool:
+    """Say whether jobs are kept in a file of this machine."""
+    return make_url(settings.database_url).get_backend_name() == "sqlite"
+
+
+def file_of(settings: Settings) -> Path:
+    """Return the SQLite file for jobs, which may not exist yet."""
+    return settings.home / "jobs.db"
+
+
+def url_of(settings: Settings) -> str:
+    """Return the SQLAlchemy URL of the jobs' database."""
+    if is_sqlite(settings):
+        return f"sqlite:///{file_of(settings)}"
+    url = make_url(settings.database_url).set(drivername="postgresql")
+    return url.update_query_dict(KEEPALIVE).render_as_string(hide_password=False)
+
+
+def watched(settings: Settings) -> Settings:
+    """Return the settings for a store whose connections notice a lost network within seconds."""
+    if is_sqlite(settings):
+        return settings
+    url = make_url(settings.database_url).update_query_dict(KEEPALIVE)
+    return settings.model_copy(update={"database_url": url.render_as_string(hide_password=False)})
+
+
+def exists(settings: Settings) -> bool:
+    """Say whether there can be any job at all; costs next to nothing where there is none."""
+    return not is_sqlite(settings) or file_of(settings).exists()
+
+
+def prepare(settings: Settings) -> None:
+    """Make the tables, or bring them up to date.
+
+    Raises:
+        StoreError: the database cannot be reached or written.
+    """
+    from dbos import DBOS
+
+    quiet()
+    try:
+        if is_sqlite(settings):
+            settings.home.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(file_of(settings), timeout=30)) as connection:
+                connection.execute("PRAGMA journal_mode = WAL")  # stays with the file
+        DBOS.migrate(url_of(settings), schema=SCHEMA)
+    except Exception as error:
+        raise StoreError(f"the jobs' database cannot be made: {error}") from error
+
+
+def client(settings: Settings) -> DBOSClient:
+    """Connect to the jobs' database without working on anything."""
+    from dbos import DBOSClient
+
+    quiet()
+    return DBOSClient(
+        system_database_url=url_of(settings),
+        dbos_system_schema=SCHEMA,
+        application_name=APPLICATION,
+        retry_connection_errors=False,
+    )
+
+
+def config(settings: Settings, executor: str) -> DBOSConfig:
+    """Return DBOS's configuration for a worker of this name."""
+    return {
+        "name": APPLICATION,
+        "system_database_url": url_of(settings),
+        "dbos_system_schema": SCHEMA,
+        "application_version": VERSION,
+        "executor_id": executor,
+        "use_listen_notify": False,  # polled alike on SQLite, PostgreSQL and through poolers
+        "log_level": "WARNING",
+        "run_migrations": False,
+        "notification_listener_polling_interval_sec": 1.0,
+    }
+
+
+def quiet() -> None:
+    """Keep DBOS's own log off the console; without a handler of ours it would install one."""
+    logger = logging.getLogger("dbos")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
+    logger.propagate = False

@@ -1,0 +1,161 @@
+"""Detection as a job: a workflow that shares its items out in parts, and one for each part.
+
+    detect   1. plan: which items are to be done, in which parts
+             2. queue the parts, for any worker
+             3. follow them, telling how far they are, until all are over
+    part     work on its items; begun again, it does only what is not stored yet
+
+What a step returns is kept by DBOS and not done again, so the order of the steps is fixed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from dbos import DBOS, SetWorkflowID
+from dbos._error import DBOSWorkflowCancelledError
+
+from spanlab.errors import SpanlabError
+from spanlab.jobs import board, worker
+from spanlab.jobs.board import JOBS, progress_of, summed
+from spanlab.jobs.kinds import KINDS
+from spanlab.jobs.parts import work_on
+from spanlab.jobs.views import JobState
+from spanlab.settings import Settings
+from spanlab.workflows.running import unfinished_positions
+from spanlab.workflows.runs import Progress, RunRequest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Range = list[int]  # positions [start, stop)
+
+_SMALLEST = 32  # items of a part, so that its bookkeeping does not show
+_MOST = 400  # parts of a job, so that following them costs nothing
+_EVERY = 0.5  # seconds between two looks at the parts
+_RATE_SECONDS = 10.0  # over which the rate is measured
+
+
+def submit(request: RunRequest, settings: Settings | None, queue: str = JOBS) -> str:
+    """Queue a detection job; see ``spanlab.jobs.submit_detection``."""
+    from spanlab.storage import Store
+    from spanlab.workflows.requesting import check
+
+    where = board.of(settings)
+    with Store.open(where.settings) as store:
+        check(store, request)
+    return where.submit("detect", title_of(request), request.model_dump(mode="json"), queue)
+
+
+def title_of(request: RunRequest) -> str:
+    """Return what a detection job is called: its detectors, and the dataset."""
+    return f"{', '.join(spec.signs for spec in request.detectors)} on {request.dataset}"
+
+
+@DBOS.workflow(name=KINDS["detect"].workflow)
+async def detect(asked: dict[str, Any]) -> dict[str, Any]:
+    """Let detectors annotate a dataset; ``asked`` is a run request as JSON."""
+    job_id = DBOS.workflow_id or ""
+    parts = await _plan(asked)
+    for number, ranges in enumerate(parts):
+        with SetWorkflowID(f"{job_id}-{number}"):
+            queue = worker.current().parts_queue
+            await DBOS.enqueue_workflow_async(queue, part, job_id, asked, ranges)
+    return await _follow(job_id, len(parts))
+
+
+@DBOS.workflow(name="spanlab.detect.part")
+async def part(job_id: str, asked: dict[str, Any], ranges: list[Range]) -> dict[str, Any]:
+    """Do some of the items of a detection job."""
+    return await _work(job_id, asked, ranges)
+
+
+@DBOS.step(name="spanlab.detect.plan")
+async def _plan(asked: dict[str, Any]) -> list[list[Range]]:
+    me, request = worker.current(), RunRequest.model_validate(asked)
+    todo = await asyncio.to_thread(unfinished_positions, me.store, request)
+    parts = shared_out(todo, request)
+    job_id = DBOS.workflow_id or ""
+    begun = Progress(total=len(todo), started=time.time())
+    await asyncio.to_thread(me.board.report, job_id, begun)
+    await asyncio.to_thread(
+        me.board.note, job_id, f"{me.name} begins: {len(todo):,} items in {len(parts):,} parts"
+    )
+    return parts
+
+
+@DBOS.step(name="spanlab.detect.work")
+async def _work(job_id: str, asked: dict[str, Any], ranges: list[Range]) -> dict[str, Any]:
+    positions = [place for start, stop in ranges for place in range(start, stop)]
+    request = RunRequest.model_validate(asked)
+    done = await work_on(DBOS.workflow_id or "", job_id, request, positions)
+    if done is None:
+        # It belongs to another worker now, or is to rest: whoever begins it anew goes on.
+        raise DBOSWorkflowCancelledError("this part is not this worker's any more")
+    return {"done": done.done, "failed": done.failed}
+
+
+@DBOS.step(name="spanlab.detect.follow")
+async def _follow(job_id: str, count: int) -> dict[str, Any]:
+    me = worker.current()
+    pace = _Pace()
+    told = None
+    while True:
+        row = await asyncio.to_thread(me.board.part, job_id)
+        if me.stopping or (row.status, row.executor_id) != ("PENDING", me.name):
+            raise DBOSWorkflowCancelledError("this job is not this worker's any more")
+        parts = await asyncio.to_thread(me.board.parts, job_id)
+        progress = pace.of(summed(progress_of(row), parts))
+        if progress != told:
+            await asyncio.to_thread(me.board.report, job_id, progress)
+            told = progress
+        broken = next((each for each in parts if each.state is JobState.FAILED), None)
+        if broken is not None:
+            await asyncio.to_thread(me.board.stop_parts, job_id)
+            raise SpanlabError(broken.error or "a part of the job broke")
+        if len(parts) == count and all(each.state is JobState.DONE for each in parts):
+            return {"done": progress.done, "failed": progress.failed, "stopped": progress.stopped}
+        await asyncio.sleep(_EVERY)
+
+
+class _Pace:
+    """The rate of the last seconds."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def of(self, progress: Progress) -> Progress:
+        """Return ``progress`` with its rate and remaining time."""
+        now = time.monotonic()
+        self._seen.append((now, progress.done))
+        while len(self._seen) > 2 and now - self._seen[0][0] > _RATE_SECONDS:
+            self._seen.popleft()
+        began, done = self._seen[0]
+        rate = (progress.done - done) / (now - began) if now > began else 0.0
+        left = progress.total - progress.done
+        return replace(progress, rate=rate, remaining=left / rate if rate > 0 else None)
+
+
+def shared_out(todo: NDArray[np.int64], request: RunRequest) -> list[list[Range]]:
+    """Return the items of each part, as ranges of positions.
+
+    A job with a budget is one part: what is left of the budget is known only to who sees every
+    call. Otherwise a part is as many items as are under way at once, so that workers share a job
+    evenly and one that stops leaves little behind; more where a job would have too many parts.
+    """
+    size = max(_SMALLEST, request.concurrency, -(-len(todo) // _MOST))
+    if request.budget is not None:
+        size = max(len(todo), 1)
+    return [ranges_of(todo[first : first + size]) for first in range(0, len(todo), size)]
+
+
+def ranges_of(positions: NDArray[np.int64]) -> list[Range]:
+    """Return rising positions as ranges ``[start, stop)``; one or more of them."""
+    breaks = np.flatnonzero(np.diff(positions) > 1) + 1
+    runs = np.split(positions, breaks)
+    return [[int(run[0]), int(run[-1]) + 1] for run in runs]

@@ -1,0 +1,187 @@
+"""Working on a part of a detection job, and telling how far it is while it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from spanlab.errors import StoreError
+from spanlab.jobs import worker
+from spanlab.jobs.board import Part
+from spanlab.jobs.views import JobState
+from spanlab.jobs.worker import Worker
+from spanlab.lm import Meter, Usage
+from spanlab.workflows.crew import Crew
+from spanlab.workflows.running import Run, Work
+from spanlab.workflows.runs import RunRequest
+
+_EVERY = 0.4  # seconds between two words on how far a part is
+_FAILURES = 1000  # of a part, that are remembered
+_DESKS = 4  # jobs whose detectors a worker keeps at hand
+_REPAIR_SECONDS = 20.0  # until a lost connection shows in the worker's own
+_PUT_ASIDE = "put aside"
+
+
+@dataclass
+class Desk:
+    """What the parts of one job share in one process: detectors, meter, and places to work at."""
+
+    crew: Crew
+    meter: Meter
+    slots: asyncio.Semaphore
+    _told: Usage = field(default_factory=Usage)
+
+    def spent(self) -> Usage:
+        """Return what the model calls came to since this was last asked."""
+        now = self.meter.usage
+        before, self._told = self._told, now
+        return less(now, before)
+
+
+@dataclass
+class _Desks:
+    """The desks of a process; its event loop alone uses them."""
+
+    open: OrderedDict[str, asyncio.Task[Desk]] = field(default_factory=OrderedDict)
+    turns: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+
+    async def of(self, job_id: str, request: RunRequest, spent: Usage) -> Desk:
+        """Return the desk of a job, set up when its first part comes."""
+        if job_id not in self.open:
+            self.open[job_id] = asyncio.create_task(_set_up(request, spent))
+        self.open.move_to_end(job_id)
+        while len(self.open) > _DESKS:
+            self.open.popitem(last=False)
+        try:
+            return await asyncio.shield(self.open[job_id])
+        except BaseException:
+            self.open.pop(job_id, None)
+            raise
+
+
+_DESKS_OF: dict[int, _Desks] = {}  # by worker, so that a new worker begins anew
+
+
+async def work_on(
+    part_id: str, job_id: str, request: RunRequest, positions: Sequence[int]
+) -> Part | None:
+    """Do what is left of a part, saving as it goes.
+
+    Args:
+        part_id: the part's workflow.
+        job_id: the job's.
+        request: what the job was asked.
+        positions: the part's items.
+
+    Returns:
+        What the part came to; None if it has been stopped, or taken over by another worker.
+
+    Raises:
+        SpanlabError: a detector cannot be built, or the database refuses.
+    """
+    me = worker.current()
+    desks = _DESKS_OF.setdefault(id(me), _Desks())
+    # A part that is paused and resumed at once waits until its calls under way are saved.
+    async with desks.turns[part_id]:
+        me.at_work += 1
+        try:
+            before = Part.of(await asyncio.to_thread(me.board.part, part_id))
+            desk = await desks.of(job_id, request, before.usage)
+            shift = _Shift(me, part_id, before, before.usage, me.cut_off)
+            given_up = frozenset(failure.item_id for failure in before.failures)
+            work = Work(request.dataset, positions, request.retry_failed, given_up)
+            lanes = request.concurrency
+            run = Run(me.store, desk.crew, work, desk.slots, lanes, shift.rest)
+            return await shift.work(run, desk)
+        finally:
+            me.at_work -= 1
+
+
+async def _set_up(request: RunRequest, spent: Usage) -> Desk:
+    me = worker.current()
+    # Only a job with a budget counts what was spent before: it has one part, which sees all calls.
+    meter = Meter(request.budget, spent=spent if request.budget else None)
+    crew = await asyncio.to_thread(Crew.of, request, meter, me.settings, me.hands)
+    return Desk(crew, meter, asyncio.Semaphore(request.concurrency))
+
+
+@dataclass
+class _Shift:
+    """One worker's work on one part, from when it was begun to when it is over or put aside."""
+
+    me: Worker
+    part_id: str
+    before: Part
+    usage: Usage
+    cut_off: int
+    taken: bool = False  # by another worker, or out of the queue by somebody's wish
+    told: Part | None = None
+
+    def rest(self) -> str | None:
+        """Say why the part should be put aside, if it should."""
+        gone = self.taken or self.me.stopping or self.me.cut_off != self.cut_off
+        return _PUT_ASIDE if gone else None
+
+    async def work(self, run: Run, desk: Desk) -> Part | None:
+        """Do the work, and tell how far it is."""
+        telling = asyncio.create_task(self._keep_telling(run, desk))
+        try:
+            await run.finish()
+        except StoreError:
+            if not await self._is_cut_off():
+                raise
+        finally:
+            telling.cancel()
+            with suppress(asyncio.CancelledError):
+                await telling
+        if self.rest() is None:
+            await self._tell(run, desk)
+        return None if self.rest() is not None else self.told
+
+    async def _keep_telling(self, run: Run, desk: Desk) -> None:
+        while True:
+            await asyncio.sleep(_EVERY)
+            with suppress(StoreError):  # what is not told now is told the next time
+                await self._tell(run, desk)
+
+    async def _tell(self, run: Run, desk: Desk) -> None:
+        self.usage += desk.spent()
+        part = Part(
+            state=JobState.RUNNING,
+            done=max(run.done, self.before.done),
+            usage=self.usage,
+            failures=(*self.before.failures, *run.failures)[-_FAILURES:],
+            stopped=None if run.stopped == _PUT_ASIDE else run.stopped,
+        )
+        if part != self.told:
+            await asyncio.to_thread(self.me.board.say, self.part_id, **part.attributes())
+            self.told = part
+        row = await asyncio.to_thread(self.me.board.part, self.part_id)
+        self.taken = (row.status, row.executor_id) != ("PENDING", self.me.name)
+
+    async def _is_cut_off(self) -> bool:
+        """Wait a little whether a refusal of the database was a loss of the connection."""
+        for _ in range(int(_REPAIR_SECONDS / _EVERY)):
+            if self.rest() is not None:
+                return True
+            if self.me.board.is_local:
+                return False
+            await asyncio.sleep(_EVERY)
+        return False
+
+
+def less(now: Usage, before: Usage) -> Usage:
+    """Return what ``now`` has more than ``before``."""
+    cost = None if now.cost is None or before.cost is None else now.cost - before.cost
+    return Usage(
+        calls=now.calls - before.calls,
+        from_cache=now.from_cache - before.from_cache,
+        failed=now.failed - before.failed,
+        input_tokens=now.input_tokens - before.input_tokens,
+        cached_tokens=now.cached_tokens - before.cached_tokens,
+        output_tokens=now.output_tokens - before.output_tokens,
+        cost=cost,
+    )

@@ -1,0 +1,132 @@
+"""Workers' names: each is held by one living process, and whoever asks can tell if it is.
+
+On PostgreSQL a name is a session's advisory lock, which the server takes back when the session
+ends or its host falls silent. On SQLite it is a lock on a file, which goes with the process.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import count
+from typing import Protocol
+from urllib.parse import quote
+from zlib import crc32
+
+from sqlalchemy import Connection, create_engine, make_url, text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from spanlab.errors import StoreError
+from spanlab.jobs.database import KEEPALIVE, SERVER_KEEPALIVE, is_sqlite
+from spanlab.settings import Settings
+
+_WORKERS = 730_215  # first half of the PostgreSQL advisory locks that stand for workers
+
+
+class Place(Protocol):
+    """A name that this process holds."""
+
+    def is_held(self) -> bool:
+        """Say whether it still does; what cannot be asked is not held."""
+        ...
+
+    def leave(self) -> None:
+        """Give the name up."""
+        ...
+
+
+def take(settings: Settings, name: str) -> Place | None:
+    """Take a worker's name if nobody living has it.
+
+    Returns:
+        The place, or None if somebody else holds it, in this process or another.
+
+    Raises:
+        StoreError: the database cannot be reached.
+    """
+    return _FilePlace.take(settings, name) if is_sqlite(settings) else _Session.take(settings, name)
+
+
+def take_free(settings: Settings, name: str) -> tuple[str, Place]:
+    """Take a worker's name, or the first free one of ``name-2``, ``name-3`` and so on."""
+    for number in count(1):
+        tried = name if number == 1 else f"{name}-{number}"
+        place = take(settings, tried)
+        if place is not None:
+            break
+    return tried, place
+
+
+class _FilePlace:
+    """A locked SQLite file: the one kind of lock that works alike on every system."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    @classmethod
+    def take(cls, settings: Settings, name: str) -> _FilePlace | None:
+        folder = settings.home / "workers"
+        folder.mkdir(parents=True, exist_ok=True)
+        # The file stays: one that is deleted and made anew could be locked twice.
+        connection = sqlite3.connect(
+            folder / quote(name, safe=" "),
+            timeout=0,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:
+            connection.close()
+            return None
+        return cls(connection)
+
+    def is_held(self) -> bool:
+        return True
+
+    def leave(self) -> None:
+        self._connection.close()
+
+
+class _Session:
+    """A session-level advisory lock on a connection that is kept for nothing else."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @classmethod
+    def take(cls, settings: Settings, name: str) -> _Session | None:
+        connection = None
+        try:
+            connection = _connect(settings)
+            lock = text("SELECT pg_try_advisory_lock(:workers, :name)")
+            key = {"workers": _WORKERS, "name": crc32(name.encode()) - 2**31}
+            if connection.execute(lock, key).scalar_one():
+                return cls(connection)
+            connection.close()
+        except SQLAlchemyError as error:
+            if connection is not None:
+                connection.invalidate()
+                connection.close()
+            raise StoreError(f"the jobs' database cannot be reached: {error}") from error
+        return None
+
+    def is_held(self) -> bool:
+        try:
+            self._connection.execute(text("SELECT 1"))
+        except SQLAlchemyError:
+            return False
+        return True
+
+    def leave(self) -> None:
+        self._connection.invalidate()
+        self._connection.close()
+
+
+def _connect(settings: Settings) -> Connection:
+    url = make_url(settings.database_url).set(drivername="postgresql+psycopg")
+    arguments = {**KEEPALIVE, "options": SERVER_KEEPALIVE}
+    engine = create_engine(
+        url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=arguments
+    )
+    return engine.connect()

@@ -1,0 +1,186 @@
+"""One process at work on jobs: DBOS under a stable name, with an eye on the others."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+from spanlab.errors import SpanlabError
+from spanlab.jobs import board, database, kinds, places, rescue
+from spanlab.jobs.board import JOBS, PARTS
+from spanlab.settings import Settings
+from spanlab.storage import Store
+from spanlab.workflows.detecting import start_worker
+
+_WATCH_SECONDS = 2.0  # between two looks at the own place and at the others'
+_GRACE_SECONDS = 150.0  # a model call may take that long; it is paid, so its answer is awaited
+_JOBS_AT_ONCE = 4  # jobs a worker follows; their parts are what is work
+_PARTS_AT_ONCE = 4  # enough that the next one is there while the last answers of one come in
+_POLL_SECONDS = 0.1
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Role:
+    """How a worker works.
+
+    ``name`` is what it is known by; a taken one gets a number. ``alone`` workers do nothing but
+    the jobs that are given to them. ``processes`` do the work of detectors that ask no model,
+    0 leaves it to a thread.
+    """
+
+    name: str
+    alone: bool = False
+    processes: int = 0
+
+
+class Worker:
+    """A worker between ``start`` and ``stop``; a process has one at most.
+
+    ``cut_off`` counts how often it lost its name, because the database could not be reached: what
+    was begun before belongs to others since then.
+    """
+
+    def __init__(self, settings: Settings, role: Role) -> None:
+        self.settings = settings.model_copy(update={"home": settings.home.absolute()})
+        self.role = role
+        self.name = role.name
+        self.board = board.of(settings)
+        self.cut_off = 0
+        self.stopping = False
+        self.at_work = 0  # parts that are being worked on, by the event loop's thread alone
+        self._over = threading.Event()
+
+    @property
+    def jobs_queue(self) -> str:
+        """The queue from which it takes jobs."""
+        return rescue.own_queue(self.name) if self.role.alone else JOBS
+
+    @property
+    def parts_queue(self) -> str:
+        """The queue to and from which parts of its jobs go."""
+        return rescue.own_queue(self.name) if self.role.alone else PARTS
+
+    def start(self) -> None:
+        """Take a name and begin to work, in threads of its own.
+
+        Raises:
+            StoreError: a database cannot be reached.
+        """
+        from dbos import DBOS
+
+        kinds.load()
+        database.prepare(self.settings)
+        self.store = Store.open(database.watched(self.settings))
+        self.name, self._place = places.take_free(self.settings, self.role.name)
+        rescue.hand_back(self.board, self.name)
+        self.hands = _hands(self.role.processes)
+        DBOS(config=database.config(self.settings, self.name))
+        queues = sorted({self.jobs_queue, self.parts_queue})
+        DBOS.listen_queues(queues)
+        DBOS.launch()
+        for queue in queues:
+            limit = _PARTS_AT_ONCE if queue == PARTS else _JOBS_AT_ONCE
+            DBOS.register_queue(
+                queue,
+                worker_concurrency=limit + (1 if self.role.alone else 0),
+                polling_interval_sec=_POLL_SECONDS,
+                on_conflict="never_update",
+            )
+        self._watcher = threading.Thread(target=self._watch, name="spanlab-watch", daemon=True)
+        self._watcher.start()
+
+    def stop(self) -> None:
+        """End after the model calls under way; what is left goes back to the queue."""
+        from dbos import DBOS
+
+        self.stopping = True
+        deadline = time.monotonic() + _GRACE_SECONDS
+        while self.at_work and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self._over.set()
+        self._watcher.join()
+        DBOS.destroy(workflow_completion_timeout_sec=0)
+        self.hands.shutdown(wait=False, cancel_futures=True)
+        rescue.hand_back(self.board, self.name)
+        self._place.leave()
+        self.store.close()
+
+    def _watch(self) -> None:
+        while not self._over.wait(_WATCH_SECONDS):
+            try:
+                if self._place.is_held():
+                    rescue.rescue(self.board, self.name)
+                else:
+                    self._come_back()
+            except SpanlabError as error:
+                log.warning("%s: %s", self.name, error)
+
+    def _come_back(self) -> None:
+        self.cut_off += 1
+        self._place.leave()
+        while not self._over.is_set():
+            try:
+                place = places.take(self.settings, self.name)
+            except SpanlabError as error:
+                log.warning("%s is cut off: %s", self.name, error)
+                place = None
+            if place is not None:
+                self._place = place
+                rescue.hand_back(self.board, self.name)
+                return
+            self._over.wait(_WATCH_SECONDS)
+
+
+def _hands(processes: int) -> Executor:
+    if processes == 0:
+        return ThreadPoolExecutor(1, thread_name_prefix="spanlab-hands")
+    return ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=start_worker)
+
+
+_CURRENT: list[Worker] = []
+_STARTING = threading.Lock()
+
+
+def start(settings: Settings, role: Role) -> Worker:
+    """Start this process's worker.
+
+    Raises:
+        SpanlabError: it has one already.
+        StoreError: a database cannot be reached.
+    """
+    with _STARTING:
+        if _CURRENT:
+            raise SpanlabError(f"this process works on jobs already, as {_CURRENT[0].name!r}")
+        worker = Worker(settings, role)
+        _CURRENT.append(worker)
+        try:
+            worker.start()
+        except BaseException:
+            _CURRENT.clear()
+            raise
+        return worker
+
+
+def stop() -> None:
+    """Stop this process's worker, if it has one."""
+    with _STARTING:
+        if _CURRENT:
+            _CURRENT[0].stop()
+            _CURRENT.clear()
+
+
+def current() -> Worker:
+    """Return this process's worker.
+
+    Raises:
+        SpanlabError: it has none.
+    """
+    if not _CURRENT:
+        raise SpanlabError("this process does not work on jobs")
+    return _CURRENT[0]

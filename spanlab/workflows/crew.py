@@ -1,0 +1,148 @@
+"""The detectors of a run at work on one item after the other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+
+from spanlab.detectors import Detector, ModelDetector, build
+from spanlab.detectors.base import Finding
+from spanlab.errors import BudgetError, SpanlabError
+from spanlab.labels import vote
+from spanlab.lm import Meter
+from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.settings import Settings
+from spanlab.workflows.runs import Ballot, Failure, RunRequest
+
+_REASON = 500  # characters of a reason that are kept with an item
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a crew has to say of one item; ``spent`` says that the budget ended its work on it."""
+
+    findings: tuple[Finding, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    spent: str | None = None
+
+
+@dataclass(frozen=True)
+class Crew:
+    """Detectors that annotate items together, and the votes that they cast.
+
+    ``hands`` runs detectors that ask no model (None: a thread of the event loop's own).
+    """
+
+    detectors: Sequence[Detector | ModelDetector]
+    ballots: Sequence[Ballot] = ()
+    hands: Executor | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        request: RunRequest,
+        meter: Meter,
+        settings: Settings,
+        hands: Executor | None = None,
+    ) -> Crew:
+        """Build the detectors of a request; this may load models and take seconds.
+
+        Raises:
+            UsageError: a detector cannot be built as it was asked for.
+        """
+        built = [build(spec, meter, settings) for spec in request.specs]
+        return cls(built, request.ballots, hands)
+
+    def wanted(self, record: Record, *, retry_failed: bool) -> list[Detector | ModelDetector]:
+        """Return the detectors that have not finished an item."""
+        open_states = {Status.NOT_ANNOTATED, Status.FAILED} if retry_failed else _UNTOUCHED
+        return [
+            each
+            for each in self.detectors
+            if (said := record.by(each.name)) is None or said.status in open_states
+        ]
+
+    async def annotate(
+        self, record: Record, slots: asyncio.Semaphore, *, retry_failed: bool = True
+    ) -> Outcome:
+        """Let the detectors that have not finished an item annotate it, and cast the votes.
+
+        Args:
+            record: the item with what has been said of it.
+            slots: one is held by each detector that is at work.
+            retry_failed: whether a detector that failed on the item tries again.
+
+        Returns:
+            What to store; nothing of a detector that the budget stopped.
+        """
+        wanted = self.wanted(record, retry_failed=retry_failed)
+        results = await asyncio.gather(*(self._one(each, record.item, slots) for each in wanted))
+        found = [result for result in results if isinstance(result, Finding)]
+        spent = next((str(result) for result in results if isinstance(result, BudgetError)), None)
+        failures = tuple(
+            Failure(record.item.id, said.annotator, said.note or "")
+            for finding in found
+            for said in finding.annotations
+            if said.status is Status.FAILED
+        )
+        changed = {said.annotator for finding in found for said in finding.annotations}
+        votes = _votes(self.ballots, record, found, changed)
+        return Outcome((*found, *votes), failures, spent)
+
+    async def _one(
+        self, worker: Detector | ModelDetector, item: Item, slots: asyncio.Semaphore
+    ) -> Finding | BudgetError:
+        async with slots:
+            try:
+                if isinstance(worker, ModelDetector):
+                    return await worker.detect(item)
+                loop = asyncio.get_running_loop()
+                said = await loop.run_in_executor(self.hands, attempt, worker, item)
+                return Finding(said, item)
+            except BudgetError as error:
+                return error
+            except Exception as error:  # noqa: BLE001 - what breaks on one item ends no run
+                return Finding(failed(worker.name, error), item)
+
+
+_UNTOUCHED = {Status.NOT_ANNOTATED}
+
+
+def failed(name: str, error: Exception) -> Annotation:
+    """Return the annotation of a detector that broke on an item."""
+    reason = str(error) if isinstance(error, SpanlabError) else f"{type(error).__name__}: {error}"
+    return Annotation(
+        annotator=name,
+        kind=Kind.DETECTOR,
+        status=Status.FAILED,
+        note=(reason or type(error).__name__)[:_REASON],
+    )
+
+
+def attempt(worker: Detector, item: Item) -> Annotation:
+    """Let a detector that asks no model annotate an item; its error becomes a failed annotation."""
+    try:
+        return worker.annotate(item)
+    except SpanlabError as error:
+        return failed(worker.name, error)
+
+
+def _votes(
+    ballots: Sequence[Ballot], record: Record, found: Sequence[Finding], changed: Collection[str]
+) -> list[Finding]:
+    """Cast the votes whose voters are all done, where there is something new to count."""
+    said = {each.annotator: each for each in record.annotations}
+    said |= {each.annotator: each for finding in found for each in finding.annotations}
+    cast = []
+    for ballot in ballots:
+        voters = [said.get(name) for name in ballot.voters]
+        ready = [each for each in voters if each is not None and each.status is Status.DONE]
+        new = ballot.name not in said or not changed.isdisjoint(ballot.voters)
+        if new and len(ready) == len(voters):
+            cast.append(Finding(vote(record.item, ready, name=ballot.name), record.item))
+    return cast
+
+
+Stop = Callable[[], str | None]  # says why a run should end, or None

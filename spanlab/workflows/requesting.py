@@ -1,0 +1,34 @@
+"""Whether a run can be made as it was asked for, before anything is queued."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spanlab.detectors.registry import known
+from spanlab.errors import UsageError
+from spanlab.schema import Kind
+from spanlab.workflows.lookup import summary_of
+from spanlab.workflows.runs import RunRequest
+
+if TYPE_CHECKING:
+    from spanlab.storage import Store
+
+
+def check(store: Store, request: RunRequest) -> None:
+    """Check a run's dataset, detectors and names.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+        UsageError: no detector is called like that, or somebody else in the dataset has a name
+            under which the run would sign.
+    """
+    for spec in request.specs:
+        known(spec.detector)
+    votes = {ballot.name for ballot in request.ballots}
+    kinds = {each.name: each.kind for each in summary_of(store, request.dataset).annotators}
+    for name in request.annotators:
+        ours = Kind.VOTE if name in votes else Kind.DETECTOR
+        if kinds.get(name, ours) is not ours:
+            raise UsageError(
+                f"{name!r} is a {kinds[name]} in {request.dataset!r}: sign with another name"
+            )

@@ -1,0 +1,187 @@
+"""Many items under way at once: detectors over a dataset, results saved as they come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanlab.schema import Record, Status
+from spanlab.workflows.crew import Crew, Outcome
+from spanlab.workflows.runs import Failure, Progress, RunRequest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanlab.detectors.base import Finding
+    from spanlab.storage import Store
+
+__all__ = ["Progress", "Run", "RunRequest", "Work", "unfinished_positions"]
+
+_WINDOW = 64  # records read at once
+_SAVE_EVERY = 100  # findings a transaction at most, and
+_SAVE_SECONDS = 0.5  # how long a finished one waits at most: a kill loses no more than that
+_BACKLOG = 4 * _SAVE_EVERY  # findings that wait for the database before new items have to
+
+
+@dataclass(frozen=True)
+class Work:
+    """Some items of a dataset, by position.
+
+    ``given_up`` are ids of items that failed when this work was begun before: they are not tried
+    again, whatever ``retry_failed`` says of older failures.
+    """
+
+    dataset: str
+    positions: Sequence[int]
+    retry_failed: bool = True
+    given_up: Collection[str] = ()
+
+
+@dataclass
+class Run:
+    """One run of a crew over some work; any number of runs may share an event loop and ``slots``.
+
+    ``stop`` is asked before each item; the run ends after those under way once it gives a reason.
+    Failures are in ``failures`` as they are saved, the newest last.
+    """
+
+    store: Store
+    crew: Crew
+    work: Work
+    slots: asyncio.Semaphore
+    lanes: int
+    stop: Callable[[], str | None] = lambda: None
+    done: int = 0
+    failed: int = 0
+    stopped: str | None = None
+    failures: list[Failure] = field(default_factory=list)
+    _waiting: list[Outcome] = field(default_factory=list)
+    _due: asyncio.Event = field(default_factory=asyncio.Event)
+    _room: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def finish(self) -> None:
+        """Do the work; results are saved at most half a second after they came.
+
+        Raises:
+            SpanlabError: the database refuses; what was saved stays.
+        """
+        self._room.set()
+        records: asyncio.Queue[Record | None] = asyncio.Queue(max(_WINDOW, self.lanes))
+        lanes = min(self.lanes, len(self.work.positions))
+        try:
+            async with asyncio.TaskGroup() as group:
+                saver = group.create_task(self._save())
+                group.create_task(self._feed(records, lanes))
+                async with asyncio.TaskGroup() as workers:
+                    for _ in range(lanes):
+                        workers.create_task(self._lane(records))
+                self._over = True
+                self._due.set()
+                await saver
+        except BaseExceptionGroup as errors:
+            raise _first(errors) from None
+
+    _over: bool = False
+
+    async def _feed(self, records: asyncio.Queue[Record | None], lanes: int) -> None:
+        positions = iter(self.work.positions)
+        while window := list(islice(positions, _WINDOW)):
+            if self._stopping():
+                break
+            read = await asyncio.to_thread(self.store.records_at, self.work.dataset, window)
+            for record in read:
+                await records.put(record)
+        for _ in range(lanes):
+            await records.put(None)
+
+    async def _lane(self, records: asyncio.Queue[Record | None]) -> None:
+        while (record := await records.get()) is not None:
+            if self._stopping():
+                continue  # the feeder has to get rid of what it holds
+            await self._room.wait()
+            again = self.work.retry_failed and record.item.id not in self.work.given_up
+            outcome = await self.crew.annotate(record, self.slots, retry_failed=again)
+            self.stopped = self.stopped or outcome.spent
+            self._hand_over(outcome)
+
+    def _stopping(self) -> bool:
+        self.stopped = self.stopped or self.stop()
+        return self.stopped is not None
+
+    def _hand_over(self, outcome: Outcome) -> None:
+        if not self._waiting:
+            asyncio.get_running_loop().call_later(_SAVE_SECONDS, self._due.set)
+        self._waiting.append(outcome)
+        if len(self._waiting) >= _SAVE_EVERY:
+            self._due.set()
+        if len(self._waiting) >= _BACKLOG:
+            self._room.clear()
+
+    async def _save(self) -> None:
+        while not (self._over and not self._waiting):
+            await self._due.wait()
+            self._due.clear()
+            batch, self._waiting = self._waiting, []
+            self._room.set()
+            findings = [finding for outcome in batch for finding in outcome.findings]
+            if findings:
+                await asyncio.to_thread(save, self.store, self.work.dataset, findings)
+            self._count(batch)
+            if self._over:
+                self._due.set()
+
+    def _count(self, batch: Sequence[Outcome]) -> None:
+        for outcome in batch:
+            self.done += outcome.spent is None
+            self.failed += bool(outcome.failures)
+            self.failures += outcome.failures
+
+
+def save(store: Store, dataset: str, findings: Sequence[Finding]) -> None:
+    """Store what was found, in one transaction for every 100 findings."""
+    for first in range(0, len(findings), _SAVE_EVERY):
+        store.save_findings(dataset, findings[first : first + _SAVE_EVERY])
+
+
+def unfinished_positions(store: Store, request: RunRequest) -> NDArray[np.int64]:
+    """Return where in its dataset the items lie that a request leaves to be done.
+
+    Args:
+        store: the annotation database.
+        request: what is asked for.
+
+    Returns:
+        Positions in import order, at most ``request.limit``; empty if nothing is left to do.
+
+    Raises:
+        NotFoundError: there is no such dataset, or an item named in the request is not in it.
+    """
+    todo = np.empty(0, dtype=np.int64)
+    failed = np.empty(0, dtype=np.int64)
+    for name in request.annotators:
+        untouched = _positions(store, request.dataset, name, Status.NOT_ANNOTATED)
+        todo = np.union1d(todo, untouched)
+        failed = np.union1d(failed, _positions(store, request.dataset, name, Status.FAILED))
+    # A vote waits for whoever failed: such an item is open only if that one tries again.
+    todo = np.union1d(todo, failed) if request.retry_failed else np.setdiff1d(todo, failed)
+    if request.items is not None:
+        named = store.positions_of(request.dataset, request.items)
+        todo = np.intersect1d(todo, np.asarray(named, dtype=np.int64))
+    return todo[: request.limit]
+
+
+def _positions(store: Store, dataset: str, name: str, status: Status) -> NDArray[np.int64]:
+    from spanlab.storage import QueueQuery
+
+    query = QueueQuery(reviewer=name, status=status)
+    return np.asarray(store.positions(dataset, query), dtype=np.int64)
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    first = errors.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
