@@ -10,8 +10,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "browser"))
 
-from driving import Desk, chromium, long_record, serving
+from driving import Desk, long_record
 from playwright.sync_api import Page
+from serving import chromium, serving
 
 from spanlab.schema import Item, Record
 from spanlab.storage import Store

@@ -9,16 +9,18 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, Request
+from playwright.sync_api import Browser, Page, Request, expect
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from driving import Desk, Server, chromium, serving
+from driving import Desk
+from serving import PATIENCE, Server, chromium, patient, serving
 
 from spanlab.schema import Record
 from spanlab.storage import Store
 
 _counter = itertools.count()
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +51,7 @@ def page(browser: Browser) -> Iterator[Page]:
             errors.append(f"asks another host: {request.url}")
 
     with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
-        page = context.new_page()
+        page = patient(context.new_page())
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("request", stays_here)
         yield page

@@ -1,96 +1,28 @@
-"""A real server, a real browser, a person at the editor: for browser tests and benchmarks."""
+"""A person at the editor, and what there is to review: for browser tests and benchmarks."""
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import socket
-import subprocess
-import time
-import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from urllib.parse import urlencode
+from typing import Literal
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Page, expect
+from serving import PATIENCE, Server
 
-from spanlab.cli.server import command
 from spanlab.oplog import ReviewState
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
-from spanlab.settings import Settings
 from spanlab.storage import Store
 
 REVIEWER = "Ada"
 DETECTOR = "detector-a"
-_STARTUP = 60.0  # seconds; a busy machine takes its time
-
-
-class Server:
-    """The server that `spanlab serve` starts, on a port and over a home of its own."""
-
-    def __init__(self, home: Path) -> None:
-        self.settings = Settings(home=home, database_url=f"sqlite:///{home / 'spanlab.db'}")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
-        self.log = home / "server.log"
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        environment = {**os.environ, "SPANLAB_HOME": str(self.settings.home)}
-        environment.pop("SPANLAB_DATABASE_URL", None)
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                command(self.port),
-                env=environment,
-                stdout=log,
-                stderr=log,
-            )
-        self._wait()
-
-    def kill(self) -> None:
-        """End the server as a power cut would: SIGKILL, no goodbye."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.wait()
-            self._process = None
-
-    def url(self, **query: str) -> str:
-        return f"http://127.0.0.1:{self.port}/?{urlencode(query)}"
-
-    def _wait(self) -> None:
-        health = f"http://127.0.0.1:{self.port}/_stcore/health"
-        until = time.monotonic() + _STARTUP
-        while True:
-            try:
-                with urllib.request.urlopen(health, timeout=1):
-                    return
-            except OSError:
-                if time.monotonic() > until:
-                    raise TimeoutError(self.log.read_text()) from None
-                time.sleep(0.1)
-
-
-@contextmanager
-def serving(home: Path) -> Iterator[Server]:
-    server = Server(home)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.kill()
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
-        )
-        yield browser
-        browser.close()
+# What goes on in the editor may still be under way: writes, those of the page before a reload
+# included, and the opening of an item, which takes no keys.
+_SETTLED = """() => {
+    const { editor, outbox } = globalThis.spanlab ?? {};
+    return Boolean(editor) && outbox.writes.length === 0 && editor.opening === null
+        && localStorage.getItem(`spanlab.outbox.${outbox.before}`) === null
+        && document.querySelector(".sl")?.dataset.unsaved === "0";
+}"""
 
 
 class Desk:
@@ -110,8 +42,23 @@ class Desk:
     def wait_for(self, item: str | None = None) -> None:
         """Wait until an item (this one) is open and takes keys."""
         which = f'[data-item="{item}"]' if item else '[data-item]:not([data-item=""])'
-        self.page.wait_for_selector(f".sl{which} .sl-p", timeout=30_000, state="attached")
+        self.page.wait_for_selector(f".sl{which} .sl-p", timeout=PATIENCE, state="attached")
         self.page.focus(".sl-answer")
+
+    def until(self, condition: str, arg: object = None) -> None:
+        """Wait until a JavaScript function of ``arg`` answers with something true."""
+        self.page.wait_for_function(condition, arg=arg, timeout=PATIENCE)
+
+    def focus_rests(self) -> None:
+        """Put the focus into the answer, and again if something that closes late takes it away."""
+        self.until(
+            """async () => {
+                const answer = document.querySelector(".sl-answer");
+                answer.focus({ preventScroll: true });
+                await new Promise((done) => setTimeout(done, 150));
+                return document.activeElement === answer;
+            }"""
+        )
 
     def press(self, *keys: str) -> None:
         for key in keys:
@@ -119,7 +66,7 @@ class Desk:
 
     def settle(self) -> None:
         """Wait until everything typed is in the database."""
-        self.page.wait_for_selector('.sl[data-unsaved="0"]', timeout=30_000)
+        self.until(_SETTLED)
 
     def state(self, item: str) -> ReviewState:
         """What the database has, held against what its log says."""
@@ -134,10 +81,39 @@ class Desk:
 
     def hears(self, text: str) -> None:
         """Wait until the screen reader's line says this; what is said follows what is done."""
-        self.page.wait_for_function(
-            "text => document.querySelector('.sl-live')?.innerText.includes(text)",
-            arg=text,
-            timeout=30_000,
+        self.until("text => document.querySelector('.sl-live')?.innerText.includes(text)", text)
+
+    def shows_status(self, status: str) -> None:
+        """Wait until the head of the editor says how far the item is."""
+        expect(self.page.locator(".sl")).to_have_attribute("data-status", status, timeout=PATIENCE)
+
+    def has_focus(self, *, inside: bool) -> None:
+        """Wait until the keys go to the answer, or to something else."""
+        has = "document.activeElement.className === 'sl-answer'"
+        self.until(f"inside => ({has}) === inside", inside)
+
+    def open_queue(self) -> None:
+        """Open the filters of the queue, unless they are open."""
+        body = self.page.get_by_test_id("stPopoverBody")
+        if not body.is_visible():
+            self.page.click("button:has-text('Queue')")
+        expect(body).to_be_visible(timeout=PATIENCE)
+
+    def close_queue(self) -> None:
+        """Close the filters, and take the focus back from where they leave it."""
+        body = self.page.get_by_test_id("stPopoverBody")
+        while body.is_visible():
+            self.page.keyboard.press("Escape")  # a list that is open in it takes the first one
+            self.page.wait_for_timeout(100)
+
+    def wait_for_queue(self, **query: object) -> None:
+        """Wait until the editor goes by a queue with these fields of ``QueueQuery``."""
+        self.until(
+            """wanted => {
+                const asked = JSON.parse(spanlab.editor?.place?.id ?? "{}").query ?? {};
+                return Object.entries(wanted).every(([name, value]) => asked[name] === value);
+            }""",
+            query,
         )
 
     def unit(self, text: str, after: int = 0) -> int:
@@ -172,7 +148,7 @@ class Desk:
     def click_on(self, text: str) -> None:
         x, y = self.point(self.unit(text) + 1)
         self.page.mouse.click(x, y)
-        self.page.wait_for_timeout(30)
+        self._pointed()
 
     def drag_over(self, text: str, *, exactly: bool = False) -> None:
         start = self.unit(text)
@@ -185,9 +161,34 @@ class Desk:
         self.page.mouse.move((x + u) / 2, (y + v) / 2)
         self.page.mouse.move(u, v)
         self.page.mouse.up()
-        self.page.wait_for_timeout(30)
+        self._pointed()
         if exactly:
             self.page.keyboard.up("Alt")
+
+    def drag_end(self, side: Literal["start", "end"], to: str) -> None:
+        """Drag an end of the span that was clicked into the middle of a word."""
+        handle = self.page.locator(f".sl-handle-{side}")
+        handle.wait_for(state="visible")
+        box = handle.bounding_box()
+        assert box is not None
+        x, y = self.point(self.unit(to) + 2)
+        self.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        self.page.mouse.down()
+        self.page.mouse.move(x - 3, y, steps=4)
+        self.page.mouse.move(x, y, steps=2)
+        self.page.mouse.up()
+        self._pointed()
+
+    def _pointed(self) -> None:
+        """Wait until the editor has taken in the mouse; it looks at the selection a task later."""
+        self.page.evaluate("() => new Promise((done) => setTimeout(() => setTimeout(done)))")
+
+
+def idle(page: Page) -> None:
+    """Wait until the server has drawn all that it had to, and the browser has what that needs."""
+    page.wait_for_load_state("networkidle")
+    still = page.locator('[data-test-script-state="notRunning"]')
+    expect(still).to_be_attached(timeout=PATIENCE)
 
 
 def suggested(

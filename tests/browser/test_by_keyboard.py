@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from driving import DETECTOR, Desk, suggested
+from playwright.sync_api import expect
 
 from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span, Status
 
@@ -84,7 +85,7 @@ def test_undo_and_redo_survive_going_away_and_coming_back(desk: Sit) -> None:
     here.wait_for("frankenstein")
     here.page.reload()
     here.wait_for("frankenstein")
-    assert here.page.get_attribute(".sl", "data-status") == "draft"
+    here.shows_status("draft")
     here.press("u")
     here.settle()
     assert here.state("frankenstein").rejected == ()
@@ -95,6 +96,7 @@ def test_undo_and_redo_survive_going_away_and_coming_back(desk: Sit) -> None:
 
 def test_what_is_likely_differs_in_darkness_line_and_number(desk: Sit) -> None:
     here = desk(_records())
+    expect(here.page.locator(".sl-seg[data-n]")).to_have_count(3)
     looks = here.page.evaluate(
         """() => [...document.querySelectorAll(".sl-seg[data-n]")].map((node) => {
             const style = node.style.cssText;
@@ -114,20 +116,20 @@ def test_what_is_likely_differs_in_darkness_line_and_number(desk: Sit) -> None:
 def test_evidence_of_the_chosen_span_is_marked_and_scrolled_to(desk: Sit) -> None:
     here = desk(_records())
     mark = here.page.locator(".sl-passages mark")
-    assert mark.inner_text() == "Mary Shelley published Frankenstein"
-    here.page.wait_for_function(
+    expect(mark).to_have_text("Mary Shelley published Frankenstein")
+    here.until(
         """() => {
             const mark = document.querySelector(".sl-passages mark")?.getBoundingClientRect();
             const pane = document.querySelector(".sl-passages").getBoundingClientRect();
             return mark && pane.top <= mark.top && mark.top <= pane.bottom;
         }"""
     )
-    assert "refutes" in here.page.inner_text(".sl-passages")
-    votes = here.page.inner_text(".sl-votes")
-    assert "detector-a 95 %" in votes
-    assert "detector-b 70 %" in votes
+    expect(here.page.locator(".sl-passages")).to_contain_text("refutes")
+    votes = here.page.locator(".sl-votes")
+    expect(votes).to_contain_text("detector-a 95 %")
+    expect(votes).to_contain_text("detector-b 70 %")
     here.press("j")
-    assert mark.count() == 0
+    expect(mark).to_have_count(0)
 
 
 def test_tab_goes_through_the_spans_scrolls_to_them_and_leaves_behind_the_last(desk: Sit) -> None:
@@ -138,17 +140,16 @@ def test_tab_goes_through_the_spans_scrolls_to_them_and_leaves_behind_the_last(d
     here = desk([Record(item=item, annotations=(far,))])
     here.press("Tab")
     here.hears("Line 190 says")
-    shown = here.page.evaluate(
+    here.until(
         """() => {
             const mark = document.querySelector(".sl-focus").getBoundingClientRect();
             const pane = document.querySelector(".sl-answer").getBoundingClientRect();
             return mark.top >= pane.top && mark.bottom <= pane.bottom;
         }"""
     )
-    assert shown
-    assert here.page.evaluate("document.activeElement.className") == "sl-answer"
+    here.has_focus(inside=True)
     here.press("Tab")
-    assert here.page.evaluate("document.activeElement.className") != "sl-answer"
+    here.has_focus(inside=False)
 
 
 def test_letters_act_only_inside_the_editor(desk: Sit) -> None:

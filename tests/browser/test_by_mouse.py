@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import pytest
 from driving import DETECTOR, Desk, suggested
+from playwright.sync_api import expect
 
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 
@@ -70,8 +72,8 @@ def test_everything_of_a_review_works_by_mouse_alone(desk: Sit) -> None:
     _action(here, "redo")
     here.page.reload()
     here.wait_for("frankenstein")
-    assert "“London" not in here.page.inner_text(".sl-remark")
-    assert here.page.get_attribute(".sl", "data-status") == "draft"
+    expect(here.page.locator(".sl-remark")).not_to_contain_text("“London")
+    here.shows_status("draft")
 
 
 @pytest.mark.parametrize(
@@ -84,20 +86,11 @@ def test_everything_of_a_review_works_by_mouse_alone(desk: Sit) -> None:
     ],
 )
 def test_a_span_is_resized_by_dragging_its_ends(
-    desk: Sit, side: str, to: str, expected: str
+    desk: Sit, side: Literal["start", "end"], to: str, expected: str
 ) -> None:
     here = desk(_records())
     here.click_on("Percy")
-    handle = here.page.locator(f".sl-handle-{side}")
-    handle.wait_for(state="visible")
-    box = handle.bounding_box()
-    assert box is not None
-    x, y = here.point(here.unit(to) + 2)
-    here.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    here.page.mouse.down()
-    here.page.mouse.move(x - 3, y, steps=4)
-    here.page.mouse.move(x, y, steps=2)
-    here.page.mouse.up()
+    here.drag_end(side, to)
     here.settle()
     assert here.texts("frankenstein") == [expected]
 
@@ -118,17 +111,16 @@ def test_adjacent_and_overlapping_selections_leave_the_text_alone(desk: Sit) -> 
         "by Percy Shelley",
         "Percy Shelley in",
     ]
-    shown = here.page.evaluate("document.querySelector('.sl-text').textContent")
-    assert shown == ANSWER
-    over_percy = here.page.evaluate(
+    here.until("text => document.querySelector('.sl-text').textContent === text", ANSWER)
+    here.until(
         """() => [...document.querySelectorAll(".sl-seg")]
-            .find((node) => node.textContent === "Percy").slMarks.length"""
+            .find((node) => node.textContent === "Percy")?.slMarks.length === 3"""
     )
-    assert over_percy == 3
-    seen = set()
+    seen: set[str] = set()
+    quote = here.page.locator(".sl-card blockquote")
     for _ in range(3):  # clicking on goes through the spans that lie over each other
         here.click_on("Percy")
-        seen.add(here.page.inner_text(".sl-card blockquote"))
+        seen.add(quote.inner_text())
     assert seen == {"written by Percy", "Percy Shelley in", "by Percy Shelley"}
 
 
@@ -138,11 +130,12 @@ def test_gold_and_other_people_are_hidden_until_they_are_asked_for(desk: Sit) ->
         annotator="detector-b", kind=Kind.DETECTOR, status=Status.FAILED, note="credits exhausted"
     )
     here = desk([Record(item=ITEM, annotations=(gold, broken))])
-    assert here.page.locator(".sl-seg").count() == 0
-    chips = here.page.inner_text(".sl-annotators")
-    assert "hidden" in chips
-    assert "Failed credits exhausted" in chips
+    segments = here.page.locator(".sl-seg")
+    chips = here.page.locator(".sl-annotators")
+    expect(chips).to_contain_text("hidden")
+    expect(chips).to_contain_text("Failed credits exhausted")
+    expect(segments).to_have_count(0)
     here.page.click(".sl-chip >> text=gold")
-    assert here.page.locator(".sl-seg").inner_text() == "Frankenstein"
+    expect(segments).to_have_text(["Frankenstein"])
     here.page.click(".sl-chip >> text=gold")
-    assert here.page.locator(".sl-seg").count() == 0
+    expect(segments).to_have_count(0)

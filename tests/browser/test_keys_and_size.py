@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from driving import Desk, long_record
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 import spanlab.ui.span_editor
 from spanlab.schema import Item, Record
@@ -30,7 +30,7 @@ def test_the_sheet_lists_every_key_and_what_it_does(desk: Sit) -> None:
     )
     assert shown == [[len(key.keys), key.does] for key in KEYS]
     here.press("?")
-    assert here.page.locator(".sl-sheet").is_hidden()
+    expect(here.page.locator(".sl-sheet")).to_be_hidden()
 
 
 def test_every_key_of_the_table_is_what_the_editor_reads_from_the_keyboard(page: Page) -> None:
@@ -72,8 +72,13 @@ def test_100_000_characters_with_2_000_spans_open_and_take_keys(desk: Sit) -> No
     here.settle()
     likely = sum(span.prob > 0.5 for one in record.annotations for span in one.spans)
     assert 500 < len(here.state("long").spans) <= likely + 2
-    rows = here.page.locator(".sl-row").count()
-    assert 0 < rows < 60  # the list draws what can be seen, not two thousand rows
+    # The list draws what can be seen, not two thousand rows.
+    here.until(
+        """() => {
+            const rows = document.querySelectorAll(".sl-row").length;
+            return 0 < rows && rows < 60;
+        }"""
+    )
 
 
 def test_offsets_agree_with_python_in_a_long_text_of_all_planes(page: Page) -> None:

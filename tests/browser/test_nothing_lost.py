@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from driving import REVIEWER, Desk, serving, suggested, words_item
-from playwright.sync_api import Browser
+from driving import REVIEWER, Desk, suggested, words_item
+from playwright.sync_api import Browser, expect
+from serving import patient, serving
 
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
@@ -82,7 +83,7 @@ def test_a_second_tab_is_refused_and_may_put_its_own_on_top(desk: Sit) -> None:
     here.page.click("text=Put mine on top")
     here.wait_for("item")
     here.settle()
-    assert here.page.locator(".sl-banner").is_hidden()
+    expect(here.page.locator(".sl-banner")).to_be_hidden()
     assert [span.text for span in here.state("item").rejected] == ["one"]
     assert here.texts("item") == ["two"]
 
@@ -93,7 +94,7 @@ def _two_tabs(desk: Sit) -> tuple[Desk, Desk]:
         item=item, annotations=(suggested(item, [("one", 0.5), ("two", 0.6), ("three", 0.7)]),)
     )
     here = desk([record])
-    there = Desk(here.server, here.store, here.page.context.new_page(), here.dataset)
+    there = Desk(here.server, here.store, patient(here.page.context.new_page()), here.dataset)
     there.visit("item")
     return here, there
 
@@ -111,15 +112,16 @@ def test_a_server_killed_in_the_middle_of_a_burst_loses_nothing(
         Store.open(server.settings) as store,
     ):
         store.import_records("words", [words_item("burst", 80)])
-        here = Desk(server, store, context.new_page(), "words")
+        here = Desk(server, store, patient(context.new_page()), "words")
         here.visit("burst")
         here.press(*["a", "x"] * 10)
         server.kill()
         here.press(*["a", "x"] * 10)
-        here.page.wait_for_selector('.sl-saved[data-state="offline"]', timeout=10_000)
+        here.page.wait_for_selector('.sl-saved[data-state="offline"]')
         server.start()
         here.settle()
-        here.page.focus(".sl-answer")  # Streamlit's word on the lost connection had it
+        expect(here.page.get_by_test_id("stDialog")).to_be_hidden()  # of the lost connection
+        here.focus_rests()
         here.press(*["a", "x"] * 10)
         here.settle()
         _expect_every_second_accepted(here, "burst", 60)

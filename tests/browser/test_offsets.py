@@ -64,8 +64,7 @@ def test_what_is_drawn_in_any_script_is_what_python_slices(
     assert (span.start, span.end, span.text) == (start, start + len(text), text)
 
     here.visit("shown")
-    segment = here.page.evaluate("document.querySelector('.sl-seg').textContent")
-    assert segment == text
+    here.until("text => document.querySelector('.sl-seg')?.textContent === text", text)
     here.press("a")
     here.settle()
     (span,) = here.state("shown").spans.values()

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from io import BytesIO
 
 import pytest
-from driving import Server
+from driving import idle
 from playwright.sync_api import FilePayload, Locator, Page, expect
+from serving import PATIENCE as WAIT
+from serving import Server
 
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
 from spanlab.storage import Store
@@ -22,7 +24,6 @@ PASSAGE = Passage(text="Marie Curie was born in Warsaw in 1867.")
 HOSTILE = (
     '<script>window.ran=1</script><img src=x onerror="window.ran=1"> **bold** [x](javascript:1)'
 )
-WAIT = 20_000  # milliseconds; a busy machine takes its time
 
 _number = itertools.count()
 
@@ -65,12 +66,6 @@ def visit(server: Server, page: Page) -> Callable[..., Page]:
     return go
 
 
-def idle(page: Page) -> None:
-    """Wait until the server has drawn all that it had to, and the browser has what that needs."""
-    page.wait_for_load_state("networkidle")
-    expect(page.locator('[data-test-script-state="notRunning"]')).to_be_attached(timeout=WAIT)
-
-
 def card(page: Page, dataset: str) -> Locator:
     return page.locator(f".st-key-dataset-{dataset}")
 
@@ -98,7 +93,7 @@ def test_an_uploaded_file_is_counted_and_detected(visit: Callable[..., Page], st
     start = page.get_by_role("dialog").get_by_role("button", name="Start")
     expect(start).to_be_visible(timeout=WAIT)
     start.press("Enter")
-    expect(page.get_by_text(f"offline annotated 3 items of {source}")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text(f"offline annotated 3 items of {source}")).to_be_visible(timeout=WAIT)
     expect(mine.locator(".counts .row").last).to_have_text(re.compile("offline.*3 of 3 done"))
     assert all(record.by("offline") for record in store.records(source))
 
@@ -153,6 +148,7 @@ def test_compare_shows_scores_and_agreement(
     expect(table).to_contain_text("mark everything")
     chart = page.get_by_test_id("stVegaLiteChart").locator("svg, canvas").first
     expect(chart).to_be_visible(timeout=WAIT)
+    idle(page)
     page.get_by_role("tab", name="Agreement").press("Enter")
     alpha = page.get_by_test_id("stDataFrame").first
     expect(alpha).to_contain_text(str(expected.persons.alpha), timeout=WAIT)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from driving import REVIEWER, Desk, suggested
+from playwright.sync_api import expect
 
 from spanlab.schema import Item, Record
 
@@ -27,16 +28,18 @@ def _records() -> list[Record]:
 
 
 def _choose(here: Desk, label: str, option: str) -> None:
-    here.page.click("button:has-text('Queue')")
+    here.open_queue()
     here.page.click(f"[aria-label*='{label}']")
     here.page.click(f"[role=option]:has-text('{option}')")
-    here.page.keyboard.press("Escape")
+    here.close_queue()
 
 
 def test_a_language_filter_narrows_the_queue_and_the_url_keeps_the_item(desk: Sit) -> None:
     here = desk(_records())
     _choose(here, "Language", "de")
+    here.wait_for_queue(lang="de")
     here.wait_for("de-1")
+    here.focus_rests()
     here.press("Enter")
     here.wait_for("de-2")
     here.page.wait_for_url("**item=de-2*")
@@ -67,11 +70,11 @@ def test_a_link_to_an_item_opens_it_and_an_unknown_one_opens_the_first(desk: Sit
 
 def test_without_a_name_nothing_can_be_marked(desk: Sit) -> None:
     here = desk(_records())
-    here.page.click("button:has-text('Queue')")
+    here.open_queue()
     here.page.fill("input[aria-label^='Reviewer']", "   ")
     here.page.keyboard.press("Tab")
     here.page.wait_for_selector("text=Say who reviews")
-    assert here.page.locator(".sl").count() == 0
+    expect(here.page.locator(".sl")).to_have_count(0)
 
 
 def test_an_excursion_to_another_page_leads_back_to_the_same_item_and_name(desk: Sit) -> None:
@@ -86,7 +89,7 @@ def test_an_excursion_to_another_page_leads_back_to_the_same_item_and_name(desk:
     here.wait_for("de-1")
     here.settle()
     assert here.texts("de-1") == ["two"]
-    assert here.page.evaluate("spanlab.editor.place.reviewer") == REVIEWER
+    here.until("name => spanlab.editor.place.reviewer === name", REVIEWER)
 
 
 def test_another_queue_begins_with_its_own_first_item(desk: Sit) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 import pytest
 from driving import REVIEWER, Desk, suggested
+from serving import PATIENCE
 
 from spanlab.schema import Annotation, Item, Kind, Record, Span
 
@@ -15,6 +17,23 @@ Sit = Callable[[Sequence[Record]], Desk]
 
 ANSWER = "one two three"
 STEP = 0.05  # of the sliders
+SLIDERS = {  # label and thumb → field of the queue
+    ("Highest span probability", 0): "min_prob",
+    ("Highest span probability", 1): "max_prob",
+    ("Disagreement at least", 0): "min_disagreement",
+}
+AT = """([field, value]) => {
+    const at = JSON.parse(spanlab.editor?.place?.id ?? "{}").query?.[field];
+    return at !== undefined && Math.abs((at ?? 0) - value) < 0.001;
+}"""
+# What became of the key that goes on from the item `last`; every answer to it is also said.
+CAME = """last => {
+    const said = document.querySelector(".sl-live").textContent;
+    if (said.includes("last item")) return "the end";
+    if (said.includes("Press again") || said.includes("Still opening")) return "nothing yet";
+    const { item } = document.querySelector(".sl").dataset;
+    return item && item !== last ? item : null;
+}"""
 
 
 def _probabilities() -> list[Record]:
@@ -38,46 +57,46 @@ def _opinions() -> list[Record]:
     return records
 
 
-def _open_queue(here: Desk) -> None:
-    here.page.click("button:has-text('Queue')")
-
-
 def _slide(here: Desk, label: str, to: float, thumb: int = 0) -> None:
-    """Move a slider by arrow keys, one by one: each that arrives draws it anew."""
+    """Move a slider by keys until it is there and the queue goes by it.
+
+    Each key draws the page anew, and a server that is busy may draw an older value meanwhile.
+    """
     slider = here.page.get_by_role("slider", name=label).nth(thumb)
-    for _ in range(60):
+    until = time.monotonic() + PATIENCE / 1000
+    while time.monotonic() < until:
         at = float(slider.evaluate("node => node.getAttribute('aria-valuenow') ?? node.value"))
-        if abs(at - to) < STEP / 2:
-            here.page.wait_for_timeout(400)  # a server that is busy may yet draw an older value
-            now = slider.evaluate("node => node.getAttribute('aria-valuenow') ?? node.value")
-            if float(now) == at:
+        steps = round((to - at) / STEP)
+        if steps == 0:
+            if here.page.evaluate(AT, [SLIDERS[label, thumb], to]):
                 return
-            continue
-        slider.press("ArrowRight" if at < to else "ArrowLeft")
+            here.page.wait_for_timeout(100)
+        elif abs(steps) > 1:
+            slider.press("PageUp" if steps > 0 else "PageDown")  # two steps
+        else:
+            slider.press("ArrowRight" if steps > 0 else "ArrowLeft")
     raise AssertionError(f"{label} does not reach {to}")
 
 
-def _walk(here: Desk, first: str) -> list[str]:
+def _walk(here: Desk, first: str, **query: object) -> list[str]:
     """Go to the end of the queue by key; ids in the order in which they were shown."""
-    here.page.keyboard.press("Escape")
+    here.close_queue()
+    here.wait_for_queue(**query)
     here.wait_for(first)
+    here.focus_rests()
     seen = [first]
     while True:
         here.press("PageDown")
-        here.page.wait_for_function(
-            """last => document.querySelector(".sl-live").textContent.includes("last item")
-                || ![last, ""].includes(document.querySelector(".sl").dataset.item)""",
-            arg=seen[-1],
-        )
-        shown = here.page.get_attribute(".sl", "data-item")
-        if shown == seen[-1] or shown is None:
+        came = here.page.wait_for_function(CAME, arg=seen[-1]).json_value()
+        if came == "the end":
             return seen
-        seen.append(shown)
+        if came != "nothing yet":
+            seen.append(str(came))
 
 
 def test_a_range_of_probabilities_leaves_the_items_in_it(desk: Sit) -> None:
     here = desk(_probabilities())
-    _open_queue(here)
+    here.open_queue()
     _slide(here, "Highest span probability", 0.25)
     here.page.wait_for_selector("text=probability 0.25 to 1")
     _slide(here, "Highest span probability", 0.85, thumb=1)
@@ -88,14 +107,14 @@ def test_a_range_of_probabilities_leaves_the_items_in_it(desk: Sit) -> None:
 def test_disagreement_filters_and_orders_the_queue(desk: Sit) -> None:
     """ANCHORS 8: what annotators disagree on can be gone through first."""
     here = desk(_opinions())
-    _open_queue(here)
+    here.open_queue()
     _slide(here, "Disagreement at least", 0.55)  # "half" has 1 - 3/7 = 0.57
     here.page.wait_for_selector("text=disagreement from 0.55")
     assert _walk(here, "half") == ["half", "apart"]
-    _open_queue(here)
+    here.open_queue()
     here.page.get_by_text("Most disagreement first").click()
-    assert _walk(here, "apart") == ["apart", "half"]
-    _open_queue(here)
+    assert _walk(here, "apart", order="disagreement") == ["apart", "half"]
+    here.open_queue()
     _slide(here, "Disagreement at least", 0.0)
     here.page.wait_for_selector("text=disagreement from 0.55", state="detached")
     assert _walk(here, "apart") == ["apart", "half", "same"]
@@ -108,10 +127,10 @@ def test_items_that_one_person_has_done_wait_for_a_second(desk: Sit) -> None:
         done = [Annotation(annotator=who, kind=Kind.PERSON, spans=(mark,)) for who in people]
         records.append(Record(item=Item(id=name, answer=ANSWER), annotations=tuple(done)))
     here = desk(records)
-    _open_queue(here)
+    here.open_queue()
     here.page.get_by_text("Needs a second annotator").click()
     here.page.wait_for_selector("text=· needs a second annotator")
-    assert _walk(here, "one") == ["one"]
+    assert _walk(here, "one", min_annotators=1) == ["one"]
     here.press("w", "d")
     here.settle()
     assert here.texts("one") == ["one"]
@@ -120,7 +139,7 @@ def test_items_that_one_person_has_done_wait_for_a_second(desk: Sit) -> None:
 
 def test_filters_combine_and_an_empty_queue_says_where_to_widen_it(desk: Sit) -> None:
     here = desk(_opinions())
-    _open_queue(here)
+    here.open_queue()
     _slide(here, "Disagreement at least", 0.1)
     here.page.wait_for_selector("text=disagreement from 0.1")
     _slide(here, "Highest span probability", 0.85, thumb=1)

@@ -10,8 +10,9 @@ import struct
 from pathlib import Path
 
 import pytest
-from driving import Desk, Server
+from driving import Desk
 from playwright.sync_api import Page
+from serving import Server
 
 from spanlab.storage import Store
 from spanlab.workflows.demo import DATASET, prepare_demo

@@ -1,4 +1,4 @@
-"""From an opened item to the exported file with nothing but keys."""
+"""From an opened item to the exported file: with nothing but keys, with nothing but the mouse."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import pytest
-from driving import DETECTOR, REVIEWER, Desk, suggested
+from driving import DETECTOR, REVIEWER, Desk, idle, suggested
+from playwright.sync_api import expect
 
 from spanlab import datasets
-from spanlab.schema import Annotation, Item, Record, Status
+from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span, Status
 
 pytestmark = pytest.mark.browser
 
@@ -17,6 +18,13 @@ Sit = Callable[[Sequence[Record]], Desk]
 
 ANSWER = "Curie was born in Paris 👩‍🔬 in 1867.\nShe won one prize."
 ITEM = Item(id="curie", lang="en", question="Who was Curie?", answer=ANSWER)
+LINE = Item(
+    id="line",
+    lang="en",
+    question="Who was Curie?",
+    answer="Curie 👩‍🔬 was born in Paris in 1867 and won one prize.",
+    passages=(Passage(text="Curie was born in Warsaw in 1867."),),
+)
 NEXT = Item(id="next", lang="en", question="And?", answer="All is well.")
 
 
@@ -55,11 +63,85 @@ def test_review_and_export_need_no_mouse(desk: Sit) -> None:
     assert _of(after, REVIEWER).spans == ()
 
 
+def test_review_and_export_need_no_keyboard(desk: Sit) -> None:
+    """ANCHORS 7, 10: reviewed by mouse, and what is downloaded is what was reviewed."""
+    quote = Evidence(start=18, end=24, text="Warsaw", passage=0, stance="refutes")
+    start = LINE.answer.index("in Paris")
+    paris = Span.of(LINE.answer, start, start + 8, prob=0.8, evidence=(quote,))
+    year = suggested(LINE, [("1867", 0.3)]).spans
+    found = Annotation(annotator=DETECTOR, kind=Kind.DETECTOR, spans=(paris, *year))
+    here = desk([Record(item=LINE, annotations=(found,)), Record(item=NEXT)])
+    page = here.page
+    page.get_by_role("link", name="Datasets").click()
+    card = page.locator(f".st-key-dataset-{here.dataset}")
+    card.get_by_role("link", name="Review").click()
+    here.wait_for("line")
+
+    here.click_on("Paris")
+    numbers = page.locator(".sl-seg[data-n]").evaluate_all("all => all.map((one) => one.dataset.n)")
+    assert numbers == ["80", "30"]
+    expect(page.locator(".sl-votes")).to_contain_text(f"{DETECTOR} 80 %")
+    expect(page.locator(".sl-passages mark")).to_have_text("Warsaw")
+    _tool(here, "accept")
+    here.click_on("1867")
+    _tool(here, "reject")
+    here.click_on("Paris")
+    here.drag_end("start", "Paris")
+    here.drag_over("ne prize")  # snaps to whole words
+    page.select_option(".sl-tools select", "wrong number")
+    here.click_on("prize")
+    _tool(here, "comment")
+    page.fill(".sl-ask input", "two")  # what it says can only be typed
+    page.click(".sl-ask [type=submit]")
+    _action(here, "done")
+    here.wait_for("next")
+    here.drag_over("well")
+    _action(here, "undo")
+    _action(here, "done")
+    here.settle()
+    assert here.texts("line") == ["Paris", "one prize"]
+
+    page.reload()
+    here.wait_for("next")
+    here.shows_status("done")
+    _action(here, "previousItem")
+    here.wait_for("line")
+    here.shows_status("done")
+    expect(page.locator(".sl-own")).to_have_text(["Paris", "one prize"])
+    expect(page.locator(".sl-struck")).to_have_text(["1867"])
+    here.click_on("prize")
+    expect(page.locator(".sl-card .sl-note")).to_have_text("two")
+
+    page.get_by_role("link", name="Export").click()
+    page.get_by_role("button", name="Make the file").click()
+    with page.expect_download() as caught:
+        page.get_by_role("button", name="Download").click()
+    first, after = datasets.read(caught.value.path())
+    mine = _of(first, REVIEWER)
+    assert mine.status is Status.DONE
+    spans = [(span.text, span.label, span.note, span.source) for span in mine.spans]
+    assert spans == [("Paris", None, None, DETECTOR), ("one prize", "wrong number", "two", None)]
+    assert mine.spans[0].evidence == (quote,)
+    assert [span.text for span in mine.rejected] == ["1867"]
+    assert _of(first, DETECTOR) == found
+    assert (_of(after, REVIEWER).status, _of(after, REVIEWER).spans) == (Status.DONE, ())
+
+
+def _tool(here: Desk, command: str) -> None:
+    here.page.click(f'.sl-tools [data-command="{command}"]')
+
+
+def _action(here: Desk, command: str) -> None:
+    here.page.click(f'.sl-actions [data-command="{command}"]')
+
+
 def _tab_to(
     here: Desk, role: Literal["link", "button"], name: str, *, backwards: bool = False
 ) -> None:
     """Press Tab until what has this name has the focus; it must not take for ever."""
     wanted = here.page.get_by_role(role, name=name).first
+    wanted.wait_for()
+    idle(here.page)  # what is drawn anew loses the focus
     for _ in range(60):
         if wanted.evaluate("node => node === document.activeElement"):
             return

@@ -1,0 +1,114 @@
+"""A real server and a real browser, for browser tests and benchmarks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from spanlab.cli.server import command
+from spanlab.settings import Settings
+
+PATIENCE = 60_000  # milliseconds that a test waits for what it set off; tests end long before
+_STARTUP = 120.0  # seconds; a busy machine takes its time
+_ATTEMPTS = 3  # ports tried before a server counts as unable to start
+
+
+class Server:
+    """The server that `spanlab serve` starts, on a port and over a home of its own."""
+
+    def __init__(self, home: Path) -> None:
+        self.settings = Settings(home=home, database_url=f"sqlite:///{home / 'spanlab.db'}")
+        self.port = _free_port()
+        self.log = home / "server.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started = False
+
+    def start(self) -> None:
+        """Start it; again on the same port, which a page that is open goes on asking."""
+        for _ in range(_ATTEMPTS):
+            process = self._process = self._start()
+            if self._is_up(process):
+                self._started = True
+                return
+            if not self._started:
+                self.port = _free_port()  # somebody else was quicker to take the last one
+        raise TimeoutError(self.log.read_text())
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, "SPANLAB_HOME": str(self.settings.home)}
+        environment.pop("SPANLAB_DATABASE_URL", None)
+        with self.log.open("ab") as log:
+            return subprocess.Popen(command(self.port), env=environment, stdout=log, stderr=log)
+
+    def kill(self) -> None:
+        """End the server as a power cut would: SIGKILL, no goodbye."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+    def url(self, **query: str) -> str:
+        return f"http://127.0.0.1:{self.port}/?{urlencode(query)}"
+
+    def _is_up(self, process: subprocess.Popen[bytes]) -> bool:
+        """Wait until it answers; False if it ended instead."""
+        health = f"http://127.0.0.1:{self.port}/_stcore/health"
+        until = time.monotonic() + _STARTUP
+        while process.poll() is None:
+            try:
+                with urllib.request.urlopen(health, timeout=5):
+                    return process.poll() is None
+            except OSError:
+                if time.monotonic() > until:
+                    raise TimeoutError(self.log.read_text()) from None
+                time.sleep(0.1)
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[Server]:
+    server = Server(home)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
+        )
+        yield browser
+        browser.close()
+
+
+def patient(page: Page) -> Page:
+    """Let a page wait long for what it is asked for.
+
+    SPANLAB_SLOWDOWN=6 makes its scripts six times slower, to find tests that need a fast machine.
+    """
+    page.set_default_timeout(PATIENCE)
+    slowdown = float(os.environ.get("SPANLAB_SLOWDOWN", "1"))
+    if slowdown > 1:
+        session = page.context.new_cdp_session(page)
+        session.send("Emulation.setCPUThrottlingRate", {"rate": slowdown})
+    return page
