@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from spanlab.cli import commands, more, programs
+from spanlab.cli import commands, index, more, programs
 
 app = typer.Typer(
     name="spanlab",
@@ -39,6 +39,7 @@ app.command()(commands.annotate)
 app.command()(commands.vote)
 app.command()(commands.score)
 app.command()(commands.export)
+app.command()(index.index)
 app.command()(more.datasets)
 app.command()(more.serve)
 app.command()(more.demo)

@@ -1,0 +1,59 @@
+"""Searching a local corpus: BM25 over passages, from an index on disk.
+
+Robertson & Zaragoza (2009), The Probabilistic Relevance Framework: BM25 and Beyond, in the
+variant and with the constants of Lucene as bm25s has them (k1 = 1.5, b = 0.75).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import lru_cache
+from pathlib import Path
+
+from spanlab.retrievers.base import Found
+from spanlab.retrievers.index import Index, Manifest
+from spanlab.schema import Item
+
+K = 5  # passages per query
+
+
+class BM25:
+    """Finds the passages of a corpus that share the rarest words with the question."""
+
+    def __init__(self, index: Index, name: str, k: int) -> None:
+        self._index = index
+        self._k = k
+        self.name = name
+
+    async def retrieve(self, item: Item) -> Found:
+        """Search for the question, or for the answer where there is none."""
+        query = item.question.strip() or item.answer.strip()
+        hits = await asyncio.to_thread(self._index.search, query, self._k)
+        return Found((query,) if query else (), tuple(hit.passage for hit in hits))
+
+
+def bm25(index: Path, k: int = K) -> BM25:
+    """Return the retriever that searches an index.
+
+    Its name holds the fingerprint of the corpus: passages of another state of it are not taken
+    for passages of this one.
+
+    Args:
+        index: the directory that ``spanlab index`` wrote.
+        k: how many passages it finds at most, at least 1.
+
+    Raises:
+        InputError: there is no index there, or it is damaged.
+        UsageError: bm25s is not installed.
+    """
+    folder = index.resolve()
+    fingerprint = Manifest.read(folder).fingerprint
+    called = "".join(letter for letter in folder.name if letter.isprintable())[:100]
+    name = f"bm25:{called}@{fingerprint[:8]}" + (f"/{k}" if k != K else "")
+    return BM25(_opened(folder, fingerprint), name, k)
+
+
+@lru_cache(maxsize=8)
+def _opened(folder: Path, _fingerprint: str) -> Index:
+    """Open each index once per process; one that was built anew has another fingerprint."""
+    return Index(folder)

@@ -1,0 +1,151 @@
+"""Building an index: documents are split, counted and written to one side, then put in place."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import shutil
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from spanlab.errors import InputError, UsageError
+from spanlab.retrievers.corpus import Document, documents
+from spanlab.retrievers.index import MANIFEST, OFFSETS, PASSAGES, Manifest, library
+from spanlab.retrievers.splitting import LONGEST, split
+from spanlab.retrievers.terms import terms
+from spanlab.schema import Passage
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a corpus becomes an index.
+
+    ``longest`` is the length of a passage at most, in characters; ``stems`` makes forms of a word
+    meet.
+    """
+
+    longest: int = LONGEST
+    stems: bool = True
+
+
+def build(
+    corpus: Path,
+    target: Path,
+    options: Options | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> Manifest:
+    """Index a corpus; the index appears whole, in the place of an older one, or not at all.
+
+    Args:
+        corpus: JSON Lines or a directory; see ``corpus.documents``.
+        target: the directory to make.
+        options: None for the usual ones.
+        on_progress: called with the number of passages so far.
+
+    Returns:
+        What the index says of itself.
+
+    Raises:
+        InputError: the corpus cannot be read, has nothing to search, or the index not be written.
+        UsageError: something else lies at ``target``, or bm25s is not installed.
+    """
+    library()
+    _check_target(target)
+    options = options or Options()
+    with _replacing(target) as folder:
+        with (folder / PASSAGES).open("wb") as stream:
+            writing = _Writing(stream, options, on_progress or (lambda _done: None))
+            writing.take(documents(corpus))
+        if not writing.terms:
+            raise InputError(
+                "the corpus has nothing to search", file=corpus, expected="documents with words"
+            )
+        np.save(folder / OFFSETS, np.array(writing.starts, dtype=np.int64), allow_pickle=False)
+        writing.index(folder)
+        sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+        manifest = Manifest(
+            documents=writing.documents,
+            passages=len(writing.starts) - 1,
+            stems=options.stems,
+            fingerprint=writing.digest.hexdigest(),
+            files=sizes,
+        )
+        (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2), encoding="utf-8")
+    return manifest
+
+
+@dataclass
+class _Writing:
+    """Passages on their way to disk, and the terms of each as numbers."""
+
+    stream: BinaryIO
+    options: Options
+    report: Callable[[int], None]
+    documents: int = 0
+    starts: array[int] = field(default_factory=lambda: array("q", [0]))
+    terms: dict[str, int] = field(default_factory=dict)
+    numbers: list[array[int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.digest = hashlib.sha256(f"stems={self.options.stems}\n".encode())
+
+    def take(self, source: Iterable[Document]) -> None:
+        """Split and write all documents."""
+        for document in source:
+            self.documents += 1
+            for text in split(document.text, self.options.longest):
+                self._add(
+                    Passage(text=text, title=document.title, url=document.url, date=document.date)
+                )
+
+    def _add(self, passage: Passage) -> None:
+        line = passage.model_dump_json(exclude_defaults=True).encode() + b"\n"
+        self.stream.write(line)
+        self.digest.update(line)
+        self.starts.append(self.starts[-1] + len(line))
+        # A passage from the middle of a document is found by its title too.
+        words = terms(f"{passage.title or ''}\n{passage.text}", stems=self.options.stems)
+        known = self.terms
+        self.numbers.append(array("l", [known.setdefault(word, len(known)) for word in words]))
+        self.report(len(self.numbers))
+
+    def index(self, folder: Path) -> None:
+        """Score every term in every passage and write the arrays."""
+        bm25 = library().BM25(method="lucene")
+        bm25.index((self.numbers, self.terms), create_empty_token=False, show_progress=False)
+        bm25.save(folder, show_progress=False)
+
+
+def _check_target(target: Path) -> None:
+    if not target.exists() or (target / MANIFEST).is_file():
+        return
+    if not target.is_dir() or any(target.iterdir()):
+        raise UsageError(
+            f"{target} is there already and is no index of ours: name another place for the index"
+        )
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[Path]:
+    """Give a directory to write into, which takes the place of ``target`` if all goes well."""
+    place = target.resolve()
+    mark = secrets.token_hex(6)
+    new, old = (place.with_name(f".{place.name}.{mark}.{kind}") for kind in ("new", "old"))
+    try:
+        new.mkdir(parents=True)
+        try:
+            yield new
+            if place.exists():
+                place.rename(old)
+            new.rename(place)
+        finally:
+            for folder in (new, old):
+                shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=target) from error

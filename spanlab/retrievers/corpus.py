@@ -1,0 +1,129 @@
+"""The documents of a corpus: JSON Lines, or a directory of text and HTML files."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from spanlab.datasets.files import File
+from spanlab.datasets.problems import input_error
+from spanlab.errors import InputError
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_HEAD = 4096  # bytes in which a file that is no text shows itself
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text with what is known of it; ``source`` is the file or the id, for messages."""
+
+    text: str
+    source: str
+    title: str | None = None
+    url: str | None = None
+    date: str | None = None
+
+
+class _Line(BaseModel):
+    """A line of JSON Lines; what else stands in it is not for us."""
+
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+
+    text: Annotated[str, Field(strict=True)]
+    title: str | None = None
+    url: str | None = None
+    date: str | None = None
+    id: str | None = None
+
+
+def documents(corpus: Path) -> Iterator[Document]:
+    """Yield the documents of a corpus, as they are read.
+
+    Args:
+        corpus: a file of JSON Lines (or a JSON array, also packed with gzip) with a field ``text``
+            and, if there are any, ``title``, ``url``, ``date`` and ``id``; or a directory with
+            ``.txt``, ``.md``, ``.html`` and ``.htm`` files, also in directories below it.
+
+    Returns:
+        The documents that have a text, files in the order of their paths.
+
+    Raises:
+        InputError: something cannot be read or is not what it should be; names file, line and
+            field.
+    """
+    if corpus.is_dir():
+        yield from _files(corpus)
+    else:
+        yield from _lines(File(corpus, str(corpus)))
+
+
+def _lines(file: File) -> Iterator[Document]:
+    for row in file.rows():
+        try:
+            line = _Line.model_validate_json(row.raw)
+        except ValidationError as error:
+            raise input_error(error).at(file=file.name, line=row.line) from None
+        if line.text.strip():
+            source = line.id or f"{file.name}:{row.line}"
+            yield Document(line.text, source, line.title, line.url, line.date)
+
+
+def _files(folder: Path) -> Iterator[Document]:
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _READERS)
+    if not paths:
+        raise InputError(
+            "the directory has no files to index",
+            file=folder,
+            expected=f"files ending in {', '.join(_READERS)}, here or in directories below",
+        )
+    for path in paths:
+        if path.is_file():
+            document = _READERS[path.suffix.lower()](path, path.relative_to(folder))
+            if document.text.strip():
+                yield document
+
+
+def _text(path: Path, name: Path) -> Document:
+    return Document(_decoded(path), str(name), title=name.stem)
+
+
+def _html(path: Path, name: Path) -> Document:
+    from spanlab.retrievers.html import page
+
+    content = page(_bytes(path))
+    return Document(content.text, str(name), title=content.title or name.stem, url=content.url)
+
+
+_READERS: dict[str, Callable[[Path, Path], Document]] = {
+    ".txt": _text,
+    ".md": _text,
+    ".html": _html,
+    ".htm": _html,
+}
+
+
+def _decoded(path: Path) -> str:
+    data = _bytes(path)
+    if data.startswith(_UTF16):
+        return data.decode("utf-16", errors="replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        from spanlab.retrievers.html import guessed
+
+        return guessed(data)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
+    if b"\0" in data[:_HEAD] and not data.startswith(_UTF16):
+        raise InputError("the file is not text", file=path, expected="text in any encoding")
+    return data

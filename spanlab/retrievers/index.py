@@ -1,0 +1,179 @@
+"""A corpus as a directory that can be searched: built once, whole or not at all.
+
+    manifest.json     format, version, fingerprint of the corpus, size of every other file
+    passages.jsonl    the passages, one a line
+    offsets.npy       where each line begins
+    *.index.*         what bm25s keeps: scores as memory-mapped arrays, terms as JSON
+
+Nothing in it is run when it is read (no pickle), and an index that is not whole is refused.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, ValidationError
+
+from spanlab.errors import InputError, UsageError
+from spanlab.fields import Count, Frozen
+from spanlab.retrievers.terms import terms
+from spanlab.schema import Passage
+
+MANIFEST = "manifest.json"
+PASSAGES = "passages.jsonl"
+OFFSETS = "offsets.npy"
+MOST_TERMS = 64  # of a query, the rarest: the others hardly change the order, but cost time
+
+_DAMAGE = (OSError, EOFError, ValueError, KeyError, TypeError, IndexError, ImportError)
+
+
+class Manifest(Frozen):
+    """What an index says of itself."""
+
+    format: Literal["spanlab-bm25"] = "spanlab-bm25"
+    version: Literal[1] = 1
+    documents: Count
+    passages: Annotated[int, Field(ge=1)]
+    stems: bool
+    fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    files: dict[str, Count]
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read the manifest of the index in ``folder``.
+
+        Raises:
+            InputError: there is none, or it is another format's or version's.
+        """
+        path = folder / MANIFEST
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except OSError:
+            raise InputError(
+                "there is no index", file=folder, expected="a directory that `spanlab index` wrote"
+            ) from None
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise InputError(
+                "this is not an index that this spanlab can read",
+                file=path,
+                field=".".join(str(part) for part in first["loc"]) or None,
+                found=None if first["type"] == "json_invalid" else first["input"],
+                expected="an index of format spanlab-bm25, version 1: build it again",
+            ) from None
+
+
+class Hit(NamedTuple):
+    """A passage that was found, and its BM25 score, above 0."""
+
+    passage: Passage
+    score: float
+
+
+class Index:
+    """An index that is open; any number of threads may search it.
+
+    Args:
+        folder: where it is.
+
+    Raises:
+        InputError: there is none, it is another format's, or it is not whole.
+        UsageError: bm25s is not installed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.manifest = Manifest.read(folder)
+        self._folder = folder
+        _check_sizes(folder, self.manifest.files)
+        bm25s = library()
+        try:
+            self._bm25 = bm25s.BM25.load(folder, mmap=True, allow_pickle=False, show_progress=False)
+            self._starts: NDArray[np.int64] = np.load(
+                folder / OFFSETS, mmap_mode="r", allow_pickle=False
+            )
+            with (folder / PASSAGES).open("rb") as stream:
+                self._lines = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+            if len(self._starts) != self.manifest.passages + 1:
+                raise ValueError(f"{len(self._starts)} offsets")
+        except _DAMAGE as error:
+            raise self._damaged(error) from error
+
+    def search(self, query: str, k: int) -> list[Hit]:
+        """Return the best passages for a query.
+
+        Args:
+            query: any text; of a long one the rarest terms count.
+            k: how many at most.
+
+        Returns:
+            Passages that share a term with the query, best first, equally good ones in the order
+            of the corpus; none if no term of the query is in the corpus.
+
+        Raises:
+            InputError: the index turns out to be damaged.
+        """
+        try:
+            chosen = self._chosen(query)
+            if not chosen:
+                return []
+            scores = self._bm25.get_scores_from_ids(chosen)
+            return [Hit(self._passage(int(at)), float(scores[at])) for at in _best(scores, k)]
+        except _DAMAGE as error:
+            raise self._damaged(error) from error
+
+    def _chosen(self, query: str) -> list[int]:
+        known = self._bm25.vocab_dict
+        ids = [
+            known[term] for term in set(terms(query, stems=self.manifest.stems)) if term in known
+        ]
+        starts = self._bm25.scores["indptr"]
+        # Two terms that are as rare as each other always come in one order.
+        return sorted(ids, key=lambda term: (starts[term + 1] - starts[term], term))[:MOST_TERMS]
+
+    def _passage(self, at: int) -> Passage:
+        return Passage.model_validate_json(self._lines[self._starts[at] : self._starts[at + 1]])
+
+    def _damaged(self, error: Exception) -> InputError:
+        return InputError(
+            f"the index is damaged ({type(error).__name__}: {str(error)[:120]})",
+            file=self._folder,
+            expected="an index as `spanlab index` writes it: build it again",
+        )
+
+
+def library() -> Any:
+    """Return the library bm25s, which has no types.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        import bm25s
+    except ModuleNotFoundError as error:
+        raise UsageError(f"a local corpus needs {error.name}: pip install 'spanlab[llm]'") from None
+    return bm25s
+
+
+def _best(scores: NDArray[np.float32], k: int) -> Sequence[int]:
+    matching = np.flatnonzero(scores > 0)
+    if len(matching) > k:
+        least = np.partition(scores[matching], -k)[-k]
+        matching = matching[scores[matching] >= least]
+    ordered: list[int] = matching[np.argsort(-scores[matching], kind="stable")][:k].tolist()
+    return ordered
+
+
+def _check_sizes(folder: Path, sizes: dict[str, int]) -> None:
+    for name, size in sizes.items():
+        path = folder / name
+        if Path(name).name != name or not path.is_file() or path.stat().st_size != size:
+            raise InputError(
+                "the index is not whole",
+                file=path,
+                expected=f"a file of {size:,} bytes: build the index again",
+            )
