@@ -1,10 +1,62 @@
-"""``ucsc-extract``: quote what the context does not support, find the quotes in the answer."""
+"""``ucsc-extract``: quote what the context does not support, find the quotes in the answer.
+
+After Huang et al. 2025, "UCSC at SemEval-2025 Task 3: Context, Models and Prompt Optimization for
+Automated Hallucination Detection in LLM Output", direct text extraction.
+
+1. Context is retrieved for the question (``system``).
+2. A model copies the words of the answer that the context contradicts or does not support, each
+   with a probability: one call (``Extraction``).
+3. Every quote is put at its own place in the answer (``UcscExtract.mark``).
+
+Published scores on the English test set, the paper's and not of this code: IoU .56 and Corr .52
+with context, .44 and .43 without.
+
+Deviations. The prompt is our own. One instruction serves with and without passages. A quote that
+stands several times goes to the place that fits its order, not to the first. A quote that stands
+nowhere is reported in the trace and marks nothing. Quotes without a probability count 1.0.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import dspy
 
+from spanlab.detectors.modelled import Kit
 from spanlab.detectors.ucsc.replies import Part
+from spanlab.detectors.ucsc.system import UcscDetector, span_of
+from spanlab.mappers import Quote, QuoteMapping, map_quotes
+from spanlab.schema import Annotation, Item
+from spanlab.trace import Place, QuoteStep
+
+
+class UcscExtract(UcscDetector):
+    """Marks the quotes of a model that reads the answer beside its context."""
+
+    def mark(self, item: Item, prediction: dspy.Prediction) -> Annotation:
+        """Put every quote at its place."""
+        parts: Sequence[Part] = prediction.parts or ()
+        quotes = [
+            Quote(part.text, part.probability, part.reason or None)
+            for part in parts
+            if part.text.strip()
+        ]
+        found = map_quotes(item.answer, quotes, floor=self.kit.spec.mapper.floor)
+        spans = [
+            span_of(item.answer, span, None if span.quote is None else quotes[span.quote].reason)
+            for span in found.spans
+        ]
+        return self.annotation(
+            spans=spans,
+            trace=quoted(quotes, found),
+        )
+
+    def expected(self, item: Item, quotes: Sequence[Quote]) -> Mapping[str, object]:
+        """Return the gold spans as the program should quote them."""
+        parts = [
+            Part(text=quote.text, reason=quote.reason, probability=quote.prob) for quote in quotes
+        ]
+        return {"parts": parts}
 
 
 class FindUnsupported(dspy.Signature):
@@ -46,3 +98,24 @@ class Extraction(dspy.Module):
     async def aforward(self, passages: str, question: str, answer: str) -> dspy.Prediction:
         """Return ``parts``, a list of `Part`."""
         return await self.extract.acall(passages=passages, question=question, answer=answer)
+
+
+def create(kit: Kit) -> UcscExtract:
+    """Build the detector."""
+    return UcscExtract(kit, Extraction(reasoning=kit.spec.reasoning), guided="extract")
+
+
+def quoted(quotes: Sequence[Quote], found: QuoteMapping) -> list[QuoteStep]:
+    """Return what was quoted and where it stands; quotes that were not found have no places."""
+    places = {mapped.quote: mapped.places for mapped in found.mapped}
+    return [
+        QuoteStep(
+            text=quote.text,
+            prob=quote.prob,
+            reason=quote.reason,
+            places=tuple(
+                Place(start=place.start, end=place.end) for place in places.get(index, ())
+            ),
+        )
+        for index, quote in enumerate(quotes)
+    ]

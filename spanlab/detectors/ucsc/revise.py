@@ -1,8 +1,53 @@
-"""``ucsc-revise``: correct the answer with the fewest changes, mark what was changed."""
+"""``ucsc-revise``: correct the answer with the fewest changes, mark what was changed.
+
+After Huang et al. 2025, "UCSC at SemEval-2025 Task 3: Context, Models and Prompt Optimization for
+Automated Hallucination Detection in LLM Output", minimal-cost revision.
+
+1. Context is retrieved for the question (``system``).
+2. A reasoning model corrects the answer with the fewest changes: one call (``Revision``).
+3. Words that were deleted or replaced, by minimum edit distance, are the hallucination
+   (``UcscRevise.mark``).
+
+Published scores on the English test set, the paper's and not of this code: IoU .53, Corr .49.
+
+Deviations. The prompt is our own. Words are the language's (characters in Chinese and the like)
+instead of what stands between spaces. The probability of a span follows the size of the change
+unless the mapper's options give one. What was only added marks nothing unless asked for.
+"""
 
 from __future__ import annotations
 
 import dspy
+
+from spanlab.detectors.modelled import Kit
+from spanlab.detectors.ucsc.system import UcscDetector, span_of
+from spanlab.errors import UnparsableAnswerError
+from spanlab.mappers import map_revision
+from spanlab.schema import Annotation, Item
+from spanlab.trace import RevisionStep
+
+
+class UcscRevise(UcscDetector):
+    """Marks what a model changes when it corrects the answer."""
+
+    def mark(self, item: Item, prediction: dspy.Prediction) -> Annotation:
+        """Mark the words that the revision deleted or replaced."""
+        options = self.kit.spec.mapper
+        revised = str(prediction.revised or "")
+        if not revised.strip():
+            raise UnparsableAnswerError("the model returned an empty revision; retry the item")
+        changed = map_revision(
+            item.answer,
+            revised,
+            lang=item.lang,
+            refine=options.refine,
+            insertions=options.insertions,
+            prob=options.prob,
+        )
+        return self.annotation(
+            spans=[span_of(item.answer, span) for span in changed],
+            trace=[RevisionStep(text=revised)],
+        )
 
 
 class ReviseLittle(dspy.Signature):
@@ -40,3 +85,8 @@ class Revision(dspy.Module):
     async def aforward(self, passages: str, question: str, answer: str) -> dspy.Prediction:
         """Return ``revised``, the corrected answer."""
         return await self.revise.acall(passages=passages, question=question, answer=answer)
+
+
+def create(kit: Kit) -> UcscRevise:
+    """Build the detector."""
+    return UcscRevise(kit, Revision(reasoning=kit.spec.reasoning), guided="revise")

@@ -1,0 +1,124 @@
+"""What all detectors that ask a model do alike: ask their own model, and fail with a reason.
+
+A system's own steps stand in its ``aforward``; here is what surrounds them. Retries, caching and
+counting are the language model's (``spanlab.lm``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import dspy
+
+from spanlab.detectors.base import Finding
+from spanlab.detectors.programs import add_guidance, apply_program
+from spanlab.errors import BudgetError, SpanlabError
+from spanlab.lm import Collected, Meter, predicting, translate
+from spanlab.programs import Predictor
+from spanlab.retrievers import Retriever, ensure
+from spanlab.schema import Annotation, Item, Kind, Status
+from spanlab.trace import CallsStep, Step
+
+if TYPE_CHECKING:
+    from spanlab.detectors.spec import DetectorSpec
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What a detector works with: its choices, and what was built from them.
+
+    ``prompts`` are those of a tuned program; None keeps the detector's own.
+    """
+
+    spec: DetectorSpec
+    retriever: Retriever
+    lm: dspy.LM
+    meter: Meter
+    prompts: Mapping[str, Predictor] | None = None
+
+
+@dataclass
+class Case:
+    """One item on its way through a detector, with what has been done so far."""
+
+    item: Item
+    trace: list[Step] = field(default_factory=list)
+
+    async def retrieve(self, retriever: Retriever) -> None:
+        """Let the item have what the retriever finds for it."""
+        self.item = await ensure(self.item, retriever)
+
+
+class Modelled(ABC):
+    """A detector that asks a model; many items may be under way at once.
+
+    Args:
+        kit: what it works with.
+        program: the model's steps, with the prompts that an optimiser can tune.
+        guided: the predictor whose instruction the specification's guidance is added to.
+    """
+
+    def __init__(self, kit: Kit, program: dspy.Module, *, guided: str) -> None:
+        self.kit = kit
+        if kit.prompts is not None:
+            apply_program(program, kit.prompts)
+        elif kit.spec.guidance:
+            add_guidance(program, guided, kit.spec.guidance)
+        self.program = program
+        self.name = kit.spec.signs
+
+    @abstractmethod
+    async def aforward(self, case: Case) -> Annotation:
+        """Take an item through the system's steps; the trace in ``case`` grows meanwhile."""
+
+    async def detect(self, item: Item) -> Finding:
+        """Annotate an item; see ``ModelDetector``."""
+        case = Case(item)
+        with self.kit.meter.calls() as used:
+            try:
+                annotation = await self.aforward(case)
+            except BudgetError:
+                raise
+            except SpanlabError as error:
+                annotation = self._failed(error)
+        trace = (*case.trace, *annotation.trace, *_calls(used))
+        return Finding(annotation.model_copy(update={"trace": trace}), case.item)
+
+    async def ask(self, **inputs: object) -> dspy.Prediction:
+        """Run the program on the detector's own model.
+
+        Raises:
+            SpanlabError: the model gave no answer that can be used.
+        """
+        try:
+            # dspy would otherwise keep every prompt of a run, for optimisers.
+            with predicting(self.kit.lm), dspy.context(trace=None):
+                return await self.program.acall(**inputs)
+        except Exception as error:  # noqa: BLE001 - whatever libraries make of a model's words
+            raise translate(error) from None
+
+    def _failed(self, error: SpanlabError) -> Annotation:
+        return Annotation(
+            annotator=self.name,
+            kind=Kind.DETECTOR,
+            status=Status.FAILED,
+            note=str(error) or type(error).__name__,
+        )
+
+
+def _calls(used: Collected) -> list[Step]:
+    return [
+        CallsStep(
+            model=model,
+            calls=usage.calls,
+            from_cache=usage.from_cache,
+            input_tokens=usage.input_tokens,
+            cached_tokens=usage.cached_tokens,
+            output_tokens=usage.output_tokens,
+            cost=usage.cost,
+        )
+        for model, usage in used.by_model.items()
+    ]
