@@ -1,0 +1,80 @@
+"""What an optimisation is asked to do."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import Field, model_validator
+
+from optimizers.examples import LabelSource, Transfer
+from optimizers.metrics import check_target
+from spanlab.detectors.spec import DetectorSpec
+from spanlab.errors import UsageError
+from spanlab.fields import Frozen
+from spanlab.lm import ModelChoice
+from spanlab.programs import ProgramName
+
+Auto = Literal["light", "medium", "heavy"]
+
+# Huang et al. 2025, released settings.
+TASK_TEMPERATURE: Final = 0.2
+PROMPT_TEMPERATURE: Final = 1.0
+SEED: Final = 9
+
+
+class Search(Frozen):
+    """One optimisation: what is tuned, on whose labels, for which metric, how hard.
+
+    Attributes:
+        name: what the tuned program will be called.
+        detector: what is tuned, with the model that will run it; its ``program``, if any, is
+            where the search begins.
+        prompt_model: writes new instructions; None takes the detector's model.
+        metric: one of ``optimizers.metrics.TARGETS``.
+        strategy: "mipro" searches instructions and demonstrations together, "gepa" lets the
+            prompt model reflect on the feedback.
+        auto: how much to try; None needs ``trials``.
+        trials: number of candidate prompts to evaluate instead of ``auto``.
+        labels: whose labels are the truth.
+        languages: only items of these; empty for all.
+        target: tune for this one language; ``transfer`` then says what is learnt from.
+        transfer: see ``optimizers.examples.transferred``.
+        folds: cross-validate in so many folds, for held-out scores; 0 measures nothing.
+        bootstrapped: most demonstrations made by the model itself, per predictor.
+        labelled: most demonstrations made from the labels, per predictor.
+        success: metric from which on an own answer is good enough to demonstrate, 0 to 1.
+        threads: calls under way at once.
+        limit: at most so many labelled items, chosen by the seed; None for all.
+        seed: of every random choice.
+    """
+
+    name: ProgramName
+    detector: DetectorSpec
+    prompt_model: ModelChoice | None = None
+    metric: str = "iou"
+    strategy: Literal["mipro", "gepa"] = "mipro"
+    auto: Auto | None = "light"
+    trials: Annotated[int, Field(ge=1, le=1000)] | None = None
+    labels: LabelSource = LabelSource()
+    languages: tuple[str, ...] = ()
+    target: str | None = None
+    transfer: Transfer = "each"
+    folds: Annotated[int, Field(ge=0, le=20)] = 2
+    bootstrapped: Annotated[int, Field(ge=0, le=16)] = 4
+    labelled: Annotated[int, Field(ge=0, le=64)] = 16
+    success: Annotated[float, Field(ge=0, le=1)] = 0.5
+    threads: Annotated[int, Field(ge=1, le=256)] = 8
+    limit: Annotated[int, Field(ge=1)] | None = None
+    seed: int = SEED
+
+    @model_validator(mode="after")
+    def _is_one_budget(self) -> Self:
+        if (self.auto is None) == (self.trials is None):
+            raise ValueError("either auto (light, medium, heavy) or trials, not both")
+        if self.folds == 1:
+            raise ValueError("one fold holds nothing out; take 2 or more, or 0")
+        try:
+            check_target(self.metric)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        return self

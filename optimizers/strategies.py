@@ -1,0 +1,90 @@
+"""What every strategy works on: one round of search, from a program to a better one."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from optimizers.metrics import Judgement
+from optimizers.request import PROMPT_TEMPERATURE, Search
+
+if TYPE_CHECKING:
+    import dspy
+
+Metric = Callable[..., float]
+
+
+@dataclass(frozen=True)
+class Round:
+    """One search: from which program, on which items, with which models.
+
+    ``learn`` are the items that demonstrations come from, ``choose`` those that candidates are
+    scored on; none is in both. ``has_answers`` says whether the items hold what a perfect program
+    would return, so that they can be demonstrations themselves. ``patience`` is the number of
+    failed items that ends nothing.
+    """
+
+    request: Search
+    program: dspy.Module
+    learn: tuple[dspy.Example, ...]
+    choose: tuple[dspy.Example, ...]
+    has_answers: bool
+    judged: Callable[[dspy.Example, dspy.Prediction], Judgement]
+    task_lm: dspy.LM
+    prompt_lm: dspy.LM
+    patience: int = 1_000_000
+    prompt_temperature: float = PROMPT_TEMPERATURE
+
+    def metric(
+        self, example: dspy.Example, prediction: dspy.Prediction, trace: object = None
+    ) -> float:
+        """Return how right a prediction is, as DSPy asks for it."""
+        return self.judged(example, prediction).score
+
+
+_MODULES: Mapping[str, str] = {"mipro": "optimizers.mipro", "gepa": "optimizers.gepa"}
+
+
+def strategy(name: str) -> Callable[[Round], dspy.Module]:
+    """Return the search of this name, one of those that ``Search.strategy`` allows."""
+    found: Callable[[Round], dspy.Module] = import_module(_MODULES[name]).search
+    return found
+
+
+_hushed: ContextVar[bool] = ContextVar("_hushed", default=False)
+
+
+class _Hushing(io.TextIOBase):
+    """Standard output or error without what is written under ``quiet``."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        return len(text) if _hushed.get() else int(self.stream.write(text))
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Swallow what DSPy prints in this thread; other threads print as ever."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if not isinstance(stream, _Hushing):
+            setattr(sys, name, _Hushing(stream))
+    token = _hushed.set(True)
+    try:
+        yield
+    finally:
+        _hushed.reset(token)

@@ -1,0 +1,160 @@
+"""Watching an optimisation: every evaluation as it ends, and why the search cannot go on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from dspy.utils.callback import BaseCallback
+
+from spanlab.detectors.programs import program_state
+from spanlab.errors import (
+    BudgetError,
+    MissingKeyError,
+    NoCreditError,
+    SpanlabError,
+    UnavailableError,
+    WrongKeyError,
+)
+from spanlab.fields import Frozen
+from spanlab.lm import Budget, Meter, Usage, translate
+from spanlab.programs import Predictor
+
+if TYPE_CHECKING:
+    import dspy
+
+HOPELESS = (WrongKeyError, NoCreditError, MissingKeyError, BudgetError)
+PATIENCE = 5  # calls in a row that find no model, until the search gives up
+
+Stage = Literal["search", "baseline", "held-out"]
+
+
+class Trial(Frozen):
+    """A candidate prompt and its score.
+
+    ``fold`` is 1-based, 0 for the search on all items. ``number`` counts the evaluations of a
+    search from 1. ``score`` is the mean metric over ``items``; ``full`` tells evaluations on all
+    items that candidates are chosen by from those on a few of them.
+    """
+
+    fold: int
+    number: int
+    stage: Stage
+    score: float
+    items: int
+    full: bool
+    predictors: dict[str, Predictor]
+
+
+class Remark(Frozen):
+    """A line for the log."""
+
+    text: str
+
+
+Event = Trial | Remark
+OnEvent = Callable[[Event], None]
+
+
+class Stopper(Meter):
+    """A meter that lets no further call through once there is a reason to stop.
+
+    Answers from the cache still come, so that a search that is stopped runs out quickly.
+    """
+
+    def __init__(
+        self,
+        budget: Budget | None = None,
+        *,
+        spent: Usage | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(budget, spent=spent)
+        self.reason: SpanlabError | None = None
+        self._should_stop = should_stop
+
+    def start(self) -> None:
+        """Let a call through, unless the search is to stop.
+
+        Raises:
+            SpanlabError: the reason why.
+        """
+        if self.reason is None and self._should_stop():
+            self.stop(StoppedError("stopped before it was done"))
+        if self.reason is not None:
+            raise self.reason
+        super().start()
+
+    def stop(self, reason: SpanlabError) -> None:
+        """Let no further call through; the first reason counts."""
+        if self.reason is None:
+            self.reason = reason
+
+
+class StoppedError(SpanlabError):
+    """Somebody paused or cancelled the search."""
+
+
+@dataclass
+class Watcher(BaseCallback):
+    """Turns dspy's evaluations into trials, and stops a search that can come to nothing."""
+
+    stopper: Stopper
+    on_event: OnEvent
+    choose: int
+    fold: int = 0
+    stage: Stage = "search"
+    _count: int = 0
+    _missed: int = 0
+    _running: dict[str, tuple[dspy.Module, int, bool]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Watcher:
+        """Stay one: dspy copies its settings with everything in them."""
+        return self
+
+    def on_evaluate_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        """Remember which program is being evaluated on how many items."""
+        items = len(inputs.get("devset") or instance.devset)
+        kind = (inputs.get("callback_metadata") or {}).get("metric_key")
+        full = kind != "eval_minibatch" and items >= self.choose
+        self._running[call_id] = (inputs["program"], items, full)
+
+    def on_evaluate_end(
+        self, call_id: str, outputs: Any | None, exception: BaseException | None = None
+    ) -> None:
+        """Report the evaluation as a trial."""
+        program, items, full = self._running.pop(call_id)
+        if outputs is None or self.stopper.reason is not None:
+            return
+        with self._lock:
+            self._count += 1
+            number = self._count
+        self.on_event(
+            Trial(
+                fold=self.fold,
+                number=number,
+                stage=self.stage,
+                score=float(outputs.score) / 100,
+                items=items,
+                full=full,
+                predictors=program_state(program),
+            )
+        )
+
+    def on_lm_end(
+        self, call_id: str, outputs: Any | None, exception: BaseException | None = None
+    ) -> None:
+        """Stop at errors that every further call would meet again."""
+        if exception is None:
+            self._missed = 0
+            return
+        error = translate(exception) if isinstance(exception, Exception) else None
+        if isinstance(error, HOPELESS):
+            self.stopper.stop(error)
+        elif isinstance(error, UnavailableError):
+            self._missed += 1
+            if self._missed >= PATIENCE:
+                self.stopper.stop(error)
