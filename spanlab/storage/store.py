@@ -188,6 +188,16 @@ class Store:
             found = catalog.find(connection, dataset)
             return Selection.of(connection, found, query).following(0, found.n_items)
 
+    def positions_of(self, dataset: str, ids: Sequence[str]) -> list[int]:
+        """Return the places in import order of the items with these ids, in the order given.
+
+        Raises:
+            NotFoundError: the dataset has no item of one of these ids.
+        """
+        with self._database.reading() as connection:
+            found = catalog.find(connection, dataset)
+            return [items.position_of(connection, found, item_id) for item_id in ids]
+
     def counts(self, dataset: str, reviewer: str) -> dict[Status, int]:
         """Return how many items are in each status under ``reviewer``, who may be unknown yet."""
         with self._database.reading() as connection:
