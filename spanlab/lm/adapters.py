@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 
 class _Remembered:
-    """Writes the part of a prompt that a Signature alone decides once, not for every call.
+    """Writes what many calls have in common once, not for every call.
 
-    It holds the JSON schemas of all fields, and to make it takes a third of a call's own time.
+    That is the part of a prompt that a Signature alone decides, with the JSON schemas of all
+    fields, and the demonstrations; to make them takes most of a call's own time.
     """
 
     def format_system_message(self, signature: type[Signature]) -> str:
@@ -32,7 +33,30 @@ class _Remembered:
             known[key] = super().format_system_message(signature)  # type: ignore[misc]  # a mixin
         return known[key]
 
+    def format_demos(
+        self, signature: type[Signature], demos: list[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """Return the messages that show the demonstrations."""
+        messages: list[dict[str, Any]]
+        if not demos:
+            return []
+        # Instructions change with every candidate prompt; how fields are shown does not.
+        key = (type(self), tuple(signature.fields), tuple(id(demo) for demo in demos))
+        if key in _DEMOS:
+            _, messages = _DEMOS[key]
+        else:
+            messages = super().format_demos(signature, demos)  # type: ignore[misc]  # a mixin
+            while len(_DEMOS) >= _MOST_DEMOS:
+                _DEMOS.pop(next(iter(_DEMOS), key), None)
+            _DEMOS[key] = (tuple(demos), messages)  # held, so that no other gets their ids
+        return [dict(message) for message in messages]
 
+
+_MOST_DEMOS = 64  # sets of demonstrations that are remembered
+_DEMOS: dict[
+    tuple[type, tuple[str, ...], tuple[int, ...]],
+    tuple[tuple[dict[str, Any], ...], list[dict[str, Any]]],
+] = {}
 _SYSTEM: WeakKeyDictionary[type[Signature], dict[tuple[type, str], str]] = WeakKeyDictionary()
 
 
