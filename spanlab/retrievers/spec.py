@@ -66,14 +66,16 @@ def retriever(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retrieve
     if spec.queries == "question" and not spec.translate:
         return found
     from spanlab.lm import language_model
-    from spanlab.retrievers.claims import claim_queries
-    from spanlab.retrievers.translation import translated
 
     choice = spec.writer or ModelChoice.read(role=WRITER)
     lm = language_model(choice, meter, cache=settings.home / "cache" / "models")
-    if spec.translate:
-        found = translated(found, lm)
-    return claim_queries(found, lm) if spec.queries == "claims" else found
+    if spec.queries == "claims":
+        from spanlab.retrievers.claims import claim_queries
+
+        return claim_queries(found, lm, english=spec.translate)
+    from spanlab.retrievers.translation import translated
+
+    return translated(found, lm)
 
 
 def _given(_spec: RetrieverSpec, _meter: Meter, _settings: Settings) -> Retriever:
@@ -96,7 +98,8 @@ def _web(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retriever:
 
 
 def _search(spec: RetrieverSpec, _meter: Meter, settings: Settings) -> Retriever:
-    from spanlab.retrievers.search import Endpoint, search_api
+    from spanlab.retrievers.endpoint import Endpoint
+    from spanlab.retrievers.search import search_api
 
     endpoint = Endpoint.read(url=spec.url, shape=spec.shape)
     return search_api(endpoint, cache=_cache(settings), k=spec.k)

@@ -1,0 +1,161 @@
+"""Asking a plain search-results API: one address, one key, results as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from pydantic import JsonValue
+
+from spanlab.errors import ModelError, UnavailableError, UsageError
+from spanlab.lm.attempts import Setback, insist, seconds_of
+from spanlab.lm.failures import Reply, failure_of, no_answer_in_time, no_connection, translate
+from spanlab.lm.secrets import redact
+from spanlab.retrievers.base import Found
+from spanlab.retrievers.endpoint import KEY, Endpoint
+from spanlab.retrievers.fetched import Fetched
+from spanlab.retrievers.results import passages_of
+from spanlab.schema import Item, Passage
+
+if TYPE_CHECKING:
+    import httpx
+
+K = 5  # results per query
+_LONGEST = 10_000_000  # bytes of an answer; five results come to a few thousand
+_LONGEST_QUERY = 2_000  # characters, URL-encoded up to 18,000; servers take 8,000 of most scripts
+
+
+class _StatusError(Exception):
+    """The API answered, with an error."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.message)
+        self.reply = reply
+
+
+class Search:
+    """Asks a search API for the question."""
+
+    def __init__(self, endpoint: Endpoint, fetched: Fetched, k: int) -> None:
+        self._endpoint = endpoint
+        self._fetched = fetched
+        self._k = k
+        self.name = f"search:{endpoint.host}" + (f"/{k}" if k != K else "")
+
+    async def retrieve(self, item: Item) -> Found:
+        """Ask for the question, or for the answer where there is none."""
+        query = " ".join((item.question.strip() or item.answer).split())[:_LONGEST_QUERY]
+        if not query:
+            return Found()
+        endpoint = self._endpoint
+        asked: list[JsonValue] = [
+            "search",
+            endpoint.url,
+            endpoint.shape.model_dump(mode="json"),
+            self._k,
+            query,
+        ]
+
+        async def fetch() -> tuple[Passage, ...]:
+            return await insist(lambda: self._ask(query), self._judge, endpoint.retries)
+
+        return Found((query,), await self._fetched.passages(asked, fetch))
+
+    async def _ask(self, query: str) -> tuple[Passage, ...]:
+        endpoint = self._endpoint
+        headers = {"Accept": "application/json"}
+        if endpoint.key:
+            bearer = "Bearer " if endpoint.header.lower() == "authorization" else ""
+            headers[endpoint.header] = bearer + endpoint.key
+        filled = endpoint.url.replace("{k}", str(self._k))
+        async with library().AsyncClient(timeout=endpoint.timeout, headers=headers) as client:
+            if "{query}" in filled:
+                request = client.build_request("GET", filled.replace("{query}", quote(query, "")))
+            else:
+                request = client.build_request("POST", filled, json={"query": query})
+            response = await client.send(request, stream=True)
+            try:
+                return await self._read(response)
+            finally:
+                await response.aclose()
+
+    async def _read(self, response: httpx.Response) -> tuple[Passage, ...]:
+        data = b""
+        async for piece in response.aiter_bytes():
+            data += piece
+            if len(data) > _LONGEST:
+                raise ModelError(f"{self._endpoint.host} sent more than {_LONGEST:,} bytes")
+        if not response.is_success:
+            wait = seconds_of(response.headers.get("retry-after"))
+            raise _StatusError(Reply(response.status_code, _message(data), retry_after=wait))
+        try:
+            answer = json.loads(data)
+        except ValueError:
+            raise ModelError(
+                f"{self._endpoint.host} sent no JSON: “{redact(_message(data))[:200]}”"
+            ) from None
+        return passages_of(answer, self._endpoint.shape)[: self._k]
+
+    def _judge(self, error: Exception) -> Setback:
+        host, http = self._endpoint.host, library()
+        if isinstance(error, _StatusError):
+            reply = error.reply
+            failed = failure_of(reply, host=host, model="the search", key_name=KEY)
+            if reply.status == 404:
+                failed = ModelError(f"{host} has nothing at this address; check SPANLAB_SEARCH_URL")
+            return Setback(failed, isinstance(failed, UnavailableError), reply.retry_after)
+        if isinstance(error, http.TimeoutException):
+            return Setback(no_answer_in_time(host, self._endpoint.timeout), again=True)
+        if isinstance(error, http.TransportError):
+            text = str(no_connection(host, type(error).__name__))
+            text = text.replace("OPENAI_BASE_URL", "SPANLAB_SEARCH_URL")
+            return Setback(UnavailableError(text), again=True)
+        found = translate(error)
+        words = redact(f"{host}: {found}")
+        return Setback(found if isinstance(found, ModelError) else ModelError(words), again=False)
+
+
+def search_api(endpoint: Endpoint, cache: Path | None, k: int = K) -> Search:
+    """Return the retriever that asks a search API.
+
+    Args:
+        endpoint: where and how.
+        cache: directory of what was fetched; None asks anew every time.
+        k: how many results are kept, at least 1.
+
+    Raises:
+        UsageError: the HTTP library is not installed.
+        StoreError: the cache cannot be used.
+    """
+    library()
+    return Search(endpoint, Fetched(cache), k)
+
+
+def library() -> ModuleType:
+    """Return the HTTP library.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        import httpx
+    except ModuleNotFoundError as error:
+        raise UsageError(f"a search API needs {error.name}: pip install 'spanlab[llm]'") from None
+    return httpx
+
+
+def _message(data: bytes) -> str:
+    """Return what an answer that is an error says, be it JSON or a page."""
+    text = data.decode("utf-8", errors="replace")
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return text
+    for name in ("error", "detail", "message"):
+        inner = body.get(name) if isinstance(body, dict) else None
+        if inner:
+            return str(inner.get("message", inner) if isinstance(inner, dict) else inner)
+    return text
