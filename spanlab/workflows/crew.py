@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
-from spanlab.detectors import Detector, ModelDetector, build
-from spanlab.detectors.base import Finding
+from spanlab.detectors.base import Detector, Finding, ModelDetector
+from spanlab.detectors.building import build
 from spanlab.errors import BudgetError, SpanlabError
 from spanlab.labels import vote
 from spanlab.lm import Meter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanlab.detectors.registry import known
+from spanlab.detectors import spec_of
 from spanlab.errors import UsageError
 from spanlab.schema import Kind
 from spanlab.workflows.lookup import summary_of
@@ -23,7 +23,7 @@ def check(store: Store, request: RunRequest) -> None:
             under which the run would sign.
     """
     for spec in request.specs:
-        known(spec.detector)
+        spec_of(spec.detector)  # says so if there is none
     votes = {ballot.name for ballot in request.ballots}
     kinds = {each.name: each.kind for each in summary_of(store, request.dataset).annotators}
     for name in request.annotators:
