@@ -43,6 +43,10 @@ class Folded:
         """Return where the folded characters ``[start, end)`` came from; ``start < end``."""
         return Extent(self.starts[start], self.ends[end - 1])
 
+    def parts_at(self, at: int) -> bool:
+        """Say whether a cut before folded character ``at`` is one in the text too (not in ß)."""
+        return not 0 < at < len(self.text) or self.starts[at] >= self.ends[at - 1]
+
 
 def fold(text: str) -> Folded:
     """Return ``text`` as a reader compares it.
@@ -79,3 +83,25 @@ def _fold(cluster: str) -> str:
     folded = unicodedata.normalize("NFKC", alike).casefold()
     folded = unicodedata.normalize("NFKC", folded).translate(_ALIKE)
     return " " if folded.isspace() else folded
+
+
+def skeleton(folded: Folded) -> Folded:
+    """Return the letters and digits of ``folded`` alone; a point between digits stays."""
+    text = folded.text
+    marks = dependents(text)
+    kept = [
+        index
+        for index, c in enumerate(text)
+        if c.isalnum()
+        or c in marks
+        or (
+            c in ".,"
+            and text[index - 1 : index].isdecimal()
+            and text[index + 1 : index + 2].isdecimal()
+        )
+    ]
+    return Folded(
+        "".join([text[index] for index in kept]),
+        tuple([folded.starts[index] for index in kept]),
+        tuple([folded.ends[index] for index in kept]),
+    )

@@ -1,44 +1,61 @@
-"""Substring mapper: every quote of a model to its own place in the answer."""
+"""Substring mapper: every quote of a model to its own place in the answer.
+
+Huang et al. (2025), "UCSC at SemEval-2025 Task 3", let a model quote what is hallucinated and look
+the quotes up. Looking up the first occurrence puts a repeated word in the wrong place; here all
+quotes are placed together (``assignment``), after every place of each is known (``occurrences``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from spanlab.labels import Extent
+from spanlab.mappers.assignment import assign
+from spanlab.mappers.occurrences import Finder
 from spanlab.mappers.places import Mapped, MappedSpan, Quote, QuoteMapping
 
-FLOOR = 0.85
+FLOOR: Final = 0.85
 
 
 def map_quotes(answer: str, quotes: Sequence[Quote], *, floor: float = FLOOR) -> QuoteMapping:
     """Find the place in ``answer`` of every quote.
 
+    A place is used once: a quote given more often than it stands is a duplicate. Quotes may
+    overlap only if their words differ (one inside the other, or sharing a word at an edge).
+
     Args:
         answer: the text as it is; offsets are code points of it.
         quotes: in the order in which the model gave them. A quote without ``prob`` counts 1.0.
-        floor: how alike a quote and its place must be, in [0, 1]; 1.0 accepts only quotes that
-            stand there word for word.
+        floor: how alike a quote and its place must be, in [0, 1]; ``Finder.find`` lists the
+            scores. 1.0 accepts only quotes that stand there word for word.
 
     Returns:
         The places found, and the quotes that were not; empty for no quotes.
     """
-    mapped: list[Mapped] = []
-    unmatched: list[int] = []
-    position = 0
-    for index, quote in enumerate(quotes):
-        start = answer.find(quote.text, position) if quote.text else -1
-        if start < 0 and quote.text:
-            start = answer.find(quote.text)
-        if start < 0:
-            unmatched.append(index)
-            continue
-        position = start + len(quote.text)
-        mapped.append(Mapped(index, (Extent(start, position),), 1.0))
-    spans = [
-        MappedSpan(
-            start, end, 1.0 if (prob := quotes[found.quote].prob) is None else prob, found.quote
+    finder = Finder(answer, floor)
+    found = [finder.find(quote.text) for quote in quotes]
+    places = assign([occurrences.places for occurrences in found])
+    mapped = tuple(
+        Mapped(index, (place,), found[index].score)
+        for index, place in enumerate(places)
+        if place is not None
+    )
+    missing = [index for index, place in enumerate(places) if place is None]
+    return QuoteMapping(
+        mapped,
+        spans_of(mapped, quotes),
+        unmatched=tuple(index for index in missing if not found[index].places),
+        duplicates=tuple(index for index in missing if found[index].places),
+    )
+
+
+def spans_of(mapped: Sequence[Mapped], quotes: Sequence[Quote]) -> tuple[MappedSpan, ...]:
+    """Return the places of quotes as spans with the quotes' probabilities, sorted by place."""
+    return tuple(
+        sorted(
+            MappedSpan(start, end, 1.0 if prob is None else prob, found.quote)
+            for found in mapped
+            for prob in (quotes[found.quote].prob,)
+            for start, end in found.places
         )
-        for found in mapped
-        for start, end in found.places
-    ]
-    return QuoteMapping(tuple(mapped), tuple(sorted(spans)), tuple(unmatched))
+    )

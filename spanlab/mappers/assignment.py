@@ -1,0 +1,141 @@
+"""Which of its places every quote gets: in the order given, with the least movement."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spanlab.labels import Extent
+
+_PAIRS: Final = 4_000_000  # quotes x places that are weighed; bounds memory, not a real answer
+
+Ints = NDArray[np.int64]
+Places = tuple[Extent, ...]
+
+
+def assign(candidates: Sequence[Places]) -> list[Extent | None]:
+    """Give every quote a place of its own.
+
+    First the longest series of quotes that can stand in the order given without overlap is
+    placed, such that the way from the first to the last is shortest; quotes with as few places as
+    there are quotes for them count twice. Each other quote, out of order or inside another, then
+    takes the place nearest to its neighbours in the order given: a free one that overlaps no
+    other quote, or else one that lies inside, around or across another quote of other words. The
+    cost is quotes x places.
+
+    Args:
+        candidates: per quote its places, sorted. Quotes of the same words have the same places.
+            Beyond four million pairs of quote and place, only the first places of each count.
+
+    Returns:
+        Per quote its place; None if it has none, or if all are taken.
+    """
+    limit = max(len(candidates), _PAIRS // max(len(candidates), 1))
+    candidates = [places[:limit] for places in candidates]
+    chosen: list[Extent | None] = [None] * len(candidates)
+    for quote, place in _chain(candidates):
+        chosen[quote] = place
+    _place_others(candidates, chosen)
+    return chosen
+
+
+def _chain(candidates: Sequence[Places]) -> list[tuple[int, Extent]]:
+    """Place the best series of quotes that keeps the order given."""
+    bounds = [np.array(places, dtype=np.int64).reshape(-1, 2) for places in candidates]
+    if not any(len(bound) for bound in bounds):
+        return []
+    rivals = Counter(candidates)
+    ends = np.unique(np.concatenate([bound[:, 1] for bound in bounds]))
+    unit = 2 * int(ends[-1]) + 2  # one more quote is worth more than any movement
+    # best[p]: worth of the best series that ends at ends[p], plus ends[p], so that the way on from
+    # there to `start` costs `start` alone; owner[p]: which pair of quote and place ends it.
+    best: Ints = np.full(len(ends), -1, dtype=np.int64)
+    owner: Ints = np.full(len(ends), -1, dtype=np.int64)
+    order = np.arange(len(ends))
+    offsets: list[int] = [0]
+    parents: list[Ints] = []
+    for places, bound in zip(candidates, bounds, strict=True):
+        top = np.maximum.accumulate(best)
+        leader = np.maximum.accumulate(np.where(best == top, order, 0))
+        at = np.searchsorted(ends, bound[:, 0], side="right") - 1
+        reached = (at >= 0) & (top[np.maximum(at, 0)] >= 0)
+        certain = len(places) <= rivals[places]
+        gain = unit * (2 if certain else 1)
+        worth = gain + np.where(reached, top[np.maximum(at, 0)] - bound[:, 0], 0)
+        parents.append(np.where(reached, owner[leader[np.maximum(at, 0)]], -1))
+        total = worth + bound[:, 1]
+        where = np.searchsorted(ends, bound[:, 1])
+        better = total > best[where]
+        best[where[better]] = total[better]
+        owner[where[better]] = offsets[-1] + np.flatnonzero(better)
+        offsets.append(offsets[-1] + len(bound))
+    return _trace_back(candidates, offsets, parents, int(owner[np.argmax(best - ends)]))
+
+
+def _trace_back(
+    candidates: Sequence[Places], offsets: list[int], parents: list[Ints], last: int
+) -> list[tuple[int, Extent]]:
+    chain: list[tuple[int, Extent]] = []
+    while last >= 0:
+        quote = bisect_right(offsets, last) - 1
+        chain.append((quote, candidates[quote][last - offsets[quote]]))
+        last = int(parents[quote][last - offsets[quote]])
+    return chain[::-1]
+
+
+def _place_others(candidates: Sequence[Places], chosen: list[Extent | None]) -> None:
+    """Place what the series left over, those with the least choice first."""
+    placed = [index for index, place in enumerate(chosen) if place is not None]
+    taken = {place for place in chosen if place is not None}
+    same: set[tuple[Places, Extent]] = {
+        (candidates[index], place) for index, place in enumerate(chosen) if place is not None
+    }
+    starts = sorted(place.start for place in taken)
+    ends = sorted(place.end for place in taken)
+    waiting = [index for index, place in enumerate(chosen) if place is None and candidates[index]]
+    for index in sorted(waiting, key=lambda index: (len(candidates[index]), index)):
+        places = candidates[index]
+        bound = np.array(places, dtype=np.int64)
+        over = np.searchsorted(starts, bound[:, 1]) - np.searchsorted(ends, bound[:, 0], "right")
+        before = bisect_left(placed, index)
+        cost = _movement(bound, chosen, placed, before)
+        ranked = np.lexsort((bound[:, 0], cost, over > 0))
+        for choice in ranked.tolist():
+            place = places[choice]
+            if place in taken or (over[choice] and _crosses_its_like(place, places, same)):
+                continue
+            chosen[index] = place
+            taken.add(place)
+            same.add((places, place))
+            insort(starts, place.start)
+            insort(ends, place.end)
+            placed.insert(before, index)
+            break
+
+
+def _movement(bound: Ints, chosen: Sequence[Extent | None], placed: list[int], before: int) -> Ints:
+    """Return how far each place is from the quotes before and after it in the order given."""
+    cost: Ints = np.zeros(len(bound), dtype=np.int64)
+    earlier = chosen[placed[before - 1]] if before else None
+    later = chosen[placed[before]] if before < len(placed) else None
+    if earlier is not None:
+        cost += np.abs(bound[:, 0] - earlier.end)
+    if later is not None:
+        cost += np.abs(later.start - bound[:, 1])
+    return cost
+
+
+def _crosses_its_like(place: Extent, places: Places, same: set[tuple[Places, Extent]]) -> bool:
+    """Say whether a place overlaps one that a quote of the same words has."""
+    near = bisect_left(places, (place.start - (place.end - place.start), 0))
+    for other in places[near:]:
+        if other.start >= place.end:
+            return False
+        if other.end > place.start and (places, other) in same:
+            return True
+    return False

@@ -1,0 +1,219 @@
+"""Every place where a quote may stand in an answer, from word for word to nearly so."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from rapidfuzz import fuzz
+
+from spanlab.labels import Extent
+from spanlab.mappers.folding import Folded, fold, skeleton
+from spanlab.mappers.scripts import UNSPACED, dependents
+
+PEELED, FOLDED, BARE, ELLIPSIS = 0.99, 0.98, 0.97, 0.96  # scores below 1.0 that need no measuring
+
+_GAP: Final = 400  # characters that an ellipsis may stand for
+_SHORTEST: Final = 5  # characters below which a quote with an edit could be anything
+_SIMILAR: Final = 8  # places tried for one quote with edits
+_NEAR: Final = 4  # word edges tried to each side of an edge
+_DOTS: Final = re.compile(r"\s*(?:\[\s*(?:…|\.{3,})\s*\]|\(\s*(?:…|\.{3,})\s*\)|…|\.{3,})\s*")
+_LEAD: Final = re.compile(r"^(?:\s*(?:[-*+•‣·–—>]+|#+|\(?\d{1,2}[.)])\s+)+")
+_WRAPS: Final = "*_`~\"'“”„‟«»‘’‚‹›「」『』＂＇"
+_EDGES: Final = _WRAPS + ".,;:!?…()[]{}<>|/\\-–—、。，；：！？（）【】《》।؟،؛ \t\r\n"
+_WORD: Final = re.compile(r"\w+|[^\w\s]")
+_HARD: Final = re.compile(f"[{UNSPACED}]")
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Places of one quote, sorted, and how alike they are to it; no places if there are none."""
+
+    places: tuple[Extent, ...] = ()
+    score: float = 0.0
+
+
+@dataclass(frozen=True)
+class Finder:
+    """Finds quotes in one answer.
+
+    Args:
+        answer: the text as it is.
+        floor: the lowest score that counts as found.
+    """
+
+    answer: str
+    floor: float
+    _known: dict[str, Occurrences] = field(default_factory=dict, init=False)
+
+    def find(self, quote: str) -> Occurrences:
+        """Return the places of ``quote`` on the first rung that has any.
+
+        The rungs: word for word (1.0); without list marks, Markdown, quotation marks and
+        punctuation around it (0.99); letter case, typography and whitespace aside (0.98);
+        letters and digits alone (0.97); both ends of an ellipsis (0.96); small edits, with the
+        similarity as score, if all digits are the same. Places that cut a word count only where
+        there are no others.
+        """
+        if quote not in self._known:
+            found = next((o for o in self._rungs(quote) if o.places), Occurrences())
+            self._known[quote] = found if found.score >= self.floor else Occurrences()
+        return self._known[quote]
+
+    def _rungs(self, quote: str) -> Iterator[Occurrences]:
+        plain = quote.strip()
+        if not plain:
+            return
+        yield Occurrences(self._exact(plain), 1.0)
+        forms = peeled(plain)
+        for form in forms:
+            yield Occurrences(self._exact(form), PEELED)
+        if self.floor > FOLDED or not forms:
+            return
+        for form in (plain, *forms):
+            yield Occurrences(self._within(self._folded, fold(form).text.strip()), FOLDED)
+        bare = skeleton(fold(forms[-1])).text
+        if len(bare) > 2:
+            yield Occurrences(self._within(self._bare, bare), BARE)
+        if _DOTS.search(forms[-1]):
+            yield Occurrences(self._around(_DOTS.split(forms[-1])), ELLIPSIS)
+        yield self._similar(fold(forms[-1]).text.strip())
+
+    @cached_property
+    def _folded(self) -> Folded:
+        return fold(self.answer)
+
+    @cached_property
+    def _bare(self) -> Folded:
+        return skeleton(self._folded)
+
+    @cached_property
+    def _marks(self) -> frozenset[str]:
+        return frozenset() if self.answer.isascii() else dependents(self.answer)
+
+    def _exact(self, text: str) -> tuple[Extent, ...]:
+        starts = occurrences(self.answer, text)
+        return self._whole_words([Extent(start, start + len(text)) for start in starts])
+
+    def _within(self, folded: Folded, text: str) -> tuple[Extent, ...]:
+        if not text:
+            return ()
+        size = len(text)
+        found = [
+            folded.origin(start, start + size)
+            for start in occurrences(folded.text, text)
+            if folded.parts_at(start) and folded.parts_at(start + size)
+        ]
+        places = self._whole_words(found)
+        # A short text in other letters inside a word is another word: "art" in "START".
+        return places if size > 7 or not places or not self._cuts(places[0]) else ()
+
+    def _around(self, parts: list[str]) -> tuple[Extent, ...]:
+        """Find first and last part of a quote, and all between in order, near each other."""
+        ends = [part for part in parts if part]
+        lists = [self._within(self._folded, fold(part).text.strip()) for part in ends]
+        if len(ends) < 2 or not all(lists):
+            return ()
+        found: list[Extent] = []
+        for head in lists[0]:
+            end = head.end
+            for places in lists[1:]:
+                at = bisect_left(places, (end, end))
+                if at == len(places) or places[at].start - end > _GAP:
+                    break
+                end = places[at].end
+            else:
+                found.append(Extent(head.start, end))
+        return tuple(found)
+
+    def _similar(self, text: str) -> Occurrences:
+        """Find places that differ from ``text`` by small edits, the best and those as good."""
+        if len(text) < _SHORTEST:
+            return Occurrences()
+        found: list[tuple[float, Extent]] = []
+        whole = self._folded.text
+        waiting = [(0, len(whole))]
+        floor = self.floor
+        while waiting and len(found) < _SIMILAR:
+            low, high = waiting.pop(0)
+            near = fuzz.partial_ratio_alignment(text, whole[low:high], score_cutoff=90 * floor)
+            if near is None or high - low < len(text) * floor:
+                continue
+            start, end = low + near.dest_start, low + near.dest_end
+            score, best = self._snap(text, start, end)
+            if score >= floor and _digits(text) == _digits(whole[best.start : best.end]):
+                found.append((score, self._folded.origin(best.start, best.end)))
+            waiting += [(low, start), (end, high)]
+        if not found:
+            return Occurrences()
+        top = max(score for score, _ in found)
+        places = sorted({place for score, place in found if score >= top - 0.01})
+        return Occurrences(tuple(places), min(top, ELLIPSIS))
+
+    def _snap(self, text: str, start: int, end: int) -> tuple[float, Extent]:
+        """Move the edges of a similar place to edges of words, to where it is most alike."""
+        whole = self._folded.text
+        reach = 30 + len(text) // 4
+        low, high = max(0, start - reach), min(len(whole), end + reach)
+        words = [match.span() for match in _WORD.finditer(whole, low, high)]
+        starts, ends = {a for a, _ in words}, {b for _, b in words}
+        if _HARD.search(whole, start, end):
+            starts |= set(range(max(low, start - _NEAR), start + _NEAR))
+            ends |= set(range(max(low, end - _NEAR), min(high, end + _NEAR) + 1))
+        first = sorted(starts, key=lambda at: (abs(at - start), at))[: 2 * _NEAR]
+        last = sorted(ends, key=lambda at: (abs(at - end), at))[: 2 * _NEAR]
+        pairs = [(a, b) for a in sorted(first) for b in sorted(last) if a < b]
+        best = max(
+            ((fuzz.ratio(text, whole[a:b]) / 100, -a, b) for a, b in pairs), default=(0.0, 0, 0)
+        )
+        return best[0], Extent(-best[1], best[2])
+
+    def _whole_words(self, places: list[Extent]) -> tuple[Extent, ...]:
+        """Keep places that cut no word, if there are any."""
+        clean = [place for place in places if not self._cuts(place)]
+        return tuple(clean or places)
+
+    def _cuts(self, place: Extent) -> bool:
+        return self._inside(place.start) or self._inside(place.end)
+
+    def _inside(self, at: int) -> bool:
+        """Say whether a cut before character ``at`` goes through a word or a letter."""
+        if not 0 < at < len(self.answer):
+            return False
+        before, after = self.answer[at - 1], self.answer[at]
+        if after in self._marks:
+            return True
+        wordy = before.isalnum() or before in self._marks
+        return wordy and after.isalnum() and not (_HARD.match(before) or _HARD.match(after))
+
+
+def occurrences(text: str, part: str) -> list[int]:
+    """Return where ``part`` starts in ``text``, overlapping ones included; ``part`` not empty."""
+    found: list[int] = []
+    at = text.find(part)
+    while at >= 0:
+        found.append(at)
+        at = text.find(part, at + 1)
+    return found
+
+
+def peeled(quote: str) -> list[str]:
+    """Return ``quote`` with less and less around it; empty if nothing remains.
+
+    First without list marks, quotation marks and Markdown, then also without an ellipsis and
+    punctuation at its edges. A bracket stays where its other half is inside.
+    """
+    forms: list[str] = []
+    inner = _LEAD.sub("", quote).strip()
+    for form in (inner.strip(_WRAPS).strip(), inner.strip(_EDGES)):
+        if form and form != quote and form not in forms:
+            forms.append(form)
+    return forms or ([quote] if quote.strip(_EDGES) else [])
+
+
+def _digits(text: str) -> str:
+    return "".join(c for c in text if c.isdecimal())
