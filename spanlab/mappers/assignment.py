@@ -22,7 +22,7 @@ def assign(candidates: Sequence[Places]) -> list[Extent | None]:
     """Give every quote a place of its own.
 
     First the longest series of quotes that can stand in the order given without overlap is
-    placed, such that the way from the first to the last is shortest; quotes with as few places as
+    placed, such that the way from the answer's start to the last is shortest; quotes with as few places as
     there are quotes for them count twice. Each other quote, out of order or inside another, then
     takes the place nearest to its neighbours in the order given: a free one that overlaps no
     other quote, or else one that lies inside, around or across another quote of other words. The
@@ -36,12 +36,27 @@ def assign(candidates: Sequence[Places]) -> list[Extent | None]:
         Per quote its place; None if it has none, or if all are taken.
     """
     limit = max(len(candidates), _PAIRS // max(len(candidates), 1))
-    candidates = [places[:limit] for places in candidates]
+    candidates = _apart_from_certain([places[:limit] for places in candidates])
     chosen: list[Extent | None] = [None] * len(candidates)
     for quote, place in _chain(candidates):
         chosen[quote] = place
     _place_others(candidates, chosen)
     return chosen
+
+
+def _apart_from_certain(candidates: Sequence[Places]) -> list[Places]:
+    """Leave out places inside quotes that stand only once, where enough others remain."""
+    certain = [places[0] for places in candidates if len(places) == 1]
+    starts = sorted(place.start for place in certain)
+    ends = sorted(place.end for place in certain)
+    rivals = Counter(candidates)
+    apart: dict[Places, Places] = {}
+    for places, quotes in rivals.items():
+        free = tuple(
+            [p for p in places if bisect_left(starts, p.end) <= bisect_right(ends, p.start)]
+        )
+        apart[places] = free if len(places) > 1 and len(free) >= quotes else places
+    return [apart[places] for places in candidates]
 
 
 def _chain(candidates: Sequence[Places]) -> list[tuple[int, Extent]]:
@@ -61,12 +76,13 @@ def _chain(candidates: Sequence[Places]) -> list[tuple[int, Extent]]:
     parents: list[Ints] = []
     for places, bound in zip(candidates, bounds, strict=True):
         top = np.maximum.accumulate(best)
-        leader = np.maximum.accumulate(np.where(best == top, order, 0))
+        rises = np.append([True], top[1:] > top[:-1])
+        leader = np.maximum.accumulate(np.where(rises, order, 0))  # the first of equals
         at = np.searchsorted(ends, bound[:, 0], side="right") - 1
         reached = (at >= 0) & (top[np.maximum(at, 0)] >= 0)
         certain = len(places) <= rivals[places]
         gain = unit * (2 if certain else 1)
-        worth = gain + np.where(reached, top[np.maximum(at, 0)] - bound[:, 0], 0)
+        worth = gain - bound[:, 0] + np.where(reached, top[np.maximum(at, 0)], 0)
         parents.append(np.where(reached, owner[leader[np.maximum(at, 0)]], -1))
         total = worth + bound[:, 1]
         where = np.searchsorted(ends, bound[:, 1])
