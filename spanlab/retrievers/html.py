@@ -8,13 +8,14 @@ from typing import NamedTuple
 from bs4 import BeautifulSoup, Tag, UnicodeDammit
 from bs4.element import NavigableString
 
-_LEFT_OUT = "script, style, nav, noscript, template, iframe, svg, button"
+_LEFT_OUT = "title, script, style, nav, noscript, template, iframe, svg, button"
 _BLOCKS = (
     "address, article, aside, blockquote, br, caption, dd, details, div, dl, dt, fieldset, "
     "figcaption, figure, footer, form, h1, h2, h3, h4, h5, h6, header, hr, li, main, ol, p, pre, "
     "section, summary, table, tr, ul"
 )
 _CELLS = "td, th"
+_ENOUGH = 200  # bytes from which on a guess at the encoding is better than the commonest one
 _SPACE = re.compile(r"[^\S\n]+")
 _BREAKS = re.compile(r"\s*\n\s*")
 
@@ -48,7 +49,11 @@ def page(data: bytes) -> Page:
 
 def guessed(data: bytes) -> str:
     """Decode text that is not UTF-8 by what its bytes look like; what fits nothing is replaced."""
-    return UnicodeDammit(data).unicode_markup or data.decode("utf-8", errors="replace")
+    if len(data) >= _ENOUGH:
+        text = UnicodeDammit(data).unicode_markup
+        if text:
+            return text
+    return data.decode("cp1252", errors="replace")
 
 
 def _words(root: Tag) -> str:
