@@ -26,9 +26,10 @@ from dspy.lm15 import (
 )
 from dspy.utils.callback import BaseCallback
 
+from spanlab.errors import ModelError
 from spanlab.lm.cache import AnswerCache, cache_in
 from spanlab.lm.choice import OPENAI, ModelChoice
-from spanlab.lm.replies import Problem, as_chat_body
+from spanlab.lm.replies import Problem, as_chat_body, check
 from spanlab.lm.usage import Meter, Usage
 
 if TYPE_CHECKING:
@@ -127,7 +128,8 @@ class Line:
             return None
         try:
             response = response_from_openai_chat(found, model=self.choice.model)
-        except (LM15Error, KeyError, TypeError, ValueError):
+            check(response, self.choice)
+        except (LM15Error, ModelError, AttributeError, KeyError, TypeError, ValueError):
             return None  # not what ``remember`` writes: asked anew and overwritten
         self.meter.note(self.choice.model, Usage(from_cache=1))
         last_answer.set((self, slot))

@@ -1,0 +1,324 @@
+"""Calls as they go over the wire, from any thread and event loop, and answers kept on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from model_fixtures import KEY
+from model_server import Ask, ModelServer, Reply, fail, say
+from model_task import Task, marked, signature
+
+from spanlab.errors import StoreError
+from spanlab.lm import Meter, ModelChoice, Price, Usage, language_model, predicting
+
+Choose = Callable[..., ModelChoice]
+
+
+@pytest.fixture(autouse=True)
+def four(model_server: ModelServer) -> None:
+    """The model says 4."""
+    model_server.script(lambda ask: marked("4"))
+
+
+def test_a_model_is_asked_under_its_own_name_with_its_options(
+    model_server: ModelServer, choose: Choose
+) -> None:
+    Task(
+        choose(model="meta/llama-3.3-70b", temperature=0.2, max_tokens=77, seed=9), Meter(), None
+    ).ask("?")
+    (ask,) = model_server.requests
+    assert ask.path == "/v1/chat/completions"
+    sent = {name: value for name, value in ask.body.items() if name != "messages"}
+    assert sent == {
+        "model": "meta/llama-3.3-70b",
+        "temperature": 0.2,
+        "max_tokens": 77,
+        "seed": 9,
+    }
+
+
+@pytest.mark.parametrize("model", ["o1", "o3-mini", "gpt-5", "gpt-5.2-mini"])
+def test_reasoning_models_get_no_temperature(
+    model_server: ModelServer, choose: Choose, model: str
+) -> None:
+    choice = choose(model=model, temperature=0.2, max_tokens=500, reasoning_effort="low")
+    assert Task(choice, Meter(), None).ask("?") == "4"
+    (ask,) = model_server.requests
+    assert "temperature" not in ask.body
+    assert ask.body["max_tokens"] == 500
+    assert ask.body["reasoning_effort"] == "low"
+
+
+def test_chat_models_of_that_family_keep_their_temperature(
+    model_server: ModelServer, choose: Choose
+) -> None:
+    Task(choose(model="gpt-5-chat", temperature=0.2), Meter(), None).ask("?")
+    assert model_server.requests[0].body["temperature"] == 0.2
+
+
+def test_an_endpoint_without_keys_is_sent_a_placeholder(
+    model_server: ModelServer, choose: Choose, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert Task(choose(), Meter(), None).ask("?") == "4"
+
+
+def test_schemas_are_sent_where_the_endpoint_takes_them(
+    model_server: ModelServer, choose: Choose
+) -> None:
+    model_server.script(lambda ask: say('{"answer": "4"}'))
+    assert Task(choose(structured=True), Meter(), None).ask("?") == "4"
+    form = model_server.requests[0].body["response_format"]
+    assert form["type"] == "json_schema"
+    assert list(form["json_schema"]["schema"]["properties"]) == ["answer"]
+
+
+def test_the_prompt_begins_with_what_calls_have_in_common(
+    model_server: ModelServer, choose: Choose
+) -> None:
+    """Instruction, then passages and question, then what differs."""
+    import dspy
+
+    lm = language_model(choose(), Meter(), cache=None)
+    check = dspy.Predict(signature())
+    passages = "\n".join(f"[{number}] A passage on towers." for number in range(200))
+    with predicting(lm):
+        for text in ("Built in 1889.", "Built in 1989."):
+            check(passages=passages, question="When?", text=text)
+    first, second = (ask.text for ask in model_server.requests)
+    common = shared_start(first, second)
+    places = [common.find(part) for part in ("Say what is wrong.", passages, "When?", "Built in 1")]
+    assert places == sorted(places)
+    assert -1 not in places
+    assert len(common) > 0.9 * len(first)
+
+
+def shared_start(first: str, second: str) -> str:
+    """Return the longest text that both begin with."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return first[: next(place for place, (one, other) in pairs if one != other)]
+
+
+def test_tokens_and_cost_are_the_endpoints(model_server: ModelServer, choose: Choose) -> None:
+    usage = {
+        "prompt_tokens": 1000,
+        "completion_tokens": 50,
+        "total_tokens": 1050,
+        "prompt_tokens_details": {"cached_tokens": 400},
+    }
+    model_server.script(lambda ask: marked("4", usage=usage))
+    meter = Meter()
+    Task(choose(price=Price(input=10, cached=1, output=100)), meter, None).ask("?")
+    # 600 x 10 + 400 x 1 + 50 x 100 = 11400 per million.
+    assert replace(meter.usage, cost=None) == Usage(1, 0, 0, 1000, 400, 50, None)
+    assert meter.usage.cost == pytest.approx(0.0114)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["thread", "loop"])
+def test_the_same_question_costs_one_call(
+    model_server: ModelServer, choose: Choose, cache: Path, asynchronous: bool
+) -> None:
+    for _ in range(2):  # another language model finds the answer too
+        meter = Meter()
+        task = Task(choose(), meter, cache)
+        assert (asyncio.run(task.aask("?")) if asynchronous else task.ask("?")) == "4"
+    assert model_server.count == 1
+    assert meter.usage == Usage(from_cache=1)
+
+
+def test_an_answer_is_on_disk_when_the_call_returns(
+    model_server: ModelServer, choose: Choose, cache: Path
+) -> None:
+    """A process that is killed right after its call has not paid for nothing."""
+    program = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from model_task import Task\n"
+        "from spanlab.lm import Meter, ModelChoice\n"
+        "choice = ModelChoice.model_validate_json(sys.argv[1])\n"
+        "Task(choice, Meter(), Path(sys.argv[2])).ask('?')\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    tests = Path(__file__).resolve().parents[1]
+    environ = {**os.environ, "PYTHONPATH": str(tests / "model_server")}
+    command = [sys.executable, "-c", program, choose().model_dump_json(), str(cache)]
+    ended = subprocess.run(command, env=environ, timeout=240, check=False)
+    assert ended.returncode == -9
+    meter = Meter()
+    assert Task(choose(), meter, cache).ask("?") == "4"
+    assert meter.usage == Usage(from_cache=1)
+    assert model_server.count == 1
+
+
+def test_the_cache_holds_json_and_no_key(
+    model_server: ModelServer, choose: Choose, cache: Path
+) -> None:
+    Task(choose(), Meter(), cache).ask("?")
+    with sqlite3.connect(cache / "answers.db") as connection:
+        ((slot, answer),) = connection.execute("SELECT key, answer FROM answers").fetchall()
+    connection.close()
+    assert "4" in json.loads(answer)["choices"][0]["message"]["content"]
+    assert len(slot) == 64
+    for file in cache.iterdir():
+        assert KEY.encode() not in file.read_bytes()
+
+
+def test_another_key_finds_the_same_answers(
+    model_server: ModelServer, choose: Choose, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Task(choose(), Meter(), cache).ask("?")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-another-key-000")
+    Task(choose(), Meter(), cache).ask("?")
+    assert model_server.count == 1
+
+
+@pytest.mark.parametrize(
+    "more", [{"model": "other"}, {"temperature": 0.7}, {"seed": 2}, {"max_tokens": 9}], ids=str
+)
+def test_whatever_the_answer_depends_on_is_asked_anew(
+    model_server: ModelServer, choose: Choose, cache: Path, more: dict[str, object]
+) -> None:
+    Task(choose(), Meter(), cache).ask("?")
+    Task(choose(**more), Meter(), cache).ask("?")
+    assert model_server.count == 2
+
+
+def test_rollouts_are_different_answers(
+    model_server: ModelServer, choose: Choose, cache: Path
+) -> None:
+    """Optimisers ask for several answers to one prompt, and for the same ones again."""
+    task = Task(choose(temperature=1.0), Meter(), cache)
+    for rollout in (None, 1, 2, 1, None):
+        task.ask("?", config={"rollout_id": rollout})
+    assert model_server.count == 3
+    lm = task.lm.copy(rollout_id=2, temperature=1.0)
+    with predicting(lm):
+        task._predict(passages="P", question="?", text="T")
+    assert model_server.count == 3
+
+
+def test_several_answers_to_one_call_are_several_calls(
+    model_server: ModelServer, choose: Choose, cache: Path
+) -> None:
+    lm = language_model(choose(temperature=1.0), Meter(), cache=cache)
+    numbers = iter("123456")
+    model_server.script(lambda ask: say(next(numbers)))
+    assert lm("?", n=3) == ["1", "2", "3"]
+    assert lm("?", n=3) == ["1", "2", "3"]
+    assert model_server.count == 3
+
+
+def test_a_spoilt_entry_is_asked_anew(
+    model_server: ModelServer, choose: Choose, cache: Path
+) -> None:
+    Task(choose(), Meter(), cache).ask("?")
+    for spoilt in (
+        "not json",
+        "[1]",
+        '{"choices": 7}',
+        '{"choices": [{"message": {"tool_calls": [7]}}]}',
+    ):
+        with sqlite3.connect(cache / "answers.db") as connection:
+            connection.execute("UPDATE answers SET answer = ?", (spoilt,))
+        connection.close()
+        assert Task(choose(), Meter(), cache).ask("?") == "4"
+
+
+def test_a_file_that_is_no_cache_is_named(choose: Choose, cache: Path) -> None:
+    cache.mkdir(parents=True)
+    (cache / "answers.db").write_bytes(b"something else entirely" * 100)
+    with pytest.raises(StoreError, match=r"answers\.db"):
+        language_model(choose(), Meter(), cache=cache)
+
+
+def test_many_calls_are_under_way_at_once(
+    model_server: ModelServer, choose: Choose, cache: Path
+) -> None:
+    """No connection pool holds back what the runner allows."""
+    arrived = threading.Event()
+
+    def together(ask: Ask) -> Reply:
+        if ask.number == 199:
+            arrived.set()
+        return marked(str(ask.number), delay=2.0 if ask.number < 199 else 0.0)
+
+    model_server.script(together)
+    task = Task(choose(), Meter(), cache)
+
+    async def all_at_once() -> None:
+        await asyncio.gather(*(task.aask(str(number)) for number in range(200)))
+
+    asyncio.run(all_at_once())
+    assert arrived.is_set()
+    assert model_server.busiest >= 128
+
+
+def test_one_language_model_serves_many_loops_and_threads(
+    model_server: ModelServer, choose: Choose, cache: Path
+) -> None:
+    meter = Meter()
+    task = Task(choose(), meter, cache)
+
+    async def some(name: int) -> list[str]:
+        return await asyncio.gather(*(task.aask(f"{name} {number}") for number in range(5)))
+
+    for name in range(3):  # one loop after the other
+        assert asyncio.run(some(name)) == ["4"] * 5
+    with ThreadPoolExecutor(4) as pool:  # and several at once, with plain threads between
+        loops = [pool.submit(asyncio.run, some(name)) for name in range(3, 7)]
+        threads = [pool.submit(task.ask, f"thread {number}") for number in range(8)]
+        assert all(loop.result() == ["4"] * 5 for loop in loops)
+        assert all(thread.result() == "4" for thread in threads)
+    assert meter.usage.calls == model_server.count == 7 * 5 + 8
+
+
+def test_a_cancelled_call_leaves_its_place_in_the_budget(
+    model_server: ModelServer, choose: Choose
+) -> None:
+    model_server.script(lambda ask: Reply(hang=True))
+    meter = Meter()
+    task = Task(choose(), meter, None)
+
+    async def cancelled() -> None:
+        asking = asyncio.create_task(task.aask("?"))
+        while not model_server.count:
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+    asyncio.run(cancelled())
+    assert meter.usage == Usage()
+
+
+def test_programs_with_a_language_model_can_be_copied(choose: Choose) -> None:
+    """Optimisers copy programs; the copy shares connection, meter and cache."""
+    import copy
+
+    lm = language_model(choose(), Meter(), cache=None)
+    assert copy.deepcopy(lm).engine is lm.engine
+    assert KEY not in json.dumps(lm.kwargs) + repr(vars(lm))
+
+
+def test_nothing_is_written_about_calls(
+    model_server: ModelServer, choose: Choose, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model_server.script(lambda ask: fail(401, f"bad key {KEY}"))
+    task = Task(choose(), Meter(), None)
+    with pytest.raises(Exception, match="does not accept"):
+        task.ask("?")
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert KEY not in shown.err
+    assert task.lm.history == []
