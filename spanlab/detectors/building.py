@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -57,7 +58,7 @@ def build(
 
 def _modelled(spec: DetectorSpec, meter: Meter, settings: Settings) -> ModelDetector:
     module = factory(spec.detector)
-    choice = spec.model or ModelChoice.read(role=spec.signs)
+    choice = _choice(spec)
     lm = language_model(choice, meter, cache=settings.home / "cache" / "models")
     from spanlab.detectors.modelled import Kit
 
@@ -65,6 +66,16 @@ def _modelled(spec: DetectorSpec, meter: Meter, settings: Settings) -> ModelDete
     kit = Kit(spec, found, lm, meter, _prompts(spec, settings))
     create: Callable[[Kit], ModelDetector] = import_module(module).create
     return create(kit)
+
+
+def _choice(spec: DetectorSpec, environ: Mapping[str, str] = os.environ) -> ModelChoice:
+    """Return the model to ask; one without an address is at the environment's endpoint."""
+    if spec.model is None:
+        return ModelChoice.read(environ, role=spec.signs)
+    if spec.model.base_url is not None:
+        return spec.model
+    there = ModelChoice.read(environ, model=spec.model.model).base_url
+    return spec.model.model_copy(update={"base_url": there})
 
 
 def _prompts(spec: DetectorSpec, settings: Settings) -> Mapping[str, Predictor] | None:

@@ -67,17 +67,17 @@ ABOUT = (
 )
 
 
-def check_name(name: str) -> str:
+def known(name: str) -> str:
     """Return ``name`` if a detector or ensemble is called so.
 
     Raises:
         UsageError: none is; the message lists those there are.
     """
-    known = [about.name for about in ABOUT]
-    if name not in known:
-        close = get_close_matches(name, known, n=1)
+    names = [about.name for about in ABOUT]
+    if name not in names:
+        close = get_close_matches(name, names, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise UsageError(f"no detector is called {name!r}{hint} (known: {', '.join(known)})")
+        raise UsageError(f"no detector is called {name!r}{hint} (known: {', '.join(names)})")
     return name
 
 
@@ -95,7 +95,7 @@ def detector(name: str) -> Detector:
         UsageError: no detector has that name; the message lists those there are. Or it asks a
             model, and has to be built from a specification.
     """
-    if check_name(name) not in _OFFLINE:
+    if known(name) not in _OFFLINE:
         raise UsageError(f"{name!r} asks models: build it from spec_of({name!r})")
     create: Callable[[], Detector] = import_module(_OFFLINE[name]).create
     return create()
@@ -113,7 +113,7 @@ def spec_of(name: str) -> Spec:
     Raises:
         UsageError: no detector has that name.
     """
-    if check_name(name) in _ENSEMBLES:
+    if known(name) in _ENSEMBLES:
         return EnsembleSpec.read(_ENSEMBLES[name])
     return DetectorSpec(detector=name)
 
@@ -124,6 +124,6 @@ def factory(name: str) -> str:
     Raises:
         UsageError: no such detector has that name.
     """
-    if check_name(name) not in _MODELLED:
+    if known(name) not in _MODELLED:
         raise UsageError(f"{name!r} cannot be a member: it is no detector that asks a model")
     return _MODELLED[name]

@@ -16,8 +16,19 @@ from itertools import islice
 from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING, TypeVar
 
-from spanlab.detectors import DETECTORS, Detector, detector
+from spanlab.detectors import (
+    DETECTORS,
+    Detector,
+    DetectorSpec,
+    EnsembleSpec,
+    ModelDetector,
+    Spec,
+    build,
+    detector,
+    spec_of,
+)
 from spanlab.errors import SpanlabError
+from spanlab.lm import Meter
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 
 if TYPE_CHECKING:
@@ -80,12 +91,47 @@ def annotate_items(
 
 
 def annotate_records(
-    records: Iterable[Record], chosen: str | Detector, *, concurrency: int = 1
+    records: Iterable[Record],
+    chosen: str | Spec | Detector | ModelDetector,
+    *,
+    concurrency: int | None = None,
+    meter: Meter | None = None,
 ) -> Iterator[Record]:
-    """Run a detector over records and put its annotation in place of its earlier one, if any."""
+    """Run a detector over records, in order; its annotation takes the place of its earlier one.
+
+    Args:
+        records: what to annotate; only a few are held in memory.
+        chosen: a detector's name or specification, or a detector of your own.
+        concurrency: items that models are asked for at once (None: 32); for detectors that ask no
+            model the number of processes (None: 1).
+        meter: counts the model calls and stops them at its budget.
+
+    Yields:
+        Each record with the annotation, of an ensemble with those of its members too, and with
+        the passages that were retrieved.
+
+    Raises:
+        UsageError: no detector has this name, or something it needs is missing.
+        BudgetError: the budget is used up.
+    """
+    worker = _worker(chosen, meter)
+    if isinstance(worker, ModelDetector):
+        from spanlab.workflows.asking import CONCURRENCY, detect_records
+
+        yield from detect_records(records, worker, concurrency=concurrency or CONCURRENCY)
+        return
     pairs = ((record, record.item) for record in records)
-    for record, annotation in annotate_items(pairs, chosen, concurrency=concurrency):
+    # A name is cheaper to hand to another process than the detector itself.
+    shipped = worker.name if isinstance(chosen, str | DetectorSpec) else worker
+    for record, annotation in annotate_items(pairs, shipped, concurrency=concurrency or 1):
         yield with_annotation(record, annotation)
+
+
+def _worker(
+    chosen: str | Spec | Detector | ModelDetector, meter: Meter | None
+) -> Detector | ModelDetector:
+    spec = spec_of(chosen) if isinstance(chosen, str) else chosen
+    return build(spec, meter) if isinstance(spec, DetectorSpec | EnsembleSpec) else spec
 
 
 def annotate_dataset(

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from spanlab.datasets import ReadOptions, read, write
-from spanlab.detectors import Detector
-from spanlab.errors import InputError
+from spanlab.detectors import Detector, ModelDetector, Spec
+from spanlab.errors import InputError, UsageError
 from spanlab.labels import labels_of
+from spanlab.lm import Budget, Meter, ModelChoice
+from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import Record
 from spanlab.scorers import Report
 from spanlab.scorers import score as score_labels
 from spanlab.workflows.detecting import annotate_records
+from spanlab.workflows.specs import chosen
 from spanlab.workflows.voting import Cleanup, vote_records
 
 
@@ -43,19 +46,38 @@ def load(
 
 
 def annotate(
-    records: Iterable[Record], detector: str | Detector = "offline", *, concurrency: int = 1
+    records: Iterable[Record],
+    detector: str | Spec | Detector | ModelDetector = "offline",
+    *,
+    concurrency: int | None = None,
+    model: str | ModelChoice | None = None,
+    retriever: RetrieverSpec | None = None,
+    budget: Budget | None = None,
 ) -> list[Record]:
     """Return the records with a detector's annotation added, or renewed.
 
+    It may be called from a notebook, whose event loop already runs.
+
     Args:
         records: what to annotate.
-        detector: a registered detector's name, or an object with `name` and `annotate(item)`.
-        concurrency: number of processes, 1 or more.
+        detector: a detector's or ensemble's name or specification, or an object with `name` and
+            `annotate(item)` or `async detect(item)`.
+        concurrency: items that models are asked for at once (None: 32); for detectors that ask no
+            model the number of processes (None: 1).
+        model: for a detector by name, the model it asks; None takes SPANLAB_MODEL.
+        retriever: for a detector by name, where passages come from; None reads the items' own.
+        budget: what the model calls may come to.
 
     Raises:
-        UsageError: no detector has this name.
+        UsageError: no detector has this name, or something it needs is missing.
+        BudgetError: the budget is used up; what was paid for is in the cache of answers.
     """
-    return list(annotate_records(records, detector, concurrency=concurrency))
+    if isinstance(detector, str):
+        detector = chosen(detector, model=model, retriever=retriever)
+    elif model is not None or retriever is not None:
+        raise UsageError("model and retriever go with a detector's name; put them into the spec")
+    found = annotate_records(records, detector, concurrency=concurrency, meter=Meter(budget))
+    return list(found)
 
 
 def vote(
