@@ -10,8 +10,8 @@ from optimizers.examples import LabelSource, Transfer
 from optimizers.metrics import check_target
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import UsageError
-from spanlab.fields import Frozen
-from spanlab.lm import ModelChoice
+from spanlab.fields import Frozen, Name
+from spanlab.lm import Budget, ModelChoice
 from spanlab.programs import ProgramName
 
 Auto = Literal["light", "medium", "heavy"]
@@ -78,3 +78,11 @@ class Search(Frozen):
         except UsageError as error:
             raise ValueError(str(error)) from None
         return self
+
+
+class Optimisation(Frozen):
+    """A search as a job: on which dataset, and what its model calls may come to in all."""
+
+    dataset: Name
+    search: Search
+    budget: Budget | None = None

@@ -25,6 +25,7 @@ from optimizers.watching import (
     Watcher,
 )
 from spanlab.detectors.programs import program_state
+from spanlab.fields import Frozen
 from spanlab.labels import Labels, flatten, hard_of
 from spanlab.lm import predicting
 from spanlab.mappers import Quote
@@ -38,8 +39,13 @@ if TYPE_CHECKING:
 __all__ = ["Event", "OnEvent", "Remark", "Trial", "Tuner"]
 
 
-_BASELINE: Stage = "baseline"
-_HELD_OUT: Stage = "held-out"
+class FoldScores(Frozen):
+    """The metric of each item that a fold held out, under the untuned and the tuned prompt."""
+
+    ids: tuple[str, ...]
+    languages: tuple[str, ...]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -78,39 +84,67 @@ class Tuner:
             UsageError: there are too few items.
             SpanlabError: the search cannot go on; says why.
         """
-        parts = folds(examples, self.request.folds, self.request.seed) if self.request.folds else ()
-        held_out = self._cross_validated(parts) if parts else None
+        parts = self.parts(examples)
+        scores = [self.fold(number, part) for number, part in enumerate(parts, start=1)]
+        return self.finish(examples, scores)
+
+    def parts(self, examples: Sequence[Labelled]) -> tuple[Fold, ...]:
+        """Return the folds of the cross-validation; none if nothing is held out.
+
+        Raises:
+            UsageError: there are too few items.
+        """
+        if not self.request.folds:
+            halves(examples, self.request.seed)
+            return ()
+        return folds(examples, self.request.folds, self.request.seed)
+
+    def fold(self, number: int, part: Fold) -> FoldScores:
+        """Search on what a fold has seen, and score both prompts on what it holds out.
+
+        Args:
+            number: 1 for the first fold.
+            part: its items.
+
+        Raises:
+            SpanlabError: the search cannot go on; says why.
+        """
+        self.on_event(
+            Remark(
+                text=f"fold {number}: searching on {len(part.seen)} items, "
+                f"{len(part.held_out)} held out"
+            )
+        )
+        tuned = self._search(part.seen, fold=number)
+        programs: tuple[tuple[Stage, dspy.Module], ...] = (
+            ("baseline", self.detector.program),
+            ("held-out", tuned),
+        )
+        before, after = (
+            self._scores(program, part.held_out, self._watcher(len(part.held_out), number, stage))
+            for stage, program in programs
+        )
+        return FoldScores(
+            ids=tuple(each.item.id for each in part.held_out),
+            languages=tuple(each.item.lang for each in part.held_out),
+            before=tuple(before),
+            after=tuple(after),
+        )
+
+    def finish(self, examples: Sequence[Labelled], scores: Sequence[FoldScores]) -> Program:
+        """Search on all items; ``scores`` are those of the folds, none if nothing was held out.
+
+        Raises:
+            SpanlabError: the search cannot go on; says why.
+        """
+        held = held_out(scores) if scores else None
         self.on_event(Remark(text=f"searching on all {len(examples)} items"))
         tuned = self._search(examples, fold=0)
-        if held_out is not None and not held_out.better:
+        if held is not None and not held.better:
             self.on_event(
                 Remark(text="the tuned prompt does not beat the untuned one on held-out items")
             )
-        return self._program(tuned, examples, held_out)
-
-    def _cross_validated(self, parts: Sequence[Fold]) -> HeldOut:
-        before: dict[str, float] = {}
-        after: dict[str, float] = {}
-        langs: dict[str, str] = {}
-        for number, part in enumerate(parts, start=1):
-            self.on_event(
-                Remark(
-                    text=f"fold {number} of {len(parts)}: searching on {len(part.seen)} items, "
-                    f"{len(part.held_out)} held out"
-                )
-            )
-            tuned = self._search(part.seen, fold=number)
-            ids = [each.item.id for each in part.held_out]
-            langs.update((each.item.id, each.item.lang) for each in part.held_out)
-            untuned = self.detector.program
-            for scores, program, stage in (
-                (before, untuned, _BASELINE),
-                (after, tuned, _HELD_OUT),
-            ):
-                watcher = self._watcher(len(ids), number, stage)
-                found = self._scores(program, part.held_out, watcher)
-                scores.update(zip(ids, found, strict=True))
-        return held_out(before, after, langs, len(parts))
+        return self._program(tuned, examples, held)
 
     def _scores(
         self, program: dspy.Module, examples: Sequence[Labelled], watcher: Watcher
@@ -185,7 +219,6 @@ class Tuner:
         self, tuned: dspy.Module, examples: Sequence[Labelled], held: HeldOut | None
     ) -> Program:
         request = self.request
-        prompt_model = request.prompt_model
         score = getattr(tuned, "score", None)
         return Program(
             name=request.name,
@@ -193,9 +226,7 @@ class Tuner:
             strategy=request.strategy,
             metric=request.metric,
             task_model=self.task_lm.model.removeprefix("openai/"),
-            prompt_model=prompt_model.model
-            if prompt_model
-            else self.task_lm.model.removeprefix("openai/"),
+            prompt_model=self.prompt_lm.model.removeprefix("openai/"),
             dataset=self.dataset,
             labels=str(request.labels),
             languages=tuple(sorted({each.item.lang for each in examples})),
@@ -221,32 +252,27 @@ def labels(item: Item, annotation: Annotation) -> Labels:
     )
 
 
-def held_out(
-    before: dict[str, float], after: dict[str, float], langs: dict[str, str], count: int
-) -> HeldOut:
-    """Compare the untuned and the tuned prompt on the items that each fold held out.
-
-    Args:
-        before: metric of the untuned prompt by item id.
-        after: metric of the tuned one, for the same items.
-        langs: language by item id.
-        count: number of folds.
-    """
-    ids = sorted(before)
-    was, now = [before[each] for each in ids], [after[each] for each in ids]
+def held_out(folds: Sequence[FoldScores]) -> HeldOut:
+    """Compare the untuned and the tuned prompt on the items that the folds held out."""
+    rows = sorted(
+        row
+        for fold in folds
+        for row in zip(fold.ids, fold.languages, fold.before, fold.after, strict=True)
+    )
+    was, now = [row[2] for row in rows], [row[3] for row in rows]
     difference = paired(now, was)
-    by_language = defaultdict(list)
-    for each in ids:
-        by_language[langs[each]].append(each)
+    by_language: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for _, lang, before, after in rows:
+        by_language[lang].append((before, after))
     return HeldOut(
-        items=len(ids),
-        folds=count,
+        items=len(rows),
+        folds=len(folds),
         baseline=Score(**mean_of(was).model_dump()),
         tuned=Score(**mean_of(now).model_dump()),
         difference=Score(mean=difference.difference, low=difference.low, high=difference.high),
         p=difference.p,
         languages={
-            lang: (fmean(before[each] for each in some), fmean(after[each] for each in some))
-            for lang, some in sorted(by_language.items())
+            lang: (fmean(before for before, _ in pairs), fmean(after for _, after in pairs))
+            for lang, pairs in sorted(by_language.items())
         },
     )
