@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from spanlab.cli import commands, index, more, programs
+from spanlab.cli import commands, index, jobs, more, programs
 
 app = typer.Typer(
     name="spanlab",
@@ -45,3 +45,5 @@ app.command()(more.serve)
 app.command()(more.demo)
 app.command()(more.train_offline)
 app.add_typer(programs.app, name="programs")
+app.add_typer(jobs.app, name="jobs")
+app.command()(jobs.worker)

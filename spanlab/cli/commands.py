@@ -8,11 +8,10 @@ from typing import Annotated
 
 import typer
 
+from spanlab.cli import model_options
 from spanlab.cli.options import (
     Cleanup,
-    Concurrency,
     Contexts,
-    DetectorName,
     ExportFormat,
     Format,
     Output,
@@ -76,31 +75,58 @@ def import_command(
 
 def annotate(
     source: Annotated[list[str], typer.Argument(help="A dataset, or files or globs.")],
-    detector: DetectorName,
+    detector: model_options.Detectors,
     contexts: Contexts = None,
     output: Output = None,
     format: Annotated[
         ExportFormat | None,
         typer.Option(help="Format of the output file; without it, the input's."),
     ] = None,
-    concurrency: Concurrency = 1,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1024,
+            help="Items under way at once (default 32), for offline processes (default 1).",
+        ),
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many items.")] = None,
+    vote: Annotated[
+        str | None, typer.Option(help="Name of a vote of all these detectors, cast as well.")
+    ] = None,
+    model: model_options.Model = None,
+    retriever: model_options.Retriever = None,
+    corpus: model_options.Corpus = None,
+    claims: model_options.Claims = False,
+    english: model_options.English = False,
+    config: model_options.Config = None,
+    program: model_options.Program = None,
+    max_calls: model_options.MaxCalls = None,
+    max_cost: model_options.MaxCost = None,
 ) -> None:
-    """Let a detector mark spans, in a dataset or from file to file.
+    """Let detectors mark spans, in a dataset or from file to file.
 
-    A dataset keeps the result; items that the detector has finished are not done again.
+    A dataset keeps the results as they come; items that a detector has finished are not done
+    again. What Ctrl+C leaves undone goes on with `spanlab jobs resume`, or the same command.
 
     \b
     spanlab annotate mine --detector offline
+    spanlab annotate mine --detector ucsc-extract --model gpt-4o-mini --max-cost 2
+    spanlab annotate mine --detector ucsc --retriever web --claims
     spanlab annotate val/*.jsonl --contexts contexts/ --detector offline -o pred.jsonl
     """
-    from spanlab.cli import files_to_file, inputs, progress
+    from spanlab.cli import files_to_file, inputs
 
+    kind = None if retriever is None else retriever.value
+    asked = model_options.Asked(model, kind, corpus, claims, english, config, program)
+    specs = asked.specs(detector)
+    budget = model_options.budget(max_calls, max_cost)
     if inputs.are_files(source):
+        if vote is not None:
+            raise UsageError("--vote is for a dataset; for files: spanlab vote")
         job = files_to_file.Job(inputs.files(source), output, format)
-        files_to_file.annotate(
-            job, detector, contexts=contexts, concurrency=concurrency, limit=limit
-        )
+        run = files_to_file.Detection(specs, concurrency, limit, budget)
+        files_to_file.annotate(job, run, contexts=contexts)
         return
     dataset = source[0]
     if output is not None or contexts is not None or format is not None:
@@ -108,14 +134,13 @@ def annotate(
             "-o, --format and --contexts are for files; a dataset keeps its annotations: "
             f"spanlab export {dataset} -o FILE"
         )
-    from spanlab.storage import Store
-    from spanlab.workflows.detecting import annotate_dataset
+    from spanlab.cli import working
+    from spanlab.workflows.requesting import request_of
 
-    with Store.open() as store, progress.bar("annotating", unit="items") as advance:
-        count = annotate_dataset(
-            store, dataset, detector, concurrency=concurrency, limit=limit, on_progress=advance
-        )
-    progress.say(f"{detector} annotated {count:,} items of {dataset!r}")
+    request = request_of(
+        dataset, specs, vote=vote, concurrency=concurrency, limit=limit, budget=budget
+    )
+    working.annotate(request)
 
 
 def vote(

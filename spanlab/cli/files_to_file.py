@@ -9,10 +9,15 @@ from itertools import islice
 from pathlib import Path
 
 from spanlab.cli import progress
+from spanlab.cli.job_tables import usage_text
 from spanlab.datasets import WRITABLE, ReadOptions, detect, read, write
+from spanlab.detectors import DETECTORS, Spec
 from spanlab.errors import UsageError
+from spanlab.lm import Budget
 from spanlab.schema import Record
 from spanlab.workflows.detecting import annotate_records
+from spanlab.workflows.requesting import request_of
+from spanlab.workflows.streaming import Stream
 from spanlab.workflows.voting import Cleanup, vote_records
 
 
@@ -25,14 +30,31 @@ class Job:
     format: str | None
 
 
-def annotate(
-    job: Job, detector: str, *, contexts: Path | None, concurrency: int, limit: int | None
-) -> None:
+@dataclass(frozen=True)
+class Detection:
+    """What is to annotate files, and how much of it at once."""
+
+    specs: Sequence[Spec]
+    concurrency: int | None = None
+    limit: int | None = None
+    budget: Budget | None = None
+
+
+def annotate(job: Job, run: Detection, *, contexts: Path | None) -> None:
     """Annotate the records of files; the output keeps the input's format unless told otherwise."""
     options = ReadOptions(contexts=contexts, on_warning=progress.say)
-    records = islice(_read(job.files, options), limit)
-    done = annotate_records(records, detector, concurrency=concurrency)
-    _write(done, job, annotator=detector, task="annotating")
+    records = islice(_read(job.files, options), run.limit)
+    names = [spec.signs for spec in run.specs]
+    if names == [name for name in names if name in DETECTORS] and len(names) == 1:
+        done = annotate_records(records, names[0], concurrency=run.concurrency or 1)
+        _write(done, job, annotator=names[0], task="annotating")
+        return
+    request = request_of("files", run.specs, concurrency=run.concurrency, budget=run.budget)
+    stream = Stream(request)
+    _write(stream.annotated(records), job, annotator=names[-1], task="annotating")
+    if stream.spent is not None:
+        progress.say(stream.spent)
+    progress.say(usage_text(stream.usage))
 
 
 def vote(job: Job, name: str, *, cleanup: Cleanup) -> None:

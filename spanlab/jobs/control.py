@@ -32,9 +32,9 @@ def resume(job_id: str, settings: Settings | None) -> None:
 
 
 def requeue(where: Board, job_id: str, jobs_queue: str, parts_queue: str) -> str:
-    """Queue a paused or cancelled job and what is left of its parts; returns its full id."""
+    """Queue a job that nobody works on, and what is left of its parts; returns its full id."""
     view = where.job(job_id)
-    if view.state not in {JobState.PAUSED, JobState.CANCELLED}:
+    if view.state not in {JobState.PAUSED, JobState.CANCELLED, JobState.QUEUED}:
         raise UsageError(f"job {view.id} is {view.state}: only a paused or cancelled one resumes")
     where.say(view.id, wish=None)
     where.note(view.id, "resumed")

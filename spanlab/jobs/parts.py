@@ -127,23 +127,24 @@ class _Shift:
 
     async def work(self, run: Run, desk: Desk) -> Part | None:
         """Do the work, and tell how far it is."""
-        telling = asyncio.create_task(self._keep_telling(run, desk))
+        over = asyncio.Event()
+        telling = asyncio.create_task(self._keep_telling(run, desk, over))
         try:
             await run.finish()
         except StoreError:
             if not await self._is_cut_off():
                 raise
         finally:
-            telling.cancel()
-            with suppress(asyncio.CancelledError):
-                await telling
+            over.set()  # not cancelled: a word that comes late would overwrite the last one
+            await telling
         if self.rest() is None:
             await self._tell(run, desk)
         return None if self.rest() is not None else self.told
 
-    async def _keep_telling(self, run: Run, desk: Desk) -> None:
-        while True:
-            await asyncio.sleep(_EVERY)
+    async def _keep_telling(self, run: Run, desk: Desk, over: asyncio.Event) -> None:
+        while not over.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), _EVERY)
             with suppress(StoreError):  # what is not told now is told the next time
                 await self._tell(run, desk)
 

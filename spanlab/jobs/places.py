@@ -7,7 +7,6 @@ ends or its host falls silent. On SQLite it is a lock on a file, which goes with
 from __future__ import annotations
 
 import sqlite3
-from itertools import count
 from typing import Protocol
 from urllib.parse import quote
 from zlib import crc32
@@ -49,12 +48,14 @@ def take(settings: Settings, name: str) -> Place | None:
 
 def take_free(settings: Settings, name: str) -> tuple[str, Place]:
     """Take a worker's name, or the first free one of ``name-2``, ``name-3`` and so on."""
-    for number in count(1):
-        tried = name if number == 1 else f"{name}-{number}"
-        place = take(settings, tried)
-        if place is not None:
-            break
-    return tried, place
+    number = 1
+    while (place := take(settings, _numbered(name, number))) is None:
+        number += 1
+    return _numbered(name, number), place
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}-{number}"
 
 
 class _FilePlace:

@@ -79,6 +79,7 @@ class Worker:
         self.store = Store.open(database.watched(self.settings))
         self.name, self._place = places.take_free(self.settings, self.role.name)
         rescue.hand_back(self.board, self.name)
+        rescue.rescue(self.board, self.name)
         self.hands = _hands(self.role.processes)
         DBOS(config=database.config(self.settings, self.name))
         queues = sorted({self.jobs_queue, self.parts_queue})

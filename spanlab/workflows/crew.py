@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
@@ -130,7 +131,7 @@ def attempt(worker: Detector, item: Item) -> Annotation:
 
 
 def _votes(
-    ballots: Sequence[Ballot], record: Record, found: Sequence[Finding], changed: Collection[str]
+    ballots: Sequence[Ballot], record: Record, found: Sequence[Finding], changed: AbstractSet[str]
 ) -> list[Finding]:
     """Cast the votes whose voters are all done, where there is something new to count."""
     said = {each.annotator: each for each in record.annotations}
@@ -143,6 +144,3 @@ def _votes(
         if new and len(ready) == len(voters):
             cast.append(Finding(vote(record.item, ready, name=ballot.name), record.item))
     return cast
-
-
-Stop = Callable[[], str | None]  # says why a run should end, or None

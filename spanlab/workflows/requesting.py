@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from spanlab.detectors import spec_of
+from pydantic import ValidationError
+
+from spanlab.detectors import DETECTORS, Spec, spec_of
 from spanlab.errors import UsageError
 from spanlab.schema import Kind
 from spanlab.workflows.lookup import summary_of
@@ -12,6 +15,28 @@ from spanlab.workflows.runs import RunRequest
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
+
+
+def request_of(dataset: str, detectors: Sequence[Spec], **options: object) -> RunRequest:
+    """Return the request for a run.
+
+    Args:
+        dataset: its name.
+        detectors: what to run.
+        **options: further fields of ``RunRequest``; None leaves a field to its default. Detectors
+            that ask no model compute, one item at once if nobody says how many.
+
+    Raises:
+        UsageError: the fields do not go together.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    fields = {"dataset": dataset, "detectors": tuple(detectors), **given}
+    if all(spec.signs in DETECTORS for spec in detectors):
+        fields.setdefault("concurrency", 1)
+    try:
+        return RunRequest.model_validate(fields)
+    except ValidationError as error:
+        raise UsageError(error.errors(include_url=False)[0]["msg"]) from None
 
 
 def check(store: Store, request: RunRequest) -> None:

@@ -1,0 +1,86 @@
+"""Jobs, and what model calls came to, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from spanlab.lm import Usage
+
+if TYPE_CHECKING:
+    from spanlab.jobs import JobView
+
+_FAILURES = 20  # that `jobs show` names
+
+
+def usage_text(usage: Usage) -> str:
+    """Return what model calls came to, in one line."""
+    cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
+    cost = "cost unknown: no price is set" if usage.cost is None else f"${usage.cost:,.4f}"
+    again = f" and {usage.from_cache:,} answers kept from before" if usage.from_cache else ""
+    return (
+        f"{usage.calls:,} model calls{again}, {usage.input_tokens:,} tokens in{cached}, "
+        f"{usage.output_tokens:,} out, {cost}"
+    )
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a time as hours, minutes and seconds, as far as they matter."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def listed(jobs: Sequence[JobView]) -> str:
+    """Return jobs as a table, one line each."""
+    if not jobs:
+        return "no jobs: spanlab annotate DATASET --detector NAME makes one"
+    rows = [["job", "state", "done", "failed", "left", "created", "what"]]
+    rows += [
+        [
+            job.id,
+            job.state.value,
+            f"{job.progress.done:,} of {job.progress.total:,}",
+            f"{job.progress.failed:,}",
+            "" if job.progress.remaining is None else seconds_text(job.progress.remaining),
+            _when(job.created),
+            job.title,
+        ]
+        for job in jobs
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def shown(job: JobView) -> str:
+    """Return all there is to say of one job."""
+    progress = job.progress
+    lines = [
+        f"{job.id}  {job.title}",
+        f"state: {job.state.value}" + (f" ({progress.stopped})" if progress.stopped else ""),
+        f"items: {progress.done:,} of {progress.total:,}, {progress.failed:,} failed",
+        f"created: {_when(job.created)}",
+    ]
+    if job.error is not None:
+        lines.append(f"error: {job.error}")
+    if progress.rate > 0:
+        left = "" if progress.remaining is None else f", {seconds_text(progress.remaining)} left"
+        lines.append(f"rate: {progress.rate:.1f} items/s{left}")
+    if progress.usage != Usage():
+        lines.append(f"usage: {usage_text(progress.usage)}")
+    lines += [f"failed: {f.item_id} ({f.detector}): {f.reason}" for f in job.failures[:_FAILURES]]
+    if len(job.failures) > _FAILURES:
+        lines.append(f"… and {len(job.failures) - _FAILURES:,} more")
+    lines += [f"{_when(line.at)}  {line.text}" for line in job.log]
+    return "\n".join(lines)
+
+
+def _when(time: datetime) -> str:
+    return time.astimezone().strftime("%Y-%m-%d %H:%M:%S")

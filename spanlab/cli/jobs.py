@@ -1,0 +1,149 @@
+"""Commands for jobs: list, show, pause, resume, cancel, retry, and a worker."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List and steer jobs.")
+
+JobId = Annotated[str, typer.Argument(help="The job's id, or how it begins.")]
+Queue = Annotated[
+    bool, typer.Option("--queue", help="Leave it to the app or a worker, do not work on it here.")
+]
+
+
+@app.command("list")
+def list_jobs(
+    limit: Annotated[int, typer.Option(min=1, help="Jobs on a page.")] = 50,
+    page: Annotated[int, typer.Option(min=1, help="Page 1 has the newest.")] = 1,
+) -> None:
+    """List the jobs, the newest first.
+
+    \b
+    spanlab jobs list
+    """
+    from spanlab import jobs
+    from spanlab.cli import job_tables
+
+    typer.echo(job_tables.listed(jobs.jobs(limit, page - 1)))
+
+
+@app.command()
+def show(job_id: JobId) -> None:
+    """Show how far a job is, what failed and why, and its log.
+
+    \b
+    spanlab jobs show 3f2a
+    """
+    from spanlab import jobs
+    from spanlab.cli import job_tables
+
+    typer.echo(job_tables.shown(jobs.job(job_id)))
+
+
+@app.command()
+def pause(job_id: JobId) -> None:
+    """Stop a job after the model calls under way; `resume` goes on.
+
+    \b
+    spanlab jobs pause 3f2a
+    """
+    from spanlab import jobs
+    from spanlab.cli import progress
+
+    jobs.pause(job_id)
+    progress.say(f"paused; go on with: spanlab jobs resume {job_id}")
+
+
+@app.command()
+def resume(job_id: JobId, queue: Queue = False) -> None:
+    """Go on with a paused or cancelled job, here or with --queue wherever a worker is.
+
+    \b
+    spanlab jobs resume 3f2a
+    spanlab jobs resume 3f2a --queue
+    """
+    from spanlab import jobs
+    from spanlab.cli import progress, working
+    from spanlab.jobs import board, control
+    from spanlab.settings import Settings
+
+    if queue:
+        jobs.resume(job_id)
+        progress.say("queued")
+        return
+    settings = Settings.read()
+    where = board.of(settings)
+    working.take_up(job_id, lambda own: control.requeue(where, job_id, own, own), settings)
+
+
+@app.command()
+def cancel(job_id: JobId) -> None:
+    """End a job after the model calls under way; what is saved stays.
+
+    \b
+    spanlab jobs cancel 3f2a
+    """
+    from spanlab import jobs
+    from spanlab.cli import progress
+
+    jobs.cancel(job_id)
+    progress.say("cancelled")
+
+
+@app.command()
+def retry(job_id: JobId, queue: Queue = False) -> None:
+    """Do again what a job failed on or left undone, as a new job.
+
+    \b
+    spanlab jobs retry 3f2a
+    """
+    from spanlab import jobs
+    from spanlab.cli import progress, working
+    from spanlab.jobs import board, control
+    from spanlab.settings import Settings
+
+    if queue:
+        progress.say(f"queued as {jobs.retry(job_id)}")
+        return
+    settings = Settings.read()
+    where = board.of(settings)
+    working.take_up(job_id, lambda own: control.repeat(where, job_id, own), settings)
+
+
+def worker(
+    name: Annotated[
+        str | None, typer.Option(help="What it is known by; the machine's name, numbered.")
+    ] = None,
+    processes: Annotated[
+        int, typer.Option(min=0, help="Processes for detectors that ask no model; 0: a thread.")
+    ] = 0,
+) -> None:
+    """Work on queued jobs until Ctrl+C; any number of workers share them.
+
+    With PostgreSQL (SPANLAB_DATABASE_URL) they may be on any machines. One that dies or loses the
+    network is noticed by the others, who take up what it was at.
+
+    \b
+    spanlab worker
+    spanlab worker --name gpu-room-1
+    """
+    import socket
+
+    from spanlab.cli import progress
+    from spanlab.jobs import worker as work
+    from spanlab.settings import Settings
+
+    ended = threading.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: ended.set())
+    me = work.start(Settings.read(), work.Role(name or socket.gethostname(), processes=processes))
+    progress.say(f"{me.name} works on jobs; Ctrl+C ends it after the calls under way")
+    while not ended.wait(1.0):
+        pass
+    progress.say("stopping after the calls under way")
+    work.stop()

@@ -1,0 +1,95 @@
+"""Working on a job in the command's own process, until it is over or Ctrl+C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import typer
+
+from spanlab import jobs
+from spanlab.cli import progress
+from spanlab.cli.job_tables import usage_text
+from spanlab.detectors import DETECTORS
+from spanlab.jobs import JobState, JobView, RunRequest
+from spanlab.settings import Settings
+
+_NAME = "command"
+_INTERRUPTED = 130  # the exit status of a command that Ctrl+C ended
+
+
+def annotate(request: RunRequest) -> None:
+    """Do what a request asks for, as a job, and show how far it is."""
+    from spanlab.storage import Store
+    from spanlab.workflows.requesting import check
+    from spanlab.workflows.running import unfinished_positions
+
+    settings = Settings.read()
+    with Store.open(settings) as store:
+        check(store, request)
+        left = len(unfinished_positions(store, request))
+    names = ", ".join(spec.signs for spec in request.detectors)
+    if left == 0:
+        progress.say(f"{names} annotated 0 items of {request.dataset!r}: all are done")
+        return
+
+    from spanlab.jobs import detection
+
+    offline = [spec for spec in request.specs if spec.detector in DETECTORS]
+    computes = request.concurrency if offline and request.concurrency > 1 else 0
+    with _at_work(settings, processes=computes) as queue:
+        job_id = detection.submit(request, settings, queue)
+        view = _follow(job_id, settings, left)
+    done = view.progress.done - view.progress.failed
+    progress.say(f"{names} annotated {done:,} items of {request.dataset!r}")
+    _sum_up(view)
+
+
+def take_up(job_id: str, how: Callable[[str], str], settings: Settings) -> None:
+    """Let this process do a job that exists; ``how`` puts it into the queue that it is given."""
+    total = jobs.job(job_id, settings).progress.total
+    with _at_work(settings, processes=0) as queue:
+        view = _follow(how(queue), settings, total or None)
+    progress.say(f"{view.title}: {view.progress.done:,} of {view.progress.total:,} items")
+    _sum_up(view)
+
+
+@contextmanager
+def _at_work(settings: Settings, *, processes: int) -> Iterator[str]:
+    from spanlab.jobs import worker
+
+    role = worker.Role(_NAME, alone=True, processes=processes)
+    me = worker.start(settings, role)
+    try:
+        yield me.jobs_queue
+    finally:
+        worker.stop()
+
+
+def _follow(job_id: str, settings: Settings, total: int | None) -> JobView:
+    try:
+        with progress.bar("annotating", unit="items", total=total) as advance:
+            view = jobs.wait(
+                job_id, settings=settings, on_progress=lambda view: advance(view.progress.done)
+            )
+    except KeyboardInterrupt:
+        progress.say("stopping after the calls under way (Ctrl+C again: at once)")
+        jobs.pause(job_id, settings)
+        progress.say(f"paused; go on with: spanlab jobs resume {job_id}")
+        raise typer.Exit(_INTERRUPTED) from None
+    return view
+
+
+def _sum_up(view: JobView) -> None:
+    used = view.progress.usage
+    if used.calls or used.from_cache or used.failed:
+        progress.say(usage_text(used))
+    if view.progress.failed:
+        progress.say(f"{view.progress.failed:,} items failed: spanlab jobs show {view.id}")
+    if view.progress.stopped:
+        progress.say(f"stopped early: {view.progress.stopped}")
+    if view.error is not None:
+        progress.say(f"the job broke: {view.error}")
+    if view.state is not JobState.DONE:
+        progress.say(f"job {view.id} is {view.state.value}")
+        raise typer.Exit(1)
