@@ -49,10 +49,27 @@ async def insist(
             return await attempt()
         except Exception as error:  # noqa: BLE001 - judged, and raised as one of ours
             setback = judge(error)
-        if not setback.again or done >= retries or (setback.after or 0.0) > _LONGEST_WAIT:
+        pause = pause_after(setback, done, retries)
+        if pause is None:
             raise setback.error
-        await asyncio.sleep(_pause(setback.after, done))
+        await asyncio.sleep(pause)
         done += 1
+
+
+def pause_after(setback: Setback, done: int, retries: int) -> float | None:
+    """Return the seconds to wait before another attempt, or None to give up.
+
+    Args:
+        setback: how the last attempt ended.
+        done: how many retries there were before it.
+        retries: how many there may be.
+    """
+    if not setback.again or done >= retries or (setback.after or 0.0) > _LONGEST_WAIT:
+        return None
+    if setback.after is not None:
+        return setback.after * random.uniform(1.0, 1.1)
+    pause: float = min(_FIRST_PAUSE * 2**done, _LONGEST_PAUSE)
+    return pause * random.uniform(0.5, 1.0)
 
 
 def seconds_of(retry_after: str | None) -> float | None:
@@ -68,10 +85,3 @@ def seconds_of(retry_after: str | None) -> float | None:
     except ValueError:
         return None
     return max(0.0, (when.astimezone(UTC) - datetime.now(UTC)).total_seconds())
-
-
-def _pause(asked: float | None, done: int) -> float:
-    if asked is not None:
-        return asked * random.uniform(1.0, 1.1)
-    longest: float = min(_FIRST_PAUSE * 2**done, _LONGEST_PAUSE)
-    return longest * random.uniform(0.5, 1.0)

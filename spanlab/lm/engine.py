@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from spanlab.errors import ModelError
+from spanlab.lm.attempts import insist, pause_after
 from spanlab.lm.line import Line
-from spanlab.lm.replies import check, problem_of, usage_of
+from spanlab.lm.replies import check, setback_of, usage_of
 from spanlab.lm.usage import Usage
 
 if TYPE_CHECKING:
@@ -71,17 +72,17 @@ class Engine(_Shared):
         return call.response
 
     def _ask(self, request: Request) -> Response:
-        attempt = 0
+        choice, done = self.line.choice, 0
         while True:
             try:
                 return self.line.client().complete(request)
             except Exception as error:  # noqa: BLE001 - whatever a client raises is classified
-                problem = problem_of(error, self.line.choice)
-            pause = self.line.pause(problem, attempt)
+                setback = setback_of(error, choice)
+            pause = pause_after(setback, done, choice.retries)
             if pause is None:
-                raise problem.error
-            attempt += 1
+                raise setback.error
             time.sleep(pause)
+            done += 1
 
 
 class AsyncEngine(_Shared):
@@ -106,18 +107,13 @@ class AsyncEngine(_Shared):
         return call.response
 
     async def _ask(self, request: Request) -> Response:
-        attempt = 0
-        while True:
-            try:
-                async with asyncio.timeout(self.line.choice.timeout):
-                    return await self.line.client_here().complete(request)
-            except Exception as error:  # noqa: BLE001 - whatever a client raises is classified
-                problem = problem_of(error, self.line.choice)
-            pause = self.line.pause(problem, attempt)
-            if pause is None:
-                raise problem.error
-            attempt += 1
-            await asyncio.sleep(pause)
+        choice = self.line.choice
+
+        async def attempt() -> Response:
+            async with asyncio.timeout(choice.timeout):
+                return await self.line.client_here().complete(request)
+
+        return await insist(attempt, lambda error: setback_of(error, choice), choice.retries)
 
 
 @dataclass

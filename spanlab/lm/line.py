@@ -1,10 +1,9 @@
-"""What all calls under one choice share: clients, budget, cache and the pauses between attempts."""
+"""What all calls under one choice share: clients, budget and cache."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import random
 import threading
 from concurrent.futures import Future
 from contextvars import ContextVar
@@ -29,7 +28,7 @@ from dspy.utils.callback import BaseCallback
 from spanlab.errors import ModelError
 from spanlab.lm.cache import AnswerCache, cache_in
 from spanlab.lm.choice import OPENAI, ModelChoice
-from spanlab.lm.replies import Problem, as_chat_body, check
+from spanlab.lm.replies import as_chat_body, check
 from spanlab.lm.usage import Meter, Usage
 
 if TYPE_CHECKING:
@@ -37,9 +36,6 @@ if TYPE_CHECKING:
 
 _CONNECTIONS = 1024  # the runner bounds concurrency; the pool must not
 _CONNECT_SECONDS = 10.0
-_FIRST_PAUSE = 0.5  # seconds; doubled after each attempt
-_LONGEST_PAUSE = 30.0
-_LONGEST_WAIT = 90.0  # an endpoint that asks for more is given up at once
 _DIALECT = "openai-chat"
 
 
@@ -141,21 +137,6 @@ class Line:
             return None
         last_answer.set((self, slot))
         return self.cache.put(slot, as_chat_body(response))
-
-    def pause(self, problem: Problem, attempt: int) -> float | None:
-        """Return the seconds to wait before the next attempt, or None to give up.
-
-        Args:
-            problem: why the attempt failed.
-            attempt: its number, from 0.
-        """
-        if not problem.again or attempt >= self.choice.retries:
-            return None
-        if problem.after is not None:
-            asked = problem.after * random.uniform(1.0, 1.1)
-            return asked if problem.after <= _LONGEST_WAIT else None
-        pause: float = min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE)
-        return pause * random.uniform(0.5, 1.0)
 
     def _config(self) -> RouterConfig:
         seconds = self.choice.timeout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dspy import lm15
@@ -14,6 +13,7 @@ from spanlab.errors import (
     UnavailableError,
     UnparsableAnswerError,
 )
+from spanlab.lm.attempts import Setback
 from spanlab.lm.choice import ModelChoice
 from spanlab.lm.failures import Reply, failure_of, no_answer_in_time, no_connection, unreadable
 from spanlab.lm.secrets import redact
@@ -23,41 +23,32 @@ if TYPE_CHECKING:
     from dspy.lm15 import Response
 
 
-@dataclass(frozen=True)
-class Problem:
-    """Why an attempt failed, and whether another one may help."""
-
-    error: ModelError
-    again: bool
-    after: float | None = None  # seconds that the endpoint asks to wait
-
-
-def problem_of(error: Exception, choice: ModelChoice) -> Problem:
+def setback_of(error: Exception, choice: ModelChoice) -> Setback:
     """Classify what one attempt raised; the error holds no key and no cause."""
     late = isinstance(error, TimeoutError)
     if late or (isinstance(error, lm15.TransportError) and "timed out" in str(error)):
-        return Problem(no_answer_in_time(choice.host, choice.timeout), again=True)
+        return Setback(no_answer_in_time(choice.host, choice.timeout), again=True)
     if isinstance(error, lm15.TransportError):
-        return Problem(no_connection(choice.host, str(error)), again=True)
+        return Setback(no_connection(choice.host, str(error)), again=True)
     if isinstance(error, lm15.LM15Error):
         return _reported(error, choice)
     name = type(error).__name__
     words = f"{choice.host} sent a reply that is no chat completion ({name}); retry later"
-    return Problem(UnparsableAnswerError(redact(words)), again=False)
+    return Setback(UnparsableAnswerError(redact(words)), again=False)
 
 
-def _reported(error: lm15.LM15Error, choice: ModelChoice) -> Problem:
+def _reported(error: lm15.LM15Error, choice: ModelChoice) -> Setback:
     message = str(error.message).split("\n\n", 1)[0]  # advice on lm15's own API comes after it
     status = error.status or next(
         (status for kind, status in _STATUS.items() if isinstance(error, kind)), 0
     )
     if status == 0:
-        return Problem(ModelError(redact(f"{choice.model}: {message}")), again=False)
+        return Setback(ModelError(redact(f"{choice.model}: {message}")), again=False)
     if status < 400:
-        return Problem(unreadable(message), again=False)
+        return Setback(unreadable(message), again=False)
     reply = Reply(status, message, error.provider_code or "", error.retry_after)
     failed = failure_of(reply, host=choice.host, model=choice.model, key_name=choice.api_key_env)
-    return Problem(failed, again=isinstance(failed, UnavailableError), after=error.retry_after)
+    return Setback(failed, again=isinstance(failed, UnavailableError), after=error.retry_after)
 
 
 # The kinds of error that some servers put into a reply with status 200.

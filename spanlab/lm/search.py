@@ -11,9 +11,16 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from spanlab.errors import MissingKeyError, ModelError, RefusedError, UnavailableError, UsageError
+from spanlab.errors import (
+    MissingKeyError,
+    ModelError,
+    RefusedError,
+    UnavailableError,
+    UnparsableAnswerError,
+    UsageError,
+)
 from spanlab.lm.attempts import Setback, insist, seconds_of
 from spanlab.lm.choice import ModelChoice, Price
 from spanlab.lm.failures import (
@@ -152,12 +159,14 @@ class SearchModel:
             "seed": choice.seed,
             "reasoning_effort": choice.reasoning_effort,
         }
-        completion: ChatCompletion = await client.chat.completions.create(
+        completion = await client.chat.completions.create(
             model=choice.model,
             messages=[{"role": "user", "content": query}],
             **{name: value for name, value in options.items() if value is not None},
         )
-        return completion
+        if not getattr(completion, "choices", None):
+            raise ValueError("no choices")
+        return cast("ChatCompletion", completion)
 
     def _judge(self, error: Exception) -> Setback:
         host, library = self.choice.host, self._openai
@@ -167,6 +176,9 @@ class SearchModel:
             return self._refused(error)
         if isinstance(error, library.APIConnectionError):
             return Setback(_renamed(no_connection(host, str(error.__cause__ or ""))), again=True)
+        if isinstance(error, ValueError):
+            words = f"{host} sent a reply that is no chat completion; check SPANLAB_SEARCH_BASE_URL"
+            return Setback(UnparsableAnswerError(words), again=False)
         found = translate(error)
         return Setback(found if isinstance(found, ModelError) else ModelError(str(found)), False)
 
@@ -206,8 +218,6 @@ def _certificates() -> ssl.SSLContext:
 
 
 def _answer(completion: ChatCompletion, choice: ModelChoice) -> SearchAnswer:
-    if not completion.choices:
-        raise unreadable("")
     message = completion.choices[0].message
     if message.refusal or completion.choices[0].finish_reason == "content_filter":
         raise RefusedError(f"{choice.model} refused to answer")
