@@ -1,0 +1,44 @@
+"""An item, replies in the form that prompts ask for, and detection, for tests of detectors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+from model_server import Reply, say
+
+from spanlab.detectors import Finding, ModelDetector
+from spanlab.schema import Item, Passage
+
+Make = Callable[..., ModelDetector]  # of a detector's name and what its specification says
+
+ANSWER = "The tower was built in 1989 by Ada Smith in Paris."
+TOWER = Item(
+    id="tower",
+    lang="en",
+    question="When was the tower built, and by whom?",
+    answer=ANSWER,
+    passages=(
+        Passage(text="Paris is a city. It has many cafés.", title="Paris", date="2024-05-01"),
+        Passage(text="Trees are green. The tower was built in 1889 by Gustave Eiffel in Paris."),
+    ),
+)
+
+
+def chat(**fields: Any) -> Reply:
+    """Answer with fields in the marked sections that the chat format asks for."""
+    sections = [
+        f"[[ ## {name} ## ]]\n{value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in fields.items()
+    ]
+    return say("\n\n".join([*sections, "[[ ## completed ## ]]"]))
+
+
+def detect(detector: ModelDetector, item: Item = TOWER) -> Finding:
+    """Detect, and check that the annotation fits its item."""
+    finding = asyncio.run(detector.detect(item))
+    for annotation in finding.annotations:
+        annotation.check(finding.item)
+    return finding

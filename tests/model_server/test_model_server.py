@@ -1,0 +1,75 @@
+"""The scripted endpoint itself, as a plain HTTP client sees it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from model_server import Ask, ModelServer, fail, in_turn, rules, say
+
+
+def post(url: str, prompt: str) -> Any:
+    """Ask and return the reply's JSON."""
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": prompt}]})
+    request = urllib.request.Request(
+        f"{url}/chat/completions",
+        data=body.encode(),
+        headers={"Content-Type": "application/json", "Authorization": "Bearer sk-1"},
+    )
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        return json.loads(reply.read())
+
+
+def test_a_reply_is_a_chat_completion_with_usage(model_server: ModelServer) -> None:
+    model_server.script(lambda ask: say("four", cached=2, citations=["http://a"]))
+    reply = post(model_server.url, "two and two?")
+    assert reply["choices"][0]["message"]["content"] == "four"
+    assert reply["usage"]["prompt_tokens_details"] == {"cached_tokens": 2}
+    assert reply["citations"] == ["http://a"]
+
+
+def test_requests_are_kept_without_the_key(model_server: ModelServer) -> None:
+    post(model_server.url, "one")
+    post(model_server.url, "one")
+    post(model_server.url, "two")
+    assert [ask.text for ask in model_server.requests] == ["one", "one", "two"]
+    assert sorted(Counter(model_server.fingerprints()).values()) == [1, 2]
+    assert not any("sk-1" in str(ask.headers) for ask in model_server.requests)
+
+
+def test_rules_look_at_the_prompt_and_turns_at_the_order(model_server: ModelServer) -> None:
+    model_server.script(rules(("cat", say("miaow")), otherwise=in_turn(say("first"), say("then"))))
+    said = [
+        post(model_server.url, prompt)["choices"][0]["message"]["content"]
+        for prompt in ("a dog", "a cat", "a cow", "a hen")
+    ]
+    assert said == ["first", "miaow", "then", "then"]
+
+
+def test_a_script_that_breaks_shows_it(model_server: ModelServer) -> None:
+    def broken(ask: Ask) -> Any:
+        raise KeyError("oops")
+
+    answer = model_server.answer("POST", "/", {}, b"{}")
+    assert answer.reply.status == 200
+    model_server.script(broken)
+    assert "oops" in str(model_server.answer("POST", "/", {}, b"{}").reply.body)
+    assert fail(429, retry_after=2).headers == {"Retry-After": "2"}
+
+
+def test_it_runs_as_a_process_of_its_own_and_logs(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    command = [sys.executable, str(Path(__file__).parent / "serve.py"), "--log", str(log)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        post(url, "one")
+        process.kill()
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [event["event"] for event in events] == ["asked", "answered"]
+    assert events[0]["asked"] == events[1]["asked"]
