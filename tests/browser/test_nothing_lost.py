@@ -117,12 +117,17 @@ def test_a_server_killed_in_the_middle_of_a_burst_loses_nothing(
         here.press(*["a", "x"] * 10)
         server.kill()
         here.press(*["a", "x"] * 10)
+        # Streamlit's word on the lost connection takes the keys once it comes up; on a machine
+        # that is very busy that is before the last of them.
+        taken = int(here.page.evaluate("spanlab.editor.item.history.version"))
+        assert taken > 20
         here.page.wait_for_selector('.sl-saved[data-state="offline"]')
         server.start()
         here.settle()
         expect(here.page.get_by_test_id("stDialog")).to_be_hidden()  # of the lost connection
         here.focus_rests()
-        here.press(*["a", "x"] * 10)
+        assert store.review("words", "burst", REVIEWER).version == taken
+        here.press(*(["a", "x"] * 30)[taken:])
         here.settle()
         _expect_every_second_accepted(here, "burst", 60)
         assert store.review("words", "burst", REVIEWER).version == 60

@@ -6,8 +6,10 @@ import itertools
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from io import BytesIO
 
+import playwright.sync_api as playwright
 import pytest
 from driving import idle
 from playwright.sync_api import FilePayload, Locator, Page, expect
@@ -64,6 +66,16 @@ def visit(server: Server, page: Page) -> Callable[..., Page]:
         return page
 
     return go
+
+
+def press_until(page: Page, key: str, text: str) -> None:
+    """Press a key of the page until it shows a text: it is drawn before it listens to keys."""
+    for _ in range(6):
+        page.keyboard.press(key)
+        with suppress(playwright.TimeoutError):
+            page.get_by_text(text).wait_for(timeout=10_000)
+            return
+    raise AssertionError(f"{key} does not lead to {text}")
 
 
 def card(page: Page, dataset: str) -> Locator:
@@ -127,12 +139,10 @@ def test_compare_shows_the_most_disagreed_item_and_walks_on_by_key(
     expect(page.locator(".marked mark")).to_have_text(["Paris", "Paris", "1867"])
     expect(page.locator(".marked .answer")).to_have_text([ANSWER] * 3)
     idle(page)
-    page.keyboard.press("n")
-    expect(page.get_by_text("one · en · disagreement 0.00")).to_be_visible(timeout=WAIT)
+    press_until(page, "n", "one · en · disagreement 0.00")
     expect(page).to_have_url(re.compile("item=one"))
     idle(page)
-    page.keyboard.press("p")
-    expect(page.get_by_text("apart · en · disagreement 1.00")).to_be_visible(timeout=WAIT)
+    press_until(page, "p", "apart · en · disagreement 1.00")
 
 
 def test_compare_shows_scores_and_agreement(
