@@ -89,9 +89,9 @@ def _text(result: JsonValue, paths: Sequence[str]) -> str | None:
     for path in paths:
         found = _at(result, path)
         parts = found if isinstance(found, list) else [found]
-        text = "\n\n".join(part.strip() for part in parts if isinstance(part, str)).strip()
-        if text:
-            return text
+        texts = [part.strip() for part in parts if isinstance(part, str) and part.strip()]
+        if texts:
+            return "\n\n".join(texts)
     return None
 
 

@@ -164,12 +164,8 @@ def test_calls_and_cost_are_counted_and_a_budget_stops_them(
         pytest.param(Reply(drop=True), UnavailableError, "no connection", 3, id="dropped"),
         pytest.param(Reply(hang=True), UnavailableError, "no answer within", 3, id="timeout"),
         pytest.param(say(""), UnparsableAnswerError, "empty", 1, id="empty"),
-        pytest.param(
-            Reply(body={"x": 1}), UnparsableAnswerError, "no chat", 1, id="other JSON"
-        ),
-        pytest.param(
-            Reply(body=b"<html>"), UnparsableAnswerError, "no chat", 1, id="no JSON"
-        ),
+        pytest.param(Reply(body={"x": 1}), UnparsableAnswerError, "no chat", 1, id="other JSON"),
+        pytest.param(Reply(body=b"<html>"), UnparsableAnswerError, "no chat", 1, id="no JSON"),
         pytest.param(say(None, refusal="no"), RefusedError, "refused to answer", 1, id="refused"),
     ],
 )

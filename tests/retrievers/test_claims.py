@@ -1,0 +1,155 @@
+"""What is asked: claim by claim, or in English; through real prompts to a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+from model_server import ModelServer, fail, say
+
+from spanlab.errors import UnavailableError, WrongKeyError
+from spanlab.lm import Meter, ModelChoice, language_model
+from spanlab.retrievers import Found, RetrieverSpec, ensure, retriever
+from spanlab.retrievers.claims import claim_queries
+from spanlab.retrievers.translation import translated
+from spanlab.schema import Item, Passage
+from spanlab.settings import Settings
+
+ITEM = Item(
+    id="a", lang="de", question="Wie hoch ist der Turm?", answer="312 m. Er wurde 1850 gebaut."
+)
+
+
+@dataclass
+class Echo:
+    """Finds for each query two passages that say so, and one that all have in common."""
+
+    name: str = "echo"
+    asked: list[Item] = field(default_factory=list)
+    fails_at: str = "nothing"
+
+    async def retrieve(self, item: Item) -> Found:
+        self.asked.append(item)
+        if self.fails_at in item.question:
+            raise UnavailableError("down")
+        texts = (f"first of {item.question}", f"second of {item.question}", "common")
+        return Found((item.question,), tuple(Passage(text=text) for text in texts))
+
+
+def claims(*texts: str) -> str:
+    listed = ", ".join(f'"{text}"' for text in texts)
+    return f"[[ ## claims ## ]]\n[{listed}]\n\n[[ ## completed ## ]]"
+
+
+def test_every_claim_is_asked_for(model_server: ModelServer) -> None:
+    model_server.script(
+        lambda ask: say(claims("The tower is 312 m", " Built  1850 ", "", "Built 1850"))
+    )
+    inner, meter = Echo(), Meter()
+    lm = language_model(ModelChoice.read(), meter, cache=None)
+    asked = claim_queries(inner, lm)
+    item = asyncio.run(ensure(ITEM, asked))
+    assert asked.name == "echo+claims"
+    assert item.retrievals[0].queries == ("The tower is 312 m", "Built 1850")
+    assert [passage.text for passage in item.passages] == [
+        "first of The tower is 312 m",
+        "first of Built 1850",
+        "second of The tower is 312 m",
+        "second of Built 1850",
+        "common",
+    ]
+    assert {each.answer for each in inner.asked} == {ITEM.answer}
+    assert meter.usage.calls == 1
+    prompt = model_server.requests[0].text
+    assert ITEM.question in prompt
+    assert ITEM.answer in prompt
+
+
+def test_no_more_claims_than_allowed(model_server: ModelServer) -> None:
+    model_server.script(lambda ask: say(claims(*(f"claim {n}" for n in range(30)))))
+    inner = Echo()
+    lm = language_model(ModelChoice.read(), Meter(), cache=None)
+    asyncio.run(claim_queries(inner, lm, most=3).retrieve(ITEM))
+    assert [each.question for each in inner.asked] == ["claim 0", "claim 1", "claim 2"]
+
+
+@pytest.mark.parametrize("answer", ["I do not know.", " "], ids=["no claims", "no answer"])
+def test_where_nothing_is_claimed_the_question_is_asked(
+    model_server: ModelServer, answer: str
+) -> None:
+    model_server.script(lambda ask: say(claims()))
+    inner = Echo()
+    lm = language_model(ModelChoice.read(), Meter(), cache=None)
+    item = ITEM.model_copy(update={"answer": answer})
+    asyncio.run(claim_queries(inner, lm).retrieve(item))
+    assert [each.question for each in inner.asked] == [ITEM.question]
+
+
+def test_one_failing_query_fails_them_all_once_all_have_ended(model_server: ModelServer) -> None:
+    model_server.script(lambda ask: say(claims("one", "two", "three")))
+    inner = Echo(fails_at="two")
+    lm = language_model(ModelChoice.read(), Meter(), cache=None)
+    with pytest.raises(UnavailableError, match="down"):
+        asyncio.run(claim_queries(inner, lm).retrieve(ITEM))
+    assert len(inner.asked) == 3  # what the others found lies in the cache for the next try
+
+
+def test_the_question_is_put_into_english_and_the_answer_stays(model_server: ModelServer) -> None:
+    english = "[[ ## english ## ]]\nHow tall is\nthe tower?\n\n[[ ## completed ## ]]"
+    model_server.script(lambda ask: say(english))
+    inner = Echo()
+    lm = language_model(ModelChoice.read(), Meter(), cache=None)
+    asked = translated(inner, lm)
+    found = asyncio.run(asked.retrieve(ITEM))
+    assert asked.name == "echo+en"
+    assert found.queries == ("How tall is the tower?",)
+    assert inner.asked[0].answer == ITEM.answer
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        ITEM.model_copy(update={"lang": "en-GB", "question": "How tall?"}),
+        ITEM.model_copy(update={"question": " "}),
+    ],
+    ids=["English already", "no question"],
+)
+def test_what_needs_no_translation_costs_none(model_server: ModelServer, item: Item) -> None:
+    inner = Echo()
+    lm = language_model(ModelChoice.read(), Meter(), cache=None)
+    asyncio.run(translated(inner, lm).retrieve(item))
+    assert (model_server.count, inner.asked) == (0, [item])
+
+
+def test_a_model_that_fails_fails_the_retrieval(model_server: ModelServer) -> None:
+    model_server.script(lambda ask: fail(401))
+    lm = language_model(ModelChoice.read(), Meter(), cache=None)
+    for asked in (claim_queries(Echo(), lm), translated(Echo(), lm)):
+        with pytest.raises(WrongKeyError, match="OPENAI_API_KEY"):
+            asyncio.run(ensure(ITEM, asked))
+
+
+def test_a_specification_leads_to_both(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, settings_here: Settings
+) -> None:
+    monkeypatch.setenv("SPANLAB_SEARCH_BASE_URL", model_server.url)
+    meter = Meter()
+    both = RetrieverSpec(kind="web", queries="claims", translate=True)
+    built = retriever(both, meter, settings_here)
+    assert built.name == "web:sonar-pro+claims-en"
+    model_server.script(
+        lambda ask: say(claims("Built in 1850") if "most" in ask.text else "It was 1887.")
+    )
+    item = asyncio.run(ensure(ITEM, built))
+    assert [passage.text for passage in item.passages] == ["It was 1887."]
+    assert item.retrievals[0].queries == ("Built in 1850",)
+    assert "English" in model_server.requests[0].text
+    assert meter.usage.calls == 2
+    assert [ask.body["model"] for ask in model_server.requests] == ["scripted-model", "sonar-pro"]
+
+    again = asyncio.run(ensure(ITEM, retriever(both, meter, settings_here)))
+    assert (again, model_server.count) == (item, 2)  # both calls lie on disk
+
+    one = RetrieverSpec(kind="web", translate=True)
+    assert retriever(one, meter, settings_here).name == "web:sonar-pro+en"

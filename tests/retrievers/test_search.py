@@ -1,0 +1,207 @@
+"""Plain search APIs over real HTTP, in the shapes that the usual services answer in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_fixtures import KEY
+from model_server import ModelServer, Reply, fail, in_turn
+
+from spanlab.errors import (
+    InputError,
+    ModelError,
+    NoCreditError,
+    UnavailableError,
+    UsageError,
+    WrongKeyError,
+)
+from spanlab.lm import Meter
+from spanlab.retrievers import RetrieverSpec, Shape, ensure, retriever
+from spanlab.retrievers.endpoint import Endpoint
+from spanlab.retrievers.results import passages_of
+from spanlab.retrievers.search import search_api
+from spanlab.schema import Item, Passage
+from spanlab.settings import Settings
+
+ITEM = Item(id="a", question="How tall is\nthe tower?", answer="It is 312 m tall.")
+TAVILY = {
+    "query": "q",
+    "results": [
+        {"title": "Tower", "url": "https://a.example", "content": " 330 m. ", "score": 0.9},
+        {"title": "Empty", "url": "https://b.example", "content": ""},
+        {"url": "https://c.example", "content": "Tall.", "published_date": "2024-05-01"},
+    ],
+}
+EXPECTED = (
+    Passage(text="330 m.", title="Tower", url="https://a.example"),
+    Passage(text="Tall.", url="https://c.example", date="2024-05-01"),
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        pytest.param(TAVILY, EXPECTED, id="Tavily"),
+        pytest.param(
+            {"hits": [{"title": "T", "url": "u", "snippets": ["One.", " ", "Two."]}]},
+            (Passage(text="One.\n\nTwo.", title="T", url="u"),),
+            id="you.com",
+        ),
+        pytest.param(
+            {"results": {"web": [{"title": "T", "snippets": ["One."], "page_age": "2024"}]}},
+            (Passage(text="One.", title="T", date="2024"),),
+            id="you.com, newer",
+        ),
+        pytest.param(
+            {"web": {"results": [{"title": "T", "url": "u", "description": "D", "age": "1 day"}]}},
+            (Passage(text="D", title="T", url="u", date="1 day"),),
+            id="Brave",
+        ),
+        pytest.param(
+            {"organic": [{"title": "T", "link": "u", "snippet": "S"}]},
+            (Passage(text="S", title="T", url="u"),),
+            id="Serper",
+        ),
+        pytest.param([{"text": "S"}], (Passage(text="S"),), id="a bare list"),
+        pytest.param({"results": []}, (), id="nothing found"),
+    ],
+)
+def test_shapes_that_are_known(answer: Any, expected: tuple[Passage, ...]) -> None:
+    assert passages_of(answer, Shape()) == expected
+
+
+def test_a_shape_of_ones_own() -> None:
+    answer = {"data": [{"docs": [{"meta": {"name": "T", "href": "u"}, "body": {"plain": "S"}}]}]}
+    shape = Shape(results="data.0.docs", text="body.plain", title="meta.name", url="meta.href")
+    assert passages_of(answer, shape) == (Passage(text="S", title="T", url="u"),)
+
+
+@pytest.mark.parametrize(
+    ("answer", "shape", "message"),
+    [
+        pytest.param({"a": 1}, Shape(), r"no list .* found: \['a'\]", id="no results"),
+        pytest.param(TAVILY, Shape(results="data"), "field: data", id="wrong path"),
+        pytest.param(TAVILY, Shape(text="body"), "no search result has a text", id="wrong text"),
+    ],
+)
+def test_another_shape_is_said_to_be_one(answer: Any, shape: Shape, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        passages_of(answer, shape)
+
+
+def test_the_query_goes_into_the_address_and_the_key_into_its_header(
+    model_server: ModelServer,
+) -> None:
+    model_server.script(lambda ask: Reply(body=TAVILY))
+    endpoint = Endpoint(f"{model_server.url}/s?q={{query}}&n={{k}}", header="X-Key", key=KEY)
+    found = asyncio.run(search_api(endpoint, None, k=2).retrieve(ITEM))
+    assert found.queries == ("How tall is the tower?",)
+    assert found.passages == EXPECTED
+    (ask,) = model_server.requests
+    assert (ask.method, ask.path) == ("GET", "/v1/s?q=How%20tall%20is%20the%20tower%3F&n=2")
+    assert ask.headers["x-key"] == KEY
+    assert KEY not in repr(endpoint)
+
+
+def test_without_a_place_in_the_address_the_query_is_posted(model_server: ModelServer) -> None:
+    model_server.script(lambda ask: Reply(body=TAVILY))
+    asyncio.run(search_api(Endpoint(model_server.url), None, k=1).retrieve(ITEM))
+    (ask,) = model_server.requests
+    assert (ask.method, ask.body) == ("POST", {"query": "How tall is the tower?"})
+
+
+def test_what_was_fetched_is_not_fetched_again_also_if_it_was_nothing(
+    model_server: ModelServer, tmp_path: Path
+) -> None:
+    model_server.script(lambda ask: Reply(body={"results": []}))
+    endpoint = Endpoint(f"{model_server.url}?q={{query}}")
+    for _ in range(2):
+        assert asyncio.run(search_api(endpoint, tmp_path).retrieve(ITEM)).passages == ()
+    assert model_server.count == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "message", "calls"),
+    [
+        pytest.param(fail(401, f"no {KEY}"), WrongKeyError, "SPANLAB_SEARCH_API_KEY", 1, id="key"),
+        pytest.param(fail(402), NoCreditError, "credits exhausted", 1, id="no credit"),
+        pytest.param(fail(429, retry_after=0), UnavailableError, "rate limit", 3, id="rate limit"),
+        pytest.param(fail(500), UnavailableError, "status 500", 3, id="server"),
+        pytest.param(fail(404), ModelError, "check SPANLAB_SEARCH_URL", 1, id="no such address"),
+        pytest.param(Reply(status=302), ModelError, "status 302", 1, id="elsewhere"),
+        pytest.param(Reply(drop=True), UnavailableError, "no connection", 3, id="dropped"),
+        pytest.param(Reply(hang=True), UnavailableError, "no answer within", 3, id="timeout"),
+        pytest.param(Reply(body=b"<p>hi"), ModelError, "sent no JSON: “<p>hi”", 1, id="no JSON"),
+        pytest.param(Reply(body={"a": 1}), ModelError, "no list of search results", 1, id="shape"),
+        pytest.param(Reply(body=b"[" + b" " * 10**7), ModelError, "more than", 1, id="too much"),
+    ],
+)
+def test_every_failure_is_a_reason_and_nothing_is_kept(
+    model_server: ModelServer,
+    tmp_path: Path,
+    *,
+    reply: Reply,
+    error: type[Exception],
+    message: str,
+    calls: int,
+) -> None:
+    """ANCHORS 18: exhausted credits are said as such; a key is never quoted."""
+    model_server.script(lambda ask: reply)
+    limit = 0.5 if reply.hang else 60.0
+    environment = {
+        "SPANLAB_SEARCH_URL": f"{model_server.url}?q={{query}}",
+        "SPANLAB_SEARCH_API_KEY": KEY,
+    }
+    named = Endpoint.read(environment)
+    quick = Endpoint(named.url, key=named.key, timeout=limit, retries=2)
+    with pytest.raises(error, match=message) as caught:
+        asyncio.run(ensure(ITEM, search_api(quick, tmp_path)))
+    assert KEY not in str(caught.value)
+    assert model_server.count == calls
+
+    model_server.script(in_turn(fail(503), Reply(body=TAVILY)))
+    item = asyncio.run(ensure(ITEM, search_api(named, tmp_path)))
+    assert item.passages == EXPECTED
+
+
+def test_the_environment_says_where_and_how() -> None:
+    environment = {
+        "SPANLAB_SEARCH_URL": "https://user@api.example.com:8443/s?q={query}",
+        "SPANLAB_SEARCH_KEY_HEADER": "X-Subscription-Token",
+        "SPANLAB_SEARCH_FIELDS": "results = data.items, text=body",
+    }
+    endpoint = Endpoint.read(environment)
+    assert (endpoint.host, endpoint.header) == ("api.example.com:8443", "X-Subscription-Token")
+    assert endpoint.shape == Shape(results="data.items", text="body")
+    assert Endpoint.read(environment, url="https://b.example").host == "b.example"
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        pytest.param({}, "no search API is named: set SPANLAB_SEARCH_URL", id="none"),
+        pytest.param({"SPANLAB_SEARCH_URL": "api"}, "SPANLAB_SEARCH_URL is no address", id="bad"),
+        pytest.param(
+            {"SPANLAB_SEARCH_URL": "https://a.example", "SPANLAB_SEARCH_FIELDS": "body=x"},
+            "SPANLAB_SEARCH_FIELDS wants results, text, title, url, date",
+            id="fields",
+        ),
+    ],
+)
+def test_a_wrong_environment_is_said_to_be(environment: dict[str, str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Endpoint.read(environment)
+
+
+def test_a_specification_leads_to_it(model_server: ModelServer, tmp_path: Path) -> None:
+    model_server.script(lambda ask: Reply(body={"items": [{"b": "S"}]}))
+    spec = RetrieverSpec(kind="search", url=model_server.url, shape=Shape(text="b"), k=3)
+    assert RetrieverSpec.model_validate(json.loads(spec.model_dump_json())) == spec
+    settings = Settings(home=tmp_path, database_url="sqlite:///unused.db")
+    built = retriever(spec, Meter(), settings)
+    assert built.name == f"search:127.0.0.1:{model_server.port}/3"
+    assert asyncio.run(ensure(ITEM, built)).passages == (Passage(text="S"),)
