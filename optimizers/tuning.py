@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import dspy
 
-from optimizers.examples import Fold, Labelled, fingerprint, folds, halves, targets
+from optimizers.examples import Fold, Labelled, fingerprint, folds, halves, targets, transferred
 from optimizers.metrics import Judgement, judge
 from optimizers.request import Search
 from optimizers.strategies import Round, quiet, strategy
@@ -27,7 +27,7 @@ from optimizers.watching import (
 from spanlab.detectors.programs import program_state
 from spanlab.fields import Frozen
 from spanlab.labels import Labels, flatten, hard_of
-from spanlab.lm import predicting
+from spanlab.lm import predicting, translate
 from spanlab.mappers import Quote
 from spanlab.programs import HeldOut, Program, Score
 from spanlab.schema import Annotation, Item, Status
@@ -42,10 +42,10 @@ __all__ = ["Event", "OnEvent", "Remark", "Trial", "Tuner"]
 class FoldScores(Frozen):
     """The metric of each item that a fold held out, under the untuned and the tuned prompt."""
 
-    ids: tuple[str, ...]
-    languages: tuple[str, ...]
-    before: tuple[float, ...]
-    after: tuple[float, ...]
+    ids: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    before: tuple[float, ...] = ()
+    after: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,19 +85,31 @@ class Tuner:
             SpanlabError: the search cannot go on; says why.
         """
         parts = self.parts(examples)
-        scores = [self.fold(number, part) for number, part in enumerate(parts, start=1)]
+        scores = [self.fold(number, each) for number, each in enumerate(parts, start=1)]
         return self.finish(examples, scores)
 
     def parts(self, examples: Sequence[Labelled]) -> tuple[Fold, ...]:
-        """Return the folds of the cross-validation; none if nothing is held out.
+        """Return what is learnt from and what is held out, search by search; none for no folds.
+
+        Of a search for one language only that language's items are held out; one that learns from
+        the other languages has seen none of them, and is one part.
 
         Raises:
             UsageError: there are too few items.
         """
-        if not self.request.folds:
-            halves(examples, self.request.seed)
+        request = self.request
+        if not request.folds:
             return ()
-        return folds(examples, self.request.folds, self.request.seed)
+        if request.target is None:
+            return folds(examples, request.folds, request.seed)
+        seen, own = transferred(examples, request.target, request.transfer)
+        if request.transfer == "others":
+            return (Fold(seen, own),) if own else ()
+        parts = folds(seen, request.folds, request.seed)
+        return tuple(
+            Fold(part.seen, tuple(e for e in part.held_out if e.item.lang == request.target))
+            for part in parts
+        )
 
     def fold(self, number: int, part: Fold) -> FoldScores:
         """Search on what a fold has seen, and score both prompts on what it holds out.
@@ -116,6 +128,8 @@ class Tuner:
             )
         )
         tuned = self._search(part.seen, fold=number)
+        if not part.held_out:
+            return FoldScores()
         programs: tuple[tuple[Stage, dspy.Module], ...] = (
             ("baseline", self.detector.program),
             ("held-out", tuned),
@@ -137,7 +151,10 @@ class Tuner:
         Raises:
             SpanlabError: the search cannot go on; says why.
         """
-        held = held_out(scores) if scores else None
+        request = self.request
+        held = held_out(scores) if any(each.ids for each in scores) else None
+        if request.target is not None:
+            examples, _ = transferred(examples, request.target, request.transfer)
         self.on_event(Remark(text=f"searching on all {len(examples)} items"))
         tuned = self._search(examples, fold=0)
         if held is not None and not held.better:
@@ -181,9 +198,9 @@ class Tuner:
         with predicting(self.task_lm), dspy.context(callbacks=[watcher]):
             try:
                 tuned = strategy(self.request.strategy)(work)
-            except Exception:
+            except Exception as error:
                 self._check()  # its reason says more than what the search made of it
-                raise
+                raise translate(error) from error
         self._check()
         return tuned
 

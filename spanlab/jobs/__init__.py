@@ -15,6 +15,7 @@ from spanlab.workflows.runs import Failure, Progress, RunRequest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from optimizers.request import Optimisation
     from spanlab.settings import Settings
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "retry",
     "start_embedded_worker",
     "submit_detection",
+    "submit_optimisation",
     "wait",
 ]
 
@@ -53,6 +55,26 @@ def submit_detection(request: RunRequest, settings: Settings | None = None) -> s
     from spanlab.jobs import detection
 
     return detection.submit(request, settings)
+
+
+def submit_optimisation(request: Optimisation, settings: Settings | None = None) -> str:
+    """Queue an optimisation of a detector's prompts.
+
+    Args:
+        request: what to tune, on which dataset; models that it leaves open are taken from the
+            environment now.
+        settings: see ``submit_detection``.
+
+    Returns:
+        The job's id.
+
+    Raises:
+        NotFoundError: there is no such dataset, or no program to begin from.
+        UsageError: the name is taken, nothing names a model, or the detector cannot be tuned.
+    """
+    from spanlab.jobs import optimisation
+
+    return optimisation.submit(request, settings)
 
 
 def jobs(limit: int = 50, page: int = 0, settings: Settings | None = None) -> list[JobView]:

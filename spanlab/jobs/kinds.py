@@ -23,6 +23,7 @@ class JobKind:
 
 KINDS: dict[Kind, JobKind] = {
     "detect": JobKind("spanlab.detect", "spanlab.jobs.detection"),
+    "optimise": JobKind("spanlab.optimise", "spanlab.jobs.optimisation"),
 }
 
 

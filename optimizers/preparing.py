@@ -1,0 +1,131 @@
+"""Getting an optimisation ready: its models, its detector, and its labelled items."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from optimizers.examples import Labelled, labelled
+from optimizers.request import PROMPT_TEMPERATURE, TASK_TEMPERATURE, Optimisation, Search
+from optimizers.tuning import Tuner
+from optimizers.watching import OnEvent, Stopper
+from spanlab.detectors import Tunable, build
+from spanlab.detectors.building import OWN_PROMPT
+from spanlab.errors import UsageError
+from spanlab.lm import Meter, ModelChoice, language_model
+from spanlab.retrievers import RetrieverSpec, ensure, retriever
+from spanlab.schema import Annotation, Item, Record
+from spanlab.settings import Settings
+
+if TYPE_CHECKING:
+    from spanlab.storage import Store
+
+_AT_ONCE = 16  # items that passages are fetched for
+
+
+@dataclass(frozen=True)
+class _Fetched:
+    """An item with the passages found for it, and nothing said of it."""
+
+    item: Item
+    annotations: tuple[Annotation, ...] = ()
+
+
+def resolved(request: Optimisation) -> Optimisation:
+    """Fill in what the environment says, so that every worker does the same.
+
+    Raises:
+        UsageError: nothing names a model.
+    """
+    search = request.search
+    spec = search.detector
+    task = spec.model or ModelChoice.read(role=spec.signs)
+    prompt = search.prompt_model or task
+    spec = spec.model_copy(
+        update={"model": _warm(task, TASK_TEMPERATURE), "program": spec.program or OWN_PROMPT}
+    )
+    filled = {"detector": spec, "prompt_model": _warm(prompt, PROMPT_TEMPERATURE)}
+    return request.model_copy(update={"search": search.model_copy(update=filled)})
+
+
+def tuner(request: Optimisation, settings: Settings, stopper: Stopper, on_event: OnEvent) -> Tuner:
+    """Build what runs a resolved request.
+
+    Raises:
+        UsageError: the detector has no prompts to tune, or a model cannot be built.
+        NotFoundError: there is no program to begin from.
+    """
+    search = request.search
+    detector = build(search.detector, stopper, settings)
+    if not isinstance(detector, Tunable):
+        raise UsageError(f"{search.detector.detector!r} has no prompts of its own to tune")
+    if search.detector.model is None or search.prompt_model is None:
+        raise UsageError("the models have to be named before the search is built")
+    cache = settings.home / "cache" / "models"
+    return Tuner(
+        request=search,
+        detector=detector,
+        task_lm=language_model(search.detector.model, stopper, cache=cache),
+        prompt_lm=language_model(search.prompt_model, stopper, cache=cache),
+        stopper=stopper,
+        on_event=on_event,
+        dataset=request.dataset,
+    )
+
+
+def chosen(records: Iterable[Record], search: Search) -> list[Labelled]:
+    """Return the labelled items that a search is about, in an order of their ids.
+
+    Raises:
+        UsageError: there are none.
+    """
+    found = [
+        each
+        for each in labelled(records, search.labels)
+        if not search.languages or each.item.lang in search.languages
+    ]
+    found.sort(key=lambda each: each.item.id)
+    if search.limit is not None and search.limit < len(found):
+        drawn = random.Random(search.seed).sample(range(len(found)), search.limit)
+        found = [found[index] for index in sorted(drawn)]
+    if not found:
+        raise UsageError(
+            f"no item has finished {search.labels} labels"
+            + (f" in {', '.join(search.languages)}" if search.languages else "")
+            + "; review some, or choose other labels"
+        )
+    return found
+
+
+async def with_passages(
+    examples: Sequence[Labelled], request: Optimisation, meter: Meter, store: Store
+) -> list[Labelled]:
+    """Return the examples with what the detector's retriever finds, stored with their items.
+
+    Raises:
+        SpanlabError: something could not be retrieved.
+    """
+    spec = request.search.detector.retriever or RetrieverSpec()
+    if spec.kind == "given":
+        return list(examples)
+    source = retriever(spec, meter, Settings.read())
+    turn = asyncio.Semaphore(_AT_ONCE)
+
+    async def filled(each: Labelled) -> Labelled:
+        async with turn:
+            return replace(each, item=await ensure(each.item, source))
+
+    full = list(await asyncio.gather(*(filled(each) for each in examples)))
+    await asyncio.to_thread(
+        store.save_findings, request.dataset, [_Fetched(each.item) for each in full]
+    )
+    return full
+
+
+def _warm(choice: ModelChoice, temperature: float) -> ModelChoice:
+    if choice.temperature is not None:
+        return choice
+    return choice.model_copy(update={"temperature": temperature})

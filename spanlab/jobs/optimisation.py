@@ -1,0 +1,246 @@
+"""Prompt optimisation as a job: a workflow whose searches are kept one by one.
+
+    prepare   which labelled items, with their labels as they are now, and their passages
+    fold      search on all but one fold, score both prompts on that one; for each fold
+    finish    search on all items, and keep the program
+
+What a step returns is kept by DBOS and not done again. A step that was killed begins anew and
+comes to the same end: its search draws from a seed, and every answer of a model is in the cache.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dbos import DBOS
+from dbos._error import DBOSWorkflowCancelledError
+
+from optimizers.estimates import estimate
+from optimizers.request import Optimisation
+from spanlab.errors import UsageError
+from spanlab.jobs import board, worker
+from spanlab.jobs.board import JOBS, progress_of
+from spanlab.jobs.kinds import KINDS
+from spanlab.labels import Extent, Labels, Soft
+from spanlab.programs import Programs
+from spanlab.settings import Settings
+from spanlab.workflows.runs import Progress
+
+if TYPE_CHECKING:
+    from optimizers.examples import Labelled
+    from optimizers.tuning import Event, Tuner
+    from optimizers.watching import Stopper
+
+T = TypeVar("T")
+Pinned = list[dict[str, Any]]  # the labels of each item, as JSON
+
+_EVERY = 0.5  # seconds between two words on how far a search is
+
+
+def submit(request: Optimisation, settings: Settings | None, queue: str = JOBS) -> str:
+    """Queue an optimisation; see ``spanlab.jobs.submit_optimisation``."""
+    from optimizers.preparing import resolved, tuner
+    from optimizers.watching import Stopper
+    from spanlab.storage import Store
+    from spanlab.workflows.lookup import summary_of
+
+    where = board.of(settings)
+    request = resolved(request)
+    search = request.search
+    programs = Programs(where.settings.programs)
+    if any(program.name == search.name for program in programs):
+        raise UsageError(f"a program called {search.name!r} exists; choose another name")
+    with Store.open(where.settings) as store:
+        summary_of(store, request.dataset)
+    tuner(request, where.settings, Stopper(), lambda event: None)
+    title = f"{search.detector.detector} for {search.metric} on {request.dataset}"
+    return where.submit("optimise", title, request.model_dump(mode="json"), queue)
+
+
+@DBOS.workflow(name=KINDS["optimise"].workflow)
+async def optimise(asked: dict[str, Any]) -> dict[str, Any]:
+    """Tune a detector's prompts; ``asked`` is an optimisation as JSON."""
+    job_id = DBOS.workflow_id or ""
+    pinned = await _prepare(asked)
+    count = int(asked["search"]["folds"])
+    if count and asked["search"]["target"] and asked["search"]["transfer"] == "others":
+        count = 1
+    scores = [await _fold(job_id, asked, pinned, number) for number in range(1, count + 1)]
+    return await _finish(job_id, asked, pinned, scores)
+
+
+@DBOS.step(name="spanlab.optimise.prepare")
+async def _prepare(asked: dict[str, Any]) -> Pinned:
+    from optimizers.preparing import chosen, with_passages
+    from optimizers.watching import Stopper
+
+    me, request = worker.current(), Optimisation.model_validate(asked)
+    found = await asyncio.to_thread(
+        lambda: chosen(me.store.records(request.dataset), request.search)
+    )
+    stopper = Stopper(request.budget)
+    found = await with_passages(found, request, stopper, me.store)
+    job_id = DBOS.workflow_id or ""
+    trials = estimate(request.search, len(found)).trials
+    progress = Progress(total=trials, started=time.time(), usage=stopper.usage)
+    await asyncio.to_thread(me.board.report, job_id, progress, {"items": len(found), "trials": []})
+    await asyncio.to_thread(me.board.note, job_id, f"{me.name} begins: {len(found)} labelled items")
+    return [_pinned(each.labels) for each in found]
+
+
+@DBOS.step(name="spanlab.optimise.fold")
+async def _fold(job_id: str, asked: dict[str, Any], pinned: Pinned, number: int) -> dict[str, Any]:
+    def work(tuner: Tuner, examples: list[Labelled]) -> dict[str, Any]:
+        parts = tuner.parts(examples)
+        if number > len(parts):
+            return {}
+        return tuner.fold(number, parts[number - 1]).model_dump(mode="json")
+
+    return await _watched(job_id, asked, pinned, work, number)
+
+
+@DBOS.step(name="spanlab.optimise.finish")
+async def _finish(
+    job_id: str, asked: dict[str, Any], pinned: Pinned, scores: list[dict[str, Any]]
+) -> dict[str, Any]:
+    from optimizers.tuning import FoldScores
+
+    programs = Programs(worker.current().settings.programs)
+
+    def work(tuner: Tuner, examples: list[Labelled]) -> dict[str, Any]:
+        folds = [FoldScores.model_validate(each) for each in scores]
+        program = tuner.finish(examples, folds)
+        with suppress(UsageError):  # it is there if this step was killed right after it
+            programs.save(program)
+        held_out = None if program.held_out is None else program.held_out.model_dump(mode="json")
+        return {"program": program.name, "held_out": held_out}
+
+    done = await _watched(job_id, asked, pinned, work, 0)
+    me = worker.current()
+    details = dict((await asyncio.to_thread(me.board.part, job_id)).attributes or {})["details"]
+    await asyncio.to_thread(me.board.say, job_id, details={**details, **done})
+    return done
+
+
+async def _watched(
+    job_id: str,
+    asked: dict[str, Any],
+    pinned: Pinned,
+    work: Callable[[Tuner, list[Labelled]], T],
+    fold: int,
+) -> T:
+    """Do ``work`` in a thread; meanwhile tell how far it is, and stop it if the job is stopped."""
+    from optimizers.examples import Labelled
+    from optimizers.preparing import tuner
+    from optimizers.watching import StoppedError, Stopper
+
+    me, request = worker.current(), Optimisation.model_validate(asked)
+    row = await asyncio.to_thread(me.board.part, job_id)
+    diary = Diary(dict(row.attributes or {}).get("details", {}), progress_of(row), fold)
+    stopped = threading.Event()
+    stopper = Stopper(request.budget, spent=diary.before.usage, should_stop=stopped.is_set)
+    labels = {each["id"]: _labels(each) for each in pinned}
+
+    def run() -> T:
+        found = me.store.records_at(
+            request.dataset, me.store.positions_of(request.dataset, list(labels))
+        )
+        examples = [Labelled(record.item, labels[record.item.id]) for record in found]
+        examples.sort(key=lambda each: each.item.id)
+        return work(tuner(request, me.settings, stopper, diary.write), examples)
+
+    running = asyncio.create_task(asyncio.to_thread(run))
+    try:
+        while not running.done():
+            await asyncio.wait([running], timeout=_EVERY)
+            row = await asyncio.to_thread(me.board.part, job_id)
+            if me.stopping or (row.status, row.executor_id) != ("PENDING", me.name):
+                stopped.set()
+            await asyncio.to_thread(diary.tell, me.board, job_id, stopper)
+        return running.result()
+    except StoppedError as error:
+        raise DBOSWorkflowCancelledError("the search was stopped") from error
+    finally:
+        stopped.set()
+        await asyncio.to_thread(diary.tell, me.board, job_id, stopper)
+
+
+class Diary:
+    """What a search has come to so far; written by its threads, read by the worker's loop."""
+
+    def __init__(self, details: dict[str, Any], before: Progress, fold: int) -> None:
+        kept = [each for each in details.get("trials", ()) if each["fold"] != fold]
+        self.before = before
+        self._details = {**details, "trials": kept}
+        self._lock = threading.Lock()
+        self._remarks: list[str] = []
+        self._new = True
+        self._fold = fold
+
+    def write(self, event: Event) -> None:
+        """Take down a trial or a remark."""
+        from optimizers.watching import Trial
+
+        with self._lock:
+            self._new = True
+            if not isinstance(event, Trial):
+                self._remarks.append(event.text)
+                return
+            trial = event.model_dump(mode="json", exclude={"predictors"})
+            self._details["trials"] = [*self._details["trials"], trial]
+            best = self._details.get("best")
+            if event.stage == "search" and event.full and _is_better(event, best):
+                self._details["best"] = event.model_dump(mode="json")
+
+    def tell(self, where: board.Board, job_id: str, stopper: Stopper) -> None:
+        """Write down what is new."""
+        with self._lock:
+            if not self._new:
+                return
+            self._new = False
+            details, remarks, self._remarks = dict(self._details), self._remarks, []
+        done = len(details["trials"])
+        progress = replace(
+            self.before,
+            done=done,
+            total=max(self.before.total, done),
+            usage=self.before.usage + stopper.usage,
+        )
+        where.report(job_id, progress, details)
+        for remark in remarks:
+            where.note(job_id, remark)
+
+
+def _is_better(event: Any, best: dict[str, Any] | None) -> bool:
+    """Say whether a trial is the best of its search, the last search counting most."""
+    if best is None or best["fold"] != event.fold:
+        return True
+    return bool(event.score > best["score"])
+
+
+def _pinned(labels: Labels) -> dict[str, Any]:
+    return {
+        "id": labels.id,
+        "lang": labels.lang,
+        "soft": [list(each) for each in labels.soft],
+        "hard": [list(each) for each in labels.hard],
+        "raters": [[list(each) for each in rater] for rater in labels.raters],
+        "length": labels.length,
+    }
+
+
+def _labels(pinned: dict[str, Any]) -> Labels:
+    return Labels(
+        id=pinned["id"],
+        lang=pinned["lang"],
+        soft=tuple(Soft(*each) for each in pinned["soft"]),
+        hard=tuple(Extent(*each) for each in pinned["hard"]),
+        raters=tuple(tuple(Extent(*each) for each in rater) for rater in pinned["raters"]),
+        length=pinned["length"],
+    )

@@ -1,0 +1,60 @@
+"""A detector to tune, the samples to tune it on, and an endpoint that rewards good prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from gold_answers import GoldAnswers, better_when_asked
+from model_server import ModelServer
+
+from optimizers.examples import Labelled, LabelSource, labelled
+from optimizers.preparing import resolved, tuner
+from optimizers.request import Optimisation, Search
+from optimizers.tuning import Tuner
+from optimizers.watching import Event, Stopper
+from spanlab.datasets import read
+from spanlab.detectors import DetectorSpec
+from spanlab.settings import Settings
+
+Ready = Callable[..., tuple[Tuner, list[Event]]]
+
+
+@pytest.fixture(scope="session")
+def examples(samples: Path) -> list[Labelled]:
+    """Two dozen samples in three languages, most of them with something wrong."""
+    chosen = [each for each in read(samples) if each.item.lang in {"en", "de", "fr"}]
+    return list(labelled(chosen, LabelSource()))
+
+
+@pytest.fixture
+def gold(samples: Path, model_server: ModelServer) -> ModelServer:
+    """An endpoint that answers better when asked to be short and shown how."""
+    model_server.script(GoldAnswers(read(samples), noise=better_when_asked()))
+    return model_server
+
+
+@pytest.fixture
+def ready(tmp_path: Path) -> Ready:
+    """Build a tuner for a small search; with the same home it finds the answers of earlier ones."""
+    settings = Settings(
+        home=tmp_path, database_url=f"sqlite:///{tmp_path / 'db'}", programs=tmp_path / "programs"
+    )
+
+    def build(stopper: Stopper | None = None, **changes: object) -> tuple[Tuner, list[Event]]:
+        values: dict[str, object] = {
+            "name": "tuned",
+            "detector": DetectorSpec(detector="ucsc-extract"),
+            "auto": None,
+            "trials": 4,
+            "bootstrapped": 1,
+            "labelled": 2,
+            "success": 0.3,
+        }
+        search = Search.model_validate(values | changes)
+        request = resolved(Optimisation(dataset="samples", search=search))
+        events: list[Event] = []
+        return tuner(request, settings, stopper or Stopper(), events.append), events
+
+    return build

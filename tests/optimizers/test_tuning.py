@@ -1,0 +1,172 @@
+"""An optimisation finds the better prompt, says what it is worth, and why it cannot go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from gold_answers import GoldAnswers
+from model_server import ModelServer, Reply, fail, say
+
+from optimizers.examples import Labelled
+from optimizers.request import Search
+from optimizers.tuning import Tuner
+from optimizers.watching import Event, Remark, StoppedError, Stopper, Trial
+from spanlab.datasets import read
+from spanlab.errors import (
+    BudgetError,
+    NoCreditError,
+    SpanlabError,
+    UnavailableError,
+    UnparsableAnswerError,
+    UsageError,
+    WrongKeyError,
+)
+from spanlab.lm import Budget, ModelChoice
+
+Ready = Callable[..., tuple[Tuner, list[Event]]]
+
+
+def _trials(events: list[Event], stage: str = "search") -> list[Trial]:
+    return [each for each in events if isinstance(each, Trial) and each.stage == stage]
+
+
+def test_the_better_prompt_is_found_and_measured_on_items_it_has_not_seen(
+    ready: Ready, gold: ModelServer, examples: list[Labelled]
+) -> None:
+    tuner, events = ready()
+    program = tuner.run(examples)
+    held_out = program.held_out
+    assert held_out is not None
+    assert held_out.better
+    assert (held_out.items, held_out.folds) == (len(examples), 2)
+    assert set(held_out.languages) == {"de", "en", "fr"}
+    assert "short" in program.predictors["extract"].instruction.casefold()
+    assert 0 < len(program.predictors["extract"].demos) <= 3
+    searches = {fold: [t for t in _trials(events) if t.fold == fold] for fold in (0, 1, 2)}
+    assert [[t.number for t in found] for found in searches.values()] == [[1, 2, 3, 4, 5]] * 3
+    assert all(t.full and t.items == len(examples) // 2 for t in searches[0])
+    assert max(t.score for t in searches[0]) == program.search_score
+    assert program.task_model == program.prompt_model == "scripted-model"
+
+
+def test_the_same_answers_give_the_same_program_and_none_is_asked_for_twice(
+    ready: Ready, gold: ModelServer, examples: list[Labelled]
+) -> None:
+    first = ready(folds=0)[0].run(examples)
+    asked = len(gold.requests)
+    tuner, _ = ready(folds=0)
+    assert tuner.run(examples).predictors == first.predictors
+    assert len(gold.requests) == asked
+    assert tuner.stopper.usage.calls == 0
+    assert tuner.stopper.usage.from_cache > 0
+
+
+def test_gepa_reflects_on_feedback_behind_the_same_interface(
+    ready: Ready, gold: ModelServer, examples: list[Labelled]
+) -> None:
+    tuner, _ = ready(strategy="gepa", folds=0, trials=2)
+    program = tuner.run(examples)
+    assert program.strategy == "gepa"
+    assert set(program.predictors) == {"extract"}
+    feedback = "".join(ask.text for ask in gold.requests)
+    assert "Boundaries off:" in feedback or "Missed:" in feedback
+
+
+def test_a_prompt_that_does_not_beat_the_old_one_is_said_not_to(
+    ready: Ready, gold: ModelServer, examples: list[Labelled], samples: Path
+) -> None:
+    """ANCHORS 19: a search that cannot find anything says so."""
+    gold.script(GoldAnswers(read(samples), noise=0.5))  # whatever the prompt
+    tuner, events = ready(trials=2)
+    program = tuner.run(examples)
+    assert program.held_out is not None
+    assert not program.held_out.better
+    assert program.held_out.difference.mean == 0
+    remarks = [each.text for each in events if isinstance(each, Remark)]
+    assert remarks[-1] == "the tuned prompt does not beat the untuned one on held-out items"
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason", "most"),
+    [
+        pytest.param(fail(401, "bad key"), WrongKeyError, 20, id="wrong-key"),
+        pytest.param(fail(402, "pay"), NoCreditError, 20, id="no-credit"),
+        pytest.param(fail(503, "busy"), UnavailableError, 60, id="unavailable"),
+    ],
+)
+def test_a_search_that_cannot_go_on_says_why_and_soon(
+    ready: Ready,
+    model_server: ModelServer,
+    examples: list[Labelled],
+    reply: Reply,
+    reason: type[SpanlabError],
+    most: int,
+) -> None:
+    """ANCHORS 19: an optimisation that would hang or do one trial says why."""
+    model_server.script(lambda ask: reply)
+    choice = ModelChoice(model="m", base_url=model_server.url, retries=0)
+    spec = {"detector": "ucsc-extract", "model": choice}
+    tuner, events = ready(detector=spec, prompt_model=choice)
+    with pytest.raises(reason):
+        tuner.run(examples)
+    assert len(model_server.requests) < most
+    assert _trials(events) == []
+
+
+def test_an_answer_that_nobody_can_read_ends_the_search_with_that_reason(
+    ready: Ready, model_server: ModelServer, examples: list[Labelled]
+) -> None:
+    """ANCHORS 17: broken answers of the prompt model end in a reason, not in a traceback."""
+    model_server.script(lambda ask: say("I would rather not."))
+    with pytest.raises(UnparsableAnswerError):
+        ready(folds=0)[0].run(examples)
+
+
+def test_a_spent_budget_ends_the_search(
+    ready: Ready, gold: ModelServer, examples: list[Labelled]
+) -> None:
+    tuner, _ = ready(Stopper(Budget(calls=30)))
+    with pytest.raises(BudgetError, match="budget of 30 calls"):
+        tuner.run(examples)
+    assert len(gold.requests) == 30
+
+
+def test_a_search_stops_when_it_is_told_to_and_goes_on_from_the_cache(
+    ready: Ready, gold: ModelServer, examples: list[Labelled]
+) -> None:
+    stopper = Stopper(should_stop=lambda: len(gold.requests) >= 40)
+    with pytest.raises(StoppedError):
+        ready(stopper, folds=0)[0].run(examples)
+    asked = gold.fingerprints()
+    assert len(asked) < 40 + 8  # those that other threads had under way
+    ready(folds=0)[0].run(examples)
+    assert not set(asked) & set(gold.fingerprints()[len(asked) :])
+
+
+def test_a_language_without_labels_learns_from_the_others(
+    ready: Ready, gold: ModelServer, examples: list[Labelled]
+) -> None:
+    tuner, _ = ready(target="fr", transfer="others", trials=1)
+    program = tuner.run(examples)
+    own = [each for each in examples if each.item.lang == "fr"]
+    assert program.held_out is not None
+    assert program.held_out.items == len(own)
+    assert set(program.held_out.languages) == {"fr"}
+    assert program.languages == ("de", "en")
+
+
+def test_what_makes_no_search_is_refused() -> None:
+    spec = {"detector": "ucsc-extract"}
+    with pytest.raises(ValueError, match="either auto"):
+        Search(name="x", detector=spec, trials=3)
+    with pytest.raises(ValueError, match="one fold holds nothing out"):
+        Search(name="x", detector=spec, folds=1)
+    with pytest.raises(ValueError, match="no metric is called 'f1'"):
+        Search(name="x", detector=spec, metric="f1")
+
+
+def test_a_detector_without_prompts_is_refused(ready: Ready, gold: ModelServer) -> None:
+    with pytest.raises(UsageError, match="'offline' has no prompts of its own to tune"):
+        ready(detector={"detector": "offline"})
