@@ -75,7 +75,7 @@ def test_shapes_that_are_known(answer: Any, expected: tuple[Passage, ...]) -> No
 
 
 def test_a_shape_of_ones_own() -> None:
-    answer = {"data": [{"docs": [{"meta": {"name": "T", "href": "u"}, "body": {"plain": "S"}}]}]}
+    answer: Any = {"data": [{"docs": [{"meta": {"name": "T", "href": "u"}, "body": {"plain": "S"}}]}]}
     shape = Shape(results="data.0.docs", text="body.plain", title="meta.name", url="meta.href")
     assert passages_of(answer, shape) == (Passage(text="S", title="T", url="u"),)
 
