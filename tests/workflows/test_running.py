@@ -1,0 +1,249 @@
+"""Many items under way at once: what is saved, what fails, what stops a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from spanlab.detectors import Detector, DetectorSpec, Finding, ModelDetector, spec_of
+from spanlab.errors import BudgetError, NotFoundError, SpanlabError, UsageError
+from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span, Status
+from spanlab.settings import Settings
+from spanlab.storage import Store
+from spanlab.workflows.crew import Crew
+from spanlab.workflows.requesting import check, request_of
+from spanlab.workflows.running import Run, Work, unfinished_positions
+from spanlab.workflows.runs import Ballot, Failure, RunRequest
+
+
+@dataclass
+class Asking:
+    """A detector that waits a moment, finds a passage, and marks the first letter."""
+
+    name: str = "asking"
+    broken: Sequence[str] = ()
+    calls: int | None = None  # after so many the budget is spent
+    under_way: int = 0
+    busiest: int = 0
+    seen: list[str] = field(default_factory=list)
+
+    async def detect(self, item: Item) -> Finding:
+        if self.calls is not None and len(self.seen) >= self.calls:
+            raise BudgetError("the budget of calls is used up")
+        self.seen.append(item.id)
+        self.under_way += 1
+        self.busiest = max(self.busiest, self.under_way)
+        await asyncio.sleep(0.001)
+        self.under_way -= 1
+        if item.id in self.broken:
+            raise SpanlabError(f"cannot read {item.id}")
+        said = Annotation(
+            annotator=self.name, kind=Kind.DETECTOR, spans=(Span.of(item.answer, 0, 1),)
+        )
+        found = item.model_copy(update={"passages": (Passage(text=f"about {item.id}"),)})
+        return Finding(said, found)
+
+
+@dataclass
+class Simple:
+    """A detector that asks no model."""
+
+    name: str = "simple"
+
+    def annotate(self, item: Item) -> Annotation:
+        return Annotation(annotator=self.name, kind=Kind.DETECTOR)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path}/spanlab.db")
+    with Store.open(settings) as opened:
+        opened.import_records("d", records(40))
+        yield opened
+
+
+def records(count: int) -> list[Record]:
+    return [
+        Record(item=Item(id=f"i{n}", lang="en", question="Which?", answer=f"Number {n} it is."))
+        for n in range(count)
+    ]
+
+
+def run(
+    store: Store,
+    *workers: Detector | ModelDetector,
+    positions: Sequence[int] = range(40),
+    at_once: int = 8,
+    ballots: Sequence[Ballot] = (),
+    retry_failed: bool = True,
+    given_up: Sequence[str] = (),
+) -> Run:
+    async def go() -> Run:
+        job = Work("d", positions, retry_failed, given_up)
+        crew = Crew(workers, ballots)
+        made = Run(store, crew, job, asyncio.Semaphore(at_once), at_once)
+        await made.finish()
+        return made
+
+    return asyncio.run(go())
+
+
+def states(store: Store, name: str) -> list[Status | None]:
+    said = [record.by(name) for record in store.records("d")]
+    return [None if each is None else each.status for each in said]
+
+
+def test_every_item_is_annotated_once_with_what_was_found_for_it(store: Store) -> None:
+    asking = Asking()
+    done = run(store, asking)
+    assert (done.done, done.failed, done.stopped) == (40, 0, None)
+    assert sorted(asking.seen) == sorted(f"i{n}" for n in range(40))
+    assert states(store, "asking") == [Status.DONE] * 40
+    assert store.record("d", "i7").item.passages == (Passage(text="about i7"),)
+
+
+def test_no_more_items_are_under_way_than_there_are_slots(store: Store) -> None:
+    asking = Asking()
+    run(store, asking, at_once=5)
+    assert asking.busiest == 5
+
+
+def test_one_failure_is_one_items_failure_and_is_retried_alone(store: Store) -> None:
+    """ANCHORS 16: a failed judgement is a state with a reason, and the others go on."""
+    done = run(store, Asking(broken=["i3", "i9"]))
+    assert (done.done, done.failed) == (40, 2)
+    assert sorted(done.failures, key=lambda failure: failure.item_id) == [
+        Failure("i3", "asking", "cannot read i3"),
+        Failure("i9", "asking", "cannot read i9"),
+    ]
+    again = Asking()
+    run(store, again)
+    assert sorted(again.seen) == ["i3", "i9"]
+    assert states(store, "asking") == [Status.DONE] * 40
+
+
+def test_what_failed_in_the_same_work_before_is_not_asked_again(store: Store) -> None:
+    run(store, Asking(broken=["i3", "i9"]))
+    again = Asking()
+    run(store, again, given_up=["i3"])
+    assert again.seen == ["i9"]
+    third = Asking()
+    run(store, third, retry_failed=False)
+    assert third.seen == []
+
+
+def test_an_unforeseen_error_ends_no_run(store: Store) -> None:
+    class Odd(Asking):
+        async def detect(self, item: Item) -> Finding:
+            raise KeyError("tag")
+
+    done = run(store, Odd(name="odd"), positions=[0, 1])
+    assert done.failed == 2
+    said = store.record("d", "i0").by("odd")
+    assert said is not None
+    assert said.note == "KeyError: 'tag'"
+
+
+def test_a_spent_budget_leaves_the_rest_not_annotated(store: Store) -> None:
+    done = run(store, Asking(calls=10), at_once=4)
+    assert done.done == 10
+    assert done.stopped == "the budget of calls is used up"
+    assert states(store, "asking").count(Status.DONE) == 10
+    assert states(store, "asking").count(None) == 30
+
+
+def test_detectors_that_ask_no_model_run_beside_those_that_do(store: Store) -> None:
+    run(store, Asking(), Simple())
+    assert states(store, "simple") == states(store, "asking") == [Status.DONE] * 40
+
+
+def test_a_vote_is_cast_when_all_its_voters_are_done(store: Store) -> None:
+    both = Ballot("both", ("asking", "simple"))
+    run(store, Asking(broken=["i1"]), Simple(), positions=[0, 1], ballots=[both])
+    voted = store.record("d", "i0").by("both")
+    assert voted is not None
+    assert [(span.start, span.end, span.prob) for span in voted.spans] == [(0, 1, 0.5)]
+    assert store.record("d", "i1").by("both") is None
+    run(store, Asking(), Simple(), positions=[0, 1], ballots=[both])
+    assert store.record("d", "i1").by("both") is not None
+
+
+def test_a_run_ends_when_it_is_told_to_and_goes_on_where_it_was(store: Store) -> None:
+    asking = Asking()
+
+    async def go() -> Run:
+        crew = Crew([asking])
+        made = Run(
+            store,
+            crew,
+            Work("d", range(40)),
+            asyncio.Semaphore(4),
+            4,
+            lambda: "enough" if len(asking.seen) >= 12 else None,
+        )
+        await made.finish()
+        return made
+
+    stopped = asyncio.run(go())
+    assert stopped.stopped == "enough"
+    assert stopped.done == len(asking.seen) < 40
+    rest = Asking()
+    run(store, rest)
+    assert sorted(asking.seen + rest.seen) == sorted(f"i{n}" for n in range(40))
+
+
+def test_what_the_database_refuses_ends_the_run_with_its_reason(store: Store) -> None:
+    gold = Annotation(annotator="asking", kind=Kind.GOLD)
+    store.save_annotations("d", [("i30", gold)])
+    with pytest.raises(SpanlabError, match="asking"):
+        run(store, Asking())
+
+
+def test_what_is_left_is_what_any_annotator_has_not_finished(store: Store) -> None:
+    run(store, Asking(broken=["i4"]), positions=range(10))
+    run(store, Simple(), positions=range(5))
+    specs = (DetectorSpec(detector="asking"), DetectorSpec(detector="simple"))
+    request = RunRequest(dataset="d", detectors=specs)
+
+    def left(**changes: object) -> list[int]:
+        found = unfinished_positions(store, request.model_copy(update=changes))
+        return [int(position) for position in found]
+
+    assert left() == [4, *range(5, 40)]
+    assert left(retry_failed=False) == list(range(5, 40))
+    assert left(limit=2) == [4, 5]
+    assert left(items=("i20", "i1", "i4")) == [4, 20]
+    assert left(detectors=specs[:1]) == [4, *range(10, 40)]
+    with pytest.raises(NotFoundError, match="i99"):
+        left(items=("i99",))
+
+
+def test_a_request_is_refused_before_anything_is_done(store: Store) -> None:
+    run(store, Simple(name="offline"), positions=[0])
+    check(store, request_of("d", [spec_of("offline")]))
+    with pytest.raises(UsageError, match="ucsc-extract"):
+        check(store, request_of("d", [DetectorSpec(detector="ucsc-extrac")]))
+    with pytest.raises(UsageError, match="'offline' is a detector"):
+        check(store, request_of("d", [spec_of("ucsc-extract")], vote="offline"))
+    with pytest.raises(UsageError, match="twice"):
+        request_of("d", [spec_of("ucsc-extract"), spec_of("ucsc-extract")])
+    with pytest.raises(NotFoundError, match="nowhere"):
+        check(store, request_of("nowhere", [spec_of("offline")]))
+
+
+def test_an_ensemble_is_its_members_and_their_vote() -> None:
+    request = request_of("d", [spec_of("ucsc")])
+    assert len(request.specs) == 5
+    assert request.ballots == (Ballot("ucsc", tuple(spec.signs for spec in request.specs)),)
+    assert request.annotators == (*(spec.signs for spec in request.specs), "ucsc")
+    assert RunRequest.model_validate(request.model_dump(mode="json")) == request
+
+
+def test_concurrency_is_that_of_a_network_or_of_a_processor() -> None:
+    assert request_of("d", [spec_of("offline")]).concurrency == 1
+    assert request_of("d", [spec_of("ucsc-extract")]).concurrency == 32
+    assert request_of("d", [spec_of("offline")], concurrency=2).concurrency == 2
