@@ -18,7 +18,7 @@ from spanlab.datasets.detect import detect
 from spanlab.datasets.jsonl import dumps
 from spanlab.datasets.options import ReadOptions, Reject
 from spanlab.datasets.readers import FORMATS, Placed, read, read_placed, table_columns
-from spanlab.datasets.scoring import read_labels
+from spanlab.datasets.scoring import PlacedLabels, read_labels, read_placed_labels
 from spanlab.datasets.writers import WRITABLE, write
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "FORMATS",
     "WRITABLE",
     "Placed",
+    "PlacedLabels",
     "ReadOptions",
     "Reject",
     "Role",
@@ -35,6 +36,7 @@ __all__ = [
     "read",
     "read_labels",
     "read_placed",
+    "read_placed_labels",
     "table_columns",
     "write",
 ]

@@ -87,7 +87,7 @@ class Reader:
             )
         self._names = _names(samples)
         for number, sample in enumerate(samples, start=1):
-            yield Row(number, to_json(sample))
+            yield Row(number, to_json(sample), "record")
 
     def record(self, row: Row) -> Record:
         """Return the record of a sample, one annotation per person that marked something.

@@ -26,10 +26,16 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Row(NamedTuple):
-    """One record of a file: its 1-based line or record number, and its JSON."""
+    """One record of a file: its place, counted from 1, and its JSON.
+
+    ``unit`` says what ``line`` counts, as in ``InputError``; ``number`` counts the records of a
+    file in which they may be longer than a line, and is 0 elsewhere.
+    """
 
     line: int
     raw: bytes
+    unit: str = "line"
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,7 @@ class File:
         if not isinstance(values, list):
             raise InputError("not a JSON array", file=self.name, expected="[ … ]")
         for number, value in enumerate(values, start=1):
-            yield Row(number, to_json(value))
+            yield Row(number, to_json(value), "record")
 
 
 class Index:

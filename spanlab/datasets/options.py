@@ -12,8 +12,9 @@ from pathlib import Path
 class Reject:
     """A record that could not be read.
 
-    ``line`` is the 1-based line (JSON Lines) or record number (other formats); ``reason`` is the
-    whole message of the error that a strict read would have raised; ``raw`` is the record as text.
+    ``line`` is the 1-based line (JSON Lines, CSV) or record number (other formats); ``reason`` is
+    the whole message of the error that a strict read would have raised; ``raw`` is the record as
+    text.
     """
 
     file: str

@@ -29,10 +29,11 @@ class Reader(Protocol):
 
 
 class Placed(NamedTuple):
-    """A record, and the 1-based line or record number where it stands in its file."""
+    """A record, and where it stands in its file: the 1-based number of a line, row or record."""
 
     record: Record
     line: int
+    unit: str = "line"
 
 
 READERS: dict[str, Callable[[File, ReadOptions], Reader]] = {
@@ -108,13 +109,13 @@ def _records(
                 record = contexts.add(record)
         except InputError as error:
             # An error in a context names that file already.
-            placed = error if error.file else error.at(file=file.name, line=row.line)
+            placed = error if error.file else error.at(file=file.name, line=row.line, unit=row.unit)
             if options.on_reject is None:
                 raise placed from error.__cause__
             raw = row.raw.decode(errors="backslashreplace").rstrip("\r\n")
             options.on_reject(Reject(file.name, row.line, str(placed), raw))
             continue
-        yield Placed(record, row.line)
+        yield Placed(record, row.line, row.unit)
     reader.finish()
     if contexts is not None:
         contexts.finish(options.on_warning)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -15,12 +16,20 @@ from spanlab.datasets.given import language
 from spanlab.datasets.mushroom import Place, SoftLabel
 from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.problems import input_error
-from spanlab.datasets.readers import read
+from spanlab.datasets.readers import read_placed
 from spanlab.errors import InputError
 from spanlab.labels import Extent, Labels, Soft, flatten, harden, labels_of, merge
 from spanlab.schema import UNDETERMINED
 
 _LANGUAGE_IN_ID = re.compile(r"^[a-z]+-([a-z]{2,3})-")
+
+
+class PlacedLabels(NamedTuple):
+    """Labels, and where they stand in their file, as in ``Placed``."""
+
+    labels: Labels
+    line: int
+    unit: str = "line"
 
 
 def read_labels(
@@ -47,6 +56,18 @@ def read_labels(
         InputError: a record is wrong, or it is not clear whose labels are meant.
         UsageError: there is no format of that name.
     """
+    placed = read_placed_labels(path, format=format, annotator=annotator, role=role)
+    return (each.labels for each in placed)
+
+
+def read_placed_labels(
+    path: Path,
+    *,
+    format: str = "auto",
+    annotator: str | None = None,
+    role: Role = "gold",
+) -> Iterator[PlacedLabels]:
+    """Yield what ``read_labels`` yields, each with its place in the file."""
     name = detect(path) if format == "auto" else format
     if name == "mushroom":
         file = File(path, str(path))
@@ -100,9 +121,9 @@ class _Labelled(BaseModel):
             yield tuple(merge(extents))
 
 
-def _mushroom(file: File) -> Iterator[Labels]:
+def _mushroom(file: File) -> Iterator[PlacedLabels]:
     for row in file.rows():
-        yield _labels(row, file)
+        yield PlacedLabels(_labels(row, file), row.line, row.unit)
 
 
 def _is_submission(file: File) -> bool:
@@ -114,20 +135,24 @@ def _labels(row: Row, file: File) -> Labels:
     try:
         return _Labelled.model_validate_json(row.raw).labels()
     except ValidationError as error:
-        raise input_error(error).at(file=file.name, line=row.line) from None
+        raise input_error(error).at(file=file.name, line=row.line, unit=row.unit) from None
     except InputError as error:
-        raise error.at(file=file.name, line=row.line) from None
+        raise error.at(file=file.name, line=row.line, unit=row.unit) from None
 
 
-def _others(path: Path, name: str, annotator: str | None, role: Role) -> Iterator[Labels]:
+def _others(path: Path, name: str, annotator: str | None, role: Role) -> Iterator[PlacedLabels]:
     chooser = Chooser(annotator, role)
-    for record in read(path, ReadOptions(format=name, on_warning=lambda _: None)):
+    for record, line, unit in read_placed(path, ReadOptions(format=name, on_warning=_not_said)):
         try:
             annotation = chooser.done(record)
         except InputError as error:
-            raise error.at(file=path) from None
+            raise error.at(file=path, line=line, unit=unit) from None
         if annotation is not None:
-            yield labels_of(record, annotation.annotator)
+            yield PlacedLabels(labels_of(record, annotation.annotator), line, unit)
+
+
+def _not_said(_remark: str) -> None:
+    """Keep the remarks of a reader to itself: they are for those who import."""
 
 
 def _language(lang: str | None, item_id: str) -> str:

@@ -11,6 +11,7 @@ import csv
 import math
 import warnings
 from collections.abc import Iterator, Mapping
+from itertools import count
 from pathlib import PurePath
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, Valida
 from pydantic_core import from_json, to_json
 
 from spanlab.datasets.columns import map_columns
+from spanlab.datasets.csv_lines import find_fault, record_lines, undecodable_line
 from spanlab.datasets.files import File, Row
 from spanlab.datasets.given import checked, language, passages_of
 from spanlab.datasets.options import ReadOptions
@@ -62,6 +64,8 @@ _SPANS: TypeAdapter[_Spans] = TypeAdapter(_Spans)
 class TableReader:
     """What the two kinds of tables have in common."""
 
+    _unit = "row"
+
     def __init__(self, file: File, options: ReadOptions) -> None:
         self._file = file
         self._options = options
@@ -79,10 +83,12 @@ class TableReader:
             InputError: the table is broken, or it has no column for the answer.
         """
         number = 0
+        places = self._places()
         for number, cells in enumerate(self._cells(), start=1):
             if number == 1:
                 self._mapping = self._map(list(cells))
-            yield Row(number, to_json({key: _value(cell) for key, cell in cells.items()}))
+            raw = to_json({key: _value(cell) for key, cell in cells.items()})
+            yield Row(next(places), raw, self._unit, number)
         if number == 0:
             raise InputError("the table has no rows", file=self._file.name)
 
@@ -101,7 +107,7 @@ class TableReader:
         try:
             item = checked(
                 Item(
-                    id=_text(theirs.get("id")) or f"{self._stem}-{row.line}",
+                    id=_text(theirs.get("id")) or f"{self._stem}-{row.number}",
                     lang=language(_text(theirs.get("lang"))),
                     question=_text(theirs.get("question")) or "",
                     answer=_text(theirs["answer"]) or "",
@@ -136,9 +142,15 @@ class TableReader:
     def _cells(self) -> Iterator[Mapping[str, Any]]:
         raise NotImplementedError
 
+    def _places(self) -> Iterator[int]:
+        """Yield where each row stands: its number, unless the file has lines to name."""
+        return count(1)
+
 
 class CsvReader(TableReader):
     """Reads CSV. The delimiter is the one of comma, semicolon, tab and bar that splits most."""
+
+    _unit = "line"
 
     def _cells(self) -> Iterator[Mapping[str, Any]]:
         import pandas as pd
@@ -161,14 +173,22 @@ class CsvReader(TableReader):
                         yield dict(zip(columns, values, strict=True))
             except UnicodeDecodeError as error:
                 raise InputError(
-                    f"not UTF-8: {error.reason}", file=self._file.name, expected="UTF-8"
+                    f"not UTF-8: {error.reason}",
+                    file=self._file.name,
+                    line=undecodable_line(self._file),
+                    expected="UTF-8",
                 ) from None
             except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+                fault = find_fault(self._file, delimiter)
                 raise InputError(
-                    f"the table is broken: {str(error).strip()}",
+                    f"the table is broken: {fault.what if fault else str(error).strip()}",
                     file=self._file.name,
+                    line=fault.line if fault else None,
                     expected="as many cells in every row as in the header, and closed quotes",
                 ) from None
+
+    def _places(self) -> Iterator[int]:
+        return record_lines(self._file, _delimiter(self._file.head()))
 
 
 class ParquetReader(TableReader):

@@ -146,12 +146,13 @@ def _check_fit(gold: Labels, pred: Labels) -> int:
 
 
 def _check_end(side: str, labels: Labels, length: int) -> None:
-    end = labels.soft[-1].end if labels.soft else 0
+    field, end = "soft_labels", labels.soft[-1].end if labels.soft else 0
     if labels.hard and labels.hard[-1].end > end:
-        end = labels.hard[-1].end
+        field, end = "hard_labels", labels.hard[-1].end
     if end > length:
         raise InputError(
             f"item {labels.id!r}: {side} labels end at {end}, past the answer",
+            field=field,
             found=end,
             expected=f"at most {length}, the answer's length in characters",
         )

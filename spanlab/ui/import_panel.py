@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -156,11 +157,7 @@ def _without(imported: Imported, prefix: str) -> Imported:
 
 
 def _as_uploaded(error: InputError, folder: str) -> InputError:
-    return InputError(
-        error.what.replace(f"{folder}/", ""),
-        file=None if error.file is None else error.file.replace(f"{folder}/", ""),
-        line=error.line,
-        field=error.field,
-        found=error.found,
-        expected=error.expected,
-    )
+    renamed = copy(error)
+    renamed.what = error.what.replace(f"{folder}/", "")
+    renamed.file = None if error.file is None else error.file.replace(f"{folder}/", "")
+    return renamed

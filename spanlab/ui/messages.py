@@ -52,7 +52,7 @@ def show_error(error: SpanlabError, consequence: str = "") -> None:
 
 def _details(error: InputError) -> Iterator[str]:
     if error.file is not None:
-        line = "" if error.line is None else f", line {error.line:,}"
+        line = "" if error.line is None else f", {error.unit} {error.line:,}"
         yield f"File: {_line(error.file)}{line}"
     if error.field is not None:
         yield f"Field: {_line(error.field)}"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from spanlab.datasets import Role, read_labels
+from spanlab.datasets import Role, read_placed_labels
 from spanlab.errors import InputError
 from spanlab.labels import Labels
-from spanlab.scorers import Comparison, Report, compare, mark_all, mark_none, score
+from spanlab.scorers import Comparison, Report, compare, mark_all, mark_none, score, score_item
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,18 @@ class Evaluation:
     missing: tuple[str, ...]
     extra: tuple[str, ...]
     against: Comparison | None = None
+
+
+class _Found(NamedTuple):
+    """Labels and where they were found."""
+
+    labels: Labels
+    file: Path
+    line: int
+    unit: str
+
+    def place(self, error: InputError) -> InputError:
+        return error.at(file=self.file, line=self.line, unit=self.unit)
 
 
 def score_files(
@@ -66,8 +79,8 @@ def score_files(
 
 
 def _score(
-    predicted: dict[str, Labels],
-    gold: dict[str, Labels],
+    predicted: Mapping[str, _Found],
+    gold: Mapping[str, _Found],
     prediction_files: Sequence[Path],
     gold_files: Sequence[Path],
 ) -> Report:
@@ -78,28 +91,48 @@ def _score(
             found=f"{_example(predicted)} and {_example(gold)}",
             expected="predictions and gold labels of the same items, joined by their full id",
         )
-    return score((gold[name], predicted[name]) for name in common)
+    try:
+        return score((gold[name].labels, predicted[name].labels) for name in common)
+    except InputError:
+        for name in common:
+            _check(gold[name], predicted[name])
+        raise
+
+
+def _check(gold: _Found, predicted: _Found) -> None:
+    """Raise what a scorer has against a pair, with the place of what is wrong."""
+    try:
+        score_item(gold.labels, predicted.labels)
+    except InputError as error:
+        # Gold labels were checked against their answer when they were read, if there is one.
+        unsized = gold.labels.length is None and predicted.labels.length is None
+        raise (gold if unsized else predicted).place(error) from None
 
 
 def _baseline(
-    mark: Callable[[Labels], Labels], predicted: dict[str, Labels], gold: dict[str, Labels]
+    mark: Callable[[Labels], Labels],
+    predicted: Mapping[str, _Found],
+    gold: Mapping[str, _Found],
 ) -> Report:
-    return score((gold[name], mark(gold[name])) for name in gold if name in predicted)
+    common = (gold[name].labels for name in gold if name in predicted)
+    return score((labels, mark(labels)) for labels in common)
 
 
-def _labels(files: Sequence[Path], annotator: str | None, role: Role) -> dict[str, Labels]:
-    found: dict[str, Labels] = {}
+def _labels(files: Sequence[Path], annotator: str | None, role: Role) -> dict[str, _Found]:
+    found: dict[str, _Found] = {}
     for file in files:
-        for labels in read_labels(file, annotator=annotator, role=role):
+        for labels, line, unit in read_placed_labels(file, annotator=annotator, role=role):
+            one = _Found(labels, file, line, unit)
             if labels.id in found:
-                raise InputError(
-                    "this item id stands twice",
-                    file=file,
-                    field="id",
-                    found=labels.id,
-                    expected="every id once over all files of one side",
+                raise one.place(
+                    InputError(
+                        "this item id stands twice",
+                        field="id",
+                        found=labels.id,
+                        expected="every id once over all files of one side",
+                    )
                 )
-            found[labels.id] = labels
+            found[labels.id] = one
     if files and not found:
         raise InputError(
             f"{_names(files)}: there is no finished annotation"
@@ -113,5 +146,5 @@ def _names(files: Sequence[Path]) -> str:
     return ", ".join(str(file) for file in files[:3]) + (", …" if len(files) > 3 else "")
 
 
-def _example(labels: dict[str, Labels]) -> str:
+def _example(labels: Mapping[str, _Found]) -> str:
     return f"{next(iter(labels))!r}…" if labels else "no items"

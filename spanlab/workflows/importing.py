@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, NamedTuple, Self
 
 from spanlab.datasets import (
     FIELDS,
@@ -92,21 +92,25 @@ def import_files(
     places = _Places(files, chosen)
 
     def on_taken(index: int, record: Record) -> None:
-        file, line = places.of(index)
+        file, line, unit = places.of(index)
         error = InputError(
             "this id stands twice in the import, or in the dataset already",
-            file=file,
-            line=line,
             field="id",
             found=record.item.id,
             expected=f"ids that are new to the dataset {dataset!r}",
-        )
+        ).at(file=file, line=line, unit=unit)
         if on_reject is None:
             raise error
         on_reject(Reject(file, line, str(error), dumps(record).decode().rstrip("\n")))
 
     count = store.import_records(dataset, places.records(), on_progress, on_taken)
     return Imported(count, tuple(log.warnings), tuple(log.rejects))
+
+
+class _Place(NamedTuple):
+    file: str
+    line: int
+    unit: str
 
 
 class _Places:
@@ -116,20 +120,23 @@ class _Places:
         self._files = files
         self._options = options
         self._starts: list[int] = []  # number of each file's first record
+        self._units: dict[int, str] = {}  # file → what its lines are, if it has any record
         self._lines = array("Q")
 
     def records(self) -> Iterator[Record]:
         """Yield the records of all files."""
-        for file in self._files:
+        for number, file in enumerate(self._files):
             self._starts.append(len(self._lines))
             for placed in read_placed(file, self._options):
+                self._units[number] = placed.unit
                 self._lines.append(placed.line)
                 yield placed.record
 
-    def of(self, index: int) -> tuple[str, int]:
-        """Return file and line of the record that came ``index``-th, counted from 0."""
-        file = self._files[bisect_right(self._starts, index) - 1]
-        return self._options.name or str(file), self._lines[index]
+    def of(self, index: int) -> _Place:
+        """Return the place of the record that came ``index``-th, counted from 0."""
+        number = bisect_right(self._starts, index) - 1
+        file = self._options.name or str(self._files[number])
+        return _Place(file, self._lines[index], self._units[number])
 
 
 def guess_columns(columns: Sequence[str]) -> dict[str, str]:

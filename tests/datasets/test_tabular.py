@@ -10,8 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from spanlab.datasets import ReadOptions, detect, read, table_columns
+from spanlab.datasets import ReadOptions, Reject, detect, read, read_placed, table_columns
+from spanlab.datasets.files import File
+from spanlab.datasets.tabular import CsvReader
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Kind, Passage, Record
 
@@ -163,7 +167,54 @@ def test_a_wrong_cell_is_named_by_its_column(
     path = table(tmp_path, f"reply,marks\nfine,[]\n{row}\n")
     with pytest.raises(InputError, match=said) as caught:
         records(path, columns={"answer": "reply", "spans": "marks"})
-    assert (caught.value.line, caught.value.field) == (2, field)
+    assert (caught.value.line, caught.value.field) == (3, field)  # the header is line 1
+
+
+def test_a_wrong_cell_is_named_by_the_line_of_the_file(tmp_path: Path) -> None:
+    """Lines, not rows: a cell may hold line breaks, and empty lines hold no row."""
+    path = table(tmp_path, 'id,answer\r\n1,"one\r\ntwo\n"\r\n \r\n\r\n2,three\r\n3,\r\n')
+    with pytest.raises(InputError, match=r"table.csv:8: there is no answer"):
+        records(path)
+    kept = read_placed(path, ReadOptions(on_reject=lambda _: None))
+    assert [each.line for each in kept] == [2, 7]
+
+
+def test_rejects_of_a_table_name_its_lines(tmp_path: Path) -> None:
+    rejects: list[Reject] = []
+    path = table(tmp_path, 'answer\n"a\nb"\n""\nc\n')
+    kept = records(path, on_reject=rejects.append)
+    assert [record.item.id for record in kept] == ["table-1", "table-3"]
+    assert [reject.line for reject in rejects] == [4]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        pytest.param('answer,b\n"x\ny",1\nx,1,2\n', 4, "3 cells, the header 2", id="too long"),
+        pytest.param('answer,b\n"x\ny",1\nx,"1\n2\n', 4, "never closed", id="an open quote"),
+    ],
+)
+def test_a_broken_row_is_named_by_its_line(tmp_path: Path, text: str, line: int, said: str) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        records(table(tmp_path, text))
+    assert caught.value.line == line
+
+
+@given(st.text(alphabet='ab",; \n\t', max_size=30).map(lambda text: f"answer,b\n{text}"))
+def test_the_lines_that_are_named_are_those_of_the_rows(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    path = table(tmp_path_factory.mktemp("tables"), text)
+    try:
+        rows = list(CsvReader(File(path, "t"), ReadOptions()).rows())
+    except InputError:
+        return  # broken, or without rows: nothing is read
+    lines = text.split("\n")
+    for row in rows:
+        first = str(next(iter(json.loads(row.raw).values()))).split("\n")[0]
+        assert first.replace('"', "") in lines[row.line - 1].replace('"', "")
+    places = [row.line for row in rows]
+    assert places == sorted(set(places))
 
 
 def test_an_unknown_field_is_a_usage_error(tmp_path: Path) -> None:
@@ -174,8 +225,9 @@ def test_an_unknown_field_is_a_usage_error(tmp_path: Path) -> None:
 def test_a_table_in_latin_1_is_said_so(tmp_path: Path) -> None:
     path = tmp_path / "latin.csv"
     path.write_bytes(b"answer\n" + b"x\n" * 80_000 + b"caf\xe9\n")
-    with pytest.raises(InputError, match="not UTF-8"):
+    with pytest.raises(InputError, match="not UTF-8") as caught:
         records(path)
+    assert caught.value.line == 80_002
 
 
 def test_a_packed_table_is_read(tmp_path: Path) -> None:
@@ -215,7 +267,8 @@ def test_a_missing_answer_in_parquet_is_named(tmp_path: Path) -> None:
     path = parquet(tmp_path, {"answer": ["x", None]})
     with pytest.raises(InputError, match="there is no answer; field: answer") as caught:
         records(path)
-    assert caught.value.line == 2
+    assert (caught.value.line, caught.value.unit) == (2, "row")
+    assert str(caught.value).startswith(f"{path}, row 2: there is no answer")
 
 
 def test_half_a_parquet_file_is_said_so(tmp_path: Path) -> None:
