@@ -121,4 +121,5 @@ def _calls(used: Collected) -> list[Step]:
             cost=usage.cost,
         )
         for model, usage in used.by_model.items()
+        if usage.calls or usage.from_cache
     ]

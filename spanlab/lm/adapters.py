@@ -70,6 +70,9 @@ class JsonAnswers(_Remembered, dspy.JSONAdapter):
         except AdapterParseError:
             forget_last_answer()
             raise
+        except RecursionError:  # thousands of brackets
+            forget_last_answer()
+            raise _too_deep(self, signature, completion) from None
         return fields
 
 
@@ -83,6 +86,9 @@ class ChatAnswers(_Remembered, dspy.ChatAdapter):
         except AdapterParseError:
             forget_last_answer()
             raise
+        except RecursionError:  # thousands of brackets
+            forget_last_answer()
+            raise _too_deep(self, signature, completion) from None
         return fields
 
     def _make_json_adapter_fallback(self) -> JsonAnswers:
@@ -92,3 +98,12 @@ class ChatAnswers(_Remembered, dspy.ChatAdapter):
 def adapter_for(lm: dspy.LM) -> dspy.Adapter:
     """Return the adapter for a model: JSON at once where the endpoint takes schemas."""
     return JsonAnswers() if lm.supports_response_schema else ChatAnswers()
+
+
+def _too_deep(adapter: object, signature: type[Signature], answer: str) -> AdapterParseError:
+    return AdapterParseError(
+        adapter_name=type(adapter).__name__,
+        signature=signature,
+        lm_response=answer,
+        message="it is nested too deeply",
+    )

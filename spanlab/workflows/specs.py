@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spanlab.detectors import DETECTORS, DetectorSpec, EnsembleSpec, Spec, spec_of
+from spanlab.detectors import ABOUT, DETECTORS, DetectorSpec, EnsembleSpec, Spec, spec_of
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice
 from spanlab.retrievers import RetrieverSpec
+
+__all__ = ["ABOUT", "as_json", "chosen"]
 
 _MANNERS = ("temperature", "seed", "max_tokens")  # of an ensemble's member, good for any model
 
@@ -43,6 +45,11 @@ def chosen(
     if name in DETECTORS and (model is not None or retriever is not None):
         raise UsageError(f"{name!r} asks no model and retrieves nothing")
     return _with(spec, model, retriever)
+
+
+def as_json(spec: Spec) -> str:
+    """Return a specification as JSON to read and change, without what it leaves to defaults."""
+    return spec.model_dump_json(indent=2, exclude_unset=True)
 
 
 def _with(

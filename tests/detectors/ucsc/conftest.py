@@ -1,0 +1,33 @@
+"""UCSC's detectors on the scripted server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from detector_cases import Make
+from model_server import ModelServer
+
+from spanlab.detectors import DetectorSpec, ModelDetector, build
+from spanlab.lm import Meter, ModelChoice
+from spanlab.settings import Settings
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path, database_url="sqlite://", programs=tmp_path / "programs")
+
+
+@pytest.fixture
+def make(model_server: ModelServer, settings: Settings) -> Make:
+    """Build a detector that asks the scripted server."""
+
+    def made(detector: str, meter: Meter | None = None, **options: Any) -> ModelDetector:
+        choice = ModelChoice(model="scripted", base_url=model_server.url, retries=0)
+        spec = DetectorSpec(detector=detector, model=choice, **options)
+        built = build(spec, meter or Meter(), settings)
+        assert isinstance(built, ModelDetector)
+        return built
+
+    return made

@@ -1,0 +1,241 @@
+"""`ucsc-extract`: what a model quotes becomes spans with evidence, whatever else it writes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from detector_cases import ANSWER, TOWER, Make, chat, detect
+from model_server import ModelServer, Reply, fail, in_turn, say
+
+from spanlab.detectors import Tunable
+from spanlab.lm import Budget, Meter
+from spanlab.mappers import Quote
+from spanlab.schema import Status
+from spanlab.trace import CallsStep, QueryStep, QuoteStep, RemarkStep
+
+YEAR = {"text": "1989", "reason": "it was 1889", "probability": 0.9}
+
+
+def test_quotes_become_spans_with_reason_and_the_sentence_that_comes_closest(
+    model_server: ModelServer, make: Make
+) -> None:
+    model_server.script(lambda ask: chat(parts=[YEAR, {"text": "Ada Smith", "probability": 0.6}]))
+    said = detect(make("ucsc-extract")).annotation
+    assert said.status is Status.DONE
+    assert [(span.text, span.start, span.prob, span.note) for span in said.spans] == [
+        ("1989", ANSWER.index("1989"), 0.9, "it was 1889"),
+        ("Ada Smith", ANSWER.index("Ada"), 0.6, None),
+    ]
+    for span in said.spans:
+        assert [(quote.passage, quote.text) for quote in span.evidence] == [
+            (1, "The tower was built in 1889 by Gustave Eiffel in Paris.")
+        ]
+
+
+def test_the_trace_tells_question_quotes_and_calls(model_server: ModelServer, make: Make) -> None:
+    model_server.script(lambda ask: chat(parts=[YEAR, {"text": "on the Moon"}]))
+    query, found, invented, calls = detect(make("ucsc-extract")).annotation.trace
+    assert query == QueryStep(text=TOWER.question, retriever="given", passages=(0, 1))
+    assert isinstance(found, QuoteStep)
+    assert [(place.start, place.end) for place in found.places] == [(23, 27)]
+    assert invented == QuoteStep(text="on the Moon"), "reported as not found, and marks nothing"
+    assert isinstance(calls, CallsStep)
+    assert (calls.calls, calls.from_cache) == (1, 0)
+
+
+def test_repeated_word_maps_to_its_own_place(model_server: ModelServer, make: Make) -> None:
+    """ANCHORS 12: repeated text maps to its own occurrence."""
+    answer = "Rome is old, Rome is big, Rome is new."
+    model_server.script(lambda ask: chat(parts=[{"text": "is big"}, {"text": "Rome"}]))
+    item = TOWER.model_copy(update={"answer": answer})
+    spans = detect(make("ucsc-extract"), item).annotation.spans
+    assert [(span.start, span.text) for span in spans] == [(18, "is big"), (26, "Rome")]
+
+
+def test_nothing_quoted_means_done_without_spans(model_server: ModelServer, make: Make) -> None:
+    model_server.script(lambda ask: chat(parts=[]))
+    said = detect(make("ucsc-extract")).annotation
+    assert (said.status, said.spans, said.note) == (Status.DONE, (), None)
+
+
+def test_passages_and_question_stand_before_the_answer(
+    model_server: ModelServer, make: Make
+) -> None:
+    model_server.script(lambda ask: chat(parts=[]))
+    detect(make("ucsc-extract"))
+    prompt = model_server.requests[0].messages[-1]["content"]
+    order = ["[1] Paris, 2024-05-01", "[2] Trees", TOWER.question, ANSWER]
+    assert sorted(order, key=prompt.index) == order
+
+
+def test_without_passages_the_model_is_told_so_and_so_is_the_reader(
+    model_server: ModelServer, make: Make
+) -> None:
+    model_server.script(lambda ask: chat(parts=[YEAR]))
+    said = detect(make("ucsc-extract"), TOWER.model_copy(update={"passages": ()})).annotation
+    assert said.note == "no passages: the model judged the answer by what it knows"
+    assert RemarkStep(text=said.note) in said.trace
+    assert [span.text for span in said.spans] == ["1989"]
+    assert "judge by what you know" in model_server.requests[0].messages[-1]["content"]
+
+
+def test_an_empty_answer_costs_no_call(model_server: ModelServer, make: Make) -> None:
+    said = detect(make("ucsc-extract"), TOWER.model_copy(update={"answer": " \n"})).annotation
+    assert (said.status, said.note) == (
+        Status.DONE,
+        "the answer is empty: there is nothing to check",
+    )
+    assert model_server.count == 0
+
+
+@pytest.mark.parametrize(
+    ("part", "prob"),
+    [
+        pytest.param({"text": "1989", "probability": "90%"}, 0.9, id="percent-text"),
+        pytest.param({"text": "1989", "probability": 90}, 0.9, id="percent-number"),
+        pytest.param({"text": "1989", "probability": 1.2}, 1.0, id="above-one"),
+        pytest.param({"text": "1989", "probability": -3}, 0.0, id="below-zero"),
+        pytest.param({"text": "1989", "probability": "high"}, 0.9, id="in-words"),
+        pytest.param({"text": "1989", "probability": None}, 1.0, id="null"),
+        pytest.param({"text": "1989", "probability": "who knows"}, 1.0, id="nonsense"),
+        pytest.param({"text": "1989", "probability": "nan"}, 1.0, id="not-a-number"),
+        pytest.param({"text": "1989"}, 1.0, id="missing"),
+        pytest.param({"quote": "1989", "confidence": 0.7}, 0.7, id="other-names"),
+        pytest.param("1989", 1.0, id="bare-text"),
+    ],
+)
+def test_probabilities_are_read_as_models_write_them(
+    part: object, prob: float, model_server: ModelServer, make: Make
+) -> None:
+    """ANCHORS 16: a failed judgement is a state, never a NaN among the numbers."""
+    model_server.script(lambda ask: chat(parts=[part, {"text": None}, {}]))
+    spans = detect(make("ucsc-extract")).annotation.spans
+    assert [(span.text, span.prob) for span in spans] == [("1989", prob)]
+
+
+BROKEN = [
+    pytest.param(say("I would rather talk about towers."), id="prose"),
+    pytest.param(say('[[ ## parts ## ]]\n{"text": '), id="half-an-object"),
+    pytest.param(say("[[ ## parts ## ]]\n" + "[" * 3000), id="deep-nesting"),
+    pytest.param(say("[[ ## parts ## ]]\nnone"), id="a-word"),
+    pytest.param(say('{"answer": 42}'), id="another-field"),
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_an_answer_that_cannot_be_read_is_asked_for_once_more_as_json(
+    broken: Reply, model_server: ModelServer, make: Make
+) -> None:
+    """ANCHORS 17: broken JSON from a model ends neither the run nor in a KeyError."""
+    model_server.script(in_turn(broken, say(json.dumps({"parts": [YEAR]}))))
+    said = detect(make("ucsc-extract")).annotation
+    assert [span.text for span in said.spans] == ["1989"]
+    assert model_server.count == 2
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_an_answer_that_stays_broken_fails_the_item_with_a_reason(
+    broken: Reply, model_server: ModelServer, make: Make
+) -> None:
+    """ANCHORS 16, 17: a failed judgement is a state with a reason, and the trace keeps the rest."""
+    model_server.script(lambda ask: broken)
+    said = detect(make("ucsc-extract")).annotation
+    assert (said.status, said.spans) == (Status.FAILED, ())
+    assert said.note is not None
+    assert said.note.startswith("the model's answer is not in the form asked for")
+    assert [step.kind for step in said.trace] == ["query", "calls"]
+    assert model_server.count == 2, "asked once more, and no further"
+
+
+@pytest.mark.parametrize("nothing", ["", None], ids=["empty", "null"])
+def test_an_empty_answer_of_the_model_fails_the_item(
+    nothing: str | None, model_server: ModelServer, make: Make
+) -> None:
+    model_server.script(lambda ask: say(nothing))
+    said = detect(make("ucsc-extract")).annotation
+    assert said.status is Status.FAILED
+    assert said.note == "the model's answer is empty; retry the failed items"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("[{'text': '1989', 'probability': 0.5}", id="python-quotes-and-no-end"),
+        pytest.param('```json\n[{"text": "1989", "probability": 0.5}]\n```', id="fenced"),
+        pytest.param('[{"text": "1989", "probability": 0.5, "more": [1]},]', id="extra-fields"),
+    ],
+)
+def test_nearly_right_json_is_read_as_it_was_meant(
+    text: str, model_server: ModelServer, make: Make
+) -> None:
+    """ANCHORS 17: broken JSON from a model ends neither the run nor in a KeyError."""
+    model_server.script(lambda ask: say(f"[[ ## parts ## ]]\n{text}"))
+    spans = detect(make("ucsc-extract")).annotation.spans
+    assert [(span.text, span.prob) for span in spans] == [("1989", 0.5)]
+
+
+def test_a_refused_call_fails_this_item_and_not_the_next(
+    model_server: ModelServer, make: Make
+) -> None:
+    model_server.script(in_turn(fail(402, "credits exhausted"), lambda ask: chat(parts=[YEAR])))
+    detector = make("ucsc-extract")
+    first, second = detect(detector).annotation, detect(detector).annotation
+    assert first.status is Status.FAILED
+    assert first.note is not None
+    assert first.note.startswith("credits exhausted")
+    assert [step.kind for step in first.trace] == ["query"]
+    assert [span.text for span in second.spans] == ["1989"]
+
+
+def test_a_spent_budget_is_no_failure_of_the_item(model_server: ModelServer, make: Make) -> None:
+    from spanlab.errors import BudgetError
+
+    with pytest.raises(BudgetError):
+        detect(make("ucsc-extract", Meter(Budget(calls=0))))
+
+
+def test_long_passages_are_cut_to_the_budget_and_the_trace_says_so(
+    model_server: ModelServer, make: Make
+) -> None:
+    model_server.script(lambda ask: chat(parts=[]))
+    passage = TOWER.passages[1].model_copy(update={"text": "many words " * 500})
+    item = TOWER.model_copy(update={"passages": (TOWER.passages[0], passage, passage)})
+    said = detect(make("ucsc-extract", context=2000), item).annotation
+    remark = said.trace[1]
+    assert isinstance(remark, RemarkStep)
+    assert remark.text.endswith(
+        "were cut to 2,000: the model read 1 of 3 in full and a part of the next"
+    )
+    prompt = model_server.requests[0].messages[-1]["content"]
+    assert 1900 < len(prompt[: prompt.index("[[ ## question")]) < 2100
+    assert said.note is None
+
+
+def test_reasoning_asks_for_thoughts_first(model_server: ModelServer, make: Make) -> None:
+    model_server.script(lambda ask: chat(reasoning="Eiffel built it in 1889.", parts=[YEAR]))
+    said = detect(make("ucsc-extract", reasoning=True)).annotation
+    assert [span.text for span in said.spans] == ["1989"]
+    prompt = model_server.requests[0].text
+    assert prompt.index("{reasoning}") < prompt.index("{parts}")
+
+
+def test_guidance_is_added_to_the_instruction(model_server: ModelServer, make: Make) -> None:
+    model_server.script(lambda ask: chat(parts=[]))
+    detect(make("ucsc-extract", guidance="Mark every name."))
+    instruction = model_server.requests[0].messages[0]["content"]
+    assert instruction.rstrip().endswith("Mark every name.")
+    assert "Copy as few" in instruction
+
+
+def test_an_optimiser_finds_the_program_its_inputs_and_the_right_answer(
+    model_server: ModelServer, make: Make
+) -> None:
+    model_server.script(lambda ask: chat(parts=[YEAR]))
+    detector = make("ucsc-extract")
+    assert isinstance(detector, Tunable)
+    assert [name for name, _ in detector.program.named_predictors()] == ["extract"]
+    assert list(detector.inputs(TOWER)) == ["passages", "question", "answer"]
+    expected = detector.expected(TOWER, [Quote("1989", 0.75)])
+    said = detector.mark(TOWER, type("Said", (), expected))
+    assert [(span.text, span.prob) for span in said.spans] == [("1989", 0.75)]
