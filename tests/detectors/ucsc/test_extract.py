@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import dspy
 import pytest
 from detector_cases import ANSWER, TOWER, Make, chat, detect
 from model_server import ModelServer, Reply, fail, in_turn, say
@@ -237,5 +238,5 @@ def test_an_optimiser_finds_the_program_its_inputs_and_the_right_answer(
     assert [name for name, _ in detector.program.named_predictors()] == ["extract"]
     assert list(detector.inputs(TOWER)) == ["passages", "question", "answer"]
     expected = detector.expected(TOWER, [Quote("1989", 0.75)])
-    said = detector.mark(TOWER, type("Said", (), expected))
+    said = detector.mark(TOWER, dspy.Prediction(**expected))
     assert [(span.text, span.prob) for span in said.spans] == [("1989", 0.75)]

@@ -48,7 +48,7 @@ class Verifier:
             number = len(self.checks)
             return chat(judgement={"look_up": ["the Tower", f"name {number}"]})
         wrong = PLACE not in prompt
-        judgement = {
+        judgement: dict[str, object] = {
             "look_up": [],
             "verdict": "Refuted" if wrong else "supported",
             "reason": "the graph says so",

@@ -1,0 +1,187 @@
+"""An ensemble: every member signs its own annotation, and their vote is one more."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from detector_cases import ANSWER, TOWER, chat, detect
+from gold_answers import GoldAnswers, Noise, by_prompt
+from model_server import Ask, ModelServer, Reply, fail
+
+from spanlab.datasets import read
+from spanlab.detectors import DetectorSpec, EnsembleSpec, ModelDetector, build, spec_of
+from spanlab.detectors.ensemble import tally
+from spanlab.labels import hard_of, labels_of
+from spanlab.lm import Meter, ModelChoice
+from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.scorers import score
+from spanlab.settings import Settings
+from spanlab.workflows.specs import chosen
+
+NAMES = [
+    "ucsc-1-llama-extract",
+    "ucsc-2-o1-revise",
+    "ucsc-3-gpt4o-extract-overlap",
+    "ucsc-4-gpt4o-extract-any",
+    "ucsc-5-gpt4o-mini-revise",
+]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path, database_url="sqlite://", programs=tmp_path / "programs")
+
+
+@pytest.fixture
+def five(model_server: ModelServer, settings: Settings) -> ModelDetector:
+    """The shipped ensemble, its models all at the scripted server."""
+    built = build(spec_of("ucsc"), Meter(), settings)
+    assert isinstance(built, ModelDetector)
+    return built
+
+
+def answers(ask: Ask) -> Reply:
+    """Quote the year, and correct it and the builder."""
+    if "`[[ ## parts ## ]]`" in ask.text:
+        return chat(parts=["1989"])
+    revised = ANSWER.replace("1989", "1889").replace("Ada Smith", "Gustave Eiffel")
+    return chat(reasoning="so it is", revised=revised)
+
+
+def test_the_shipped_ensemble_has_the_paper_s_five_members() -> None:
+    spec = spec_of("ucsc")
+    assert isinstance(spec, EnsembleSpec)
+    assert [member.signs for member in spec.members] == NAMES
+    assert [(member.detector, member.model and member.model.model) for member in spec.members] == [
+        ("ucsc-extract", "meta-llama/Llama-3.3-70B-Instruct"),
+        ("ucsc-revise", "o1"),
+        ("ucsc-extract", "gpt-4o"),
+        ("ucsc-extract", "gpt-4o"),
+        ("ucsc-revise", "gpt-4o-mini"),
+    ]
+
+
+def test_members_sign_their_own_annotations_and_the_vote_counts_them(
+    model_server: ModelServer, five: ModelDetector
+) -> None:
+    model_server.script(answers)
+    finding = detect(five)
+    assert [each.annotator for each in finding.annotations] == [*NAMES, "ucsc"]
+    said = finding.annotation
+    assert (said.kind, said.status, said.voters) == (Kind.VOTE, Status.DONE, tuple(NAMES))
+    year, *builder = said.spans
+    assert (year.text, year.prob) == ("1989", 1.0), "all five"
+    assert " ".join(span.text for span in builder) == "Ada Smith"
+    assert {span.prob for span in builder} == {0.4}, "the two that revise"
+    assert model_server.count == 5, "two members with one model do not share an answer"
+
+
+def test_a_member_that_fails_does_not_vote(model_server: ModelServer, five: ModelDetector) -> None:
+    model_server.script(
+        lambda ask: fail(401, "who are you?") if "Llama" in ask.body["model"] else answers(ask)
+    )
+    finding = detect(five)
+    assert finding.members[0].status is Status.FAILED
+    assert finding.annotation.status is Status.DONE
+    assert finding.annotation.voters == tuple(NAMES[1:])
+    assert finding.annotation.note == "did not vote: ucsc-1-llama-extract (failed)"
+    assert finding.annotation.spans[-1].prob == 0.5
+
+
+def test_with_fewer_than_half_of_the_members_there_is_no_vote(
+    model_server: ModelServer, five: ModelDetector
+) -> None:
+    """ANCHORS 16: a failed judgement is a state."""
+    model_server.script(
+        lambda ask: fail(402, "empty") if "4o" in ask.body["model"] else answers(ask)
+    )
+    said = detect(five).annotation
+    assert (said.kind, said.status, said.spans) == (Kind.VOTE, Status.FAILED, ())
+    assert said.note is not None
+    assert said.note.startswith("2 of 5 members finished, fewer than half: no vote")
+    assert "ucsc-5-gpt4o-mini-revise: credits exhausted" in said.note
+
+
+@pytest.mark.parametrize(
+    ("done", "members", "votes"),
+    [
+        pytest.param(1, 1, True, id="one-of-one"),
+        pytest.param(1, 2, True, id="just-half"),
+        pytest.param(1, 3, False, id="a-third"),
+        pytest.param(0, 2, False, id="nobody"),
+    ],
+)
+def test_half_of_the_members_are_enough(done: int, members: int, votes: bool) -> None:
+    said = [
+        Annotation(annotator=f"m{number}", kind=Kind.DETECTOR)
+        if number < done
+        else Annotation(
+            annotator=f"m{number}", kind=Kind.DETECTOR, status=Status.FAILED, note="broke"
+        )
+        for number in range(members)
+    ]
+    assert (tally("all", TOWER, said).status is Status.DONE) is votes
+
+
+def test_members_are_replaced_by_a_file(
+    model_server: ModelServer, settings: Settings, tmp_path: Path
+) -> None:
+    own = EnsembleSpec(
+        name="anything",
+        members=(
+            DetectorSpec(detector="ucsc-extract", name="one", model=ModelChoice(model="a")),
+            DetectorSpec(detector="ucsc-revise", name="two"),
+        ),
+    )
+    path = tmp_path / "mine.json"
+    path.write_text(own.model_dump_json(), encoding="utf-8")
+    model_server.script(answers)
+    built = build(chosen("ucsc", config=path), Meter(), settings)
+    assert isinstance(built, ModelDetector)
+    finding = detect(built)
+    assert [each.annotator for each in finding.annotations] == ["one", "two", "ucsc"]
+    assert {ask.body["model"] for ask in model_server.requests} == {"a", "scripted-model"}
+
+
+def test_one_model_can_take_every_member_s_place(
+    model_server: ModelServer, settings: Settings
+) -> None:
+    model_server.script(answers)
+    built = build(chosen("ucsc", model="mine"), Meter(), settings)
+    assert isinstance(built, ModelDetector)
+    detect(built)
+    assert {ask.body["model"] for ask in model_server.requests} == {"mine"}
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_vote_of_noisy_members_correlates_better_than_the_best_of_them(
+    lang: str, model_server: ModelServer, five: ModelDetector, shared: Path
+) -> None:
+    """The direction that the paper reports; what answers here is gold with noise, no model."""
+    path = shared / "mushroom" / "val" / f"mushroom.{lang}-val.v2.jsonl"
+    with pytest.warns(UserWarning):
+        records = [record for record in read(path) if hard_of(record.annotations[0])][:24]
+    noisy = GoldAnswers(records, noise=Noise.level(0.6), seed=3, member=by_prompt)
+    model_server.script(noisy)
+
+    async def all_at_once() -> list[Record]:
+        slots = asyncio.Semaphore(8)
+
+        async def one(item: Item) -> tuple[Annotation, ...]:
+            async with slots:
+                return (await five.detect(item)).annotations
+
+        said = await asyncio.gather(*(one(record.item) for record in records))
+        return [
+            Record(item=record.item, annotations=(*record.annotations, *each))
+            for record, each in zip(records, said, strict=True)
+        ]
+
+    annotated = asyncio.run(all_at_once())
+    corr = {}
+    for name in (*NAMES, "ucsc"):
+        pairs = [(labels_of(each, "gold"), labels_of(each, name)) for each in annotated]
+        corr[name] = score(pairs).macro.corr.mean
+    assert corr["ucsc"] > max(corr[name] for name in NAMES), corr

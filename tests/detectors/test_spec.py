@@ -1,0 +1,256 @@
+"""A detector is chosen by data: written as JSON, read back, and built with what it names."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from detector_cases import TOWER, chat, detect
+from model_server import ModelServer
+from pydantic import ValidationError
+
+from spanlab.detectors import (
+    ABOUT,
+    DETECTORS,
+    ENSEMBLES,
+    MODEL_DETECTORS,
+    DetectorSpec,
+    EnsembleSpec,
+    ModelDetector,
+    Tunable,
+    build,
+    spec_of,
+)
+from spanlab.detectors.programs import apply_program, program_state
+from spanlab.errors import InputError, MissingKeyError, UsageError
+from spanlab.lm import Meter, ModelChoice
+from spanlab.programs import Predictor, Program, Programs
+from spanlab.retrievers import RetrieverSpec
+from spanlab.settings import Settings
+
+DEMO = {
+    "passages": "[1] The bridge opened in 1901.",
+    "question": "When did the bridge open?",
+    "answer": "In 1910.",
+    "parts": [{"text": "1910", "reason": "1901", "probability": 1.0}],
+    "augmented": True,
+}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path, database_url="sqlite://", programs=tmp_path / "programs")
+
+
+def tuned(name: str, detector: str = "ucsc-extract") -> Program:
+    prompt = Predictor(instruction="Spot the lies.", demos=(DEMO,))
+    return Program(
+        name=name,
+        detector=detector,
+        strategy="mipro",
+        metric="iou",
+        task_model="scripted",
+        prompt_model="scripted",
+        dataset="towers",
+        labels="gold",
+        languages=("en",),
+        items=1,
+        fingerprint="0" * 64,
+        created="2026-01-01T00:00:00Z",
+        predictors={"extract": prompt},
+    )
+
+
+def test_a_specification_survives_json() -> None:
+    spec = DetectorSpec(
+        detector="ucsc-extract",
+        name="mine",
+        model=ModelChoice(model="m", base_url="http://localhost:1/v1", temperature=0.2),
+        retriever=RetrieverSpec(kind="bm25", corpus=Path("wiki"), queries="claims"),
+        program="short-quotes",
+        reasoning=True,
+    )
+    assert DetectorSpec.model_validate_json(spec.model_dump_json()) == spec
+    assert spec.signs == "mine"
+
+
+def test_every_detector_is_listed_with_what_it_needs() -> None:
+    names = [about.name for about in ABOUT]
+    assert names == [*DETECTORS, *MODEL_DETECTORS, *ENSEMBLES]
+    assert all(about.what and about.needs for about in ABOUT)
+    assert [spec_of(name).signs for name in names] == names
+
+
+@pytest.mark.parametrize("name", MODEL_DETECTORS)
+def test_every_model_detector_is_built_signs_and_can_be_tuned(
+    name: str, model_server: ModelServer, settings: Settings
+) -> None:
+    built = build(DetectorSpec(detector=name, name="signature"), Meter(), settings)
+    assert isinstance(built, ModelDetector)
+    assert isinstance(built, Tunable)
+    assert built.name == "signature"
+
+
+def test_without_a_model_the_environment_names_it(
+    model_server: ModelServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_MODEL_UCSC_EXTRACT", "special")
+    model_server.script(lambda ask: chat(parts=[]))
+    for spec in (
+        DetectorSpec(detector="ucsc-extract"),
+        DetectorSpec(detector="ucsc-extract", model=ModelChoice(model="named")),
+    ):
+        built = build(spec, Meter(), settings)
+        assert isinstance(built, ModelDetector)
+        detect(built)
+    assert [ask.body["model"] for ask in model_server.requests] == ["special", "named"]
+
+
+def test_what_is_missing_is_said_before_anything_is_asked(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "SPANLAB_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UsageError, match="no language model is named"):
+        build(DetectorSpec(detector="ucsc-extract"), Meter(), settings)
+    with pytest.raises(MissingKeyError):
+        build(
+            DetectorSpec(detector="ucsc-extract", model=ModelChoice(model="m")), Meter(), settings
+        )
+    with pytest.raises(UsageError, match="did you mean 'ucsc-extract'"):
+        build(DetectorSpec(detector="ucsc-extrakt"), Meter(), settings)
+    with pytest.raises(UsageError, match="signs with its own name"):
+        build(DetectorSpec(detector="offline", name="mine"), Meter(), settings)
+
+
+def test_a_program_s_prompts_are_used_and_come_back_the_same(
+    model_server: ModelServer, settings: Settings
+) -> None:
+    Programs(settings.programs).save(tuned("liar"))
+    model_server.script(lambda ask: chat(parts=[]))
+    built = build(DetectorSpec(detector="ucsc-extract", program="liar"), Meter(), settings)
+    assert isinstance(built, Tunable)
+    assert isinstance(built, ModelDetector)
+    detect(built)
+    system, asked, answered, *_ = model_server.requests[0].messages
+    assert "Spot the lies." in system["content"]
+    assert "In 1910." in asked["content"]
+    assert '"1910"' in answered["content"]
+    state = program_state(built.program)
+    assert state == tuned("liar").predictors
+    assert json.loads(json.dumps({name: each.model_dump() for name, each in state.items()}))
+
+
+def test_the_program_chosen_as_default_is_used_until_told_otherwise(
+    model_server: ModelServer, settings: Settings
+) -> None:
+    programs = Programs(settings.programs)
+    programs.save(tuned("liar"))
+    programs.choose("ucsc-extract", "liar")
+    used = {}
+    for chosen in (None, "none"):
+        built = build(DetectorSpec(detector="ucsc-extract", program=chosen), Meter(), settings)
+        assert isinstance(built, Tunable)
+        used[chosen] = program_state(built.program)["extract"].instruction
+    assert used[None] == "Spot the lies."
+    assert used["none"].startswith("Find the words of an answer")
+
+
+def test_a_program_serves_the_detector_that_reasons_too(
+    model_server: ModelServer, settings: Settings
+) -> None:
+    Programs(settings.programs).save(tuned("liar"))
+    spec = DetectorSpec(detector="ucsc-extract", program="liar", reasoning=True)
+    built = build(spec, Meter(), settings)
+    assert isinstance(built, Tunable)
+    assert program_state(built.program)["extract"].instruction == "Spot the lies."
+
+
+def test_a_program_of_another_detector_is_refused(
+    model_server: ModelServer, settings: Settings
+) -> None:
+    Programs(settings.programs).save(tuned("liar", "ucsc-revise"))
+    with pytest.raises(UsageError, match="'liar' is a program of 'ucsc-revise'"):
+        build(DetectorSpec(detector="ucsc-extract", program="liar"), Meter(), settings)
+    Programs(settings.programs).save(tuned("disguised", "ucsc-kg"))
+    with pytest.raises(InputError, match="another detector"):
+        build(DetectorSpec(detector="ucsc-kg", program="disguised"), Meter(), settings)
+
+
+def test_applying_prompts_leaves_other_predictors_alone(
+    model_server: ModelServer, settings: Settings
+) -> None:
+    built = build(DetectorSpec(detector="ucsc-kg"), Meter(), settings)
+    assert isinstance(built, Tunable)
+    before = program_state(built.program)
+    apply_program(built.program, {"facts": Predictor(instruction="List facts.")})
+    after = program_state(built.program)
+    assert list(after) == ["graph", "facts", "check", "words"]
+    assert after.pop("facts").instruction == "List facts."
+    before.pop("facts")
+    assert after == before
+
+
+def test_two_members_cannot_sign_alike() -> None:
+    member = DetectorSpec(detector="ucsc-extract")
+    with pytest.raises(ValidationError, match="stands twice"):
+        EnsembleSpec(name="both", members=(member, member))
+    with pytest.raises(ValidationError, match="stands twice"):
+        EnsembleSpec(name="ucsc-extract", members=(member,))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("{", "not JSON", id="not-json"),
+        pytest.param("[]", "not an ensemble", id="no-object"),
+        pytest.param('{"name": "x", "members": []}', "field: members", id="nobody"),
+        pytest.param(
+            '{"name": "x", "members": [{"detector": "ucsc-kg", "modell": {}}]}',
+            "field: members.0.modell",
+            id="unknown-field",
+        ),
+    ],
+)
+def test_a_damaged_configuration_names_file_and_field(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message) as caught:
+        EnsembleSpec.read(path)
+    assert "mine.json" in str(caught.value)
+
+
+def test_naming_detectors_and_reading_specifications_loads_no_model_library() -> None:
+    code = (
+        "import sys; from spanlab.detectors import ABOUT, spec_of;"
+        "[spec_of(about.name) for about in ABOUT];"
+        "sys.exit(any(name in sys.modules for name in ('dspy', 'openai', 'spacy', 'numpy')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_many_items_share_one_detector_at_once(
+    model_server: ModelServer, settings: Settings
+) -> None:
+    model_server.script(lambda ask: chat(parts=[{"text": "1989"}]))
+    built = build(DetectorSpec(detector="ucsc-extract"), Meter(), settings)
+    assert isinstance(built, ModelDetector)
+    items = [TOWER.model_copy(update={"question": f"Question {number}?"}) for number in range(40)]
+
+    async def all_at_once() -> list[tuple[str, str]]:
+        assert isinstance(built, ModelDetector)
+        findings = await asyncio.gather(*(built.detect(item) for item in items))
+        return [
+            (each.annotation.trace[0].text, each.annotation.spans[0].text)
+            for each in findings
+            if each.annotation.trace[0].kind == "query"
+        ]
+
+    assert asyncio.run(all_at_once()) == [(item.question, "1989") for item in items]
+    assert model_server.count == 40
