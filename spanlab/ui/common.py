@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal, TypedDict
 
 import streamlit as st
 
@@ -16,6 +17,13 @@ _TITLE_STYLE = """<style>
 .stMainBlockContainer { padding-top: 4.5rem; }
 .stMainBlockContainer h1 { font-size: 1.9rem; padding: 0 0 .75rem; }
 </style>"""
+
+
+class Kept(TypedDict):
+    """What makes Streamlit keep a widget's value while other pages are open."""
+
+    key: str
+    persist_state: Literal["session"]
 
 
 def store() -> Store:
@@ -51,6 +59,13 @@ def link(page: str, label: str, *, icon: str, dataset: str, item: str | None = N
         st.page_link(pages[page], label=plain(label), icon=icon, query_params=params)
 
 
+def page_link(page: str, label: str, *, icon: str) -> None:
+    """Draw a link to another page of the app, as ``link`` does, at no dataset in particular."""
+    pages: Mapping[str, st.Page] = st.session_state.get(_PAGES, {})
+    if page in pages:
+        st.page_link(pages[page], label=plain(label), icon=icon)
+
+
 def nothing_yet(what: str) -> None:
     """Say that there is no dataset yet, and lead to where one comes from.
 
@@ -62,9 +77,7 @@ def nothing_yet(what: str) -> None:
         "`spanlab import FILE --dataset NAME`.",
         icon=":material/upload_file:",
     )
-    pages: Mapping[str, st.Page] = st.session_state.get(_PAGES, {})
-    if "datasets" in pages:
-        st.page_link(pages["datasets"], label="Go to Datasets", icon=":material/database:")
+    page_link("datasets", "Go to Datasets", icon=":material/database:")
 
 
 def current_dataset(names: Sequence[str]) -> str:
@@ -96,6 +109,11 @@ def remember_dataset(name: str) -> None:
     st.session_state[_CURRENT] = name
     if st.query_params.get(_DATASET) != name:
         st.query_params[_DATASET] = name
+
+
+def kept(name: str) -> Kept:
+    """Return a widget's key, and that its value outlives its page, by a name of its own."""
+    return {"key": f"spanlab.{name}", "persist_state": "session"}
 
 
 def counted(number: int, noun: str) -> str:

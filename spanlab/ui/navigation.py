@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from spanlab.ui import common, compare, datasets, export, review
+from spanlab import jobs as work
+from spanlab.ui import common, compare, datasets, detect, export, jobs, review
 
 # A marked line of text. Streamlit's emoji and material icons would be fetched from other hosts.
 _ICON = (
@@ -18,9 +19,12 @@ _ICON = (
 def run() -> None:
     """Draw the app: the navigation and the page that was chosen."""
     st.set_page_config(page_title="spanlab", page_icon=_ICON, layout="wide")
+    work.start_embedded_worker()
     pages = [
         st.Page(review.page, title="Review", icon=":material/edit_note:", default=True),
         st.Page(datasets.page, title="Datasets", icon=":material/database:", url_path="datasets"),
+        st.Page(detect.page, title="Detect", icon=":material/manage_search:", url_path="detect"),
+        st.Page(jobs.page, title="Jobs", icon=":material/work_history:", url_path="jobs"),
         st.Page(compare.page, title="Compare", icon=":material/compare:", url_path="compare"),
         st.Page(export.page, title="Export", icon=":material/download:", url_path="export"),
     ]

@@ -67,11 +67,12 @@ def describe(done: int, total: int | None, seconds: float, *, about: bool = Fals
         rate = done / seconds
         parts.append(f"{rate:,.0f} a second" if rate >= 1 else f"{1 / rate:,.1f} s each")
         if of:
-            parts.append(f"{_duration((total or 0) / rate - seconds)} left")
+            parts.append(f"{duration((total or 0) / rate - seconds)} left")
     return " · ".join(parts)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Return ``12 s``, ``3 min 05 s``, ``2 h 10 min``."""
     whole = max(round(seconds), 0)
     if whole < 60:
         return f"{whole} s"

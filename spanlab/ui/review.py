@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import getpass
-from typing import Literal, TypedDict
 
 import streamlit as st
 
@@ -14,12 +13,6 @@ from spanlab.ui import common, span_editor
 from spanlab.workflows import managing, review
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.review import QueueQuery
-
-
-class _Kept(TypedDict):
-    key: str
-    persist_state: Literal["session"]
-
 
 _ALL = "All"
 _STATES = {
@@ -112,9 +105,8 @@ def _reviewer() -> str:
     return name
 
 
-def _kept(name: str) -> _Kept:
-    """Return what makes Streamlit keep a widget's value while other pages are open."""
-    return {"key": f"spanlab.review.{name}", "persist_state": "session"}
+def _kept(name: str) -> common.Kept:
+    return common.kept(f"review.{name}")
 
 
 def _login() -> str:

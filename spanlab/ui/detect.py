@@ -1,0 +1,161 @@
+"""The Detect page: choose detectors, see what they will come to, start them, watch them work."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from spanlab import jobs
+from spanlab.errors import SpanlabError
+from spanlab.jobs import JobView, RunRequest
+from spanlab.ui.common import (
+    choose_dataset,
+    counted,
+    link,
+    nothing_yet,
+    page_link,
+    plain,
+    store,
+    title,
+)
+from spanlab.ui.counts import counts_in_words
+from spanlab.ui.detect_form import wish_form
+from spanlab.ui.job_views import (
+    EVERY,
+    dataset_of,
+    job_actions,
+    job_changed,
+    job_failures,
+    job_head,
+    money,
+)
+from spanlab.ui.messages import errors_shown, show_error
+from spanlab.workflows.choosing import Surroundings, Wish, asks_models, request_of, surroundings
+from spanlab.workflows.estimating import RunEstimate, estimate
+from spanlab.workflows.managing import DatasetSummary, list_datasets
+
+_ESTIMATE = "spanlab.detect.estimate"
+_LOOK_BACK = 40  # jobs among which a dataset's latest one is looked for
+
+
+def page() -> None:
+    """Draw the page."""
+    title("Detect")
+    summaries = {summary.name: summary for summary in list_datasets(store())}
+    if not summaries:
+        nothing_yet("run detectors on")
+        return
+    summary = summaries[choose_dataset(list(summaries))]
+    st.caption(plain(_so_far(summary)))
+    latest = _latest(summary.name, list(summaries.values()))
+    if latest is not None:
+        with st.container(border=True):
+            every = None if latest.is_over else EVERY
+            st.fragment(_job, run_every=every)(latest.id, summary.name, latest.is_over)
+    here = surroundings()
+    wish = wish_form(summary, here)
+    with st.container(border=True):
+        _start(summary, wish, here)
+
+
+def _so_far(summary: DatasetSummary) -> str:
+    detectors = [who for who in summary.annotators if who.kind in {"detector", "vote"}]
+    parts = [f"{who.name}: {counts_in_words(who.counts, summary.n_items)}" for who in detectors]
+    return ";  ".join([counted(summary.n_items, "item"), *parts])
+
+
+def _latest(dataset: str, summaries: list[DatasetSummary]) -> JobView | None:
+    """Return the dataset's newest job that goes on, else its newest one."""
+    try:
+        recent = jobs.jobs(limit=_LOOK_BACK)
+    except SpanlabError as error:
+        show_error(error)
+        return None
+    mine = [
+        view for view in recent if view.kind == "detect" and dataset_of(view, summaries) == dataset
+    ]
+    return next((view for view in mine if not view.is_over), mine[0] if mine else None)
+
+
+def _job(job_id: str, dataset: str, was_over: bool) -> None:
+    """Draw how far a job is; when it ends, the counts of the page are drawn anew as well."""
+    with errors_shown():
+        view = jobs.job(job_id)
+        if job_changed() or (view.is_over and not was_over):
+            st.rerun()
+        job_head(view)
+
+        def onward() -> None:
+            if view.progress.done:
+                link("review", "Review the spans", icon=":material/edit_note:", dataset=dataset)
+            page_link("jobs", "All jobs", icon=":material/work_history:")
+
+        job_actions(view, "detect", onward)
+        job_failures(view, dataset)
+
+
+def _start(summary: DatasetSummary, wish: Wish, here: Surroundings) -> None:
+    """Draw what the run will come to, and the button that starts it."""
+    request = expected = None
+    if not wish.detectors:
+        st.markdown("Choose at least one detector to see what it will come to.")
+    elif here.problem and any(map(asks_models, wish.detectors)):
+        st.markdown("These detectors wait for a model: see above.")
+    else:
+        with errors_shown():
+            request = request_of(store(), wish)
+            expected = _estimated(summary, request)
+            _show(expected)
+    ready = request is not None and expected is not None and expected.items > 0
+    clicked = st.button(
+        "Start", type="primary", icon=":material/play_arrow:", disabled=not ready, key="start-run"
+    )
+    if clicked and request is not None:
+        with errors_shown("Nothing was started."):
+            jobs.submit_detection(request)
+            st.rerun()
+
+
+def _estimated(summary: DatasetSummary, request: RunRequest) -> RunEstimate:
+    """Return what a request will come to; reckoned once for what is asked of the same counts."""
+    key = (request.model_dump_json(), repr(summary))
+    known = st.session_state.get(_ESTIMATE)
+    if known is None or known[0] != key:
+        known = st.session_state[_ESTIMATE] = (key, estimate(store(), request))
+    found: RunEstimate = known[1]
+    return found
+
+
+def _show(expected: RunEstimate) -> None:
+    if not expected.items:
+        st.markdown("Nothing is left to do: these detectors have finished every item.")
+        return
+    if not expected.calls:
+        st.markdown(f"{counted(expected.items, 'item')} to do, without any model call.")
+        return
+    columns = st.columns(5)
+    cost = "unknown" if expected.cost is None else f"\\{money(expected.cost)}"
+    figures = {
+        "Items to do": f"{expected.items:,}",
+        "Calls, about": f"{expected.calls:,}",
+        "Tokens in": short(expected.input_tokens),
+        "Tokens out": short(expected.output_tokens),
+        "Cost at most": cost,
+    }
+    for column, (label, value) in zip(columns, figures.items(), strict=True):
+        column.metric(label, value)
+    notes = []
+    if expected.sampled < expected.items:
+        notes.append(f"reckoned from {expected.sampled} of the items")
+    if expected.unpriced:
+        notes.append(f"no price is known for {', '.join(expected.unpriced)}")
+    notes.append("answers that are in the cache cost nothing again")
+    st.caption(plain(f"An estimate: {'; '.join(notes)}."))
+
+
+def short(number: int) -> str:
+    """Return ``950``, ``12.3 k``, ``4.5 M``."""
+    if number < 10_000:
+        return f"{number:,}"
+    if number < 1_000_000:
+        return f"{number / 1000:,.1f} k" if number < 100_000 else f"{number / 1000:,.0f} k"
+    return f"{number / 1_000_000:,.1f} M"

@@ -1,0 +1,207 @@
+"""What the Detect page asks before detectors start: which ones, with what, on how much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from spanlab.ui.common import kept, plain
+from spanlab.workflows.choosing import (
+    OFFERED,
+    About,
+    SourceKind,
+    Sources,
+    Surroundings,
+    Wish,
+    asks_models,
+    is_ensemble,
+    models_of,
+)
+from spanlab.workflows.managing import DatasetSummary
+
+_SOURCES: dict[str, SourceKind] = {
+    "The item's own": "given",
+    "A local corpus": "bm25",
+    "A search model": "web",
+    "A search API": "search",
+}
+_ABOUT_SOURCES: dict[SourceKind, str] = {
+    "given": "Passages that came with an item, or were found for it before.",
+    "bm25": "The best passages of an index that `spanlab index CORPUS -o INDEX` has written, by "
+    "the words they share (BM25). Needs no network.",
+    "web": "A model that searches the web, such as Perplexity's sonar-pro; the pages it cites "
+    "become passages. One more call per question.",
+    "search": "An address that answers a search with results as JSON. Set SPANLAB_SEARCH_URL and "
+    "its key where the app runs, or give an address that needs none.",
+}
+_MOST_CALLS = 1024
+
+
+def wish_form(summary: DatasetSummary, here: Surroundings) -> Wish:
+    """Ask what is to be done with a dataset.
+
+    Args:
+        summary: the dataset.
+        here: what the environment says about models.
+
+    Returns:
+        What is filled in now, complete or not.
+    """
+    left, right = st.columns([1.15, 1], gap="large")
+    with left:
+        chosen = _detectors()
+    asking = [name for name in chosen if asks_models(name)]
+    with right:
+        if not asking:
+            _heading("Model and passages")
+            st.caption(
+                "offline asks no model and reads the passages that an item has."
+                if chosen
+                else "Depends on the detectors: choose at least one."
+            )
+            model, one_model, price, sources = "", False, "", Sources()
+        else:
+            model, one_model, price = _model(asking, here)
+            sources = _passages()
+    return _bounds(Wish(summary.name, chosen, model, one_model, price, sources), bool(asking))
+
+
+def _detectors() -> tuple[str, ...]:
+    _heading("Detectors")
+    return tuple(about.name for about in OFFERED if _offer(about))
+
+
+def _offer(about: About) -> bool:
+    with st.container(gap=None):
+        chosen = st.checkbox(f"**{plain(about.name)}**", **kept(f"detect.{about.name}"))
+        what = about.what.partition("; --")[0]  # options are for the command line
+        st.caption(f"{_sentence(what)} Needs {plain(about.needs)}.")
+    return chosen
+
+
+def _model(asking: Sequence[str], here: Surroundings) -> tuple[str, bool, str]:
+    _heading("Model")
+    if here.problem:
+        st.warning(plain(here.problem), icon=":material/key_off:")
+    name, cost = st.columns([1.4, 1])
+    model = name.text_input(
+        "Model",
+        here.model,
+        placeholder="for example gpt-4o-mini",
+        help="As the endpoint calls it. SPANLAB_MODEL, where the app runs, fills this in.",
+        **kept("detect.model"),
+    )
+    price = cost.text_input(
+        "Price (optional)",
+        here.price,
+        placeholder="0.15,0.075,0.60",
+        help="US dollars per million tokens: input, cached input, output. Only with a price can "
+        "cost be shown and limited. SPANLAB_PRICE fills this in.",
+        **kept("detect.price"),
+    )
+    key = f"{here.key_name} is set" if here.has_key else f"{here.key_name} is not set"
+    st.caption(f"Endpoint: {_code(here.endpoint)} · Key: {plain(key)}")
+    one_model = False
+    for ensemble in filter(is_ensemble, asking):
+        own = ", ".join(models_of(ensemble))
+        one_model = st.checkbox(
+            f"All members of {ensemble} ask this model",
+            help=f"Otherwise they ask their own: {own}.",
+            **kept(f"detect.one-model.{ensemble}"),
+        )
+    return model or "", one_model, price or ""
+
+
+def _passages() -> Sources:
+    _heading("Passages")
+    label = st.selectbox("Where they come from", list(_SOURCES), **kept("detect.sources"))
+    kind = _SOURCES[label or "The item's own"]
+    st.caption(_ABOUT_SOURCES[kind])
+    if kind == "given":
+        return Sources()
+    corpus = url = model = ""
+    if kind == "bm25":
+        corpus = st.text_input("Index", placeholder="path of the index", **kept("detect.index"))
+    elif kind == "web":
+        model = st.text_input("Search model", "sonar-pro", **kept("detect.searcher"))
+    else:
+        url = st.text_input(
+            "Address (optional)", placeholder="https://…", **kept("detect.search-url")
+        )
+    claims = st.radio(
+        "Searched for",
+        ["The question", "Every claim of the answer"],
+        horizontal=True,
+        help="Claims cover what the question never asked, with one more call per item.",
+        **kept("detect.queries"),
+    )
+    translate = st.checkbox(
+        "Search in English",
+        help="Puts what is searched for into English first, with one more call; the answer stays "
+        "in its language.",
+        **kept("detect.translate"),
+    )
+    number = st.number_input("Passages per search", 1, 100, 5, **kept("detect.k"))
+    return Sources(
+        kind, claims != "The question", translate, corpus or "", url or "", model or "", int(number)
+    )
+
+
+def _bounds(wish: Wish, asking: bool) -> Wish:
+    """Ask for limits, which most runs do without."""
+    with st.expander("How many, how fast, how much", icon=":material/tune:"):
+        how_many, how_fast, vote = st.columns(3)
+        with how_many:
+            limit = _number("Items at most", "detect.limit")
+            failed = st.checkbox(
+                "Only items that failed",
+                help="Those on which one of these detectors failed before.",
+                **kept("detect.only-failed"),
+            )
+        fast = how_fast.number_input(
+            "Items at once",
+            1,
+            _MOST_CALLS,
+            8,
+            help="More go faster, as far as the endpoint lets you.",
+            **kept("detect.concurrency"),
+        )
+        name = vote.text_input(
+            "Vote of these detectors (optional)",
+            placeholder="name of the vote",
+            help="Counts which share of the detectors marks each character.",
+            **kept("detect.vote"),
+        )
+        wish = replace(
+            wish, limit=limit, only_failed=failed, concurrency=int(fast), vote=(name or "").strip()
+        )
+        if not asking:
+            return wish
+        calls, tokens, cost = st.columns(3)
+        with calls:
+            most_calls = _number("Calls at most", "detect.calls")
+        with tokens:
+            most_tokens = _number("Tokens at most", "detect.tokens")
+        most_cost = cost.number_input(
+            "US dollars at most", 0.0, value=None, placeholder="no limit", **kept("detect.cost")
+        )
+    return replace(wish, budget_calls=most_calls, budget_tokens=most_tokens, budget_cost=most_cost)
+
+
+def _number(label: str, key: str) -> int | None:
+    number = st.number_input(label, 1, value=None, placeholder="no limit", **kept(key))
+    return None if number is None else int(number)
+
+
+def _heading(text: str) -> None:
+    st.markdown(f"##### {text}")
+
+
+def _code(text: str) -> str:
+    return f"`{text.replace('`', '')}`"  # an address shall not become a link
+
+
+def _sentence(text: str) -> str:
+    return f"{plain(text[:1].upper() + text[1:])}."

@@ -1,0 +1,226 @@
+"""A job as pages show it: how far it is, what it costs, what failed, and what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import streamlit as st
+
+from spanlab import jobs
+from spanlab.errors import SpanlabError
+from spanlab.jobs import Failure, JobState, JobView, Progress
+from spanlab.ui.common import counted, link, plain
+from spanlab.ui.messages import show_error
+from spanlab.ui.progress import duration, share
+from spanlab.workflows.managing import DatasetSummary
+
+EVERY = 1.0  # seconds between two looks at a job that goes on
+_TROUBLE = "spanlab.job-trouble"
+_CHANGED = "spanlab.job-changed"
+_ITEMS = 5  # failed items of one reason that are named
+_REASONS = 20
+_LOG = 30
+
+
+@dataclass(frozen=True)
+class _Look:
+    word: str
+    icon: str
+    colour: Literal["gray", "blue", "orange", "green", "red"]
+
+
+_LOOKS = {
+    JobState.QUEUED: _Look("Queued", ":material/schedule:", "gray"),
+    JobState.RUNNING: _Look("Running", ":material/play_arrow:", "blue"),
+    JobState.PAUSED: _Look("Paused", ":material/pause:", "orange"),
+    JobState.DONE: _Look("Done", ":material/check:", "green"),
+    JobState.FAILED: _Look("Failed", ":material/error:", "red"),
+    JobState.CANCELLED: _Look("Cancelled", ":material/block:", "gray"),
+}
+
+
+@dataclass(frozen=True)
+class _Button:
+    label: str
+    icon: str
+    act: Callable[[str], object]
+
+
+def _buttons(state: JobState) -> Sequence[_Button]:
+    """Return what can be done to a job in this state."""
+    return {
+        JobState.QUEUED: (_PAUSE, _CANCEL),
+        JobState.RUNNING: (_PAUSE, _CANCEL),
+        JobState.PAUSED: (_RESUME, _CANCEL),
+        JobState.CANCELLED: (_RESUME,),
+        JobState.DONE: (),
+        JobState.FAILED: (_RETRY,),
+    }[state]
+
+
+_PAUSE = _Button("Pause", ":material/pause:", jobs.pause)
+_RESUME = _Button("Resume", ":material/play_arrow:", jobs.resume)
+_CANCEL = _Button("Stop", ":material/stop:", jobs.cancel)
+_RETRY = _Button("Try again", ":material/replay:", jobs.retry)
+
+
+def job_head(view: JobView) -> None:
+    """Draw a job's title, state, progress and what it has used."""
+    look = _LOOKS[view.state]
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{plain(view.title)}**", width="content")
+        st.badge(look.word, icon=look.icon, color=look.colour)
+    st.progress(_share(view), text=plain(progress_in_words(view)))
+    used = usage_in_words(view.progress)
+    if used:
+        st.caption(plain(used))
+    if view.error:
+        st.error(plain(view.error), icon=":material/error:")
+    if view.progress.stopped and view.state is not JobState.RUNNING:
+        st.warning(f"It ended early: {plain(view.progress.stopped)}", icon=":material/info:")
+
+
+def job_actions(view: JobView, key: str, *extra: Callable[[], None]) -> None:
+    """Draw the buttons of a job in a line.
+
+    Args:
+        view: the job.
+        key: tells the buttons of this place from those of other places.
+        extra: draw more into the same line.
+    """
+    buttons = list(_buttons(view.state))
+    if view.state is JobState.DONE and (view.progress.failed or view.progress.stopped):
+        buttons.append(_RETRY)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        for button in buttons:
+            st.button(
+                button.label,
+                icon=button.icon,
+                key=f"{key}-{button.label}-{view.id}",
+                on_click=_act,
+                args=(button.act, view.id),
+            )
+        for draw in extra:
+            draw()
+    trouble = st.session_state.pop(_TROUBLE, None)
+    if trouble is not None:
+        show_error(trouble)
+
+
+def job_failures(view: JobView, dataset: str | None) -> None:
+    """Draw what failed, by reason, the most frequent one first.
+
+    Args:
+        view: one job, with its failures.
+        dataset: where the items are; None if that is not known or it is gone.
+    """
+    if not view.failures:
+        return
+    groups: dict[str, list[Failure]] = {}
+    for failure in view.failures:
+        groups.setdefault(failure.reason, []).append(failure)
+    ordered = sorted(groups.items(), key=lambda pair: -len(pair[1]))
+    shown = len(view.failures)
+    st.markdown(f"**{counted(shown, 'failure')}{' (the newest)' if shown >= 200 else ''}**")
+    for reason, failures in ordered[:_REASONS]:
+        _group(reason, failures, dataset)
+    if len(ordered) > _REASONS:
+        st.caption(f"{len(ordered) - _REASONS} more reasons")
+
+
+def job_log(view: JobView) -> None:
+    """Draw what workers noted on a job, the newest last."""
+    if view.log:
+        lines = [f"{line.at.astimezone():%H:%M:%S}  {line.text}" for line in view.log[-_LOG:]]
+        st.code("\n".join(lines), language=None, wrap_lines=True)
+
+
+def job_changed() -> bool:
+    """Say whether a button has changed a job since this was last asked."""
+    return bool(st.session_state.pop(_CHANGED, False))
+
+
+def dataset_of(view: JobView, summaries: Iterable[DatasetSummary]) -> str | None:
+    """Return the dataset that a job works on; None if that does not exist any more."""
+    names = [each.name for each in summaries if view.title.endswith(f" on {each.name}")]
+    return max(names, key=len, default=None)
+
+
+def progress_in_words(view: JobView) -> str:
+    """Say how far a job is: items, failures, rate and the time left."""
+    progress = view.progress
+    if view.state is JobState.QUEUED and not progress.total:
+        return "Waits for a worker"
+    if not progress.total:
+        return "Nothing to do" if view.is_over else "Begins"
+    parts = [f"{progress.done:,} of {counted(progress.total, 'item')}"]
+    if progress.failed:
+        parts.append(f"{progress.failed:,} failed")
+    if view.state is JobState.RUNNING and progress.rate > 0:
+        parts.append(rate_in_words(progress.rate))
+    if view.state is JobState.RUNNING and progress.remaining is not None:
+        parts.append(f"{duration(progress.remaining)} left")
+    if view.is_over and view.started and view.ended:
+        parts.append(f"took {duration((view.ended - view.started).total_seconds())}")
+    return " · ".join(parts)
+
+
+def rate_in_words(rate: float) -> str:
+    """Return items per second, or per minute where that says more."""
+    return f"{rate:,.1f} a second" if rate >= 1 else f"{rate * 60:,.1f} a minute"
+
+
+def usage_in_words(progress: Progress) -> str:
+    """Say what the model calls came to; empty if there were none."""
+    usage = progress.usage
+    if not (usage.calls or usage.from_cache or usage.failed):
+        return ""
+    parts = [counted(usage.calls, "call")]
+    if usage.from_cache:
+        parts.append(f"{usage.from_cache:,} from the cache")
+    if usage.failed:
+        parts.append(f"{usage.failed:,} without an answer")
+    cached = f" ({usage.cached_tokens:,} cached by the provider)" if usage.cached_tokens else ""
+    parts.append(f"{usage.input_tokens:,} tokens in{cached}")
+    parts.append(f"{usage.output_tokens:,} out")
+    parts.append("cost unknown" if usage.cost is None else money(usage.cost))
+    return " · ".join(parts)
+
+
+def money(cost: float) -> str:
+    """Return US dollars: ``$0``, ``$0.0021``, ``$1,234.50``."""
+    if cost == 0:
+        return "$0"
+    return f"${cost:.2g}" if cost < 0.01 else f"${cost:,.2f}"
+
+
+def _share(view: JobView) -> float:
+    if view.state is JobState.DONE and not view.progress.stopped:
+        return 1.0
+    return share(view.progress.done, view.progress.total)
+
+
+def _group(reason: str, failures: Sequence[Failure], dataset: str | None) -> None:
+    who = ", ".join(sorted({failure.detector for failure in failures}))
+    with st.container(border=True, gap="small"):
+        st.markdown(f"{len(failures):,} × {plain(reason)}")
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(plain(who), width="content")
+            ids = list(dict.fromkeys(failure.item_id for failure in failures))
+            for item in ids[:_ITEMS]:
+                if dataset is None:
+                    st.caption(plain(item), width="content")
+                else:
+                    link("review", item, icon=":material/edit_note:", dataset=dataset, item=item)
+            if len(ids) > _ITEMS:
+                st.caption(f"and {len(ids) - _ITEMS:,} more", width="content")
+
+
+def _act(act: Callable[[str], object], job_id: str) -> None:
+    st.session_state[_CHANGED] = True
+    try:
+        act(job_id)
+    except SpanlabError as error:
+        st.session_state[_TROUBLE] = error

@@ -1,0 +1,125 @@
+"""The Jobs page: every job with its state, how far it is, what failed, and what can be done."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from spanlab import jobs
+from spanlab.jobs import JobView
+from spanlab.ui.common import link, page_link, plain, store, title
+from spanlab.ui.job_views import (
+    EVERY,
+    dataset_of,
+    job_actions,
+    job_changed,
+    job_failures,
+    job_head,
+    job_log,
+)
+from spanlab.ui.messages import errors_shown
+from spanlab.workflows.managing import list_datasets
+
+_PER_PAGE = 10
+_PAGE = "spanlab.jobs.page"
+_OPEN = "job"  # query parameter: the job whose details are shown
+
+
+def page() -> None:
+    """Draw the page."""
+    title("Jobs")
+    st.fragment(_jobs, run_every=EVERY)()
+
+
+def _jobs() -> None:
+    """Draw one page of jobs; this alone runs again while they go on."""
+    job_changed()  # the jobs are read anew here in any case
+    number = st.session_state.get(_PAGE, 0)
+    with errors_shown():
+        views = jobs.jobs(limit=_PER_PAGE, page=number)
+        if not views and number == 0:
+            _no_jobs()
+            return
+        for view in views:
+            _card(view)
+        if not views:
+            st.caption("There are no older jobs.")
+        _turn(number, full=len(views) == _PER_PAGE)
+
+
+def _no_jobs() -> None:
+    st.info(
+        "No job has been started yet. Start detectors on the Detect page, or with "
+        "`spanlab annotate DATASET`; work goes on here while you review.",
+        icon=":material/work_history:",
+    )
+    page_link("detect", "Go to Detect", icon=":material/manage_search:")
+
+
+def _card(view: JobView) -> None:
+    is_open = st.query_params.get(_OPEN) == view.id
+    if is_open:
+        with errors_shown():
+            view = jobs.job(view.id)
+    with st.container(border=True, key=f"job-{view.id}"):
+        job_head(view)
+        st.caption(_about(view))
+
+        def details() -> None:
+            st.button(
+                "Hide" if is_open else "Details",
+                icon=":material/expand_less:" if is_open else ":material/expand_more:",
+                key=f"details-{view.id}",
+                type="tertiary",
+                on_click=_toggle,
+                args=(None if is_open else view.id,),
+            )
+
+        job_actions(view, "jobs", details)
+        if is_open:
+            _details(view)
+
+
+def _details(view: JobView) -> None:
+    dataset = dataset_of(view, list_datasets(store()))
+    if dataset is not None:
+        link("review", f"Review {dataset}", icon=":material/edit_note:", dataset=dataset)
+    job_failures(view, dataset)
+    job_log(view)
+
+
+def _about(view: JobView) -> str:
+    began = view.created.astimezone()
+    return plain(f"{_KINDS[view.kind]} {view.id} · asked for {began:%-d %B %Y, %H:%M}")
+
+
+_KINDS = {"detect": "Detection", "optimise": "Optimisation"}
+
+
+def _toggle(job_id: str | None) -> None:
+    if job_id is None:
+        st.query_params.pop(_OPEN, None)
+    else:
+        st.query_params[_OPEN] = job_id
+
+
+def _turn(number: int, *, full: bool) -> None:
+    if number == 0 and not full:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, icon, step, possible in (
+            ("Newer", ":material/arrow_back:", -1, number > 0),
+            ("Older", ":material/arrow_forward:", 1, full),
+        ):
+            st.button(
+                label,
+                icon=icon,
+                key=f"jobs-{label.lower()}",
+                disabled=not possible,
+                on_click=_go,
+                args=(number + step,),
+            )
+        st.caption(f"Page {number + 1}", width="content")
+
+
+def _go(number: int) -> None:
+    st.session_state[_PAGE] = max(number, 0)

@@ -1,0 +1,197 @@
+"""The Detect page: what it asks, what it says a run will come to, and the job it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from model_server import ModelServer, fail, say
+from streamlit.testing.v1 import AppTest
+
+from spanlab import jobs
+from spanlab.jobs import worker
+from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.settings import Settings
+from spanlab.storage import Store
+
+OpenPage = Callable[..., AppTest]
+EXTRACT = "spanlab.detect.ucsc-extract"
+OFFLINE = "spanlab.detect.offline"
+
+
+@pytest.fixture
+def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment that names an endpoint; nothing is asked there."""
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-this-test")
+    monkeypatch.setenv("SPANLAB_MODEL", "small-model")
+    monkeypatch.delenv("SPANLAB_PRICE", raising=False)
+
+
+@pytest.fixture
+def unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "SPANLAB_MODEL", "SPANLAB_PRICE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def working(store: Store) -> Iterator[None]:
+    """A worker on this test's jobs."""
+    worker.start(Settings.read(), worker.Role("test"))
+    try:
+        yield
+    finally:
+        worker.stop()
+
+
+def records(*names: str) -> list[Record]:
+    return [
+        Record(item=Item(id=name, lang="en", question="Where?", answer=f"{name} is in Rome."))
+        for name in names
+    ]
+
+
+def everything(app: AppTest) -> str:
+    parts = [*app.markdown, *app.caption, *app.error, *app.success, *app.warning, *app.info]
+    return "\n".join(part.value for part in parts).replace("\\", "")
+
+
+def figures(app: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in app.metric}
+
+
+def start(app: AppTest) -> AppTest:
+    return app.button(key="start-run").click().run()
+
+
+def test_without_a_dataset_the_page_leads_to_one(open_page: OpenPage) -> None:
+    assert "nothing to run detectors on" in everything(open_page("detect"))
+
+
+def test_each_detector_says_what_it_does_and_needs(
+    open_page: OpenPage, store: Store, unreachable: None
+) -> None:
+    store.import_records("mine", records("a"))
+    app = open_page("detect")
+    assert not app.exception
+    labels = [box.label for box in app.checkbox]
+    for name in ("offline", "ucsc-extract", "ucsc-kg", "ucsc-revise", "ucsc"):
+        assert any(name in label.replace("\\", "") for label in labels)
+    assert "Needs a model, one call an item" in everything(app)
+    assert app.button(key="start-run").disabled
+
+
+def test_without_a_model_it_says_what_to_set(
+    open_page: OpenPage, store: Store, unreachable: None
+) -> None:
+    store.import_records("mine", records("a"))
+    app = open_page("detect").checkbox(key=EXTRACT).check().run()
+    shown = everything(app)
+    assert "set OPENAI_API_KEY" in shown
+    assert "OPENAI_API_KEY is not set" in shown
+    assert app.button(key="start-run").disabled
+
+
+def test_the_endpoint_is_shown_and_of_the_key_only_that_it_is_set(
+    open_page: OpenPage, store: Store, reachable: None
+) -> None:
+    store.import_records("mine", records("a"))
+    app = open_page("detect").checkbox(key=EXTRACT).check().run()
+    shown = everything(app)
+    assert "http://127.0.0.1:9/v1" in shown
+    assert "OPENAI_API_KEY is set" in shown
+    assert "secret" not in shown
+    assert app.text_input(key="spanlab.detect.model").value == "small-model"
+
+
+def test_calls_tokens_and_cost_are_estimated_before_the_start(
+    open_page: OpenPage, store: Store, reachable: None
+) -> None:
+    store.import_records("mine", records("a", "b"))
+    app = open_page("detect").checkbox(key=EXTRACT).check().run()
+    assert (figures(app)["Items to do"], figures(app)["Calls, about"]) == ("2", "2")
+    assert figures(app)["Cost at most"] == "unknown"
+    assert "no price is known for small-model" in everything(app)
+    app.text_input(key="spanlab.detect.price").input("100,50,100").run()
+    assert figures(app)["Cost at most"].startswith("\\$0.")
+    app.number_input(key="spanlab.detect.limit").set_value(1).run()
+    assert figures(app)["Items to do"] == "1"
+
+
+def test_what_is_wrong_in_the_form_is_said_and_starts_nothing(
+    open_page: OpenPage, store: Store, reachable: None
+) -> None:
+    store.import_records("mine", records("a"))
+    app = open_page("detect").checkbox(key=EXTRACT).check().run()
+    app.text_input(key="spanlab.detect.price").input("cheap").run()
+    assert "three amounts of US dollars" in everything(app)
+    assert app.button(key="start-run").disabled
+    app.text_input(key="spanlab.detect.price").input("").run()
+    app.selectbox(key="spanlab.detect.sources").select("A local corpus").run()
+    assert "name the index" in everything(app).lower()
+    assert app.button(key="start-run").disabled
+
+
+def test_only_failed_items_are_taken_up_on_request(
+    open_page: OpenPage, store: Store, reachable: None
+) -> None:
+    """ANCHORS 16: a failed judgement is a state, and can be repeated alone."""
+    failed = Annotation(
+        annotator="ucsc-extract", kind=Kind.DETECTOR, status=Status.FAILED, note="no answer"
+    )
+    first, second = records("a", "b")
+    store.import_records("mine", [first, Record(item=second.item, annotations=(failed,))])
+    app = open_page("detect").checkbox(key=EXTRACT).check().run()
+    assert "0 of 2 done · 1 failed" in everything(app)
+    assert figures(app)["Items to do"] == "2"
+    app.checkbox(key="spanlab.detect.only-failed").check().run()
+    assert figures(app)["Items to do"] == "1"
+
+
+def test_a_started_job_is_found_again_and_can_be_paused_resumed_and_stopped(
+    open_page: OpenPage, store: Store
+) -> None:
+    store.import_records("mine", records("a"))
+    start(open_page("detect").checkbox(key=OFFLINE).check().run())
+    (view,) = jobs.jobs()
+    app = open_page("detect")  # somebody comes back
+    assert "offline on mine" in everything(app)
+    for button, state in (
+        ("Pause", "paused"),
+        ("Resume", "queued"),
+        ("Stop", "cancelled"),
+    ):
+        app.button(key=f"detect-{button}-{view.id}").click().run()
+        assert not app.exception
+        assert jobs.job(view.id).state == state
+
+
+def test_another_dataset_has_its_own_latest_job(open_page: OpenPage, store: Store) -> None:
+    for name in ("mine", "yours"):
+        store.import_records(name, records("a"))
+    start(open_page("detect", dataset="mine").checkbox(key=OFFLINE).check().run())
+    assert "offline on mine" in everything(open_page("detect", dataset="mine"))
+    assert "offline on mine" not in everything(open_page("detect", dataset="yours"))
+
+
+def test_a_failure_is_shown_with_its_reason_and_tried_again(
+    open_page: OpenPage, store: Store, model_server: ModelServer, working: None
+) -> None:
+    """ANCHORS 16: a failed judgement is a state with a reason."""
+    model_server.script(lambda ask: fail(402, "no funds", code="insufficient_quota"))
+    store.import_records("mine", records("a"))
+    app = start(open_page("detect").checkbox(key=EXTRACT).check().run())
+    assert not app.exception
+    (view,) = jobs.jobs()
+    jobs.wait(view.id, timeout=120)
+    app.run()
+    shown = everything(app)
+    assert "credits exhausted" in shown
+    assert "0 of 1 done · 1 failed" in shown
+    model_server.script(lambda ask: say("[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"))
+    app.button(key=f"detect-Try again-{view.id}").click().run()
+    again = next(each for each in jobs.jobs() if each.id != view.id)
+    jobs.wait(again.id, timeout=120)
+    app.run()
+    assert "1 of 1 done" in everything(app)
+    assert "credits exhausted" not in everything(app)

@@ -1,0 +1,79 @@
+"""The Jobs page: all jobs, what can be done with each, and how fast the list comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamlit.testing.v1 import AppTest
+
+from spanlab import jobs
+from spanlab.detectors.spec import DetectorSpec
+from spanlab.jobs import RunRequest
+from spanlab.schema import Item, Record
+from spanlab.storage import Store
+
+OpenPage = Callable[..., AppTest]
+
+
+def submit(store: Store, dataset: str, count: int = 1) -> list[str]:
+    if dataset not in {summary.name for summary in store.datasets()}:
+        store.import_records(dataset, [Record(item=Item(id="a", answer="one"))])
+    request = RunRequest(dataset=dataset, detectors=(DetectorSpec(detector="offline"),))
+    return [jobs.submit_detection(request) for _ in range(count)]
+
+
+def everything(app: AppTest) -> str:
+    parts = [*app.markdown, *app.caption, *app.error, *app.success, *app.warning, *app.info]
+    return "\n".join(part.value for part in parts).replace("\\", "")
+
+
+def test_without_jobs_it_says_where_they_come_from(open_page: OpenPage) -> None:
+    app = open_page("jobs")
+    assert not app.exception
+    assert "No job has been started yet" in everything(app)
+
+
+def test_a_job_shows_its_state_and_what_can_be_done(open_page: OpenPage, store: Store) -> None:
+    (job,) = submit(store, "mine")
+    app = open_page("jobs")
+    assert "offline on mine" in everything(app)
+    for button, state in (("Pause", "paused"), ("Resume", "queued"), ("Stop", "cancelled")):
+        app.button(key=f"jobs-{button}-{job}").click().run()
+        assert not app.exception
+        assert jobs.job(job).state == state
+
+
+def test_an_action_that_comes_too_late_is_said(open_page: OpenPage, store: Store) -> None:
+    (job,) = submit(store, "mine")
+    app = open_page("jobs")
+    jobs.cancel(job)
+    app.button(key=f"jobs-Pause-{job}").click().run()
+    assert not app.exception
+    assert "nothing to pause" in "\n".join(error.value for error in app.error)
+
+
+def test_details_open_and_close(open_page: OpenPage, store: Store) -> None:
+    (job,) = submit(store, "mine")
+    jobs.pause(job)
+    app = open_page("jobs")
+    app.button(key=f"details-{job}").click().run()
+    assert "job" in app.query_params
+    assert "paused" in "\n".join(code.value for code in app.code)
+    app.button(key=f"details-{job}").click().run()
+    assert "job" not in app.query_params
+    assert not app.code
+
+
+def test_many_jobs_come_page_by_page_the_newest_first(open_page: OpenPage, store: Store) -> None:
+    submit(store, "mine", 20)
+    listed = jobs.jobs(limit=100)
+    assert len(listed) == 20
+    app = open_page("jobs")
+    seen = []
+    for _ in range(2):
+        assert not app.exception
+        seen += [box.key for box in app.button if str(box.key).startswith("details-")]
+        app.button(key="jobs-older").click().run()
+    assert seen == [f"details-{view.id}" for view in listed]
+    assert "There are no older jobs" in everything(app)
+    assert app.button(key="jobs-older").disabled

@@ -1,0 +1,164 @@
+"""What somebody fills in for a run, and the request it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spanlab.detectors.spec import DetectorSpec, EnsembleSpec
+from spanlab.errors import UsageError
+from spanlab.lm import Budget, Price
+from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.settings import Settings
+from spanlab.storage import Store
+from spanlab.workflows.choosing import (
+    OFFERED,
+    Sources,
+    Wish,
+    asks_models,
+    is_ensemble,
+    models_of,
+    request_of,
+    surroundings,
+)
+
+HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
+    with Store.open(settings) as store:
+        failed = Annotation(
+            annotator="ucsc-extract", kind=Kind.DETECTOR, status=Status.FAILED, note="no answer"
+        )
+        store.import_records(
+            "set",
+            [
+                Record(item=Item(id="a", answer="one")),
+                Record(item=Item(id="b", answer="two"), annotations=(failed,)),
+            ],
+        )
+        yield store
+
+
+def detector(store: Store, wish: Wish) -> DetectorSpec:
+    (spec,) = request_of(store, wish, HERE).detectors
+    assert isinstance(spec, DetectorSpec)
+    return spec
+
+
+def test_every_detector_is_offered_and_says_what_it_needs() -> None:
+    assert [about.name for about in OFFERED] == [
+        "offline",
+        "ucsc-extract",
+        "ucsc-kg",
+        "ucsc-revise",
+        "ucsc",
+    ]
+    assert [about.name for about in OFFERED if not asks_models(about.name)] == ["offline"]
+    assert [about.name for about in OFFERED if is_ensemble(about.name)] == ["ucsc"]
+    assert all(about.what and about.needs for about in OFFERED)
+    assert "gpt-4o" in models_of("ucsc")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        pytest.param("", "https://api.openai.com/v1", id="none"),
+        pytest.param("http://host:81/v1/", "http://host:81/v1", id="plain"),
+        pytest.param("https://me:secret@host/v1?key=secret", "https://host/v1", id="secrets"),
+    ],
+)
+def test_an_endpoint_is_shown_without_what_may_be_secret(url: str, shown: str) -> None:
+    here = surroundings({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "secret"})
+    assert here.endpoint == shown
+    assert "secret" not in repr(here)
+    assert here.has_key
+
+
+def test_without_key_and_endpoint_it_says_what_to_set() -> None:
+    problem = surroundings({}).problem
+    assert problem is not None
+    assert "OPENAI_API_KEY" in problem
+    assert "OPENAI_BASE_URL" in problem
+    assert surroundings(HERE).problem is None
+
+
+def test_a_wish_becomes_a_request(store: Store) -> None:
+    wish = Wish(
+        "set",
+        ("offline", "ucsc-extract"),
+        model=" large ",
+        price="1,0.5,2",
+        sources=Sources("bm25", claims=True, translate=True, corpus="/tmp/index", k=3),
+        concurrency=4,
+        limit=9,
+        budget_calls=7,
+        vote=" both ",
+    )
+    request = request_of(store, wish, HERE)
+    offline, extract = request.specs
+    assert offline == DetectorSpec(detector="offline")
+    assert extract.model is not None
+    assert (extract.model.model, extract.model.base_url) == ("large", "http://127.0.0.1:9/v1")
+    assert extract.model.price == Price(input=1, cached=0.5, output=2)
+    retriever = extract.retriever
+    assert retriever is not None
+    assert (retriever.kind, retriever.queries, retriever.translate) == ("bm25", "claims", True)
+    assert (retriever.corpus, retriever.k) == (Path("/tmp/index"), 3)
+    assert retriever.writer is not None
+    assert retriever.writer.model == "large"
+    assert (request.concurrency, request.limit, request.vote) == (4, 9, "both")
+    assert request.budget == Budget(calls=7)
+
+
+def test_the_model_of_the_environment_serves_where_none_is_filled_in(store: Store) -> None:
+    spec = detector(store, Wish("set", ("ucsc-revise",)))
+    assert spec.model is not None
+    assert spec.model.model == "small"
+    assert spec.retriever is None
+
+
+def test_members_keep_their_models_unless_one_is_to_serve_all(store: Store) -> None:
+    own, one = (
+        request_of(store, Wish("set", ("ucsc",), model="local", one_model=same), HERE).detectors[0]
+        for same in (False, True)
+    )
+    assert isinstance(own, EnsembleSpec)
+    assert isinstance(one, EnsembleSpec)
+    models = [member.model for member in own.members]
+    assert "o1" in {model.model for model in models if model}
+    assert {model.base_url for model in models if model} == {"http://127.0.0.1:9/v1"}
+    assert {member.model.model for member in one.members if member.model} == {"local"}
+    assert [m.signs for m in one.members] == [m.signs for m in own.members]
+    assert one.members[0].model is not None
+    assert one.members[0].model.temperature == 0.2
+
+
+def test_only_failed_items_are_named(store: Store) -> None:
+    wish = Wish("set", ("ucsc-extract",), only_failed=True)
+    assert request_of(store, wish, HERE).items == ("b",)
+    with pytest.raises(UsageError, match="none of these detectors failed"):
+        request_of(store, Wish("set", ("ucsc-revise",), only_failed=True), HERE)
+
+
+@pytest.mark.parametrize(
+    ("wish", "environ", "says"),
+    [
+        pytest.param(Wish("set"), HERE, "choose at least one", id="no detector"),
+        pytest.param(Wish("set", ("ucsc-kg",)), {}, "no language model", id="no model"),
+        pytest.param(Wish("set", ("ucsc-kg",), price="x"), HERE, "price", id="price"),
+        pytest.param(
+            Wish("set", ("ucsc-kg",), sources=Sources("bm25")), HERE, "index", id="no index"
+        ),
+        pytest.param(Wish("set", ("offline",), vote="offline"), HERE, "offline", id="vote's name"),
+    ],
+)
+def test_what_cannot_be_meant_so_is_said(
+    store: Store, wish: Wish, environ: dict[str, str], says: str
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        request_of(store, wish, environ)

@@ -1,0 +1,95 @@
+"""What a run will come to, before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spanlab.schema import Annotation, Item, Kind, Passage, Record, Retrieval
+from spanlab.settings import Settings
+from spanlab.storage import Store
+from spanlab.workflows.choosing import Sources, Wish, request_of
+from spanlab.workflows.estimating import RunEstimate, estimate
+
+HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
+    with Store.open(settings) as store:
+        yield store
+
+
+def items(count: int, *, answer: str = "a" * 400, retrieved: str | None = None) -> list[Record]:
+    """Items whose passage has 1,000 tokens, question 10 and answer 100, at 4 letters a token."""
+    passages = (Passage(text="p" * 4000),)
+    found = () if retrieved is None else (Retrieval(retriever=retrieved, passages=(0,)),)
+    return [
+        Record(
+            item=Item(
+                id=f"i{number}", question="q" * 40, answer=answer, passages=passages,
+                retrievals=found,
+            )
+        )
+        for number in range(count)
+    ]  # fmt: skip
+
+
+def of(store: Store, wish: Wish) -> RunEstimate:
+    return estimate(store, request_of(store, wish, HERE))
+
+
+def test_one_call_an_item_with_instruction_passages_question_and_answer(store: Store) -> None:
+    store.import_records("set", items(3))
+    found = of(store, Wish("set", ("ucsc-extract",), price="1,1,10"))
+    assert (found.items, found.sampled, found.calls) == (3, 3, 3)
+    assert found.input_tokens == 3 * (450 + 1000 + 10 + 100)
+    assert found.output_tokens == 3 * (60 + 50)
+    # 4,680 tokens at a dollar a million and 330 at ten
+    assert found.cost == pytest.approx(0.004680 + 0.003300)
+    assert found.unpriced == ()
+
+
+def test_without_a_price_the_cost_is_unknown_and_says_whose(store: Store) -> None:
+    store.import_records("set", items(1))
+    found = of(store, Wish("set", ("ucsc-revise",)))
+    assert found.cost is None
+    assert found.unpriced == ("small",)
+
+
+def test_a_graph_takes_calls_for_each_fact(store: Store) -> None:
+    store.import_records("set", items(1))
+    # 100 tokens are 7 facts: a graph, the list of facts, 2 checks each, words of every third
+    assert of(store, Wish("set", ("ucsc-kg",))).calls == 1 + 1 + 14 + 3
+
+
+def test_what_is_done_or_needs_no_model_costs_nothing(store: Store) -> None:
+    done = Annotation(annotator="ucsc-extract", kind=Kind.DETECTOR)
+    first, second = items(2)
+    store.import_records("set", [Record(item=first.item, annotations=(done,)), second])
+    assert of(store, Wish("set", ("ucsc-extract",))).items == 1
+    found = of(store, Wish("set", ("offline",)))
+    assert (found.items, found.calls, found.cost) == (2, 0, 0.0)
+
+
+def test_a_search_is_paid_once_however_many_read_it_and_never_again(store: Store) -> None:
+    store.import_records("new", items(1))
+    store.import_records("known", items(1, retrieved="web:sonar-pro"))
+    both, search = ("ucsc-extract", "ucsc-revise"), Sources("web", model="sonar-pro")
+    assert of(store, Wish("new", both, sources=search)).calls == 1 + 2
+    assert of(store, Wish("known", both, sources=search)).calls == 2
+
+
+def test_a_large_dataset_is_reckoned_from_a_sample(store: Store) -> None:
+    store.import_records("set", items(1000))
+    found = of(store, Wish("set", ("ucsc-extract",)))
+    assert (found.items, found.sampled, found.calls) == (1000, 200, 1000)
+    assert of(store, Wish("set", ("ucsc-extract",), limit=10)).items == 10
+
+
+def test_an_ensemble_is_the_sum_of_its_members(store: Store) -> None:
+    store.import_records("set", items(2))
+    assert of(store, Wish("set", ("ucsc",))).calls == 10
