@@ -66,7 +66,8 @@ class AnswerCache:
 
     def put(self, key: str, answer: dict[str, object]) -> Future[None]:
         """Store an answer; it is on disk when the future is done."""
-        return self._queue(key, json.dumps(answer, ensure_ascii=False))
+        # Escapes alone: models do send half an emoji, which no database takes as text.
+        return self._queue(key, json.dumps(answer))
 
     def forget(self, key: str) -> Future[None]:
         """Drop an answer; it is gone when the future is done."""

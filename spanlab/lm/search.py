@@ -221,7 +221,7 @@ def _answer(completion: ChatCompletion, choice: ModelChoice) -> SearchAnswer:
     message = completion.choices[0].message
     if message.refusal or completion.choices[0].finish_reason == "content_filter":
         raise RefusedError(f"{choice.model} refused to answer")
-    text = (message.content or "").strip()
+    text = _unicode(message.content or "")
     if not text:
         raise unreadable("")
     return SearchAnswer(text, _sources(completion.model_extra or {}, message.annotations or []))
@@ -234,10 +234,15 @@ def _sources(extra: Mapping[str, Any], annotations: list[Any]) -> tuple[Source, 
     cited = extra.get("citations")
     if isinstance(cited, list) and cited:
         return tuple(
-            _source(each) if isinstance(each, dict) else Source(url=str(each)) for each in cited
+            _source(each) if isinstance(each, dict) else Source(url=_unicode(str(each)))
+            for each in cited
         )
     named = [note.url_citation for note in annotations if getattr(note, "url_citation", None)]
-    return tuple(dict.fromkeys(Source(url=each.url, title=each.title) for each in named))
+    return tuple(
+        dict.fromkeys(
+            Source(url=_unicode(each.url), title=_unicode(each.title) or None) for each in named
+        )
+    )
 
 
 def _source(result: dict[str, Any]) -> Source:
@@ -253,6 +258,11 @@ def _source(result: dict[str, Any]) -> Source:
         date=text("date", "last_updated"),
         snippet=text("snippet", "content", "text"),
     )
+
+
+def _unicode(text: str | None) -> str:
+    """Return text without white space around it, nor the half surrogate pairs that JSON allows."""
+    return (text or "").strip().encode("utf-8", "replace").decode()
 
 
 def _stated_cost(usage: CompletionUsage) -> float | None:

@@ -91,7 +91,8 @@ def _text(result: JsonValue, paths: Sequence[str]) -> str | None:
         parts = found if isinstance(found, list) else [found]
         texts = [part.strip() for part in parts if isinstance(part, str) and part.strip()]
         if texts:
-            return "\n\n".join(texts)
+            # Half of a surrogate pair is valid in JSON, and nowhere else.
+            return "\n\n".join(texts).encode("utf-8", "replace").decode()
     return None
 
 

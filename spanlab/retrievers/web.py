@@ -15,6 +15,7 @@ from spanlab.schema import Item, Passage
 
 K = 5  # sources per query, beside the answer
 
+_LONGEST_NAME = 150  # characters of the model's; what wraps this one adds to it
 _MARK = re.compile(r"\[(\d{1,3})\]")
 
 
@@ -25,7 +26,7 @@ class Web:
         self._model = model
         self._fetched = fetched
         self._k = k
-        self.name = f"web:{model.choice.model}" + (f"/{k}" if k != K else "")
+        self.name = f"web:{model.choice.model[:_LONGEST_NAME]}" + (f"/{k}" if k != K else "")
 
     async def retrieve(self, item: Item) -> Found:
         """Ask for the question, or for the answer where there is none."""

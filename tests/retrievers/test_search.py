@@ -67,6 +67,9 @@ EXPECTED = (
             id="Serper",
         ),
         pytest.param([{"text": "S"}], (Passage(text="S"),), id="a bare list"),
+        pytest.param(
+            {"results": [{"text": "half \ud83d"}]}, (Passage(text="half ?"),), id="half an emoji"
+        ),
         pytest.param({"results": []}, (), id="nothing found"),
     ],
 )
@@ -75,7 +78,9 @@ def test_shapes_that_are_known(answer: Any, expected: tuple[Passage, ...]) -> No
 
 
 def test_a_shape_of_ones_own() -> None:
-    answer: Any = {"data": [{"docs": [{"meta": {"name": "T", "href": "u"}, "body": {"plain": "S"}}]}]}
+    answer: Any = {
+        "data": [{"docs": [{"meta": {"name": "T", "href": "u"}, "body": {"plain": "S"}}]}]
+    }
     shape = Shape(results="data.0.docs", text="body.plain", title="meta.name", url="meta.href")
     assert passages_of(answer, shape) == (Passage(text="S", title="T", url="u"),)
 

@@ -119,6 +119,19 @@ def test_what_was_fetched_is_not_fetched_again(
     assert model_server.count == 2
 
 
+def test_half_an_emoji_is_kept_like_any_answer(
+    model_server: ModelServer, choice: ModelChoice, tmp_path: Path
+) -> None:
+    """JSON allows half of a surrogate pair; nothing that is stored does."""
+    body = b'{"choices": [{"index": 0, "finish_reason": "stop", "message":'
+    body += b' {"role": "assistant", "content": "330 m \\ud83d"}}], "citations": ["\\udc00"]}'
+    model_server.script(lambda ask: Reply(body=body))
+    for _ in range(2):
+        found = asyncio.run(web(choice, Meter(), tmp_path).retrieve(ITEM))
+        assert [passage.text for passage in found.passages] == ["330 m ?", "?"]
+    assert model_server.count == 1
+
+
 def test_calls_and_cost_are_counted_and_a_budget_stops_them(
     model_server: ModelServer, choice: ModelChoice
 ) -> None:

@@ -1,0 +1,66 @@
+"""What was fetched is kept on disk, and what lies there broken is fetched anew."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from spanlab.errors import StoreError, UnavailableError
+from spanlab.lm.cache import cache_in
+from spanlab.retrievers.fetched import Fetched
+from spanlab.schema import Passage
+
+PASSAGES = (Passage(text="北京", title="T", url="u", date="2024"), Passage(text="x"))
+
+
+class Fetching:
+    """Fetches, and counts."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def __call__(self) -> tuple[Passage, ...]:
+        self.count += 1
+        return PASSAGES
+
+
+def test_the_same_question_is_fetched_once(tmp_path: Path) -> None:
+    fetch = Fetching()
+    for number in (1, 1, 2):
+        assert asyncio.run(Fetched(tmp_path).passages(["a", number], fetch)) == PASSAGES
+    assert fetch.count == 2
+
+
+def test_without_a_directory_nothing_is_kept() -> None:
+    fetch = Fetching()
+    for _ in range(2):
+        asyncio.run(Fetched(None).passages(["a"], fetch))
+    assert fetch.count == 2
+
+
+def test_what_failed_is_not_kept(tmp_path: Path) -> None:
+    async def fail() -> tuple[Passage, ...]:
+        raise UnavailableError("down")
+
+    fetch = Fetching()
+    with pytest.raises(UnavailableError):
+        asyncio.run(Fetched(tmp_path).passages(["a"], fail))
+    asyncio.run(Fetched(tmp_path).passages(["a"], fetch))
+    assert fetch.count == 1
+
+
+def test_the_cache_of_answers_takes_whatever_a_model_sends(tmp_path: Path) -> None:
+    """Half an emoji stopped its writer for good, and with it every run in the process."""
+    cache = cache_in(tmp_path)
+    cache.put("k", {"text": "half \ud83d"}).result(timeout=60)
+    cache.put("l", {"text": "北京"}).result(timeout=60)
+    assert cache.get("k") == {"text": "half \ud83d"}
+    assert cache.get("l") == {"text": "北京"}
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="file"):
+        Fetched(tmp_path / "file")
