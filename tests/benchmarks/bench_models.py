@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ CALLS = 2000
 LATENCY = 0.2  # seconds
 CONCURRENCY = (32, 128)
 SERVER = Path(__file__).resolve().parents[1] / "model_server" / "serve.py"
+ANSWER = "The tower was built in 1999 in Paris. " * 4
+QUOTED = '[{"text": "1999", "reason": "it was 1889", "probability": 0.8}]'
 PASSAGES = "\n\n".join(f"[{n}] " + "The tower was built in 1889 in Paris. " * 12 for n in range(5))
 
 
@@ -34,83 +36,130 @@ def main() -> None:
     with endpoint() as url:
         os.environ["OPENAI_API_KEY"] = "sk-bench-0000000000"
         for at_once in CONCURRENCY:
-            report("openai.AsyncOpenAI, bare", at_once, bare(url))
-            report("language_model, dspy, no cache", at_once, through_dspy(url, None))
+            report("openai.AsyncOpenAI, bare", at_once, bare(url, at_once))
             with tempfile.TemporaryDirectory() as folder:
-                report("language_model, dspy, cache", at_once, through_dspy(url, Path(folder)))
-                report("  again, from the cache", at_once, through_dspy(url, Path(folder)))
+                for name in ("the detector's program and cache", "  again, from the cache"):
+                    ask = through_dspy(url, Path(folder))
+                    report(name, at_once, all_of(ask, at_once))
+            report_run(at_once, url)
 
 
 Ask = Callable[[int], Awaitable[Any]]
+Job = Callable[[], Coroutine[Any, Any, None]]
 
 
-def report(name: str, at_once: int, ask: Ask) -> None:
-    """Time one way of asking and print its line."""
+def report(name: str, at_once: int, work: Job) -> None:
+    """Time all calls and print the line."""
     begun, spent = time.perf_counter(), time.process_time()
-    asyncio.run(all_of(ask, at_once))
+    asyncio.run(work())
     wall, cpu = time.perf_counter() - begun, time.process_time() - spent
     ideal = CALLS * LATENCY / at_once
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
     print(
         f"{name:<34}{at_once:>8}{wall:>8.2f}{ideal:>9.2f}{wall / ideal:>7.2f}"
-        f"{cpu / CALLS * 1000:>13.2f}{memory:>6.0f}"
+        f"{cpu / CALLS * 1000:>13.2f}{pages * resource.getpagesize() / 2**20:>6.0f}"
     )
 
 
-async def all_of(ask: Ask, at_once: int) -> None:
-    """Ask everything, so many at once."""
-    left = iter(range(CALLS))
+def all_of(ask: Ask, at_once: int) -> Job:
+    """Return the work of asking everything, so many at once."""
 
-    async def worker() -> None:
-        for number in left:
-            await ask(number)
+    async def work() -> None:
+        left = iter(range(CALLS))
 
-    await asyncio.gather(*(worker() for _ in range(at_once)))
+        async def worker() -> None:
+            for number in left:
+                await ask(number)
+
+        await asyncio.gather(*(worker() for _ in range(at_once)))
+
+    return work
 
 
-def bare(url: str) -> Ask:
-    """Return a way of asking with nothing but OpenAI's client."""
+def bare(url: str, at_once: int) -> Job:
+    """Return the work of asking with nothing but OpenAI's client."""
     from openai import AsyncOpenAI
 
-    client = AsyncOpenAI(base_url=url, max_retries=0)
+    async def work() -> None:
+        async with AsyncOpenAI(base_url=url, max_retries=0) as client:
 
-    async def ask(number: int) -> None:
-        await client.chat.completions.create(
-            model="gpt-4o-mini",
-            messages=[{"role": "user", "content": f"{PASSAGES}\n\nQuestion {number}?"}],
-        )
+            async def ask(number: int) -> None:
+                prompt = f"{PASSAGES}\n\nQuestion {number}?"
+                await client.chat.completions.create(
+                    model="gpt-4o-mini", messages=[{"role": "user", "content": prompt}]
+                )
 
-    return ask
+            await all_of(ask, at_once)()
+
+    return work
 
 
 def through_dspy(url: str, cache: Path | None) -> Ask:
-    """Return a way of asking as detectors do: a Signature on spanlab's language model."""
+    """Return a way of asking as a detector does: its program on spanlab's language model."""
     import dspy
 
+    from spanlab.detectors.ucsc.extract import Extraction
     from spanlab.lm import Meter, ModelChoice, language_model, predicting
 
-    class Check(dspy.Signature):
-        """Say what the passages do not support."""
-
-        passages: str = dspy.InputField()
-        question: str = dspy.InputField()
-        answer: list[str] = dspy.OutputField()
-
-    meter = Meter()
-    lm = language_model(ModelChoice(model="gpt-4o-mini", base_url=url), meter, cache=cache)
-    check = dspy.Predict(Check)
+    lm = language_model(ModelChoice(model="gpt-4o-mini", base_url=url), Meter(), cache=cache)
+    program = Extraction()
 
     async def ask(number: int) -> None:
         with predicting(lm), dspy.context(trace=None):
-            await check.acall(passages=PASSAGES, question=f"Question {number}?")
+            await program.acall(passages=PASSAGES, question=f"Question {number}?", answer=ANSWER)
 
     return ask
+
+
+def report_run(at_once: int, url: str) -> None:
+    """Time a whole run of a detector: reading, asking, mapping, and saving into SQLite."""
+    from spanlab.detectors.spec import DetectorSpec
+    from spanlab.lm import Meter, ModelChoice
+    from spanlab.schema import Item, Passage, Record
+    from spanlab.settings import Settings
+    from spanlab.storage import Store
+    from spanlab.workflows.crew import Crew
+    from spanlab.workflows.running import Run, Work
+    from spanlab.workflows.runs import RunRequest
+
+    records = [
+        Record(
+            item=Item(
+                id=str(number),
+                lang="en",
+                question=f"Question {number}?",
+                answer=ANSWER,
+                passages=(Passage(text=PASSAGES),),
+            )
+        )
+        for number in range(CALLS)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        settings = Settings(home=home, database_url=f"sqlite:///{home / 'bench.db'}")
+        model = ModelChoice(model="gpt-4o-mini", base_url=url)
+        spec = DetectorSpec(detector="ucsc-extract", model=model)
+        request = RunRequest(dataset="bench", detectors=(spec,), concurrency=at_once)
+        with Store.open(settings) as store:
+            store.import_records("bench", records)
+            del records
+            crew = Crew.of(request, Meter(), settings)  # loads libraries, once in a process
+
+            async def run() -> None:
+                work = Work("bench", range(CALLS))
+                running = Run(store, crew, work, asyncio.Semaphore(at_once), at_once)
+                await running.finish()
+                if running.failed or running.done != CALLS:
+                    raise SystemExit(f"{running.failed} failed: {running.failures[:1]}")
+
+            report("a run of ucsc-extract, saved", at_once, run)
 
 
 @contextmanager
 def endpoint() -> Iterator[str]:
     """Run the scripted endpoint; yield its base URL."""
     command = [sys.executable, str(SERVER), "--latency", str(LATENCY)]
+    command += ["--field", "parts", "--value", QUOTED]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
