@@ -1,0 +1,134 @@
+"""Records annotated by models: in order, many at once, from scripts and from notebooks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from detector_cases import TOWER, chat
+from model_server import Ask, ModelServer, Reply, fail
+
+import spanlab
+from spanlab.detectors import DetectorSpec
+from spanlab.errors import BudgetError, UsageError
+from spanlab.lm import Budget, Meter
+from spanlab.retrievers import RetrieverSpec
+from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.workflows.detecting import annotate_records
+
+
+@pytest.fixture(autouse=True)
+def _own_home(model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path))
+    model_server.script(lambda ask: chat(parts=[{"text": "1989", "probability": 0.8}]))
+
+
+def towers(count: int) -> list[Record]:
+    before = Annotation(annotator="anna", kind=Kind.PERSON)
+    old = Annotation(annotator="ucsc-extract", kind=Kind.DETECTOR, status=Status.FAILED, note="x")
+    items = [
+        TOWER.model_copy(update={"id": f"tower {number}", "question": f"Tower {number}?"})
+        for number in range(count)
+    ]
+    return [Record(item=item, annotations=(before, old)) for item in items]
+
+
+def test_records_come_back_in_order_with_the_new_annotation(model_server: ModelServer) -> None:
+    done = spanlab.annotate(towers(20), "ucsc-extract", model="some-model", concurrency=6)
+    assert [record.item.id for record in done] == [f"tower {number}" for number in range(20)]
+    for record in done:
+        assert [each.annotator for each in record.annotations] == ["anna", "ucsc-extract"]
+        assert [span.text for span in record.annotations[1].spans] == ["1989"]
+    assert {ask.body["model"] for ask in model_server.requests} == {"some-model"}
+    assert model_server.busiest <= 6
+
+
+def test_it_works_where_an_event_loop_already_runs() -> None:
+    async def cell_of_a_notebook() -> list[Record]:
+        return spanlab.annotate(towers(2), "ucsc-extract")
+
+    done = asyncio.run(cell_of_a_notebook())
+    assert [record.annotations[1].status for record in done] == [Status.DONE] * 2
+
+
+def test_a_second_run_is_answered_from_the_cache(model_server: ModelServer) -> None:
+    spanlab.annotate(towers(3), "ucsc-extract")
+    spanlab.annotate(towers(3), "ucsc-extract")
+    assert model_server.count == 3
+
+
+def test_one_item_s_failure_is_one_item_s_failure(model_server: ModelServer) -> None:
+    def script(ask: Ask) -> Reply:
+        return fail(402, "nothing left") if "Tower 1?" in ask.text else chat(parts=[])
+
+    model_server.script(script)
+    done = spanlab.annotate(towers(3), "ucsc-extract")
+    assert [record.annotations[1].status for record in done] == [
+        Status.DONE,
+        Status.FAILED,
+        Status.DONE,
+    ]
+    note = done[1].annotations[1].note
+    assert note is not None
+    assert note.startswith("credits exhausted")
+
+
+def test_an_ensemble_leaves_its_members_annotations_and_the_vote(
+    model_server: ModelServer,
+) -> None:
+    model_server.script(
+        lambda ask: chat(reasoning="so", parts=["1989"], revised=TOWER.answer.replace("1989", "X"))
+    )
+    (record,) = spanlab.annotate(towers(1), "ucsc", model="all-the-same")
+    names = [each.annotator for each in record.annotations if each.annotator.startswith("ucsc-")]
+    vote = record.by("ucsc")
+    assert vote is not None
+    assert list(vote.voters) == names[1:] == [name for name in names if name != "ucsc-extract"]
+    assert [(span.text, span.prob) for span in vote.spans] == [("1989", 1.0)]
+
+
+def test_a_spent_budget_ends_the_run(model_server: ModelServer) -> None:
+    with pytest.raises(BudgetError, match="2 calls"):
+        spanlab.annotate(towers(9), "ucsc-extract", concurrency=1, budget=Budget(calls=2))
+    assert model_server.count == 2
+
+
+def test_only_a_few_records_are_held_at_once() -> None:
+    read = 0
+
+    def source() -> Iterator[Record]:
+        nonlocal read
+        for record in towers(60):
+            read += 1
+            yield record
+
+    meter = Meter()
+    done = annotate_records(
+        source(), DetectorSpec(detector="ucsc-extract"), concurrency=2, meter=meter
+    )
+    next(done)
+    assert read <= 10
+    assert len(list(done)) == 59
+    assert meter.usage.calls == 60
+
+
+def test_a_detector_of_one_s_own_is_asked_too() -> None:
+    class Own:
+        name = "own"
+
+        def annotate(self, item: Item) -> Annotation:
+            return Annotation(annotator="own", kind=Kind.DETECTOR, note=item.id)
+
+    done = spanlab.annotate(towers(2), Own())
+    assert [record.annotations[-1].note for record in done] == ["tower 0", "tower 1"]
+
+
+def test_what_a_detector_has_no_use_for_is_refused() -> None:
+    with pytest.raises(UsageError, match="asks no model"):
+        spanlab.annotate(towers(1), "offline", model="m")
+    with pytest.raises(UsageError, match="put them into the spec"):
+        spanlab.annotate(towers(1), DetectorSpec(detector="ucsc-extract"), model="m")
+    with pytest.raises(UsageError, match="'nonsense'"):
+        spanlab.annotate(towers(1), "nonsense", retriever=RetrieverSpec())
