@@ -21,11 +21,12 @@ Places = tuple[Extent, ...]
 def assign(candidates: Sequence[Places]) -> list[Extent | None]:
     """Give every quote a place of its own.
 
-    First the longest series of quotes that can stand in the order given without overlap is
-    placed, such that the way from the answer's start to the last is shortest; quotes with as few places as
-    there are quotes for them count twice. Each other quote, out of order or inside another, then
-    takes the place nearest to its neighbours in the order given: a free one that overlaps no
-    other quote, or else one that lies inside, around or across another quote of other words. The
+    Quotes that stand only once keep their place to themselves where others have enough places
+    elsewhere. Then the longest series of quotes that can stand in the order given without overlap
+    is placed, such that the way through them from the answer's start is shortest; quotes with as
+    few places as there are quotes for them count twice. Each other quote, out of order or inside
+    another, then takes the place nearest to its neighbours in the order given: a free one that
+    overlaps no other quote, or else one inside, around or across a quote of other words. The
     cost is quotes x places.
 
     Args:
@@ -36,36 +37,54 @@ def assign(candidates: Sequence[Places]) -> list[Extent | None]:
         Per quote its place; None if it has none, or if all are taken.
     """
     limit = max(len(candidates), _PAIRS // max(len(candidates), 1))
-    candidates = _apart_from_certain([places[:limit] for places in candidates])
+    kinds = _kinds(candidates)
+    candidates = _apart_from_certain([places[:limit] for places in candidates], kinds)
     chosen: list[Extent | None] = [None] * len(candidates)
-    for quote, place in _chain(candidates):
+    for quote, place in _chain(candidates, kinds):
         chosen[quote] = place
-    _place_others(candidates, chosen)
+    _place_others(candidates, kinds, chosen)
     return chosen
 
 
-def _apart_from_certain(candidates: Sequence[Places]) -> list[Places]:
+def _kinds(candidates: Sequence[Places]) -> list[int]:
+    """Return a number per quote, the same for quotes with the same places."""
+    known: dict[int, int] = {}  # by identity first: hashing 20,000 places takes milliseconds
+    equal: dict[Places, int] = {}
+    for places in candidates:
+        if id(places) not in known:
+            known[id(places)] = equal.setdefault(places, len(equal))
+    return [known[id(places)] for places in candidates]
+
+
+def _apart_from_certain(candidates: Sequence[Places], kinds: Sequence[int]) -> list[Places]:
     """Leave out places inside quotes that stand only once, where enough others remain."""
     certain = [places[0] for places in candidates if len(places) == 1]
     starts = sorted(place.start for place in certain)
     ends = sorted(place.end for place in certain)
-    rivals = Counter(candidates)
-    apart: dict[Places, Places] = {}
-    for places, quotes in rivals.items():
+    rivals = Counter(kinds)
+    apart: dict[int, Places] = {}
+    for places, kind in zip(candidates, kinds, strict=True):
+        if kind in apart:
+            continue
         free = tuple(
             [p for p in places if bisect_left(starts, p.end) <= bisect_right(ends, p.start)]
         )
-        apart[places] = free if len(places) > 1 and len(free) >= quotes else places
-    return [apart[places] for places in candidates]
+        enough = len(places) > 1 and len(free) >= rivals[kind]
+        apart[kind] = free if enough else places
+    return [apart[kind] for kind in kinds]
 
 
-def _chain(candidates: Sequence[Places]) -> list[tuple[int, Extent]]:
+def _chain(candidates: Sequence[Places], kinds: Sequence[int]) -> list[tuple[int, Extent]]:
     """Place the best series of quotes that keeps the order given."""
-    bounds = [np.array(places, dtype=np.int64).reshape(-1, 2) for places in candidates]
+    arrays = {
+        kind: np.array(places, dtype=np.int64).reshape(-1, 2)
+        for kind, places in dict(zip(kinds, candidates, strict=True)).items()
+    }
+    bounds = [arrays[kind] for kind in kinds]
     if not any(len(bound) for bound in bounds):
         return []
-    rivals = Counter(candidates)
-    ends = np.unique(np.concatenate([bound[:, 1] for bound in bounds]))
+    rivals = Counter(kinds)
+    ends = np.unique(np.concatenate([bound[:, 1] for bound in arrays.values()]))
     unit = 2 * int(ends[-1]) + 2  # one more quote is worth more than any movement
     # best[p]: worth of the best series that ends at ends[p], plus ends[p], so that the way on from
     # there to `start` costs `start` alone; owner[p]: which pair of quote and place ends it.
@@ -74,13 +93,13 @@ def _chain(candidates: Sequence[Places]) -> list[tuple[int, Extent]]:
     order = np.arange(len(ends))
     offsets: list[int] = [0]
     parents: list[Ints] = []
-    for places, bound in zip(candidates, bounds, strict=True):
+    for kind, bound in zip(kinds, bounds, strict=True):
         top = np.maximum.accumulate(best)
         rises = np.append([True], top[1:] > top[:-1])
         leader = np.maximum.accumulate(np.where(rises, order, 0))  # the first of equals
         at = np.searchsorted(ends, bound[:, 0], side="right") - 1
         reached = (at >= 0) & (top[np.maximum(at, 0)] >= 0)
-        certain = len(places) <= rivals[places]
+        certain = len(bound) <= rivals[kind]
         gain = unit * (2 if certain else 1)
         worth = gain - bound[:, 0] + np.where(reached, top[np.maximum(at, 0)], 0)
         parents.append(np.where(reached, owner[leader[np.maximum(at, 0)]], -1))
@@ -104,13 +123,13 @@ def _trace_back(
     return chain[::-1]
 
 
-def _place_others(candidates: Sequence[Places], chosen: list[Extent | None]) -> None:
+def _place_others(
+    candidates: Sequence[Places], kinds: Sequence[int], chosen: list[Extent | None]
+) -> None:
     """Place what the series left over, those with the least choice first."""
     placed = [index for index, place in enumerate(chosen) if place is not None]
     taken = {place for place in chosen if place is not None}
-    same: set[tuple[Places, Extent]] = {
-        (candidates[index], place) for index, place in enumerate(chosen) if place is not None
-    }
+    same = {(kinds[index], place) for index, place in enumerate(chosen) if place is not None}
     starts = sorted(place.start for place in taken)
     ends = sorted(place.end for place in taken)
     waiting = [index for index, place in enumerate(chosen) if place is None and candidates[index]]
@@ -123,11 +142,13 @@ def _place_others(candidates: Sequence[Places], chosen: list[Extent | None]) -> 
         ranked = np.lexsort((bound[:, 0], cost, over > 0))
         for choice in ranked.tolist():
             place = places[choice]
-            if place in taken or (over[choice] and _crosses_its_like(place, places, same)):
+            if place in taken or (
+                over[choice] and _crosses_its_like(place, places, kinds[index], same)
+            ):
                 continue
             chosen[index] = place
             taken.add(place)
-            same.add((places, place))
+            same.add((kinds[index], place))
             insort(starts, place.start)
             insort(ends, place.end)
             placed.insert(before, index)
@@ -146,12 +167,14 @@ def _movement(bound: Ints, chosen: Sequence[Extent | None], placed: list[int], b
     return cost
 
 
-def _crosses_its_like(place: Extent, places: Places, same: set[tuple[Places, Extent]]) -> bool:
+def _crosses_its_like(
+    place: Extent, places: Places, kind: int, same: set[tuple[int, Extent]]
+) -> bool:
     """Say whether a place overlaps one that a quote of the same words has."""
     near = bisect_left(places, (place.start - (place.end - place.start), 0))
     for other in places[near:]:
         if other.start >= place.end:
             return False
-        if other.end > place.start and (places, other) in same:
+        if other.end > place.start and (kind, other) in same:
             return True
     return False

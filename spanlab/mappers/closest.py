@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from spanlab.mappers.tokens import sentences
+from spanlab.labels import Extent
+from spanlab.mappers.folding import fold
+from spanlab.mappers.tokens import sentences, tokens
 
 
 class Closest(NamedTuple):
@@ -19,12 +22,57 @@ class Closest(NamedTuple):
     score: float
 
 
+class _Sentence(NamedTuple):
+    place: Extent
+    words: str  # folded, with one space between
+
+
 def closest_sentence(passages: Sequence[str], text: str, *, lang: str = "und") -> Closest | None:
-    """Return the sentence of ``passages`` that comes closest to ``text``; None without one."""
+    """Return the sentence of ``passages`` that comes closest to ``text``.
+
+    Words count whatever their order: half for being shared at all, half for how much else there
+    is, so that a sentence of one shared word does not win. A sentence that holds the whole text
+    has score 1.0.
+
+    Args:
+        passages: texts as they are; they are cut into sentences once and remembered for the
+            next text.
+        text: a claim, a sentence of an answer, or a quote of a passage.
+        lang: BCP 47 tag of the passages.
+
+    Returns:
+        The best sentence, the first of equals; None if there is no sentence, no word in ``text``
+        or none shared.
+    """
+    wanted = _words(text, lang)
     best: Closest | None = None
+    if not wanted:
+        return None
     for index, passage in enumerate(passages):
-        for start, end in sentences(passage, lang):
-            score = fuzz.token_set_ratio(text, passage[start:end]) / 100
-            if best is None or score > best.score:
+        for (start, end), words in _read(passage, lang):
+            score = _likeness(wanted, words, 0.0 if best is None else best.score)
+            if score > (0.0 if best is None else best.score):
                 best = Closest(index, start, end, score)
     return best
+
+
+def _likeness(wanted: str, words: str, least: float) -> float:
+    if f" {wanted} " in f" {words} ":
+        return 1.0
+    shared = fuzz.token_set_ratio(wanted, words) / 200
+    if shared + 0.5 <= least:
+        return 0.0
+    return min(shared + fuzz.token_sort_ratio(wanted, words) / 200, 0.99)
+
+
+@lru_cache(maxsize=512)
+def _read(passage: str, lang: str) -> tuple[_Sentence, ...]:
+    return tuple(
+        _Sentence(place, _words(passage[place.start : place.end], lang))
+        for place in sentences(passage, lang)
+    )
+
+
+def _words(text: str, lang: str) -> str:
+    words = (fold(text[start:end]).words for start, end in tokens(text, lang))
+    return " ".join(word for word in words if word)

@@ -19,7 +19,8 @@ PEELED, FOLDED, BARE, ELLIPSIS = 0.99, 0.98, 0.97, 0.96  # scores below 1.0 that
 
 _GAP: Final = 400  # characters that an ellipsis may stand for
 _SHORTEST: Final = 5  # characters below which a quote with an edit could be anything
-_SIMILAR: Final = 8  # places tried for one quote with edits
+_SIMILAR: Final = 6  # places tried for one quote with edits
+_PROBE: Final = 60  # characters; rapidfuzz compares up to 64 at the cost of one
 _NEAR: Final = 4  # word edges tried to each side of an edge
 _DOTS: Final = re.compile(r"\s*(?:\[\s*(?:…|\.{3,})\s*\]|\(\s*(?:…|\.{3,})\s*\)|…|\.{3,})\s*")
 _LEAD: Final = re.compile(r"^(?:\s*(?:[-*+•‣·–—>]+|#+|\(?\d{1,2}[.)])\s+)+")
@@ -136,23 +137,36 @@ class Finder:
             return Occurrences()
         found: list[tuple[float, Extent]] = []
         whole = self._folded.text
-        waiting = [(0, len(whole))]
-        floor = self.floor
-        while waiting and len(found) < _SIMILAR:
-            low, high = waiting.pop(0)
-            near = fuzz.partial_ratio_alignment(text, whole[low:high], score_cutoff=90 * floor)
-            if near is None or high - low < len(text) * floor:
-                continue
-            start, end = low + near.dest_start, low + near.dest_end
+        for start, end in self._near(text):
             score, best = self._snap(text, start, end)
-            if score >= floor and _digits(text) == _digits(whole[best.start : best.end]):
+            if score >= self.floor and _digits(text) == _digits(whole[best.start : best.end]):
                 found.append((score, self._folded.origin(best.start, best.end)))
-            waiting += [(low, start), (end, high)]
         if not found:
             return Occurrences()
         top = max(score for score, _ in found)
         places = sorted({place for score, place in found if score >= top - 0.01})
         return Occurrences(tuple(places), min(top, ELLIPSIS))
+
+    def _near(self, text: str) -> Iterator[Extent]:
+        """Find where ``text`` may be, by itself or, if it is long, by pieces of it."""
+        whole, size = self._folded.text, len(text)
+        offsets = (0, (size - _PROBE) // 2, size - _PROBE) if size > _PROBE else (0,)
+        for offset in offsets:
+            probe = text[offset : offset + _PROBE]
+            waiting = [(0, len(whole))]
+            for _ in range(_SIMILAR):
+                if not waiting:
+                    break
+                low, high = waiting.pop(0)
+                near = fuzz.partial_ratio_alignment(
+                    probe, whole[low:high], score_cutoff=90 * self.floor
+                )
+                if near is None or high - low < len(probe) * self.floor:
+                    continue
+                start = max(0, low + near.dest_start - offset)
+                end = min(len(whole), start + size if offsets[1:] else low + near.dest_end)
+                yield Extent(start, end)
+                waiting += [(low, low + near.dest_start), (low + near.dest_end, high)]
 
     def _snap(self, text: str, start: int, end: int) -> tuple[float, Extent]:
         """Move the edges of a similar place to edges of words, to where it is most alike."""
@@ -192,12 +206,13 @@ class Finder:
 
 
 def occurrences(text: str, part: str) -> list[int]:
-    """Return where ``part`` starts in ``text``, overlapping ones included; ``part`` not empty."""
+    """Return where ``part`` starts in ``text``, overlapping ones of a short part included."""
     found: list[int] = []
+    step = 1 if len(part) <= _PROBE else len(part)
     at = text.find(part)
     while at >= 0:
         found.append(at)
-        at = text.find(part, at + 1)
+        at = text.find(part, at + step)
     return found
 
 
