@@ -1,0 +1,139 @@
+"""Jobs from their submission to their end, with a real worker."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from model_server import ModelServer, fail, say
+from working_jobs import NOTHING, SECONDS, fill, request, states, wait_until
+
+from spanlab import jobs
+from spanlab.errors import NotFoundError, UsageError
+from spanlab.jobs import JobState, JobView
+from spanlab.schema import Status
+from spanlab.settings import Settings
+
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
+def test_a_job_is_queued_until_a_worker_does_it(
+    settings: Settings, model: ModelServer, worker: Start
+) -> None:
+    fill(settings, 70)
+    job_id = jobs.submit_detection(request(model), settings)
+    waiting = jobs.job(job_id, settings)
+    assert (waiting.state, waiting.title) == (JobState.QUEUED, "ucsc-extract on d")
+    assert waiting.progress.done == 0
+
+    worker(settings)
+    seen: list[JobView] = []
+    done = jobs.wait(job_id, timeout=SECONDS, on_progress=seen.append, settings=settings)
+    assert done.state is JobState.DONE
+    assert (done.progress.done, done.progress.failed, done.progress.total) == (70, 0, 70)
+    assert done.progress.usage.calls == 70
+    assert done.started is not None
+    assert done.ended is not None
+    assert done.log[0].text == "w begins: 70 items in 3 parts"
+    assert seen[-1] == done
+    assert states(settings) == {Status.DONE: 70}
+    assert model.busiest <= 8
+    assert [view.id for view in jobs.jobs(settings=settings)] == [job_id]
+
+
+def test_failures_are_named_and_retried_alone(
+    settings: Settings, model: ModelServer, worker: Start
+) -> None:
+    model.script(lambda ask: fail(400) if "Number 3 " in ask.text else say(NOTHING))
+    fill(settings, 6)
+    worker(settings)
+    first = jobs.submit_detection(request(model), settings)
+    done = jobs.wait(first, timeout=SECONDS, settings=settings)
+    assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 6, 1)
+    (failure,) = done.failures
+    assert (failure.item_id, failure.detector) == ("i3", "ucsc-extract")
+    assert failure.reason
+    assert states(settings) == {Status.DONE: 5, Status.FAILED: 1}
+
+    model.script(lambda ask: say(NOTHING))
+    asked = model.count
+    second = jobs.retry(first, settings)
+    done = jobs.wait(second, timeout=SECONDS, settings=settings)
+    assert (done.progress.done, done.progress.failed) == (1, 0)
+    assert model.count == asked + 1
+    assert states(settings) == {Status.DONE: 6}
+
+
+def test_a_job_is_paused_resumed_and_cancelled(
+    settings: Settings, model: ModelServer, worker: Start
+) -> None:
+    fill(settings, 150)
+    worker(settings)
+    job_id = jobs.submit_detection(request(model), settings)
+    wait_until(lambda: model.count >= 20, "the first calls")
+    jobs.pause(job_id, settings)
+    assert jobs.job(job_id, settings).state is JobState.PAUSED
+    with pytest.raises(UsageError, match="paused"):
+        jobs.pause(job_id, settings)
+
+    jobs.resume(job_id, settings)
+    wait_until(lambda: model.count >= 60, "the calls after the pause")
+    jobs.cancel(job_id, settings)
+    assert jobs.job(job_id, settings).state is JobState.CANCELLED
+    with pytest.raises(UsageError, match="cancelled"):
+        jobs.cancel(job_id, settings)
+
+    jobs.resume(job_id, settings)
+    done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    assert (done.state, done.progress.done) == (JobState.DONE, 150)
+    assert [line.text for line in done.log[1:]] == ["paused", "resumed", "cancelled", "resumed"]
+    assert states(settings) == {Status.DONE: 150}
+    assert set(Counter(model.fingerprints()).values()) == {1}
+
+
+def test_a_budget_ends_a_job_cleanly(settings: Settings, model: ModelServer, worker: Start) -> None:
+    fill(settings, 100)
+    worker(settings)
+    job_id = jobs.submit_detection(request(model, budget={"calls": 10}), settings)
+    done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 10, 0)
+    assert done.progress.stopped is not None
+    assert "10 calls" in done.progress.stopped
+    assert model.count == 10
+    assert states(settings) == {Status.DONE: 10, Status.NOT_ANNOTATED: 90}
+
+
+def test_a_job_that_cannot_be_done_says_why(
+    settings: Settings, model: ModelServer, worker: Start
+) -> None:
+    fill(settings, 3)
+    wrong = request(model)
+    (spec,) = wrong.specs
+    tuned = wrong.model_copy(
+        update={"detectors": (spec.model_copy(update={"program": "no-such-program"}),)}
+    )
+    job_id = jobs.submit_detection(tuned, settings)
+    worker(settings)
+    broken = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    assert broken.state is JobState.FAILED
+    assert broken.error is not None
+    assert "no-such-program" in broken.error
+
+
+def test_a_wrong_request_is_refused_at_once(settings: Settings, model: ModelServer) -> None:
+    with pytest.raises(NotFoundError, match="there is no dataset 'd'"):
+        jobs.submit_detection(request(model), settings)
+    assert jobs.jobs(settings=settings) == []
+    with pytest.raises(NotFoundError, match="there is no job 'abc'"):
+        jobs.job("abc", settings)
+
+
+def test_jobs_are_listed_newest_first_page_by_page(settings: Settings, model: ModelServer) -> None:
+    fill(settings, 1)
+    ids = [jobs.submit_detection(request(model), settings) for _ in range(5)]
+    pages = [jobs.jobs(2, page, settings) for page in range(4)]
+    assert [len(page) for page in pages] == [2, 2, 1, 0]
+    assert {view.id for page in pages for view in page} == set(ids)
+    assert jobs.job(ids[3][:7], settings).id == ids[3]

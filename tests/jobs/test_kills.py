@@ -1,0 +1,81 @@
+"""Workers that are killed, alone and among others: nothing is lost, and little repeated."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+from model_server import ModelServer
+from working_jobs import SECONDS, fill, request, states, wait_until, working
+
+from spanlab import jobs
+from spanlab.jobs import JobState, board
+from spanlab.schema import Status
+from spanlab.settings import Settings
+
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
+def repeated(model: ModelServer) -> int:
+    """Return how many requests asked what had been asked before."""
+    return sum(count - 1 for count in Counter(model.fingerprints()).values())
+
+
+def has_asked(model: ModelServer, calls: int) -> bool:
+    """Say whether so many calls have come in."""
+    return model.count >= calls
+
+
+def test_a_killed_worker_leaves_a_job_that_the_next_one_finishes(
+    settings: Settings, model: ModelServer
+) -> None:
+    fill(settings, 160)
+    job_id = jobs.submit_detection(request(model), settings)
+    for calls in (25, 90):
+        with working(settings, "w") as process:
+            wait_until(partial(has_asked, model, calls), f"{calls} calls")
+            process.kill()
+            process.wait()
+    with working(settings, "another"):
+        done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    assert (done.state, done.progress.done) == (JobState.DONE, 160)
+    assert states(settings) == {Status.DONE: 160}
+    assert repeated(model) <= 2 * 8  # what was under way at each kill
+    assert "w stopped; the job is queued again" in {line.text for line in done.log}
+
+
+def test_workers_share_a_job_and_outlive_one_of_them(
+    shared_settings: Settings, model: ModelServer, worker: Start
+) -> None:
+    fill(shared_settings, 500)
+    first, second = worker(shared_settings, "first"), worker(shared_settings, "second")
+    assert first.poll() is second.poll() is None
+    job_id = jobs.submit_detection(request(model), shared_settings)
+    where = board.of(shared_settings)
+
+    def at_work() -> set[str | None]:
+        return {row.executor_id for row in where.rows(parent_workflow_id=job_id)}
+
+    wait_until(lambda: {"first", "second"} <= at_work(), "both to have begun")
+    first.kill()
+    first.wait()
+    done = jobs.wait(job_id, timeout=SECONDS, settings=shared_settings)
+    assert (done.state, done.progress.done) == (JobState.DONE, 500)
+    assert states(shared_settings) == {Status.DONE: 500}
+    assert repeated(model) <= 8
+
+
+def test_a_worker_that_is_told_to_end_hands_its_work_back(
+    settings: Settings, model: ModelServer
+) -> None:
+    fill(settings, 150)
+    job_id = jobs.submit_detection(request(model), settings)
+    with working(settings, "w"):
+        wait_until(lambda: model.count >= 30, "30 calls")
+    assert jobs.job(job_id, settings).state is JobState.QUEUED
+    with working(settings, "w"):
+        done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    assert (done.state, done.progress.done) == (JobState.DONE, 150)
+    assert repeated(model) == 0

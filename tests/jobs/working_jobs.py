@@ -1,0 +1,90 @@
+"""What tests and benches of jobs do alike: make a dataset, start workers, wait."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from model_server import ModelServer
+
+from spanlab.detectors import DetectorSpec
+from spanlab.lm import ModelChoice
+from spanlab.schema import Item, Record, Status
+from spanlab.settings import Settings
+from spanlab.storage import Store
+from spanlab.workflows.runs import RunRequest
+
+NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"  # ucsc-extract: nothing to mark
+SECONDS = 120  # that something may take before a test gives up
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Return what a process needs to know of a database, and a key."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("SPANLAB_")}
+    return ours | {
+        "SPANLAB_HOME": str(settings.home),
+        "SPANLAB_DATABASE_URL": settings.database_url,
+        "OPENAI_API_KEY": "sk-a-key-of-the-tests",
+    }
+
+
+@contextmanager
+def working(settings: Settings, name: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Let a `spanlab worker` run until the block ends, or it is killed there."""
+    command = [str(Path(sys.executable).with_name("spanlab")), "worker", "--name", name]
+    log = settings.home / f"{name}.log"
+    with log.open("ab") as out:
+        process = subprocess.Popen(command, env=environment(settings), stderr=out, stdout=out)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                raise
+        assert "Traceback" not in log.read_text()
+
+
+def fill(settings: Settings, count: int) -> None:
+    """Make the dataset ``d`` with items ``i0`` and so on."""
+    with Store.open(settings) as store:
+        store.import_records(
+            "d",
+            [
+                Record(item=Item(id=f"i{n}", lang="en", question="?", answer=f"Number {n} it is."))
+                for n in range(count)
+            ],
+        )
+
+
+def request(model: ModelServer, **options: object) -> RunRequest:
+    """Ask for ucsc-extract on the dataset ``d``."""
+    choice = ModelChoice(model="scripted", base_url=model.url, retries=0)
+    spec = DetectorSpec(detector="ucsc-extract", model=choice)
+    fields = {"dataset": "d", "detectors": (spec,), "concurrency": 8, **options}
+    return RunRequest.model_validate(fields)
+
+
+def states(settings: Settings, name: str = "ucsc-extract") -> dict[Status, int]:
+    """Return how many items of ``d`` are in each state under a detector; zeros are left out."""
+    with Store.open(settings) as store:
+        return {status: n for status, n in store.counts("d", name).items() if n}
+
+
+def wait_until(true: Callable[[], bool], what: str) -> None:
+    """Wait until something holds, for a long time if need be."""
+    deadline = time.monotonic() + SECONDS
+    while not true():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {SECONDS} seconds for {what}")
+        time.sleep(0.02)
