@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from spanlab.cli import commands, index, jobs, more, programs
+from spanlab.cli import commands, index, jobs, more, optimize, programs
 
 app = typer.Typer(
     name="spanlab",
@@ -44,6 +44,7 @@ app.command()(more.datasets)
 app.command()(more.serve)
 app.command()(more.demo)
 app.command()(more.train_offline)
+app.command()(optimize.optimize)
 app.add_typer(programs.app, name="programs")
 app.add_typer(jobs.app, name="jobs")
 app.command()(jobs.worker)

@@ -133,6 +133,15 @@ class Asked:
             raise UsageError(f"--retriever {self.retriever}: {reason}") from None
 
 
+def chosen(model: str | None) -> ModelChoice | None:
+    """Return the model of this name at the environment's endpoint, None for none."""
+    if model is None:
+        return None
+    from spanlab.lm import ModelChoice
+
+    return ModelChoice.read(model=model)
+
+
 def budget(max_calls: int | None, max_cost: float | None) -> Budget | None:
     """Return the limits that options name, None if they name none."""
     if max_calls is None and max_cost is None:

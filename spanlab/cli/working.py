@@ -37,25 +37,26 @@ def annotate(request: RunRequest) -> None:
 
     offline = [spec for spec in request.specs if spec.detector in DETECTORS]
     computes = request.concurrency if offline and request.concurrency > 1 else 0
-    with _at_work(settings, processes=computes) as queue:
+    with at_work(settings, processes=computes) as queue:
         job_id = detection.submit(request, settings, queue)
-        view = _follow(job_id, settings, left)
+        view = follow(job_id, settings, left)
     done = view.progress.done - view.progress.failed
     progress.say(f"{names} annotated {done:,} items of {request.dataset!r}")
-    _sum_up(view)
+    sum_up(view)
 
 
 def take_up(job_id: str, how: Callable[[str], str], settings: Settings) -> None:
     """Let this process do a job that exists; ``how`` puts it into the queue that it is given."""
     total = jobs.job(job_id, settings).progress.total
-    with _at_work(settings, processes=0) as queue:
-        view = _follow(how(queue), settings, total or None)
+    with at_work(settings, processes=0) as queue:
+        view = follow(how(queue), settings, total or None)
     progress.say(f"{view.title}: {view.progress.done:,} of {view.progress.total:,} items")
-    _sum_up(view)
+    sum_up(view)
 
 
 @contextmanager
-def _at_work(settings: Settings, *, processes: int) -> Iterator[str]:
+def at_work(settings: Settings, *, processes: int) -> Iterator[str]:
+    """Be a worker for the jobs in the queue that is yielded, and no others."""
     from spanlab.jobs import worker
 
     role = worker.Role(_NAME, alone=True, processes=processes)
@@ -66,9 +67,17 @@ def _at_work(settings: Settings, *, processes: int) -> Iterator[str]:
         worker.stop()
 
 
-def _follow(job_id: str, settings: Settings, total: int | None) -> JobView:
+def follow(
+    job_id: str,
+    settings: Settings,
+    total: int | None,
+    *,
+    task: str = "annotating",
+    unit: str = "items",
+) -> JobView:
+    """Show how far a job is until it is over; Ctrl+C pauses it and says how to go on."""
     try:
-        with progress.bar("annotating", unit="items", total=total) as advance:
+        with progress.bar(task, unit=unit, total=total) as advance:
             view = jobs.wait(
                 job_id, settings=settings, on_progress=lambda view: advance(view.progress.done)
             )
@@ -80,7 +89,8 @@ def _follow(job_id: str, settings: Settings, total: int | None) -> JobView:
     return view
 
 
-def _sum_up(view: JobView) -> None:
+def sum_up(view: JobView) -> None:
+    """Say what a job came to, and exit with 1 if it is not done."""
     used = view.progress.usage
     if used.calls or used.from_cache or used.failed:
         progress.say(usage_text(used))

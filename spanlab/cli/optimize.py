@@ -1,0 +1,152 @@
+"""`spanlab optimize`: tune a detector's prompt on labelled items."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from spanlab.cli.model_options import (
+    Claims,
+    Corpus,
+    English,
+    MaxCalls,
+    MaxCost,
+    Model,
+    Retriever,
+)
+from spanlab.errors import UsageError
+
+
+class Auto(StrEnum):
+    """How much is tried."""
+
+    LIGHT = "light"
+    MEDIUM = "medium"
+    HEAVY = "heavy"
+
+
+class Strategy(StrEnum):
+    """How it is searched."""
+
+    MIPRO = "mipro"
+    GEPA = "gepa"
+
+
+class Transfer(StrEnum):
+    """Which languages a prompt for one language learns from."""
+
+    EACH = "each"
+    POOLED = "pooled"
+    OTHERS = "others"
+
+
+class Labels(StrEnum):
+    """Whose labels are the truth."""
+
+    GOLD = "gold"
+    REVIEWED = "reviewed"
+    VOTE = "vote"
+
+
+def optimize(
+    dataset: Annotated[str, typer.Argument(help="A dataset with labels.")],
+    detector: Annotated[str, typer.Option(help="What to tune, e.g. ucsc-extract.")],
+    metric: Annotated[str, typer.Option(help="iou, corr, max-iou, iou+corr or all.")] = "iou",
+    auto: Annotated[
+        Auto | None, typer.Option(help="How much to try (default: light, without --trials).")
+    ] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="So many candidate prompts.")] = None,
+    folds: Annotated[
+        int, typer.Option(min=0, help="Cross-validate in so many folds; 0 measures nothing.")
+    ] = 2,
+    labels: Annotated[Labels, typer.Option(help="Whose labels are the truth.")] = Labels.GOLD,
+    annotators: Annotated[
+        str | None, typer.Option(help="For reviewed and vote: names with commas between.")
+    ] = None,
+    lang: Annotated[
+        list[str] | None, typer.Option(help="Only items of this language. Repeatable.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Tune for one language; --transfer says on which items.")
+    ] = None,
+    transfer: Annotated[
+        Transfer, typer.Option(help="With --target: its own items, all, or the others'.")
+    ] = Transfer.EACH,
+    model: Model = None,
+    prompt_model: Annotated[
+        str | None, typer.Option(help="Writes new instructions (default: the task's model).")
+    ] = None,
+    retriever: Retriever = None,
+    corpus: Corpus = None,
+    claims: Claims = False,
+    english: English = False,
+    strategy: Annotated[Strategy, typer.Option(help="mipro or gepa.")] = Strategy.MIPRO,
+    start: Annotated[
+        str | None, typer.Option(help="A program to begin from (default: the own prompt).")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="What the program will be called.")] = None,
+    limit: Annotated[int | None, typer.Option(min=4, help="At most so many items.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Calls under way at once.")] = 8,
+    seed: Annotated[int, typer.Option(help="Of every random choice.")] = 9,
+    max_calls: MaxCalls = None,
+    max_cost: MaxCost = None,
+    use: Annotated[
+        bool, typer.Option("--use", help="Let the detector use it, if it is better beyond chance.")
+    ] = False,
+    queue: Annotated[
+        bool, typer.Option("--queue", help="Leave it to the app or a worker, do not work on it.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what it would come to at most.")
+    ] = False,
+) -> None:
+    """Tune a detector's prompt on labels that people made, and keep it as a program.
+
+    Instructions and demonstrations are searched together (MIPROv2). Held-out items tell what the
+    result is worth; one that is not better than the untuned prompt says so. The search is a job:
+    Ctrl+C pauses it, and no answer that was paid for is asked for again.
+
+    \b
+    spanlab optimize mine --detector ucsc-extract --metric iou --auto light
+    spanlab optimize mine --detector ucsc-extract --labels reviewed --annotators Ada,Ben
+    spanlab optimize mine --detector ucsc-extract --target eu --transfer others --trials 10
+    """
+    from optimizers.examples import LabelSource
+    from optimizers.request import Optimisation, Search
+    from spanlab.cli import model_options, optimizing
+
+    asked = model_options.Asked(model, retriever, corpus, claims, english, program=start)
+    (spec,) = asked.specs([detector])
+    names = tuple(part.strip() for part in (annotators or "").split(",") if part.strip())
+    fields = {
+        "name": name or optimizing.new_name(detector, metric),
+        "detector": spec,
+        "prompt_model": model_options.chosen(prompt_model),
+        "metric": metric,
+        "strategy": strategy.value,
+        "auto": auto.value if auto else (None if trials else "light"),
+        "trials": trials,
+        "labels": LabelSource(kind=labels.value, annotators=names),
+        "languages": tuple(lang or ()),
+        "target": target,
+        "transfer": transfer.value,
+        "folds": folds,
+        "threads": concurrency,
+        "limit": limit,
+        "seed": seed,
+    }
+    try:
+        search = Search.model_validate(fields)
+    except ValueError as error:
+        raise UsageError(optimizing.problem(error)) from None
+    request = Optimisation(
+        dataset=dataset, search=search, budget=model_options.budget(max_calls, max_cost)
+    )
+    if dry_run:
+        optimizing.foresee(request)
+    elif queue:
+        optimizing.enqueue(request)
+    else:
+        optimizing.run(request, use=use)

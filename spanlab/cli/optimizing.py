@@ -1,0 +1,78 @@
+"""What `spanlab optimize` does once its options are read."""
+
+from __future__ import annotations
+
+import typer
+from pydantic import ValidationError
+
+from optimizers.request import Optimisation
+from spanlab import jobs
+from spanlab.cli import progress, working
+from spanlab.cli.program_tables import worth
+from spanlab.errors import UsageError
+from spanlab.jobs import JobState
+from spanlab.settings import Settings
+from spanlab.workflows.programs import registry
+
+
+def new_name(detector: str, metric: str) -> str:
+    """Return a program name that is not taken: the detector, the metric and a number."""
+    stem = f"{detector}-{metric.replace('+', '-')}"
+    taken = {program.name for program in registry()}
+    number = 1
+    while f"{stem}-{number}" in taken:
+        number += 1
+    return f"{stem}-{number}"
+
+
+def problem(error: ValueError) -> str:
+    """Return in one clause what is wrong with a request."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{field}: {message}" if field else message
+
+
+def foresee(request: Optimisation) -> None:
+    """Say what a search would come to at most, without any call."""
+    from optimizers.estimates import estimate
+    from optimizers.preparing import chosen
+    from spanlab.storage import Store
+
+    with Store.open(Settings.read()) as store:
+        found = chosen(store.records(request.dataset), request.search)
+    effort = estimate(request.search, len(found))
+    typer.echo(
+        f"{len(found)} labelled items; at most {effort.trials} evaluations, "
+        f"{effort.task_calls:,} calls of the task model and {effort.prompt_calls} of the "
+        "prompt model"
+    )
+
+
+def enqueue(request: Optimisation) -> None:
+    """Queue a search for whatever worker there is."""
+    job_id = jobs.submit_optimisation(request)
+    progress.say(f"queued as {job_id}; see: spanlab jobs show {job_id}")
+
+
+def run(request: Optimisation, *, use: bool) -> None:
+    """Search in this process until it is done, and say what the result is worth."""
+    from spanlab.jobs import optimisation
+
+    settings = Settings.read()
+    with working.at_work(settings, processes=0) as queue:
+        job_id = optimisation.submit(request, settings, queue)
+        view = working.follow(job_id, settings, None, task="optimising", unit="evaluations")
+    working.sum_up(view)
+    if view.state is not JobState.DONE:
+        raise UsageError(f"job {job_id} is {view.state.value}")
+    programs = registry(settings)
+    program = programs.load(str(view.details["program"]))
+    progress.say(worth(program.held_out))
+    if use and program.held_out is not None and program.held_out.better:
+        programs.choose(program.detector, program.name)
+        progress.say(f"{program.detector} uses {program.name}")
+    progress.say(f"spanlab programs show {program.name}")
+    typer.echo(program.name)

@@ -1,0 +1,94 @@
+"""`spanlab optimize` from labels to a program in use, against a scripted endpoint."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from gold_answers import GoldAnswers, better_when_asked
+from model_server import ModelServer, fail
+
+from spanlab.datasets import read
+from spanlab.programs import Programs
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+SMALL = ("--trials", "3", "--lang", "en", "--lang", "de")
+
+
+@pytest.fixture
+def tuned(spanlab: Run, model_server: ModelServer, samples: Path) -> Run:
+    """`spanlab` with the samples imported and an endpoint that rewards good prompts."""
+    model_server.script(GoldAnswers(read(samples), noise=better_when_asked()))
+    assert spanlab("import", samples, "--dataset", "mine").returncode == 0
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return spanlab(
+            *arguments,
+            OPENAI_API_KEY="sk-secret",
+            OPENAI_BASE_URL=model_server.url,
+            SPANLAB_MODEL="small",
+        )
+
+    return run
+
+
+def test_a_tuned_prompt_is_found_used_and_asked_by_the_detector(
+    tuned: Run, model_server: ModelServer, tmp_path: Path
+) -> None:
+    done = tuned(
+        "optimize", "mine", "--detector", "ucsc-extract", "--name", "first", "--use", *SMALL
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "first\n"
+    assert "better than the untuned prompt" in done.stderr
+    assert "ucsc-extract uses first" in done.stderr
+    assert "sk-secret" not in done.stderr
+    program = Programs(tmp_path / "data" / "programs").load("first")
+    assert program.held_out is not None
+    found = tuned("annotate", "mine", "--detector", "ucsc-extract", "--limit", "1")
+    assert found.returncode == 0, found.stderr
+    instruction = program.predictors["extract"].instruction
+    assert instruction.splitlines()[0] in model_server.requests[-1].text
+
+
+def test_what_it_will_come_to_is_said_without_a_call(tuned: Run, model_server: ModelServer) -> None:
+    foreseen = tuned("optimize", "mine", "--detector", "ucsc-extract", "--dry-run", *SMALL)
+    assert foreseen.returncode == 0, foreseen.stderr
+    assert foreseen.stdout.startswith("15 labelled items; at most 16 evaluations, ")
+    assert model_server.requests == []
+
+
+def test_a_search_that_breaks_says_why(tuned: Run, model_server: ModelServer) -> None:
+    """ANCHORS 19: an optimisation that does not get anywhere says why."""
+    model_server.script(lambda ask: fail(402, "no money"))
+    broken = tuned("optimize", "mine", "--detector", "ucsc-extract", *SMALL)
+    assert broken.returncode == 1
+    assert "credits exhausted" in broken.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        pytest.param(("--metric", "bleu"), "no metric is called 'bleu'", id="metric"),
+        pytest.param(("--folds", "1"), "one fold holds nothing out", id="one-fold"),
+        pytest.param(("--auto", "light", "--trials", "3"), "not both", id="two-budgets"),
+        pytest.param(("--detector", "offline"), "no prompts of its own to tune", id="offline"),
+    ],
+)
+def test_what_makes_no_search_is_refused(tuned: Run, options: tuple[str, ...], said: str) -> None:
+    refused = tuned("optimize", "mine", "--detector", "ucsc-extract", *options)
+    assert refused.returncode == 2, refused.stderr
+    assert said in refused.stderr
+
+
+def test_queued_searches_are_listed(tuned: Run) -> None:
+    queued = tuned("optimize", "mine", "--detector", "ucsc-extract", "--queue", *SMALL)
+    assert queued.returncode == 0, queued.stderr
+    listed = tuned("jobs", "list")
+    assert "ucsc-extract for iou on mine" in listed.stdout
+    job_id = queued.stderr.split()[2].rstrip(";")
+    assert json.dumps(job_id)[1:-1] in listed.stdout
