@@ -16,6 +16,7 @@ from spanlab.cli.options import (
     Format,
     Output,
 )
+from spanlab.cli.words import counted
 from spanlab.errors import UsageError
 
 
@@ -64,13 +65,17 @@ def import_command(
             sources=sources,
             on_reject=None if strict else left_out.add,
         )
-        with Store.open() as store, progress.bar("importing", unit="items") as advance:
-            done = import_files(store, inputs.files(files), dataset, options, on_progress=advance)
+        try:
+            with Store.open() as store, progress.bar("importing", unit="items") as advance:
+                done = import_files(
+                    store, inputs.files(files), dataset, options, on_progress=advance
+                )
+        finally:
+            if left_out.count:
+                progress.say(f"left out {counted(left_out.count, 'bad record')}; see {target}")
     for warning in done.warnings:
         progress.say(warning)
-    if left_out.count:
-        progress.say(f"left out {left_out.count:,} bad records; see {target}")
-    progress.say(f"imported {done.items:,} items into {dataset!r}")
+    progress.say(f"imported {counted(done.items, 'item')} into {dataset!r}")
 
 
 def annotate(
@@ -187,7 +192,7 @@ def vote(
         count = vote_dataset(
             store, source, names, name=name, cleanup=cleanup.value, on_progress=advance
         )
-    progress.say(f"{name!r} has {count:,} votes in {source!r}")
+    progress.say(f"{name!r} has {counted(count, 'vote')} in {source!r}")
 
 
 def score(
@@ -251,4 +256,6 @@ def export(
             annotator=annotator,
             on_progress=advance,
         )
-    progress.say(f"wrote {count:,} items of {dataset!r}" + (f" to {output}" if output else ""))
+    progress.say(
+        f"wrote {counted(count, 'item')} of {dataset!r}" + (f" to {output}" if output else "")
+    )

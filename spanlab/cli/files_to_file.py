@@ -10,6 +10,7 @@ from pathlib import Path
 
 from spanlab.cli import progress
 from spanlab.cli.job_tables import usage_text
+from spanlab.cli.words import counted
 from spanlab.datasets import WRITABLE, ReadOptions, detect, read, write
 from spanlab.detectors import DETECTORS, Spec
 from spanlab.errors import UsageError
@@ -64,7 +65,10 @@ def vote(job: Job, name: str, *, cleanup: Cleanup) -> None:
     votes = vote_records(records, name=name, cleanup=cleanup)
     _write(voted.through(votes), job, annotator=name, task="voting")
     if voted.without:
-        progress.say(f"{voted.without:,} items have no vote: no person has finished them")
+        have = "has" if voted.without == 1 else "have"
+        progress.say(
+            f"{counted(voted.without, 'item')} {have} no vote: no person has finished them"
+        )
 
 
 class _Seen:
@@ -95,7 +99,7 @@ def _write(records: Iterable[Record], job: Job, *, annotator: str, task: str) ->
             format=target_format,
             annotator=None if target_format == "spanlab" else annotator,
         )
-    progress.say(f"wrote {count:,} items" + (f" to {job.output}" if job.output else ""))
+    progress.say(f"wrote {counted(count, 'item')}" + (f" to {job.output}" if job.output else ""))
 
 
 def _common_format(files: Sequence[Path]) -> str:

@@ -31,8 +31,21 @@ Contexts = Annotated[
         "and passages."
     ),
 ]
+
+
+def _not_a_dash(path: Path | None) -> Path | None:
+    """Take ``-`` for standard output, as other commands do."""
+    return None if path == Path("-") else path
+
+
 Output = Annotated[
-    Path | None, typer.Option("-o", "--output", help="File to write; without it, standard output.")
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        callback=_not_a_dash,
+        help="File to write; without it, or with -, standard output.",
+    ),
 ]
 Format = Annotated[
     str,

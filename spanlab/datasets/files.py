@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import glob
 import gzip
 import os
 import secrets
@@ -9,7 +11,7 @@ import shutil
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
@@ -114,6 +116,7 @@ class File:
         try:
             return from_json(data, allow_inf_nan=False)
         except ValueError as error:
+            _refuse_lines_of_arrays(data, self.name)
             raise InputError(f"not valid JSON: {error}", file=self.name) from None
 
     def array(self) -> Iterator[Row]:
@@ -127,6 +130,23 @@ class File:
             raise InputError("not a JSON array", file=self.name, expected="[ … ]")
         for number, value in enumerate(values, start=1):
             yield Row(number, to_json(value), "record")
+
+
+def _refuse_lines_of_arrays(data: bytes, name: str) -> None:
+    """Say so if a file that begins like one JSON array is lines of arrays."""
+    first, _, rest = data.partition(b"\n")
+    try:
+        is_array = isinstance(from_json(first), list)
+    except ValueError:
+        return
+    if is_array and rest.strip():
+        raise InputError(
+            "the line is a JSON array",
+            file=name,
+            line=1,
+            found=first[:60].decode(errors="replace"),
+            expected="a JSON object on every line, or one array that is the whole file",
+        )
 
 
 class Index:
@@ -195,8 +215,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             with target.open("wb") as stream:
                 yield stream
             return
+        _remove_left_over(target)
         temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
         with temporary.open("xb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)  # as long as this process lives, it is in use
             try:
                 with _packed(stream, target) as writer:
                     yield writer
@@ -209,6 +231,14 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
                 temporary.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", file=path) from error
+
+
+def _remove_left_over(target: Path) -> None:
+    """Remove the temporary files of writers of ``target`` that were killed."""
+    for path in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 12}.tmp"):
+        with suppress(OSError), path.open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
 
 
 @contextmanager

@@ -63,9 +63,16 @@ def kind_in_words(kind: Kind) -> str:
     return _KINDS[kind]
 
 
+def kind_beside(name: str, kind: Kind) -> str:
+    """Return what sort of annotator this is to stand beside its name; empty if that says it."""
+    words = kind_in_words(kind)
+    return "" if name in words.split() else words
+
+
 def _row(annotator: AnnotatorSummary, n_items: int) -> str:
     name, counts = escape(annotator.name), annotator.counts
     words = counts_in_words(counts, n_items)
+    kind = kind_beside(annotator.name, annotator.kind)
     segments = "".join(
         f"<i class='{status.value}' style='width:{100 * counts[status] / n_items:.3f}%'></i>"
         for status in (Status.DONE, Status.FAILED, Status.SKIPPED)
@@ -75,7 +82,7 @@ def _row(annotator: AnnotatorSummary, n_items: int) -> str:
     more = f" <span class='rest'>· {rest}</span>" if rest else ""
     return (
         "<div class='row' role='listitem' style='display:contents'>"
-        f"<span class='who'>{name} <span class='kind'>{kind_in_words(annotator.kind)}</span></span>"
+        f"<span class='who'>{name} <span class='kind'>{kind}</span></span>"
         f"<span class='bar' aria-hidden='true' title='{words}'>{segments}</span>"
         f"<span class='figures'>{head}{more}</span></div>"
     )

@@ -11,9 +11,9 @@ from pathlib import Path
 import streamlit as st
 
 from spanlab.errors import InputError
-from spanlab.schema import Status
+from spanlab.schema import Kind, Status
 from spanlab.ui.common import choose_dataset, counted, nothing_yet, plain, store, title
-from spanlab.ui.counts import counts_html, kind_in_words
+from spanlab.ui.counts import counts_html, kind_beside
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
 from spanlab.workflows.exporting import export_dataset, preview_dataset
@@ -86,10 +86,15 @@ def _annotator(summary: DatasetSummary) -> str | None:
     return st.selectbox(
         "Annotator",
         [None, *kinds],
-        format_func=lambda name: f"{name} ({kind_in_words(kinds[name])})" if name else "Everybody",
+        format_func=lambda name: _named(name, kinds[name]) if name else "Everybody",
         key=f"export-annotator-{summary.name}",
         help="Whose annotations go into the file.",
     )
+
+
+def _named(name: str, kind: Kind) -> str:
+    beside = kind_beside(name, kind)
+    return f"{name} ({beside})" if beside else name
 
 
 def _format() -> str:

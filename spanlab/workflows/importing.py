@@ -41,6 +41,7 @@ __all__ = [
     "table_columns",
 ]
 
+OnReject = Callable[[Reject], None]
 Progress = Callable[[int], None]  # called with the number of items done so far
 
 
@@ -57,6 +58,20 @@ class Imported:
 class _Log:
     warnings: list[str] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
+    n_rejects: int = 0
+    first: str = ""  # reason of a reject
+
+    def counting(self, on_reject: OnReject | None) -> OnReject | None:
+        """Return ``on_reject`` such that it counts, too; None, which is strict, stays None."""
+        if on_reject is None:
+            return None
+
+        def reject(left_out: Reject) -> None:
+            self.n_rejects += 1
+            self.first = self.first or left_out.reason
+            on_reject(left_out)
+
+        return reject
 
 
 def import_files(
@@ -83,11 +98,12 @@ def import_files(
         The count of stored items, the reader's remarks and the rejects (empty unless `skip_bad`).
 
     Raises:
-        InputError: a record is wrong (strict), or an id stands twice; nothing was imported.
+        InputError: a record is wrong or an id stands twice (strict), or no record is left when
+            the wrong ones are; nothing was imported.
     """
     log = _Log()
     given = options or ReadOptions()
-    on_reject = log.rejects.append if skip_bad else given.on_reject
+    on_reject = log.counting(log.rejects.append if skip_bad else given.on_reject)
     chosen = replace(given, on_warning=log.warnings.append, on_reject=on_reject)
     places = _Places(files, chosen)
 
@@ -103,8 +119,23 @@ def import_files(
             raise error
         on_reject(Reject(file, line, str(error), dumps(record).decode().rstrip("\n")))
 
-    count = store.import_records(dataset, places.records(), on_progress, on_taken)
+    records = _some(places.records(), log)
+    count = store.import_records(dataset, records, on_progress, on_taken)
     return Imported(count, tuple(log.warnings), tuple(log.rejects))
+
+
+def _some(records: Iterator[Record], log: _Log) -> Iterator[Record]:
+    """Yield the records; raise where all were left out, which would make an empty dataset."""
+    first = next(records, None)
+    if first is None and log.n_rejects:
+        raise InputError(
+            f"no record can be imported: {log.n_rejects:,} of {log.n_rejects:,} are wrong",
+            found=log.first,
+            expected="at least one record that is right",
+        )
+    if first is not None:
+        yield first
+        yield from records
 
 
 class _Place(NamedTuple):

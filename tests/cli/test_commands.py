@@ -1,64 +1,23 @@
-"""The command line as people and scripts use it."""
+"""The command line as people and scripts use it, with a dataset in between."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-
-QUESTION = "Where and when was the Eiffel Tower finished?"
-PASSAGE = "The Eiffel Tower in Paris was finished in March 1889 for the World's Fair."
-
-
-def write(path: Path, *records: dict[str, object]) -> Path:
-    lines = (json.dumps(record, ensure_ascii=False) for record in records)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path
+Write = Callable[..., Path]
+MakeRecord = Callable[..., dict[str, object]]
 
 
 def read(path: Path) -> list[dict[str, list[dict[str, str]]]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def record(number: int, answer: str, *wrong: str, **more: object) -> dict[str, object]:
-    """A record whose gold spans are the given words of the answer."""
-    spans = [
-        {
-            "start": answer.index(word),
-            "end": answer.index(word) + len(word),
-            "text": word,
-            "prob": 1,
-        }
-        for word in wrong
-    ]
-    gold = {"annotator": "gold", "kind": "gold", "status": "done", "spans": spans}
-    return {
-        "id": f"t-en-{number}",
-        "lang": "en",
-        "question": QUESTION,
-        "answer": answer,
-        "passages": [{"text": PASSAGE}],
-        "annotations": [gold],
-    } | more
-
-
-@pytest.fixture
-def items(tmp_path: Path) -> Path:
-    return write(
-        tmp_path / "items.jsonl",
-        record(1, "The Eiffel Tower in Paris was finished in March 1925.", "1925"),
-        record(2, "The Eiffel Tower in Paris was finished in March 1889."),
-        record(3, "The Eiffel Tower in Lisbon was finished in March 1889.", "Lisbon"),
-    )
 
 
 def test_from_import_to_scores_through_the_database(spanlab: Run, items: Path) -> None:
@@ -121,7 +80,7 @@ def test_import_is_all_or_nothing_and_says_where_it_is_wrong(
 
 
 def test_an_id_that_stands_twice_is_named_by_file_and_line(
-    spanlab: Run, items: Path, tmp_path: Path
+    spanlab: Run, items: Path, tmp_path: Path, write: Write, record: MakeRecord
 ) -> None:
     more = write(tmp_path / "more.jsonl", record(4, "New."), record(2, "Again."), record(5, "New."))
     strict = spanlab("import", items, more, "--dataset", "towers")
@@ -152,114 +111,6 @@ def test_rejects_that_cannot_be_written_stop_the_import(
 
 
 @pytest.mark.parametrize(
-    ("stop", "seconds"),
-    [
-        pytest.param(signal.SIGINT, 1.5, id="Ctrl+C-while-workers-start"),
-        pytest.param(signal.SIGINT, 5, id="Ctrl+C"),
-        pytest.param(signal.SIGKILL, 5, id="killed"),
-    ],
-)
-def test_workers_end_with_their_command_and_without_tracebacks(
-    tmp_path: Path, stop: signal.Signals, seconds: float
-) -> None:
-    many = write(tmp_path / "many.jsonl", *(record(n, "It is in Rome. " * 50) for n in range(9000)))
-    command = [str(Path(sys.executable).with_name("spanlab")), "annotate", str(many)]
-    options = ["--detector", "offline", "--concurrency", "2", "-o", str(tmp_path / "out.jsonl")]
-    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, start_new_session=True)
-    with process:
-        time.sleep(seconds)
-        if stop == signal.SIGINT:
-            os.killpg(process.pid, stop)  # as a terminal does
-        else:
-            process.kill()
-        # The workers hold the pipe's other end: it closes when they are gone.
-        _, said = process.communicate(timeout=20)
-    assert b"Traceback" not in said
-    assert not (tmp_path / "out.jsonl").exists()
-
-
-def test_mushroom_in_is_mushroom_out(spanlab: Run, shared: Path) -> None:
-    val = shared / "mushroom/val/mushroom.sv-val.v2.jsonl"
-    contexts = shared / "mushroom/context/sv-val.v2_perplexity-sonar-pro"
-    done = spanlab(
-        "annotate", val, "--contexts", contexts, "--detector", "offline", "--limit", "5",
-        "-o", "out.jsonl",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    scored = spanlab("score", "out.jsonl", val)
-    assert scored.returncode == 0, scored.stderr
-    table = scored.stdout.splitlines()
-    assert "mark all" in table[0]
-    assert table[1].split()[:2] == ["sv", "5"]
-    assert "44 gold items have no prediction" in scored.stdout
-
-
-def test_annotated_files_have_the_fields_of_a_submission(
-    spanlab: Run, shared: Path, tmp_path: Path
-) -> None:
-    val = shared / "mushroom/val/mushroom.fi-val.v2.jsonl"
-    spanlab("annotate", val, "--detector", "offline", "--limit", "2", "-o", "out.jsonl")
-    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [sorted(json.loads(line)) for line in lines] == [
-        ["hard_labels", "id", "soft_labels"]
-    ] * 2
-
-
-def test_votes_of_the_annotators_that_a_file_names(
-    spanlab: Run, shared: Path, tmp_path: Path
-) -> None:
-    val = shared / "mushroom/val/mushroom.fr-val.v2.jsonl"
-    voted = spanlab("vote", val, "--gold-annotators", "--cleanup", "mushroom", "-o", "votes.jsonl")
-    assert voted.returncode == 0, voted.stderr
-    figures = json.loads(spanlab("score", "votes.jsonl", val, "--json").stdout)
-    # All French labels follow from the raw spans by the shared task's rule.
-    assert (figures["macro"]["iou"]["mean"], figures["macro"]["corr"]["mean"]) == (1.0, 1.0)
-
-
-def test_items_that_nobody_can_vote_on_are_counted(spanlab: Run, items: Path) -> None:
-    voted = spanlab("vote", items, "--gold-annotators", "-o", "votes.jsonl")
-    assert voted.returncode == 0
-    assert "3 items have no vote: no person has finished them" in voted.stderr
-
-
-def test_several_files_on_both_sides_of_score(spanlab: Run, shared: Path) -> None:
-    predictions = sorted((shared / "mushroom/golden").glob("pred.*.jsonl"))
-    golds = sorted((shared / "mushroom/val").glob("*.jsonl"))
-    by_shell = spanlab("score", *predictions, *golds, "--json")
-    by_glob = spanlab(
-        "score", shared / "mushroom/golden/pred.*.jsonl", shared / "mushroom/val/*.jsonl", "--json"
-    )
-    assert by_shell.returncode == 0, by_shell.stderr
-    assert by_shell.stdout == by_glob.stdout
-    assert len(json.loads(by_glob.stdout)["items"]) == 499
-
-
-def test_a_submission_is_scored_beside_a_named_annotator(spanlab: Run, items: Path) -> None:
-    spanlab("import", items, "--dataset", "d")
-    spanlab("annotate", "d", "--detector", "offline")
-    spanlab("export", "d", "-o", "all.jsonl")
-    spanlab("export", "d", "--annotator", "offline", "--format", "mushroom", "-o", "sub.jsonl")
-    both = spanlab(
-        "score", "all.jsonl", items, "--annotator", "offline", "--against", "sub.jsonl", "--json"
-    )
-    assert both.returncode == 0, both.stderr
-    assert json.loads(both.stdout)["against"]["macro"]["iou"]["difference"] == 0
-
-
-def test_an_annotator_that_a_file_does_not_have_is_named(spanlab: Run, items: Path) -> None:
-    scored = spanlab("score", items, items, "--annotator", "frob")
-    assert scored.returncode == 1
-    assert "items.jsonl: there is no finished annotation by 'frob'" in scored.stderr
-
-
-def test_a_second_system_is_compared_with_a_paired_test(spanlab: Run, items: Path) -> None:
-    spanlab("annotate", items, "--detector", "offline", "-o", "a.jsonl")
-    scored = spanlab("score", "a.jsonl", items, "--against", items)
-    assert scored.returncode == 0, scored.stderr
-    assert "PRED minus --against, paired" in scored.stdout
-
-
-@pytest.mark.parametrize(
     "arguments", [["export", "towers"], ["datasets"], ["score", "items.jsonl", "items.jsonl"]]
 )
 def test_a_full_disk_is_said_in_one_line(
@@ -272,7 +123,9 @@ def test_a_full_disk_is_said_in_one_line(
     assert done.stderr.splitlines() == ["spanlab: standard output: No space left on device"]
 
 
-def test_a_reader_that_has_seen_enough_is_no_failure(spanlab: Run, tmp_path: Path) -> None:
+def test_a_reader_that_has_seen_enough_is_no_failure(
+    spanlab: Run, tmp_path: Path, write: Write, record: MakeRecord
+) -> None:
     """As in `spanlab export many | head -1`."""
     write(tmp_path / "many.jsonl", *(record(number, "x" * 1000) for number in range(500)))
     spanlab("import", "many.jsonl", "--dataset", "many")
@@ -317,6 +170,11 @@ def test_a_reader_that_has_seen_enough_is_no_failure(spanlab: Run, tmp_path: Pat
             ["import", "items.jsonl", "--dataset", "d", "--column", "x"], 2, "field=column",
             id="column",
         ),
+        pytest.param(
+            ["import", "items.jsonl", "--dataset", "d", "--column", "id=key"], 2,
+            "items.jsonl is spanlab, which has no columns to map; csv and parquet have",
+            id="column-of-no-table",
+        ),
     ],
 )  # fmt: skip
 def test_exit_status_tells_wrong_input_from_wrong_usage(
@@ -350,3 +208,32 @@ def test_every_command_teaches(spanlab: Run, command: str) -> None:
         f"spanlab {command}"
         in spanlab(command, "--help").stdout.split("Options")[0].split("\n", 1)[1]
     )
+
+
+def test_a_dash_as_output_is_standard_output(spanlab: Run, items: Path, tmp_path: Path) -> None:
+    spanlab("import", items, "--dataset", "towers")
+    exported = spanlab("export", "towers", "-o", "-")
+    assert exported.returncode == 0, exported.stderr
+    assert len(exported.stdout.splitlines()) == 3
+    assert exported.stderr.splitlines()[-1] == "wrote 3 items of 'towers'"
+    assert not (tmp_path / "-").exists()
+
+
+def test_when_every_record_is_wrong_nothing_is_imported(
+    spanlab: Run, tmp_path: Path, write: Write
+) -> None:
+    bad = write(tmp_path / "bad.jsonl", {"id": "a", "answer": 7}, {"id": "b", "answer": 8})
+    done = spanlab("import", bad, "--dataset", "towers", "--skip-bad")
+    assert done.returncode == 1
+    assert "left out 2 bad records; see towers.rejects.jsonl" in done.stderr
+    assert "no record can be imported: 2 of 2 are wrong" in done.stderr
+    assert len(read(tmp_path / "towers.rejects.jsonl")) == 2
+    assert "no datasets yet" in spanlab("datasets").stdout
+
+
+def test_one_item_is_not_items(
+    spanlab: Run, tmp_path: Path, write: Write, record: MakeRecord
+) -> None:
+    one = write(tmp_path / "one.jsonl", record(1, "Yes."))
+    assert "imported 1 item into 'one'" in spanlab("import", one, "--dataset", "one").stderr
+    assert "wrote 1 item of 'one'" in spanlab("export", "one").stderr

@@ -31,14 +31,14 @@ class Server:
 
     @property
     def address(self) -> str:
-        assert self._ready.wait(120), self.lines
+        assert self._ready.wait(300), self.lines
         line = next(line for line in self.lines if line.startswith(READY))
         return line.removeprefix(READY).split()[0]
 
     def stop(self, number: int = signal.SIGINT) -> int:
         self.process.send_signal(number)
-        status = self.process.wait(30)
-        self._reader.join(10)
+        status = self.process.wait(120)
+        self._reader.join(60)
         return status
 
     def _read(self) -> None:
@@ -75,7 +75,7 @@ def spanlab(*arguments: str) -> list[str]:
 
 def test_demo_serves_the_samples_and_keeps_them(tmp_path: Path) -> None:
     with running(spanlab("demo"), tmp_path) as server:
-        with urllib.request.urlopen(server.address, timeout=10) as page:
+        with urllib.request.urlopen(server.address, timeout=60) as page:
             assert page.status == 200
         assert any("dataset 'samples' is ready: 67 items" in line for line in server.lines)
         assert server.stop() == 0
@@ -99,7 +99,7 @@ def test_a_taken_port_is_said_and_without_a_wish_the_next_one_is_used(tmp_path: 
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=300,
         )
     assert done.returncode == 1
     assert f"port {port} is in use" in done.stderr
@@ -116,6 +116,6 @@ def test_make_has_every_command_that_the_readme_names(target: str) -> None:
 def test_make_run_serves(tmp_path: Path) -> None:
     with (
         running(["make", "run"], tmp_path) as server,
-        urllib.request.urlopen(server.address, timeout=10) as page,
+        urllib.request.urlopen(server.address, timeout=60) as page,
     ):
         assert page.status == 200

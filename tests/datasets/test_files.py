@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,10 +14,12 @@ from pathlib import Path
 import pytest
 
 from spanlab.datasets import FORMATS, WRITABLE, ReadOptions, read, write
+from spanlab.datasets.files import replacing
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Item, Record
 
 LINE = b'{"id":"a","answer":"x"}\n'
+RECORD = Record(item=Item(id="b", answer="y"))
 
 
 @pytest.mark.parametrize(
@@ -175,3 +178,33 @@ def test_records_can_be_written_to_a_stream() -> None:
     stream = io.BytesIO()
     assert write(records(2), stream) == 2
     assert stream.getvalue().count(b"\n") == 2
+
+
+@pytest.mark.parametrize("name", ["auto", "spanlab", "mushroom"])
+def test_lines_that_are_arrays_are_said_so(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('["a", "x"]\n["b", "y"]\n')
+    with pytest.raises(InputError, match=r"pairs.jsonl:1: the line is a JSON array") as caught:
+        list(read(path, ReadOptions(format=name)))
+    assert caught.value.expected is not None
+    assert "a JSON object on every line" in caught.value.expected
+
+
+def test_what_a_killed_writer_left_is_gone_after_the_next_write(tmp_path: Path) -> None:
+    target = tmp_path / "out[1].jsonl"
+    killed = (
+        "import os, signal\n"
+        "from pathlib import Path\n"
+        "from spanlab.datasets.files import replacing\n"
+        f"with replacing(Path({str(target)!r})) as stream:\n"
+        "    stream.write(b'half')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", killed], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert [path.suffix for path in tmp_path.iterdir()] == [".tmp"]
+    with replacing(target) as first:  # a writer that lives keeps its file
+        write([RECORD], target)
+        first.write(LINE)
+    assert list(tmp_path.iterdir()) == [target]
+    assert target.read_bytes() == LINE

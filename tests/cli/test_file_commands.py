@@ -1,0 +1,126 @@
+"""The command line from file to file: annotating, voting and scoring without a database."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Write = Callable[..., Path]
+MakeRecord = Callable[..., dict[str, object]]
+
+
+@pytest.mark.parametrize(
+    ("stop", "seconds"),
+    [
+        pytest.param(signal.SIGINT, 1.5, id="Ctrl+C-while-workers-start"),
+        pytest.param(signal.SIGINT, 5, id="Ctrl+C"),
+        pytest.param(signal.SIGKILL, 5, id="killed"),
+    ],
+)
+def test_workers_end_with_their_command_and_without_tracebacks(
+    tmp_path: Path, write: Write, record: MakeRecord, stop: signal.Signals, seconds: float
+) -> None:
+    many = write(tmp_path / "many.jsonl", *(record(n, "It is in Rome. " * 50) for n in range(9000)))
+    command = [str(Path(sys.executable).with_name("spanlab")), "annotate", str(many)]
+    options = ["--detector", "offline", "--concurrency", "2", "-o", str(tmp_path / "out.jsonl")]
+    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, start_new_session=True)
+    with process:
+        time.sleep(seconds)
+        if stop == signal.SIGINT:
+            os.killpg(process.pid, stop)  # as a terminal does
+        else:
+            process.kill()
+        # The workers hold the pipe's other end: it closes when they are gone.
+        _, said = process.communicate(timeout=120)
+    assert b"Traceback" not in said
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_mushroom_in_is_mushroom_out(spanlab: Run, shared: Path) -> None:
+    val = shared / "mushroom/val/mushroom.sv-val.v2.jsonl"
+    contexts = shared / "mushroom/context/sv-val.v2_perplexity-sonar-pro"
+    done = spanlab(
+        "annotate", val, "--contexts", contexts, "--detector", "offline", "--limit", "5",
+        "-o", "out.jsonl",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    scored = spanlab("score", "out.jsonl", val)
+    assert scored.returncode == 0, scored.stderr
+    table = scored.stdout.splitlines()
+    assert "mark all" in table[0]
+    assert table[1].split()[:2] == ["sv", "5"]
+    assert "44 gold items have no prediction" in scored.stdout
+
+
+def test_annotated_files_have_the_fields_of_a_submission(
+    spanlab: Run, shared: Path, tmp_path: Path
+) -> None:
+    val = shared / "mushroom/val/mushroom.fi-val.v2.jsonl"
+    spanlab("annotate", val, "--detector", "offline", "--limit", "2", "-o", "out.jsonl")
+    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [sorted(json.loads(line)) for line in lines] == [
+        ["hard_labels", "id", "soft_labels"]
+    ] * 2
+
+
+def test_votes_of_the_annotators_that_a_file_names(
+    spanlab: Run, shared: Path, tmp_path: Path
+) -> None:
+    val = shared / "mushroom/val/mushroom.fr-val.v2.jsonl"
+    voted = spanlab("vote", val, "--gold-annotators", "--cleanup", "mushroom", "-o", "votes.jsonl")
+    assert voted.returncode == 0, voted.stderr
+    figures = json.loads(spanlab("score", "votes.jsonl", val, "--json").stdout)
+    # All French labels follow from the raw spans by the shared task's rule.
+    assert (figures["macro"]["iou"]["mean"], figures["macro"]["corr"]["mean"]) == (1.0, 1.0)
+
+
+def test_items_that_nobody_can_vote_on_are_counted(spanlab: Run, items: Path) -> None:
+    voted = spanlab("vote", items, "--gold-annotators", "-o", "votes.jsonl")
+    assert voted.returncode == 0
+    assert "3 items have no vote: no person has finished them" in voted.stderr
+
+
+def test_several_files_on_both_sides_of_score(spanlab: Run, shared: Path) -> None:
+    predictions = sorted((shared / "mushroom/golden").glob("pred.*.jsonl"))
+    golds = sorted((shared / "mushroom/val").glob("*.jsonl"))
+    by_shell = spanlab("score", *predictions, *golds, "--json")
+    by_glob = spanlab(
+        "score", shared / "mushroom/golden/pred.*.jsonl", shared / "mushroom/val/*.jsonl", "--json"
+    )
+    assert by_shell.returncode == 0, by_shell.stderr
+    assert by_shell.stdout == by_glob.stdout
+    assert len(json.loads(by_glob.stdout)["items"]) == 499
+
+
+def test_a_submission_is_scored_beside_a_named_annotator(spanlab: Run, items: Path) -> None:
+    spanlab("import", items, "--dataset", "d")
+    spanlab("annotate", "d", "--detector", "offline")
+    spanlab("export", "d", "-o", "all.jsonl")
+    spanlab("export", "d", "--annotator", "offline", "--format", "mushroom", "-o", "sub.jsonl")
+    both = spanlab(
+        "score", "all.jsonl", items, "--annotator", "offline", "--against", "sub.jsonl", "--json"
+    )
+    assert both.returncode == 0, both.stderr
+    assert json.loads(both.stdout)["against"]["macro"]["iou"]["difference"] == 0
+
+
+def test_an_annotator_that_a_file_does_not_have_is_named(spanlab: Run, items: Path) -> None:
+    scored = spanlab("score", items, items, "--annotator", "frob")
+    assert scored.returncode == 1
+    assert "items.jsonl: there is no finished annotation by 'frob'" in scored.stderr
+
+
+def test_a_second_system_is_compared_with_a_paired_test(spanlab: Run, items: Path) -> None:
+    spanlab("annotate", items, "--detector", "offline", "-o", "a.jsonl")
+    scored = spanlab("score", "a.jsonl", items, "--against", items)
+    assert scored.returncode == 0, scored.stderr
+    assert "PRED minus --against, paired" in scored.stdout
