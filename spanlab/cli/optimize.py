@@ -113,15 +113,18 @@ def optimize(
     spanlab optimize mine --detector ucsc-extract --labels reviewed --annotators Ada,Ben
     spanlab optimize mine --detector ucsc-extract --target eu --transfer others --trials 10
     """
+    from pydantic import ValidationError
+
     from optimizers.examples import LabelSource
     from optimizers.request import Optimisation, Search
     from spanlab.cli import model_options, optimizing
+    from spanlab.jobs.tuning import free_name, problem
 
     asked = model_options.Asked(model, retriever, corpus, claims, english, program=start)
     (spec,) = asked.specs([detector])
     names = tuple(part.strip() for part in (annotators or "").split(",") if part.strip())
     fields = {
-        "name": name or optimizing.new_name(detector, metric),
+        "name": name or free_name(detector, metric),
         "detector": spec,
         "prompt_model": model_options.chosen(prompt_model),
         "metric": metric,
@@ -139,8 +142,8 @@ def optimize(
     }
     try:
         search = Search.model_validate(fields)
-    except ValueError as error:
-        raise UsageError(optimizing.problem(error)) from None
+    except ValidationError as error:
+        raise UsageError(problem(error)) from None
     request = Optimisation(
         dataset=dataset, search=search, budget=model_options.budget(max_calls, max_cost)
     )

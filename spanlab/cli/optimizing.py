@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import typer
-from pydantic import ValidationError
 
 from optimizers.request import Optimisation
 from spanlab import jobs
@@ -13,26 +12,6 @@ from spanlab.errors import UsageError
 from spanlab.jobs import JobState
 from spanlab.settings import Settings
 from spanlab.workflows.programs import registry
-
-
-def new_name(detector: str, metric: str) -> str:
-    """Return a program name that is not taken: the detector, the metric and a number."""
-    stem = f"{detector}-{metric.replace('+', '-')}"
-    taken = {program.name for program in registry()}
-    number = 1
-    while f"{stem}-{number}" in taken:
-        number += 1
-    return f"{stem}-{number}"
-
-
-def problem(error: ValueError) -> str:
-    """Return in one clause what is wrong with a request."""
-    if not isinstance(error, ValidationError):
-        return str(error)
-    first = error.errors(include_url=False)[0]
-    field = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{field}: {message}" if field else message
 
 
 def foresee(request: Optimisation) -> None:

@@ -1,0 +1,190 @@
+"""What people can choose for an optimisation, what that will come to, and the job it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import ValidationError
+
+from optimizers.estimates import Effort, estimate
+from optimizers.examples import LabelSource, Transfer
+from optimizers.metrics import TARGETS
+from optimizers.preparing import chosen, resolved
+from optimizers.request import Optimisation, Search
+from spanlab.detectors.registry import MODEL_DETECTORS
+from spanlab.errors import UsageError
+from spanlab.lm import Budget, ModelChoice, Price, count_tokens
+from spanlab.workflows.choosing import Sources, Wish, request_of
+from spanlab.workflows.programs import registry
+
+if TYPE_CHECKING:
+    from optimizers.examples import Labelled
+    from spanlab.storage import Store
+
+__all__ = [
+    "METRICS",
+    "TUNABLE",
+    "Foreseen",
+    "TuningWish",
+    "foresee",
+    "free_name",
+    "optimisation_of",
+]
+
+TUNABLE: tuple[str, ...] = tuple(MODEL_DETECTORS)
+METRICS: tuple[str, ...] = tuple(TARGETS)
+
+_CALLS = {"ucsc-kg": 12}  # model calls per item, where it is not one
+_PREDICTORS = {"ucsc-kg": 4}
+_ANSWER = 120  # tokens that a model answers with
+
+
+@dataclass(frozen=True)
+class TuningWish:
+    """What somebody filled in; empty texts are what was left out. See ``Search``."""
+
+    dataset: str
+    detector: str = "ucsc-extract"
+    name: str = ""
+    model: str = ""
+    prompt_model: str = ""
+    price: str = ""
+    sources: Sources = field(default_factory=Sources)
+    metric: str = "iou"
+    strategy: Literal["mipro", "gepa"] = "mipro"
+    auto: Literal["light", "medium", "heavy"] | None = "light"
+    trials: int | None = None
+    folds: int = 2
+    labels: Literal["gold", "reviewed", "vote"] = "gold"
+    annotators: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    target: str = ""
+    transfer: Transfer = "each"
+    begin: str = ""
+    limit: int | None = None
+    threads: int = 8
+    budget_calls: int | None = None
+    budget_cost: float | None = None
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What a search will come to at most.
+
+    ``items`` are the labelled ones, ``languages`` how many of them in each. ``cost`` is in US
+    dollars, None where no price is known.
+    """
+
+    items: int
+    languages: dict[str, int]
+    effort: Effort
+    cost: float | None
+
+
+def free_name(detector: str, metric: str) -> str:
+    """Return a program name that is not taken: the detector, the metric and a number."""
+    stem = f"{detector}-{metric.replace('+', '-')}"
+    taken = {program.name for program in registry()}
+    number = 1
+    while f"{stem}-{number}" in taken:
+        number += 1
+    return f"{stem}-{number}"
+
+
+def optimisation_of(store: Store, wish: TuningWish) -> Optimisation:
+    """Return the request that a wish amounts to.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+        UsageError: something is missing or cannot be meant so; says what would be right.
+    """
+    run = Wish(
+        dataset=wish.dataset,
+        detectors=(wish.detector,),
+        model=wish.model,
+        price=wish.price,
+        sources=wish.sources,
+    )
+    (spec,) = request_of(store, run).specs
+    prompt_model = _prompt_model(wish)
+    fields: Mapping[str, Any] = {
+        "name": wish.name.strip() or free_name(wish.detector, wish.metric),
+        "detector": spec.model_copy(update={"program": wish.begin or None}),
+        "prompt_model": prompt_model,
+        "metric": wish.metric,
+        "strategy": wish.strategy,
+        "auto": wish.auto,
+        "trials": wish.trials if wish.auto is None else None,
+        "labels": LabelSource(kind=wish.labels, annotators=wish.annotators),
+        "languages": wish.languages,
+        "target": wish.target or None,
+        "transfer": wish.transfer,
+        "folds": wish.folds,
+        "limit": wish.limit,
+        "threads": wish.threads,
+    }
+    try:
+        search = Search.model_validate(fields)
+    except ValidationError as error:
+        raise UsageError(problem(error)) from None
+    budget = Budget(calls=wish.budget_calls, cost=wish.budget_cost)
+    limited = None if budget == Budget() else budget
+    return resolved(Optimisation(dataset=wish.dataset, search=search, budget=limited))
+
+
+def foresee(store: Store, request: Optimisation) -> Foreseen:
+    """Say what a search will come to at most; asks no model.
+
+    Raises:
+        UsageError: there are no labels, or too few of them.
+        NotFoundError: there is no such dataset.
+    """
+    search = request.search
+    examples = chosen(store.records(request.dataset), search)
+    if search.folds and search.target is None:
+        from optimizers.examples import folds
+
+        folds(examples, search.folds, search.seed)  # says so if there are too few
+    kind = search.detector.detector
+    effort = estimate(search, len(examples), _PREDICTORS.get(kind, 1), _CALLS.get(kind, 1))
+    languages: dict[str, int] = {}
+    for each in examples:
+        languages[each.item.lang] = languages.get(each.item.lang, 0) + 1
+    return Foreseen(
+        items=len(examples),
+        languages=dict(sorted(languages.items())),
+        effort=effort,
+        cost=_cost(search, examples, effort),
+    )
+
+
+def problem(error: ValidationError) -> str:
+    """Return in one clause what is wrong with a request."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {message}" if where else message
+
+
+def _prompt_model(wish: TuningWish) -> ModelChoice | None:
+    if not wish.prompt_model.strip():
+        return None
+    choice = ModelChoice.read(model=wish.prompt_model.strip())
+    price = Price.parse(wish.price) if wish.price.strip() else choice.price
+    return choice.model_copy(update={"price": price})
+
+
+def _cost(search: Search, examples: list[Labelled], effort: Effort) -> float | None:
+    model = search.detector.model
+    if model is None or model.price is None:
+        return None
+    texts = (
+        " ".join((each.item.question, each.item.answer, *(p.text for p in each.item.passages)))
+        for each in examples
+    )
+    size = sum(count_tokens(text) for text in texts) / len(examples)
+    shown = 1 + (search.labelled + search.bootstrapped) / 2  # prompts have from none to all
+    calls = effort.task_calls + effort.prompt_calls
+    return calls * model.price.of(round(size * shown), 0, _ANSWER)
