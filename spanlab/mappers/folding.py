@@ -17,8 +17,7 @@ from spanlab.mappers.scripts import dependents
 
 _ALIKE: Final = str.maketrans(
     {
-        **dict.fromkeys("“”„‟«»″＂「」『』❝❞", '"'),
-        **dict.fromkeys("‘’‚‛‹›′＇`´ʼʹ", "'"),
+        **dict.fromkeys('"“”„‟«»″＂「」『』❝❞‘’‚‛‹›′＇`´ʼʹ', "'"),
         **dict.fromkeys("‐‑‒–—―−﹘﹣－⁃", "-"),
         **dict.fromkeys("…", "..."),
         **dict.fromkeys("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufe0e\ufe0f", ""),
@@ -54,7 +53,11 @@ def fold(text: str) -> Folded:
     Args:
         text: any text; it stays as it is.
     """
-    if text.isascii() and "  " not in text and not any(c in text for c in "\t\n\r\x0b\x0c`"):
+    if (
+        text.isascii()
+        and "  " not in text
+        and not any(c in text for c in '\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"`')
+    ):
         return Folded(text.lower(), range(len(text)), range(1, len(text) + 1))
     marks = dependents(text)
     folded: list[str] = []
