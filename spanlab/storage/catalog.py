@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.schema import Kind, Name, Status
-from spanlab.storage.tables import READY, annotators, datasets, labels, languages
+from spanlab.storage.tables import READY, annotators, datasets, labels, languages, operations
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
@@ -114,6 +114,12 @@ def labels_in_use(connection: Connection, dataset: Dataset) -> tuple[str, ...]:
     """Return the span labels that annotations of ``dataset`` have had, in order of first use."""
     query = select(labels.c.label).where(labels.c.dataset_id == dataset.id)
     return tuple(connection.execute(query.order_by(labels.c.place, labels.c.label)).scalars())
+
+
+def n_operations(connection: Connection, dataset: Dataset) -> int:
+    """Return how many operations the logs of a dataset hold."""
+    query = select(func.count()).where(operations.c.dataset_id == dataset.id)
+    return connection.execute(query).scalar_one()
 
 
 def annotators_of(connection: Connection, dataset: int) -> dict[str, Annotator]:

@@ -203,6 +203,11 @@ class Store:
         with self._database.reading() as connection:
             return catalog.counts(connection, catalog.find(connection, dataset), reviewer)
 
+    def n_operations(self, dataset: str) -> int:
+        """Return how many operations all reviews of a dataset hold; it grows with every edit."""
+        with self._database.reading() as connection:
+            return catalog.n_operations(connection, catalog.find(connection, dataset))
+
     def labels(self, dataset: str) -> tuple[str, ...]:
         """Return the span labels in use in a dataset, in order of first use."""
         with self._database.reading() as connection:

@@ -12,7 +12,7 @@ import streamlit as st
 from spanlab.ui.common import store
 from spanlab.ui.progress import progress
 from spanlab.workflows.comparing import Comparison, compare_dataset
-from spanlab.workflows.managing import DatasetSummary
+from spanlab.workflows.managing import DatasetSummary, count_edits
 
 _AT_ONCE = 2_000  # items that are compared without being asked
 _SIZES = (500, 2_000, 5_000, 20_000)  # what a page can wait for
@@ -48,16 +48,19 @@ class _Memory:
 def compared(summary: DatasetSummary, reference: str | None) -> Comparison | None:
     """Return the comparison of a dataset, making it now if that is quick, else on a button.
 
-    Says how many items were looked at and when, and offers to look again: counts tell that a
-    dataset has changed, but not that somebody has changed a finished annotation.
+    Says how many items were looked at and when, and offers to look again. Counts tell that a
+    dataset has changed, and edits that somebody has changed a finished annotation; not so in a
+    large dataset, where people would lose with every edit what they have waited for.
 
     Returns:
         The comparison; None as long as people have not asked for it.
     """
     limit = _limit(summary)
-    key = (summary.name, summary.created, summary.n_items, _counts(summary), reference, limit)
+    is_quick = summary.n_items <= _AT_ONCE
+    seen = (summary.n_items, _counts(summary), _edits(summary) if is_quick else 0)
+    key = (summary.name, summary.created, seen, reference, limit)
     made = _memory().get(key)
-    if made is None and (summary.n_items <= _AT_ONCE or _asked(limit)):
+    if made is None and (is_quick or _asked(limit)):
         made = _make(key, summary, reference, limit)
     if made is None:
         return None
@@ -111,6 +114,10 @@ def _make(key: _Key, summary: DatasetSummary, reference: str | None, limit: int)
     made = _Made(comparison, datetime.now().astimezone())
     _memory().put(key, made)
     return made
+
+
+def _edits(summary: DatasetSummary) -> int:
+    return count_edits(store(), summary.name)
 
 
 def _counts(summary: DatasetSummary) -> tuple[object, ...]:

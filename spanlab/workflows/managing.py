@@ -8,6 +8,7 @@ __all__ = [
     "AnnotatorSummary",
     "DatasetSummary",
     "Store",
+    "count_edits",
     "delete_dataset",
     "duplicate_dataset",
     "list_datasets",
@@ -31,6 +32,15 @@ def list_datasets(store: Store) -> list[DatasetSummary]:
     The counts are kept, not counted: the answer takes as long for a million items as for one.
     """
     return store.datasets()
+
+
+def count_edits(store: Store, dataset: str) -> int:
+    """Return how many edits people have made in a dataset; undoing one is one more.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    return store.n_operations(dataset)
 
 
 def rename_dataset(store: Store, dataset: str, new: str) -> None:

@@ -8,8 +8,9 @@ from html import escape
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from spanlab.oplog import Add, Remove
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
-from spanlab.storage import Store
+from spanlab.storage import Store, Write
 from spanlab.workflows.comparing import compare_dataset
 
 OpenPage = Callable[..., AppTest]
@@ -140,6 +141,18 @@ def test_the_score_table_has_the_workflows_numbers(open_page: OpenPage, mine: St
     assert table.loc["Ann", "IoU"] == 1.0
     assert table.loc["Ben", "IoU"] == 0.5
     assert table.loc["mark nothing", "IoU"] == 0.0
+
+
+def test_an_edit_of_a_finished_annotation_is_scored_anew(open_page: OpenPage, mine: Store) -> None:
+    def ben() -> float:
+        table = open_page("compare", view="Scores").dataframe[0].value.set_index("Annotator")
+        return float(table.loc["Ben", "IoU"])
+
+    assert ben() == 0.5
+    edits = [Remove(span="i0"), Add(span="s", start=24, end=29)]  # from "1867" to "Paris"
+    writes = [Write("tab", seq, seq - 1, edit) for seq, edit in enumerate(edits, start=1)]
+    assert not mine.apply("mine", "apart", "Ben", writes).refused
+    assert ben() == 1.0
 
 
 def test_without_gold_labels_the_reference_can_be_chosen(open_page: OpenPage, store: Store) -> None:
