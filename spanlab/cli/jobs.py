@@ -28,7 +28,9 @@ def list_jobs(
     """
     from spanlab import jobs
     from spanlab.cli import job_tables
+    from spanlab.jobs import board, rescue
 
+    rescue.rescue(board.of(None))  # what nobody works on any more is not running
     typer.echo(job_tables.listed(jobs.jobs(limit, page - 1)))
 
 

@@ -17,8 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from dbos import DBOS, SetWorkflowID
-from dbos._error import DBOSWorkflowCancelledError
+from dbos import DBOS, SetWorkflowID, error
 
 from spanlab.errors import SpanlabError
 from spanlab.jobs import board, worker
@@ -96,7 +95,7 @@ async def _work(job_id: str, asked: dict[str, Any], ranges: list[Range]) -> dict
     done = await work_on(DBOS.workflow_id or "", job_id, request, positions)
     if done is None:
         # It belongs to another worker now, or is to rest: whoever begins it anew goes on.
-        raise DBOSWorkflowCancelledError("this part is not this worker's any more")
+        raise error.DBOSWorkflowCancelledError("this part is not this worker's any more")
     return {"done": done.done, "failed": done.failed}
 
 
@@ -108,7 +107,7 @@ async def _follow(job_id: str, count: int) -> dict[str, Any]:
     while True:
         row = await asyncio.to_thread(me.board.part, job_id)
         if me.stopping or (row.status, row.executor_id) != ("PENDING", me.name):
-            raise DBOSWorkflowCancelledError("this job is not this worker's any more")
+            raise error.DBOSWorkflowCancelledError("this job is not this worker's any more")
         parts = await asyncio.to_thread(me.board.parts, job_id)
         progress = pace.of(summed(progress_of(row), parts))
         if progress != told:

@@ -118,6 +118,7 @@ class _Shift:
     usage: Usage
     cut_off: int
     taken: bool = False  # by another worker, or out of the queue by somebody's wish
+    stopped: bool = False  # by somebody's wish: nobody else tells how far it is
     told: Part | None = None
 
     def rest(self) -> str | None:
@@ -137,7 +138,7 @@ class _Shift:
         finally:
             over.set()  # not cancelled: a word that comes late would overwrite the last one
             await telling
-        if self.rest() is None:
+        if self.rest() is None or self.stopped:
             await self._tell(run, desk)
         return None if self.rest() is not None else self.told
 
@@ -161,6 +162,7 @@ class _Shift:
             await asyncio.to_thread(self.me.board.say, self.part_id, **part.attributes())
             self.told = part
         row = await asyncio.to_thread(self.me.board.part, self.part_id)
+        self.stopped = row.status == "CANCELLED"
         self.taken = (row.status, row.executor_id) != ("PENDING", self.me.name)
 
     async def _is_cut_off(self) -> bool:

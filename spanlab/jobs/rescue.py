@@ -16,12 +16,12 @@ def own_queue(name: str) -> str:
     return f"{_OWN}{name}"
 
 
-def rescue(where: Board, me: str) -> None:
+def rescue(where: Board, me: str = "") -> None:
     """Hand back what those workers were at whose names nobody holds any more.
 
     Args:
         where: the jobs.
-        me: the name of who asks, who is alive.
+        me: the name of who asks, who is alive; empty for who is no worker.
 
     Raises:
         StoreError: the database cannot be reached.

@@ -1,0 +1,208 @@
+"""Jobs at full size: throughput with saving, kills, workers that share, and a long list of jobs.
+
+Run with a number below 1 to shrink everything, such as ``bench_jobs.py 0.1``.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "jobs"), str(ROOT / "model_server")]
+
+import asyncio  # noqa: E402 - after the path that the tests' own modules lie on
+
+from model_server import ModelServer  # noqa: E402
+from working_jobs import fill, request, states, wait_until, working  # noqa: E402
+
+from spanlab import jobs  # noqa: E402
+from spanlab.lm import Meter  # noqa: E402
+from spanlab.schema import Status  # noqa: E402
+from spanlab.settings import Settings  # noqa: E402
+from spanlab.storage import Store  # noqa: E402
+from spanlab.workflows.crew import Crew  # noqa: E402
+from spanlab.workflows.running import Run, Work  # noqa: E402
+
+NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"
+
+
+class Served(ModelServer):
+    """A model in this process, for its log of requests."""
+
+    def __init__(self, latency: float) -> None:
+        from model_server import say
+
+        super().__init__(lambda ask: say(NOTHING), latency=latency)
+
+
+@contextmanager
+def home() -> Iterator[Settings]:
+    """Give an empty SQLite database."""
+    with tempfile.TemporaryDirectory(prefix="spanlab-bench-") as folder:
+        path = Path(folder)
+        yield Settings(home=path, database_url=f"sqlite:///{path / 'spanlab.db'}")
+
+
+@contextmanager
+def separate_server(latency: float) -> Iterator[str]:
+    """Serve from another process, so that it does not compete for this one's interpreter."""
+    command = [sys.executable, str(ROOT / "model_server" / "serve.py"), "--latency", str(latency)]
+    process = subprocess.Popen([*command, "--field", "parts"], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def throughput(items: int) -> None:
+    """Print wall time over the ideal, beside a bare client, and the memory at its highest."""
+    os.environ.setdefault("OPENAI_API_KEY", "sk-bench")
+    print(f"{items:,} items, one call each, 200 ms latency, saved in SQLite")
+    for at_once in (32, 128):
+        ideal = items * 0.2 / at_once
+        with home() as settings, separate_server(0.2) as url:
+            fill(settings, items)
+            bare = asyncio.run(_bare(url, items, at_once))
+            with Store.open(settings) as store:
+                ours = asyncio.run(_ours(store, settings, url, items, at_once))
+            assert states(settings) == {Status.DONE: items}
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(
+            f"  concurrency {at_once:4}: {ours:6.2f} s = {ours / ideal:.2f}x the ideal "
+            f"{ideal:.2f} s; bare AsyncOpenAI {bare:.2f} s; at most {memory:.0f} MiB"
+        )
+
+
+async def _bare(url: str, items: int, at_once: int) -> float:
+    from openai import AsyncOpenAI
+
+    client = AsyncOpenAI(base_url=url, api_key="sk-bench", max_retries=0)
+    slots = asyncio.Semaphore(at_once)
+
+    async def one(number: int) -> None:
+        async with slots:
+            await client.chat.completions.create(
+                model="m", messages=[{"role": "user", "content": f"Number {number} it is."}]
+            )
+
+    await one(0)
+    began = time.perf_counter()
+    await asyncio.gather(*(one(number) for number in range(items)))
+    return time.perf_counter() - began
+
+
+async def _ours(store: Store, settings: Settings, url: str, items: int, at_once: int) -> float:
+    class There:
+        def __init__(self) -> None:
+            self.url = url
+
+    asked = request(There(), concurrency=at_once)  # type: ignore[arg-type]  # only its address is read
+    crew = Crew.of(asked, Meter(), settings)
+    slots = asyncio.Semaphore(at_once)
+    began = time.perf_counter()
+    await Run(store, crew, Work("d", range(items)), slots, at_once).finish()
+    return time.perf_counter() - began
+
+
+def kills(items: int, times: int) -> None:
+    """Print what is repeated when a worker is killed at random moments."""
+    chance = random.Random(4)
+    with home() as settings, Served(0.05) as model:
+        fill(settings, items)
+        job_id = jobs.submit_detection(request(model, concurrency=16), settings)
+        moments = sorted(chance.sample(range(1, items), times))
+        for moment in moments:
+            with working(settings, "w") as process:
+                wait_until(lambda moment=moment: model.count >= moment, "a moment to kill")  # type: ignore[misc]  # a default is no parameter to mypy
+                process.kill()
+                process.wait()
+        with working(settings, "w"):
+            done = jobs.wait(job_id, timeout=600, settings=settings)
+        again = sum(count - 1 for count in Counter(model.fingerprints()).values())
+        assert states(settings) == {Status.DONE: items}
+        print(
+            f"{items} items, killed {times} times: {done.progress.done} annotated once each, "
+            f"{again} requests seen twice of at most {16 * times} in flight at the kills"
+        )
+
+
+def shared(items: int) -> None:
+    """Print the rate of one worker, of two, and what a killed one loses."""
+    from postgres import postgres
+
+    rates = {}
+    with postgres() as new_database, Served(0.2) as model:
+        for workers in (1, 2):
+            with tempfile.TemporaryDirectory() as folder:
+                settings = Settings(home=Path(folder), database_url=new_database())
+                rates[workers] = _shared_rate(settings, model, workers, items)
+        print(
+            f"{items:,} items on PostgreSQL, 200 ms, 32 at once: one worker {rates[1]:.0f} items/s,"
+            f" two {rates[2]:.0f} = {rates[2] / rates[1]:.2f}x"
+        )
+
+
+def _shared_rate(settings: Settings, model: ModelServer, workers: int, items: int) -> float:
+    from contextlib import ExitStack
+
+    fill(settings, items)
+    with ExitStack() as stack:
+        for number in range(workers):
+            stack.enter_context(working(settings, f"w{number}"))
+        warm = jobs.submit_detection(
+            request(model, concurrency=32, items=tuple(f"i{n}" for n in range(128))), settings
+        )
+        jobs.wait(warm, timeout=600, settings=settings)
+        model.requests.clear()
+        job_id = jobs.submit_detection(request(model, concurrency=32), settings)
+        jobs.wait(job_id, timeout=1200, settings=settings)
+    times = [ask.at for ask in model.requests]
+    assert len(times) == items - 128
+    assert states(settings) == {Status.DONE: items}
+    return len(times) / (max(times) - min(times))
+
+
+def long_list(count: int) -> None:
+    """Print how long queued jobs take to be listed."""
+    with home() as settings, Served(0.0) as model:
+        fill(settings, 1)
+        began = time.perf_counter()
+        for _ in range(count):
+            jobs.submit_detection(request(model), settings)
+        queued = time.perf_counter() - began
+        began = time.perf_counter()
+        assert len(jobs.jobs(count, settings=settings)) == count
+        listed = time.perf_counter() - began
+        began = time.perf_counter()
+        pages = [jobs.jobs(10, page, settings) for page in range(count // 10)]
+        paged = time.perf_counter() - began
+        assert sum(map(len, pages)) == count
+        print(
+            f"{count} jobs: queued in {queued * 1e3:.0f} ms, listed in {listed * 1e3:.0f} ms, "
+            f"paged by ten in {paged * 1e3:.0f} ms"
+        )
+
+
+def main() -> None:
+    """Run everything."""
+    share = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+    throughput(max(int(2000 * share), 128))
+    kills(max(int(500 * share), 50), max(int(10 * share), 2))
+    shared(max(int(5000 * share), 400))
+    long_list(100)
+
+
+if __name__ == "__main__":
+    main()
