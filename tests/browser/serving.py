@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from spanlab.cli.server import command
 from spanlab.settings import Settings
 
-PATIENCE = 60_000  # milliseconds that a test waits for what it set off; tests end long before
+PATIENCE = 120_000  # milliseconds that a test waits for what it set off; tests end long before
 _STARTUP = 120.0  # seconds; a busy machine takes its time
 _ATTEMPTS = 3  # ports tried before a server counts as unable to start
 
