@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from spanlab.mappers import closest_sentence
+
+PASSAGES = [
+    "Paris is big. The tower in Paris is 330 metres tall. Paris.",
+    "铁塔高330米。巴黎很大。",
+]
+
+
+def closest(text: str, lang: str = "en") -> str | None:
+    best = closest_sentence(PASSAGES, text, lang=lang)
+    return None if best is None else PASSAGES[best.passage][best.start : best.end]
+
+
+def test_the_sentence_that_shares_most_words() -> None:
+    assert closest("the tower is 300 metres tall") == "The tower in Paris is 330 metres tall."
+
+
+def test_a_sentence_that_holds_the_text_scores_one() -> None:
+    best = closest_sentence(PASSAGES, "330 METRES", lang="en")
+
+    assert best is not None
+    assert (best.passage, best.start, best.score) == (0, 14, 1.0)
+
+
+def test_a_sentence_of_characters() -> None:
+    assert closest("铁塔高300米", lang="zh") == "铁塔高330米。"
+
+
+def test_nothing_to_compare_is_no_sentence() -> None:
+    assert closest("...") is None
+    assert closest_sentence([], "text") is None
+    assert closest_sentence(["", " "], "text") is None
