@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spanlab.labels import Extent
-from spanlab.mappers import closest_sentence, sentences
+from spanlab.mappers import closest_sentence
 from spanlab.schema import Evidence, Item, Stance
 
 CLOSE = 0.3  # similarity below which a sentence has nothing to do with the span
 
 
-def sentence_around(answer: str, start: int, end: int, lang: str) -> Extent:
-    """Return the part of ``answer`` from the sentence of ``start`` to that of ``end``."""
-    touched = [each for each in sentences(answer, lang) if each.start < end and start < each.end]
+def around_of(parts: Sequence[Extent], start: int, end: int) -> Extent:
+    """Return the characters of the sentences (``parts``) that ``[start, end)`` touches."""
+    touched = [each for each in parts if each.start < end and start < each.end]
     if not touched:
         return Extent(start, end)
     return Extent(min(start, touched[0].start), max(end, touched[-1].end))

@@ -9,9 +9,9 @@ import dspy
 
 from spanlab.detectors.modelled import Case, Modelled
 from spanlab.detectors.ucsc.context import asked, context
-from spanlab.detectors.ucsc.evidence import evidence, sentence_around
-from spanlab.mappers import MappedSpan, Quote
-from spanlab.schema import Annotation, Item, Kind, Span
+from spanlab.detectors.ucsc.evidence import around_of, evidence
+from spanlab.mappers import MappedSpan, Quote, sentences
+from spanlab.schema import Annotation, Evidence, Item, Kind, Span
 from spanlab.trace import RemarkStep
 
 NO_ANSWER = "the answer is empty: there is nothing to check"
@@ -53,11 +53,15 @@ class UcscDetector(Modelled):
         """Put the sentence of the passages that comes closest beside every span."""
         if not read or not annotation.spans:
             return annotation
+        parts = sentences(item.answer, item.lang)
+        near: dict[str, tuple[Evidence, ...]] = {}  # by sentence: most hold several spans
         spans = []
         for span in annotation.spans:
-            around = sentence_around(item.answer, span.start, span.end, item.lang)
-            quotes = evidence(item, read, item.answer[around.start : around.end])
-            spans.append(span.model_copy(update={"evidence": quotes}))
+            around = around_of(parts, span.start, span.end)
+            text = item.answer[around.start : around.end]
+            if text not in near:
+                near[text] = evidence(item, read, text)
+            spans.append(span.model_copy(update={"evidence": near[text]}))
         return annotation.model_copy(update={"spans": tuple(spans)})
 
     def annotation(self, **fields: object) -> Annotation:
