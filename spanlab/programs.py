@@ -106,7 +106,7 @@ class Programs:
     """The programs in one directory, which need not exist until something is saved."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     def __iter__(self) -> Iterator[Program]:
         """Yield all programs, newest first.
@@ -114,7 +114,7 @@ class Programs:
         Raises:
             InputError: a file in the directory is not a program.
         """
-        files = (path for path in self._folder.glob("*.json") if path.stem != _DEFAULTS)
+        files = (path for path in self.folder.glob("*.json") if path.stem != _DEFAULTS)
         found = [_stored(path) for path in files]
         yield from sorted(found, key=lambda program: (program.created, program.name), reverse=True)
 
@@ -209,7 +209,7 @@ class Programs:
                 f"{name!r} cannot name a program; "
                 "lower-case letters, digits, '.', '_' and '-' can, up to 100 of them"
             )
-        return self._folder / f"{name}.json"
+        return self.folder / f"{name}.json"
 
     def _defaults(self) -> Mapping[str, str]:
         path = self._path(_DEFAULTS)

@@ -155,7 +155,7 @@ def progress_in_words(view: JobView) -> str:
         return "Waits for a worker"
     if not progress.total:
         return "Nothing to do" if view.is_over else "Begins"
-    parts = [f"{progress.done:,} of {counted(progress.total, 'item')}"]
+    parts = [f"{progress.done:,} of {counted(progress.total, _NOUNS[view.kind])}"]
     if progress.failed:
         parts.append(f"{progress.failed:,} failed")
     if view.state is JobState.RUNNING and progress.rate > 0:
@@ -165,6 +165,9 @@ def progress_in_words(view: JobView) -> str:
     if view.is_over and view.started and view.ended:
         parts.append(f"took {duration((view.ended - view.started).total_seconds())}")
     return " · ".join(parts)
+
+
+_NOUNS = {"detect": "item", "optimise": "evaluation"}
 
 
 def rate_in_words(rate: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from spanlab import jobs as work
-from spanlab.ui import common, compare, datasets, detect, export, jobs, review
+from spanlab.ui import common, compare, datasets, detect, export, jobs, optimise, review
 
 # A marked line of text. Streamlit's emoji and material icons would be fetched from other hosts.
 _ICON = (
@@ -24,6 +24,7 @@ def run() -> None:
         st.Page(review.page, title="Review", icon=":material/edit_note:", default=True),
         st.Page(datasets.page, title="Datasets", icon=":material/database:", url_path="datasets"),
         st.Page(detect.page, title="Detect", icon=":material/manage_search:", url_path="detect"),
+        st.Page(optimise.page, title="Optimise", icon=":material/tune:", url_path="optimise"),
         st.Page(jobs.page, title="Jobs", icon=":material/work_history:", url_path="jobs"),
         st.Page(compare.page, title="Compare", icon=":material/compare:", url_path="compare"),
         st.Page(export.page, title="Export", icon=":material/download:", url_path="export"),

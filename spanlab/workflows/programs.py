@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from spanlab.programs import Change, HeldOut, Program, Programs, compare
+from spanlab.programs import Change, Demo, HeldOut, Predictor, Program, Programs, compare
 from spanlab.settings import Settings
 
-__all__ = ["Change", "HeldOut", "Program", "Programs", "compare", "registry"]
+__all__ = [
+    "Change",
+    "Demo",
+    "HeldOut",
+    "Predictor",
+    "Program",
+    "Programs",
+    "compare",
+    "registry",
+]
 
 
 def registry(settings: Settings | None = None) -> Programs:

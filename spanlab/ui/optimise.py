@@ -1,0 +1,129 @@
+"""The Optimise page: tune a detector's prompt on people's labels, watch it, use what it found."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from spanlab import jobs
+from spanlab.errors import SpanlabError
+from spanlab.jobs import JobView
+from spanlab.jobs.tuning import Foreseen, TuningWish, foresee, optimisation_of
+from spanlab.ui.common import choose_dataset, counted, nothing_yet, page_link, plain, store, title
+from spanlab.ui.job_views import (
+    EVERY,
+    dataset_of,
+    job_actions,
+    job_changed,
+    job_head,
+    job_log,
+    money,
+)
+from spanlab.ui.messages import errors_shown, show_error
+from spanlab.ui.optimise_form import wish_form
+from spanlab.ui.optimise_views import show_found, show_search
+from spanlab.ui.program_views import program_changed, show_programs
+from spanlab.workflows.choosing import surroundings
+from spanlab.workflows.managing import DatasetSummary, list_datasets
+
+_FORESEEN = "spanlab.optimise.foreseen"
+_LOOK_BACK = 40  # jobs among which a dataset's latest one is looked for
+
+
+def page() -> None:
+    """Draw the page."""
+    title("Optimise")
+    summaries = {summary.name: summary for summary in list_datasets(store())}
+    if not summaries:
+        nothing_yet("learn from")
+        show_programs()
+        return
+    summary = summaries[choose_dataset(list(summaries))]
+    latest = _latest(summary.name, list(summaries.values()))
+    if latest is not None:
+        with st.container(border=True, key="search"):
+            every = None if latest.is_over else EVERY
+            st.fragment(_search, run_every=every)(latest.id, latest.is_over)
+    here = surroundings()
+    wish = wish_form(summary, here)
+    with st.container(border=True):
+        if here.problem:
+            st.markdown("A search waits for a model: see above.")
+        else:
+            _start(summary, wish)
+    show_programs()
+
+
+def _latest(dataset: str, summaries: list[DatasetSummary]) -> JobView | None:
+    """Return the dataset's newest search that goes on, else its newest one."""
+    try:
+        recent = jobs.jobs(limit=_LOOK_BACK)
+    except SpanlabError as error:
+        show_error(error)
+        return None
+    mine = [
+        view
+        for view in recent
+        if view.kind == "optimise" and dataset_of(view, summaries) == dataset
+    ]
+    return next((view for view in mine if not view.is_over), mine[0] if mine else None)
+
+
+def _search(job_id: str, was_over: bool) -> None:
+    """Draw a search; when it ends, the list of programs is drawn anew as well."""
+    with errors_shown():
+        view = jobs.job(job_id)
+        if job_changed() or program_changed() or (view.is_over and not was_over):
+            st.rerun()
+        job_head(view)
+
+        def onward() -> None:
+            page_link("jobs", "All jobs", icon=":material/work_history:")
+
+        job_actions(view, "optimise", onward)
+        show_search(view)
+        show_found(view)
+        with st.expander("Log", icon=":material/notes:"):
+            job_log(view)
+
+
+def _start(summary: DatasetSummary, wish: TuningWish) -> None:
+    """Draw what the search will come to, and the button that starts it."""
+    request = foreseen = None
+    with errors_shown():
+        request = optimisation_of(store(), wish)
+        key = (request.model_dump_json(exclude={"search": {"name"}}), repr(summary))
+        known = st.session_state.get(_FORESEEN)
+        if known is None or known[0] != key:
+            known = st.session_state[_FORESEEN] = (key, foresee(store(), request))
+        foreseen = known[1]
+        _show(foreseen)
+    clicked = st.button(
+        "Start",
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=foreseen is None,
+        key="start-search",
+    )
+    if clicked and request is not None:
+        with errors_shown("Nothing was started."):
+            jobs.submit_optimisation(request)
+            st.rerun()
+
+
+def _show(foreseen: Foreseen) -> None:
+    effort = foreseen.effort
+    figures = {
+        "Labelled items": f"{foreseen.items:,}",
+        "Evaluations": f"{effort.trials:,}",
+        "Calls at most": f"{effort.task_calls + effort.prompt_calls:,}",
+        "Cost at most": "unknown" if foreseen.cost is None else f"\\{money(foreseen.cost)}",
+    }
+    for column, (label, value) in zip(st.columns(len(figures)), figures.items(), strict=True):
+        column.metric(label, value)
+    languages = ", ".join(f"{lang} {count:,}" for lang, count in foreseen.languages.items())
+    notes = [
+        f"labels in {languages}",
+        f"{counted(effort.prompt_calls, 'call')} of the prompt model",
+    ]
+    notes.append("answers that are in the cache cost nothing again")
+    st.caption(plain(f"An estimate: {'; '.join(notes)}."))

@@ -1,0 +1,208 @@
+"""What the Optimise page asks before a search: what is tuned, on whose labels, how hard."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import streamlit as st
+
+from spanlab.jobs.tuning import METRICS, TUNABLE, TuningWish
+from spanlab.ui.common import kept, plain
+from spanlab.workflows.choosing import Surroundings
+from spanlab.workflows.managing import DatasetSummary
+from spanlab.workflows.programs import registry
+
+_METRICS = {
+    "iou": "IoU of the marked characters",
+    "corr": "Corr of the probabilities",
+    "max-iou": "MaxIoU, the best with any one annotator",
+    "iou+corr": "mean of IoU and Corr",
+    "all": "mean of all three",
+}
+_LABELS: dict[str, Literal["gold", "reviewed", "vote"]] = {
+    "Gold labels of the dataset": "gold",
+    "What people have reviewed": "reviewed",
+    "A vote of annotators": "vote",
+}
+_EFFORTS: dict[str, Literal["light", "medium", "heavy"] | None] = {
+    "Light": "light",
+    "Medium": "medium",
+    "Heavy": "heavy",
+    "So many candidates": None,
+}
+_TRANSFER: dict[str, Literal["each", "others", "pooled"]] = {
+    "its own items": "each",
+    "items of all languages": "pooled",
+    "items of the other languages": "others",
+}
+_OWN = "The detector's own prompt"
+
+
+def wish_form(summary: DatasetSummary, here: Surroundings) -> TuningWish:
+    """Ask what is to be tuned on a dataset.
+
+    Args:
+        summary: the dataset.
+        here: what the environment says about models.
+
+    Returns:
+        What is filled in now, complete or not.
+    """
+    wish = TuningWish(summary.name)
+    left, right = st.columns(2, gap="large")
+    with left:
+        wish = _what(wish)
+        wish = _whose(wish, summary)
+    with right:
+        wish = _models(wish, here)
+        wish = _how(wish)
+    return _bounds(wish, summary)
+
+
+def _what(wish: TuningWish) -> TuningWish:
+    st.markdown("##### Prompt")
+    detector = st.selectbox("Detector", TUNABLE, **kept("optimise.detector"))
+    metric = st.selectbox(
+        "Made better for",
+        METRICS,
+        format_func=lambda name: _METRICS.get(name, name),
+        **kept("optimise.metric"),
+    )
+    programs = [program.name for program in registry() if program.detector == detector]
+    begin = st.selectbox(
+        "Begins with",
+        [_OWN, *programs],
+        help="A program found earlier can be tuned further.",
+        **kept("optimise.begin"),
+    )
+    return replace(
+        wish,
+        detector=detector or wish.detector,
+        metric=metric or wish.metric,
+        begin="" if begin in {None, _OWN} else str(begin),
+    )
+
+
+def _whose(wish: TuningWish, summary: DatasetSummary) -> TuningWish:
+    st.markdown("##### Labels")
+    choice = st.selectbox("Whose labels are the truth", list(_LABELS), **kept("optimise.labels"))
+    labels = _LABELS[choice or next(iter(_LABELS))]
+    annotators: list[str] = []
+    if labels != "gold":
+        names = [who.name for who in summary.annotators if labels == "vote" or who.kind == "person"]
+        annotators = st.multiselect(
+            "Annotators",
+            names,
+            placeholder="everybody who has finished an item"
+            if labels == "reviewed"
+            else "who votes",
+            **kept(f"optimise.annotators.{labels}"),
+        )
+    languages = st.multiselect(
+        "Languages",
+        sorted(summary.languages),
+        placeholder="all languages",
+        **kept("optimise.languages"),
+    )
+    return replace(wish, labels=labels, annotators=tuple(annotators), languages=tuple(languages))
+
+
+def _models(wish: TuningWish, here: Surroundings) -> TuningWish:
+    st.markdown("##### Models")
+    if here.problem:
+        st.warning(plain(here.problem), icon=":material/key_off:")
+    task, prompt = st.columns(2)
+    model = task.text_input(
+        "Task model",
+        here.model,
+        placeholder="for example gpt-4o-mini",
+        help="The model that the detector will ask.",
+        **kept("optimise.model"),
+    )
+    writer = prompt.text_input(
+        "Prompt model (optional)",
+        placeholder="the task model",
+        help="Writes new instructions; a larger one pays.",
+        **kept("optimise.prompt-model"),
+    )
+    price = st.text_input(
+        "Price (optional)",
+        here.price,
+        placeholder="0.15,0.075,0.60",
+        help="US dollars per million tokens: input, cached input, output.",
+        **kept("optimise.price"),
+    )
+    return replace(wish, model=model or "", prompt_model=writer or "", price=price or "")
+
+
+def _how(wish: TuningWish) -> TuningWish:
+    st.markdown("##### Search")
+    strategy = st.radio(
+        "Strategy",
+        ["MIPROv2", "GEPA"],
+        captions=["instructions and demonstrations", "instructions, from feedback"],
+        horizontal=True,
+        **kept("optimise.strategy"),
+    )
+    effort, number = st.columns([1.4, 1])
+    chosen = effort.selectbox("Effort", list(_EFFORTS), **kept("optimise.effort"))
+    auto = _EFFORTS[chosen or "Light"]
+    trials = None
+    if auto is None:
+        trials = int(number.number_input("Candidates", 1, 200, 10, **kept("optimise.trials")))
+    folds = st.number_input(
+        "Folds of the cross-validation",
+        0,
+        10,
+        2,
+        help="Each fold is held out once: only scores on items that the search has not seen tell "
+        "what a prompt is worth. 0 measures nothing and is quicker.",
+        **kept("optimise.folds"),
+    )
+    return replace(
+        wish,
+        strategy="gepa" if strategy == "GEPA" else "mipro",
+        auto=auto,
+        trials=trials,
+        folds=2 if folds == 1 else int(folds),
+    )
+
+
+def _bounds(wish: TuningWish, summary: DatasetSummary) -> TuningWish:
+    with st.expander("For one language, how many, how fast, how much", icon=":material/tune:"):
+        target, transfer, name = st.columns(3)
+        lang = target.text_input(
+            "Tune for one language (optional)",
+            placeholder=", ".join(sorted(summary.languages)[:4]) + " …",
+            help="Also one without labels: it then learns from the others.",
+            **kept("optimise.target"),
+        )
+        how = transfer.selectbox(
+            "It learns from", list(_TRANSFER), disabled=not lang, **kept("optimise.transfer")
+        )
+        called = name.text_input(
+            "Name of the program (optional)", placeholder="chosen for you", **kept("optimise.name")
+        )
+        most, fast, calls, cost = st.columns(4)
+        limit = most.number_input(
+            "Items at most", 4, value=None, placeholder="no limit", **kept("optimise.limit")
+        )
+        threads = fast.number_input("Calls at once", 1, 256, 8, **kept("optimise.threads"))
+        budget = calls.number_input(
+            "Calls at most", 1, value=None, placeholder="no limit", **kept("optimise.calls")
+        )
+        dollars = cost.number_input(
+            "US dollars at most", 0.0, value=None, placeholder="no limit", **kept("optimise.cost")
+        )
+    transfers = _TRANSFER[how or "its own items"]
+    return replace(
+        wish,
+        target=(lang or "").strip(),
+        transfer=transfers,
+        name=(called or "").strip(),
+        limit=None if limit is None else int(limit),
+        threads=int(threads),
+        budget_calls=None if budget is None else int(budget),
+        budget_cost=dollars,
+    )

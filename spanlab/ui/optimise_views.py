@@ -1,0 +1,140 @@
+"""A search as the Optimise page shows it: its curve, the best prompt so far, what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from spanlab.jobs import JobState, JobView
+from spanlab.ui.common import plain
+from spanlab.ui.program_views import show_prompts, show_worth, use_button
+from spanlab.workflows.programs import HeldOut, Predictor, registry
+
+if TYPE_CHECKING:
+    from spanlab.ui.score_charts import Chart
+
+_ALL = "all items"
+_COLOURS = ["#e08214", "#3b8bd1", "#2aa198", "#b8519b", "#7f8c2e", "#8a63d2", "#c44e52"]
+_FULL, _FEW, _BEST = "all items to choose by", "a few items", "best so far"
+
+
+def show_search(view: JobView) -> None:
+    """Draw the score of every trial and the best so far, search by search, and the best prompt."""
+    details: Mapping[str, Any] = view.details
+    trials = [trial for trial in details.get("trials", ()) if trial["stage"] == "search"]
+    if not trials:
+        if view.state is JobState.RUNNING:
+            st.caption("The first prompt is being scored; every candidate appears here.")
+        return
+    chart, best = st.columns([1.2, 1], gap="large")
+    with chart:
+        st.altair_chart(curve(trials), width="stretch")
+    found: Mapping[str, Any] | None = details.get("best")
+    with best:
+        if found is not None:
+            st.markdown(f"**Best prompt so far** · {found['score']:.3f} in {plain(_which(found))}")
+            show_prompts(
+                {
+                    name: Predictor.model_validate(prompt)
+                    for name, prompt in found["predictors"].items()
+                },
+                key=f"best-{view.id}",
+            )
+
+
+def show_found(view: JobView) -> None:
+    """Draw what a finished search found: its worth on held-out items, and a button to use it."""
+    name = view.details.get("program")
+    if not isinstance(name, str):
+        return
+    programs = {program.name: program for program in registry()}
+    held_out = view.details.get("held_out")
+    show_worth(None if held_out is None else HeldOut.model_validate(held_out))
+    if name in programs:
+        use_button(programs[name], key=f"found-{view.id}")
+    else:
+        st.caption(plain(f"The program {name} has been removed since."))
+
+
+def curve(trials: Sequence[Mapping[str, Any]]) -> Chart:
+    """Return the chart of a job's searches: points for trials, a line for the best so far.
+
+    Args:
+        trials: as the job reports them, at least one.
+    """
+    import altair as alt
+
+    data = pd.DataFrame(_points(trials))
+    lines = pd.DataFrame(_best(trials))
+    searches = list(dict.fromkeys(data["search"]))
+    colour = alt.Color(
+        "search:N",
+        sort=searches,
+        title=None,
+        scale=alt.Scale(domain=searches, range=_COLOURS[: len(searches)]),
+        legend=alt.Legend(orient="bottom"),
+    )
+    low = min(0.0, float(data["score"].min()))
+    y = alt.Y("score:Q", title="Score", scale=alt.Scale(domain=[low, 1.0]))
+    x = alt.X("number:Q", title="Trial", axis=alt.Axis(tickMinStep=1, format="d"))
+    shape = alt.Shape(
+        "on:N",
+        title=None,
+        scale=alt.Scale(domain=[_FULL, _FEW], range=["circle", "triangle-up"]),
+        legend=alt.Legend(orient="bottom"),
+    )
+    points = (
+        alt.Chart(data)
+        .mark_point(filled=True, size=60, opacity=0.9)
+        .encode(
+            x=x,
+            y=y,
+            color=colour,
+            shape=shape,
+            tooltip=[
+                alt.Tooltip("search:N", title="Search"),
+                alt.Tooltip("number:Q", title="Trial"),
+                alt.Tooltip("score:Q", title="Score", format=".3f"),
+                alt.Tooltip("items:Q", title="Items"),
+                alt.Tooltip("on:N", title="Scored on"),
+            ],
+        )
+    )
+    best = (
+        alt.Chart(lines)
+        .mark_line(interpolate="step-after", strokeWidth=2)
+        .encode(x=x, y=y, color=colour)
+    )
+    return alt.layer(best, points).properties(height=300)
+
+
+def _points(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "search": _which(trial),
+            "number": trial["number"],
+            "score": trial["score"],
+            "items": trial["items"],
+            "on": _FULL if trial["full"] else _FEW,
+        }
+        for trial in trials
+    ]
+
+
+def _best(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    best: dict[str, float] = {}
+    rows = []
+    for trial in trials:
+        search = _which(trial)
+        if trial["full"]:
+            best[search] = max(best.get(search, trial["score"]), trial["score"])
+        if search in best:
+            rows.append({"search": search, "number": trial["number"], "score": best[search]})
+    return rows
+
+
+def _which(trial: Mapping[str, Any]) -> str:
+    return f"fold {trial['fold']}" if trial["fold"] else _ALL

@@ -1,0 +1,249 @@
+"""Tuned prompts as pages show them: their worth, their words, and what can be done with them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from spanlab.ui.common import counted, plain
+from spanlab.ui.messages import errors_shown
+from spanlab.workflows.programs import (
+    Change,
+    Demo,
+    HeldOut,
+    Predictor,
+    Program,
+    compare,
+    registry,
+)
+
+_CHANGED = "spanlab.program-changed"
+_LINES = {"+": "green", "-": "red"}
+
+
+def show_programs() -> None:
+    """Draw the registry: every program, how it compares, and what can be done with it."""
+    st.subheader("Programs", anchor=False)
+    st.caption(
+        "Tuned prompts, kept as JSON files in the directory `data/programs` (SPANLAB_PROGRAMS)."
+    )
+    with errors_shown():
+        found = list(registry())
+        if not found:
+            st.info(
+                "No program yet. Start a search above, or `spanlab optimize DATASET --detector "
+                "ucsc-extract`; what it finds is listed here.",
+                icon=":material/lightbulb:",
+            )
+        for program in found:
+            _card(program, found)
+    _take()
+
+
+def show_worth(held_out: HeldOut | None) -> None:
+    """Say what held-out items tell of a tuned prompt, in words, figures and by language."""
+    if held_out is None:
+        st.warning(
+            "Not measured on held-out items: nobody knows whether it is better.",
+            icon=":material/help:",
+        )
+        return
+    base, tuned, difference = held_out.baseline, held_out.tuned, held_out.difference
+    sure = f"95 % of resamples between {difference.low:+.3f} and {difference.high:+.3f}"
+    if held_out.better:
+        st.success(
+            plain(f"Better than the untuned prompt on items it has not seen: {sure}."),
+            icon=":material/trending_up:",
+        )
+    else:
+        st.warning(
+            plain(f"It does not beat the untuned prompt on items it has not seen: {sure}."),
+            icon=":material/trending_flat:",
+        )
+    columns = st.columns(4)
+    columns[0].metric("Untuned", f"{base.mean:.3f}", help=_interval(base.low, base.high))
+    columns[1].metric(
+        "Tuned",
+        f"{tuned.mean:.3f}",
+        f"{difference.mean:+.3f}",
+        help=_interval(tuned.low, tuned.high),
+    )
+    columns[2].metric("Held-out items", f"{held_out.items:,}", help=f"{held_out.folds} folds")
+    columns[3].metric("p, paired", f"{held_out.p:.2g}")
+    table = pd.DataFrame(
+        [
+            {"language": lang, "untuned": before, "tuned": after, "difference": after - before}
+            for lang, (before, after) in held_out.languages.items()
+        ]
+    )
+    st.dataframe(
+        table.style.format({"untuned": "{:.3f}", "tuned": "{:.3f}", "difference": "{:+.3f}"}),
+        hide_index=True,
+        width="stretch",
+    )
+
+
+def show_prompts(predictors: Mapping[str, Predictor], key: str) -> None:
+    """Draw the instruction and the demonstrations of every predictor."""
+    for name, predictor in predictors.items():
+        st.caption(plain(name))
+        st.code(predictor.instruction, language=None, wrap_lines=True)
+        if predictor.demos:
+            with st.expander(counted(len(predictor.demos), "demonstration"), key=f"{key}-{name}"):
+                for demo in predictor.demos:
+                    _demo(demo)
+
+
+def program_changed() -> bool:
+    """Say whether a button has chosen a program since this was last asked."""
+    return bool(st.session_state.pop(_CHANGED, False))
+
+
+def use_button(program: Program, key: str) -> None:
+    """Draw the button that makes a program its detector's own, or takes that back."""
+    used = registry().default(program.detector) == program.name
+    if used:
+        st.button(
+            f"Do not use it for {program.detector}",
+            icon=":material/undo:",
+            key=f"unuse-{key}",
+            on_click=_choose,
+            args=(program.detector, None),
+        )
+        return
+    st.button(
+        f"Use it for {program.detector}",
+        icon=":material/check_circle:",
+        type="primary",
+        key=f"use-{key}",
+        on_click=_choose,
+        args=(program.detector, program.name),
+    )
+
+
+def _card(program: Program, everybody: list[Program]) -> None:
+    used = registry().default(program.detector) == program.name
+    with st.container(border=True, key=f"program-{program.name}"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(f"**{plain(program.name)}**", width="content")
+            if used:
+                st.badge("In use", icon=":material/check:", color="green")
+        st.caption(plain(_about(program)))
+        with st.container(horizontal=True, gap="small"):
+            use_button(program, program.name)
+            st.download_button(
+                "Export",
+                _bytes(program.name),
+                file_name=f"{program.name}.json",
+                mime="application/json",
+                icon=":material/download:",
+                key=f"export-{program.name}",
+                on_click="ignore",
+            )
+            st.button(
+                "Remove",
+                icon=":material/delete:",
+                key=f"remove-{program.name}",
+                on_click=_remove,
+                args=(program.name,),
+            )
+        with st.expander("Worth, prompts and differences", key=f"more-{program.name}"):
+            show_worth(program.held_out)
+            show_prompts(program.predictors, program.name)
+            _differences(program, everybody)
+
+
+def _about(program: Program) -> str:
+    held_out = program.held_out
+    worth = (
+        "not measured"
+        if held_out is None
+        else f"{held_out.baseline.mean:.3f} → {held_out.tuned.mean:.3f}"
+        + ("" if held_out.better else ", not beyond chance")
+    )
+    return (
+        f"{program.detector} · {program.metric} {worth} · {program.task_model} · "
+        f"{counted(program.items, 'item')} of {program.dataset} ({program.labels}) · "
+        f"{program.created[:16].replace('T', ' ')}"
+    )
+
+
+def _differences(program: Program, everybody: list[Program]) -> None:
+    others = {
+        other.name: other
+        for other in everybody
+        if other.name != program.name and other.detector == program.detector
+    }
+    if not others:
+        return
+    chosen = st.selectbox("Compared with", list(others), key=f"compare-{program.name}")
+    changes = compare(others[chosen], program) if chosen else ()
+    if not changes:
+        st.caption("The same prompts.")
+    for change in changes:
+        _change(change)
+
+
+def _change(change: Change) -> None:
+    st.caption(plain(change.predictor))
+    st.code("\n".join(change.diff), language="diff", wrap_lines=True)
+    for sign, demos in (("-", change.removed), ("+", change.added)):
+        for demo in demos:
+            st.markdown(f":{_LINES[sign]}[{plain(sign)} demonstration]")
+            _demo(demo)
+
+
+def _demo(demo: Demo) -> None:
+    lines = [
+        f"{field}: {value if isinstance(value, str) else repr(value)}"
+        for field, value in demo.items()
+        if field != "augmented"
+    ]
+    own = " · made by the model itself" if demo.get("augmented") else ""
+    st.code("\n\n".join(lines), language=None, wrap_lines=True)
+    if own:
+        st.caption(own.strip(" ·"))
+
+
+def _take() -> None:
+    """Let people import a program from a file; hostile ones are refused."""
+    with st.popover("Import a program", icon=":material/upload_file:"):
+        given = st.file_uploader("A file that was exported from here", type="json")
+        clicked = st.button("Import", disabled=given is None, key="take-program")
+    if not clicked or given is None:
+        return
+    with errors_shown("Nothing was imported."), tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / Path(given.name).name
+        path.write_bytes(given.getvalue())
+        program = registry().take(path)
+        st.toast(plain(f"Imported {program.name}"), icon=":material/check:")
+        st.rerun()
+
+
+def _bytes(name: str) -> Callable[[], bytes]:
+    def read() -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            target = Path(folder) / "program.json"
+            registry().give(name, target)
+            return target.read_bytes()
+
+    return read
+
+
+def _choose(detector: str, name: str | None) -> None:
+    st.session_state[_CHANGED] = True
+    with errors_shown():
+        registry().choose(detector, name)
+
+
+def _remove(name: str) -> None:
+    with errors_shown():
+        registry().remove(name)
+
+
+def _interval(low: float, high: float) -> str:
+    return f"95 % interval {low:.3f} to {high:.3f}"

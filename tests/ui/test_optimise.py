@@ -1,0 +1,141 @@
+"""The Optimise page: what it asks, what it foresees, what it says when something is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from model_server import ModelServer
+from streamlit.testing.v1 import AppTest
+
+from spanlab import jobs
+from spanlab.datasets import read
+from spanlab.programs import HeldOut, Predictor, Program, Programs, Score
+from spanlab.storage import Store
+
+OpenPage = Callable[..., AppTest]
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
+    """The registry that the page shows."""
+    monkeypatch.setenv("SPANLAB_PROGRAMS", str(tmp_path / "programs"))
+    return Programs(tmp_path / "programs")
+
+
+def program(name: str, instruction: str, low: float) -> Program:
+    return Program(
+        name=name,
+        detector="ucsc-extract",
+        strategy="mipro",
+        metric="iou",
+        task_model="small",
+        prompt_model="large",
+        dataset="mine",
+        labels="gold",
+        languages=("en",),
+        items=40,
+        fingerprint="f" * 64,
+        created="2026-11-20T12:00:00+00:00",
+        held_out=HeldOut(
+            items=40,
+            folds=2,
+            baseline=Score(mean=0.4, low=0.3, high=0.5),
+            tuned=Score(mean=0.5, low=0.4, high=0.6),
+            difference=Score(mean=0.1, low=low, high=0.18),
+            p=0.01,
+            languages={"en": (0.4, 0.5)},
+        ),
+        predictors={"extract": Predictor(instruction=instruction)},
+    )
+
+
+def everything(app: AppTest) -> str:
+    parts = [*app.markdown, *app.caption, *app.error, *app.success, *app.warning, *app.info]
+    return "\n".join(part.value for part in parts).replace("\\", "")
+
+
+def test_without_data_and_programs_it_says_where_they_come_from(
+    open_page: OpenPage, programs: Programs
+) -> None:
+    app = open_page("optimise")
+    assert not app.exception
+    assert "There is nothing to learn from yet" in everything(app)
+    assert "No program yet" in everything(app)
+
+
+def test_without_a_model_it_says_what_to_set(
+    open_page: OpenPage,
+    programs: Programs,
+    store: Store,
+    samples: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "SPANLAB_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    store.import_records("mine", read(samples))
+    app = open_page("optimise", dataset="mine")
+    assert not app.exception
+    assert "set OPENAI_API_KEY" in everything(app)
+    assert [button.label for button in app.button if button.label == "Start"] == []
+
+
+def test_a_search_is_foreseen_and_started(
+    open_page: OpenPage, programs: Programs, store: Store, samples: Path, model_server: ModelServer
+) -> None:
+    store.import_records("mine", read(samples))
+    app = open_page("optimise", dataset="mine")
+    assert not app.exception
+    assert {metric.label: metric.value for metric in app.metric}["Labelled items"] == "67"
+    app.multiselect(key="spanlab.optimise.languages").set_value(["en", "de"]).run()
+    figures = {metric.label: metric.value for metric in app.metric}
+    assert figures["Labelled items"] == "15"
+    assert figures["Cost at most"] == "unknown"
+    app.text_input(key="spanlab.optimise.price").set_value("1,0.5,2").run()
+    assert {m.label: m.value for m in app.metric}["Cost at most"].startswith("\\$")
+    app.button(key="start-search").click().run()
+    assert not app.exception
+    (job,) = jobs.jobs()
+    assert (job.kind, job.title) == ("optimise", "ucsc-extract for iou on mine")
+    assert "ucsc-extract for iou on mine" in everything(app)
+    assert model_server.requests == []
+
+
+def test_labels_that_nobody_made_are_said_to_be_missing(
+    open_page: OpenPage, programs: Programs, store: Store, samples: Path, model_server: ModelServer
+) -> None:
+    store.import_records(
+        "mine", (record.model_copy(update={"annotations": ()}) for record in read(samples))
+    )
+    app = open_page("optimise", dataset="mine")
+    assert not app.exception
+    assert "No item has finished gold labels" in everything(app)
+    assert app.button(key="start-search").disabled
+
+
+def test_a_program_is_compared_used_and_removed(
+    open_page: OpenPage, programs: Programs, store: Store
+) -> None:
+    programs.save(program("maybe", "Quote it.\nBe quick.", -0.02))
+    programs.save(program("sure", "Quote it.\nBe short.", 0.02))
+    app = open_page("optimise")
+    assert not app.exception
+    assert "iou 0.400 → 0.500, not beyond chance" in everything(app)
+    assert any("+Be short." in code.value for code in app.code)
+    app.button(key="use-sure").click().run()
+    assert programs.default("ucsc-extract") == "sure"
+    app.button(key="unuse-sure").click().run()
+    assert programs.default("ucsc-extract") is None
+    app.button(key="remove-sure").click().run()
+    assert [each.name for each in programs] == ["maybe"]
+
+
+def test_a_damaged_registry_is_said_and_ends_nothing(
+    open_page: OpenPage, programs: Programs, store: Store, tmp_path: Path
+) -> None:
+    (tmp_path / "programs").mkdir()
+    (tmp_path / "programs" / "evil.json").write_text("[]")
+    app = open_page("optimise")
+    assert not app.exception
+    assert "Not a spanlab program" in everything(app)
