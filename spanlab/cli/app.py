@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from spanlab.cli import commands, index, jobs, more, optimize, programs
+from spanlab.cli import commands, detectors, index, jobs, more, optimize, programs
 
 app = typer.Typer(
     name="spanlab",
@@ -40,6 +40,7 @@ app.command()(commands.vote)
 app.command()(commands.score)
 app.command()(commands.export)
 app.command()(index.index)
+app.command()(detectors.detectors)
 app.command()(more.datasets)
 app.command()(more.serve)
 app.command()(more.demo)

@@ -1,0 +1,53 @@
+"""`spanlab detectors` says what there is, and prints what can be changed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from detector_cases import TOWER, chat
+from model_server import ModelServer
+
+from spanlab.datasets import read, write
+from spanlab.detectors import ABOUT, EnsembleSpec
+from spanlab.schema import Record
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_every_detector_is_listed_with_what_it_does_and_needs(spanlab: Run) -> None:
+    done = spanlab("detectors")
+    assert done.returncode == 0
+    for about in ABOUT:
+        assert f"{about.name:<14}{about.what}\n{'':<14}needs {about.needs}\n" in done.stdout
+
+
+def test_an_unknown_name_is_refused_with_the_closest(spanlab: Run) -> None:
+    done = spanlab("detectors", "ucsk")
+    assert done.returncode == 2
+    assert "did you mean 'ucsc'" in done.stderr
+
+
+def test_the_printed_ensemble_can_be_changed_and_used(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    printed = json.loads(spanlab("detectors", "ucsc").stdout)
+    printed["members"] = [printed["members"][2], printed["members"][4]]
+    for member in printed["members"]:
+        member["model"] = {"model": "of my own"}
+    EnsembleSpec.model_validate(printed)
+    (tmp_path / "mine.json").write_text(json.dumps(printed), encoding="utf-8")
+    write([Record(item=TOWER)], tmp_path / "tower.jsonl")
+    revised = TOWER.answer.replace("1989", "1889")
+    model_server.script(lambda ask: chat(reasoning="so", parts=["1989"], revised=revised))
+    options = ["--detector", "ucsc", "--config", "mine.json", "-o", "found.jsonl"]
+    done = spanlab("annotate", "tower.jsonl", *options)
+    assert done.returncode == 0, done.stderr
+    (record,) = read(tmp_path / "found.jsonl")
+    names = [each.annotator for each in record.annotations]
+    assert sorted(names) == ["ucsc", "ucsc-3-gpt4o-extract-overlap", "ucsc-5-gpt4o-mini-revise"]
+    vote = record.by("ucsc")
+    assert vote is not None
+    assert [(span.text, span.prob) for span in vote.spans] == [("1989", 1.0)]
