@@ -8,8 +8,7 @@ from collections.abc import Set as AbstractSet
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
-from spanlab.detectors.base import Detector, Finding, ModelDetector
-from spanlab.detectors.building import build
+from spanlab.detectors import DETECTORS, Detector, Finding, ModelDetector, build, detector
 from spanlab.errors import BudgetError, SpanlabError
 from spanlab.labels import vote
 from spanlab.lm import Meter
@@ -100,7 +99,9 @@ class Crew:
                 if isinstance(worker, ModelDetector):
                     return await worker.detect(item)
                 loop = asyncio.get_running_loop()
-                said = await loop.run_in_executor(self.hands, attempt, worker, item)
+                # Another process has its own copy of ours: a name is quicker sent than a model.
+                chosen = worker.name if worker.name in DETECTORS else worker
+                said = await loop.run_in_executor(self.hands, attempt, chosen, item)
                 return Finding(said, item)
             except BudgetError as error:
                 return error
@@ -122,8 +123,9 @@ def failed(name: str, error: Exception) -> Annotation:
     )
 
 
-def attempt(worker: Detector, item: Item) -> Annotation:
+def attempt(chosen: str | Detector, item: Item) -> Annotation:
     """Let a detector that asks no model annotate an item; its error becomes a failed annotation."""
+    worker = detector(chosen) if isinstance(chosen, str) else chosen
     try:
         return worker.annotate(item)
     except SpanlabError as error:

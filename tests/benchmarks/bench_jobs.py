@@ -88,7 +88,7 @@ def throughput(items: int) -> None:
 async def _bare(url: str, items: int, at_once: int) -> float:
     from openai import AsyncOpenAI
 
-    client = AsyncOpenAI(base_url=url, api_key="sk-bench", max_retries=0)
+    client = AsyncOpenAI(base_url=url, api_key="sk-bench", max_retries=2)
     slots = asyncio.Semaphore(at_once)
 
     async def one(number: int) -> None:
@@ -100,7 +100,9 @@ async def _bare(url: str, items: int, at_once: int) -> float:
     await one(0)
     began = time.perf_counter()
     await asyncio.gather(*(one(number) for number in range(items)))
-    return time.perf_counter() - began
+    took = time.perf_counter() - began
+    await client.close()
+    return took
 
 
 async def _ours(store: Store, settings: Settings, url: str, items: int, at_once: int) -> float:
