@@ -10,6 +10,7 @@ sequences of words are aligned.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from typing import Final, Literal
 
 import Levenshtein as Characters
@@ -19,7 +20,7 @@ from spanlab.labels import Extent
 from spanlab.mappers.alignment import Change, changes, settle
 from spanlab.mappers.folding import fold
 from spanlab.mappers.places import MappedSpan
-from spanlab.mappers.scripts import dependents, whole
+from spanlab.mappers.scripts import whole
 from spanlab.mappers.tokens import tokens
 
 Refine = Literal["word", "char"]
@@ -112,7 +113,7 @@ def _size_of(before: str, after: str) -> float:
     if not after:
         return 1.0 if any(c.isalnum() for c in before) else _COSMETIC
     old, new = fold(before).words, fold(after).words
-    if before and old == new:
+    if old == new:
         return _COSMETIC
     return _LEAST + (1.0 - _LEAST) * Levenshtein.normalized_distance(old, new)
 
@@ -127,29 +128,26 @@ def _refined(answer: str, parts: list[Extent], after: str) -> list[Extent]:
         for i, j, size in blocks
         if size >= _RUN or (size and (i == j == 0 or i + size == len(before)))
     ]
-    if 2 * sum(b - a for a, b in kept) < 2 * _KEPT * max(len(before), len(after)):
+    if sum(b - a for a, b in kept) < _KEPT * max(len(before), len(after)):
         return [Extent(start, end)]
+    letters = whole(before, [Extent(at, at + 1) for at in range(len(before))])
+    edges = [letter.start for letter in letters] + [len(before)]
     marks: list[Extent] = []
     position = 0
     for a, b in [*kept, (len(before), len(before))]:
         if a > position:
-            marks.append(_unbroken(answer, start + position, start + a))
+            low = edges[bisect_right(edges, position) - 1]
+            high = edges[bisect_left(edges, a)]
+            marks.append(_without_space(answer, start + low, start + high))
         position = b
-    return marks or [Extent(start, end)]
+    return [mark for mark in marks if mark.end > mark.start] or [Extent(start, end)]
 
 
-def _unbroken(text: str, start: int, end: int) -> Extent:
-    """Widen an extent so that it cuts no letter from its marks, and leave outer space away."""
+def _without_space(text: str, start: int, end: int) -> Extent:
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1
-    around = text[max(start - 1, 0) : end + 8]
-    loose = dependents(around)
-    while start > 0 and text[start] in loose:
-        start -= 1
-    while end < len(text) and text[end] in loose:
-        end += 1
     return Extent(start, end)
 
 

@@ -13,11 +13,13 @@ from typing import Final
 from rapidfuzz.distance import LCSseq
 
 from spanlab.labels import Extent
+from spanlab.mappers.closest import closest_sentence
 from spanlab.mappers.folding import fold
 from spanlab.mappers.places import Mapped, Quote, QuoteMapping
 from spanlab.mappers.substring import FLOOR, map_quotes, spans_of
-from spanlab.mappers.tokens import tokens
+from spanlab.mappers.tokens import sentences, tokens
 
+_RETOLD: Final = 0.75  # score from which the closest sentence counts as the source
 _SHARE: Final = 0.6  # of a quote's letters that must stand in the sentence, in order
 
 
@@ -32,36 +34,66 @@ def map_fact(
     """Find the ``words`` that state a fact inside the sentence of the answer it came from.
 
     Words that do not stand there as a quote are aligned with the sentence: those of them that
-    stand there in the same order are marked, if they make up most of the quote.
+    stand there in the same order are marked, if they make up 0.6 of the quote's letters (their
+    score is at most 0.85).
 
     Args:
         answer: the text as it is; offsets are code points of it.
         source: the sentence of the answer that states the fact, as a model quoted it; None if
-            it is not known. If it stands nowhere, the whole answer is searched for quotes.
+            it is not known. A part of it, or the same in slightly other words, will do. If it
+            stands nowhere, the whole answer is searched for quotes.
         words: the words that state what is false, as a model quoted them.
         lang: BCP 47 tag of the answer.
-        floor: how alike a quote and its place must be, in [0, 1].
+        floor: how alike a quote and its place must be, in [0, 1]; 1.0 also rules out alignment.
 
     Returns:
         The places found, several where other words lie between, and the quotes that were not
         found; empty for no quotes.
     """
-    found = map_quotes(answer, [Quote(source)], floor=floor).mapped if source else ()
-    if not found:
+    place = _source(answer, source, lang, floor) if source else None
+    if place is None:
         return map_quotes(answer, words, floor=floor)
-    sentence = found[0].places[0]
-    inside = answer[sentence.start : sentence.end]
-    quoted = map_quotes(inside, words, floor=floor)
-    mapped = list(quoted.mapped)
+    mapped, left, duplicates = _quoted(answer, place, words, range(len(words)), floor)
+    around = _sentence_around(answer, place, lang) if left else place
+    if around != place:
+        more, left, again = _quoted(answer, around, words, left, floor)
+        mapped, duplicates = mapped + more, duplicates + again
     unmatched: list[int] = []
-    for index in quoted.unmatched:
-        aligned = _aligned(inside, words[index].text, lang)
+    for index in left:
+        aligned = _aligned(answer[slice(*around)], words[index].text, lang)
         if aligned is not None and floor < 1.0:
-            mapped.append(aligned._replace(quote=index))
+            mapped.append(_moved(aligned, index, around.start))
         else:
             unmatched.append(index)
-    moved = tuple(sorted(_moved(one, sentence.start) for one in mapped))
-    return QuoteMapping(moved, spans_of(moved, words), tuple(unmatched), quoted.duplicates)
+    found = tuple(sorted(mapped))
+    return QuoteMapping(found, spans_of(found, words), tuple(unmatched), tuple(sorted(duplicates)))
+
+
+def _source(answer: str, source: str, lang: str, floor: float) -> Extent | None:
+    """Return where the sentence of a fact stands, quoted or retold in much the same words."""
+    found = map_quotes(answer, [Quote(source)], floor=floor).mapped
+    if found:
+        return found[0].places[0]
+    near = closest_sentence([answer], source, lang=lang) if floor < 1.0 else None
+    return Extent(near.start, near.end) if near is not None and near.score >= _RETOLD else None
+
+
+def _sentence_around(answer: str, place: Extent, lang: str) -> Extent:
+    """Widen a place to the sentences that it touches."""
+    touched = [s for s in sentences(answer, lang) if s.start < place.end and s.end > place.start]
+    return Extent(min(touched[0].start, place.start), max(touched[-1].end, place.end))
+
+
+def _quoted(
+    answer: str, scope: Extent, words: Sequence[Quote], which: Sequence[int], floor: float
+) -> tuple[list[Mapped], list[int], list[int]]:
+    """Map some of the words inside ``scope``: those found, those not, and duplicates."""
+    found = map_quotes(answer[slice(*scope)], [words[index] for index in which], floor=floor)
+    return (
+        [_moved(one, which[one.quote], scope.start) for one in found.mapped],
+        [which[index] for index in found.unmatched],
+        [which[index] for index in found.duplicates],
+    )
 
 
 def _aligned(sentence: str, quote: str, lang: str) -> Mapped | None:
@@ -82,6 +114,6 @@ def _aligned(sentence: str, quote: str, lang: str) -> Mapped | None:
     return Mapped(0, places, min(kept / letters, FLOOR))
 
 
-def _moved(found: Mapped, by: int) -> Mapped:
+def _moved(found: Mapped, quote: int, by: int) -> Mapped:
     places = tuple(Extent(start + by, end + by) for start, end in found.places)
-    return found._replace(places=places)
+    return Mapped(quote, places, found.score)

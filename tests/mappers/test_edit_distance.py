@@ -76,6 +76,7 @@ def test_offsets_count_code_points(answer: str, revised: str, place: tuple[int, 
         pytest.param("in Paris", "in Pasadena", ["Paris"], id="another word stays whole"),
         pytest.param("in Lond", "in London", ["Lond"], id="letters only added"),
         pytest.param("re\u0301sume", "re\u0301suma", ["e"], id="not the accent before"),
+        pytest.param("to 👨‍👩‍👧 now", "to 👨‍👩‍👦 now", ["👨‍👩‍👧"], id="no part of a ZWJ emoji"),
     ],
 )
 def test_characters_instead_of_words(answer: str, revised: str, expected: list[str]) -> None:

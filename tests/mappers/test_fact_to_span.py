@@ -23,6 +23,14 @@ def test_words_between_which_others_stand_are_marked_one_by_one() -> None:
     ]
 
 
+def test_a_part_of_the_sentence_is_enough_to_name_it() -> None:
+    assert found("was hastily built", "old Rome", "built") == [(34, "built"), (43, "old Rome")]
+
+
+def test_the_sentence_may_be_retold() -> None:
+    assert found("It was closed in the 1889.", "1889") == [(66, "1889")]
+
+
 def test_words_of_another_sentence_are_not_found() -> None:
     mapping = map_fact(ANSWER, "It opened in 1889.", [Quote("old Rome")], lang="en")
 
