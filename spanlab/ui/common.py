@@ -16,6 +16,7 @@ _PAGES = "spanlab.pages"
 _TITLE_STYLE = """<style>
 .stMainBlockContainer { padding-top: 4.5rem; }
 .stMainBlockContainer h1 { font-size: 1.9rem; padding: 0 0 .75rem; }
+.stMainBlockContainer h3 { font-size: 1.2rem; padding: 0 0 .25rem; }
 </style>"""
 
 

@@ -75,7 +75,7 @@ def _detectors() -> tuple[str, ...]:
 
 def _offer(about: About) -> bool:
     with st.container(gap=None):
-        chosen = st.checkbox(f"**{plain(about.name)}**", **kept(f"detect.{about.name}"))
+        chosen = st.checkbox(about.name, **kept(f"detect.{about.name}"))
         what = about.what.partition("; --")[0]  # options are for the command line
         st.caption(f"{_sentence(what)} Needs {plain(about.needs)}.")
     return chosen
@@ -196,7 +196,7 @@ def _number(label: str, key: str) -> int | None:
 
 
 def _heading(text: str) -> None:
-    st.markdown(f"##### {text}")
+    st.subheader(text, anchor=False)
 
 
 def _code(text: str) -> str:
