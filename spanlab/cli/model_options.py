@@ -117,6 +117,8 @@ class Asked:
             if self.corpus is not None or self.claims or self.english:
                 raise UsageError("--corpus, --claims and --english go with --retriever")
             return None
+        from pydantic import ValidationError
+
         from spanlab.retrievers import RetrieverSpec
 
         try:
@@ -128,8 +130,8 @@ class Asked:
                     "translate": self.english,
                 }
             )
-        except ValueError as error:
-            reason = str(error).splitlines()[2].split(", ", 1)[1].split(" [type=")[0]
+        except ValidationError as error:
+            reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
             raise UsageError(f"--retriever {self.retriever}: {reason}") from None
 
 

@@ -1,0 +1,91 @@
+"""Detectors that ask models, and jobs, on the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from model_server import ModelServer, fail, say
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> Path:
+    path = tmp_path / "items.jsonl"
+    lines = [
+        {"id": f"i{n}", "lang": "en", "question": "?", "answer": f"Number {n} it is."}
+        for n in range(5)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_a_dataset_is_annotated_as_a_job_that_can_be_looked_at_and_retried(
+    model_server: ModelServer, spanlab: Run, items: Path
+) -> None:
+    model_server.script(lambda ask: fail(400) if "Number 3 " in ask.text else say(NOTHING))
+    spanlab("import", items, "--dataset", "d")
+    done = spanlab("annotate", "d", "--detector", "ucsc-extract", "--model", "m")
+    assert done.returncode == 0, done.stderr
+    assert "ucsc-extract annotated 4 items of 'd'" in done.stderr
+    assert "4 model calls" in done.stderr
+    assert "1 items failed: spanlab jobs show" in done.stderr
+
+    listed = spanlab("jobs", "list").stdout.splitlines()[1].split()
+    assert listed[1:6] == ["done", "5", "of", "5", "1"]
+    shown = spanlab("jobs", "show", listed[0]).stdout
+    assert "failed: i3 (ucsc-extract)" in shown
+
+    model_server.script(lambda ask: say(NOTHING))
+    again = spanlab("jobs", "retry", listed[0])
+    assert again.returncode == 0, again.stderr
+    assert "1 of 1 items" in again.stderr
+
+
+def test_files_are_annotated_without_a_database(
+    model_server: ModelServer, spanlab: Run, items: Path
+) -> None:
+    model_server.script(lambda ask: say(NOTHING))
+    done = spanlab(
+        "annotate", items, "--detector", "ucsc-extract", "--model", "m", "--max-calls", "3",
+        "--concurrency", "1", "-o", "out.jsonl", "--format", "spanlab",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "budget of 3 calls is used up" in done.stderr
+    out = [json.loads(line) for line in (items.parent / "out.jsonl").read_text().splitlines()]
+    assert [len(record.get("annotations", ())) for record in out] == [1, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(["--detector", "ucsc-extract"], "--model", id="no-model"),
+        pytest.param(["--detector", "offline", "--model", "m"], "asks no model", id="offline"),
+        pytest.param(
+            ["--detector", "ucsc-extract", "--model", "m", "--retriever", "bm25"],
+            "bm25 needs a corpus",
+            id="no-corpus",
+        ),
+        pytest.param(
+            ["--detector", "ucsc-extract", "--model", "m", "--claims"], "--retriever", id="claims"
+        ),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    spanlab: Run, items: Path, arguments: list[str], message: str
+) -> None:
+    refused = spanlab("annotate", items, *arguments)
+    assert refused.returncode == 2
+    assert message in refused.stderr
+
+
+def test_a_job_that_is_not_there_is_said_to_be_so(spanlab: Run) -> None:
+    refused = spanlab("jobs", "pause", "nothing")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "there is no job 'nothing'" in refused.stderr
