@@ -22,40 +22,20 @@ there is no graph: facts are then checked once, against what the model knows.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import dspy
 
-from spanlab.detectors.blocking import wait
 from spanlab.detectors.modelled import Kit
-from spanlab.detectors.ucsc.context import NOTHING_FOUND
 from spanlab.detectors.ucsc.evidence import evidence
-from spanlab.detectors.ucsc.graph import Edge, Graph
-from spanlab.detectors.ucsc.replies import Fact, Judgement, Relation, Words
 from spanlab.detectors.ucsc.system import UcscDetector, span_of
+from spanlab.detectors.ucsc.verification import Checked, Verification
 from spanlab.mappers import Quote, QuoteMapping, map_fact, map_quotes
 from spanlab.schema import Annotation, Claim, Item, Span, Stance, Verdict
 from spanlab.trace import FactStep, Place, RelationStep, RemarkStep
 
-MAX_ROUNDS = 4  # calls per fact; the paper leaves the number open, most facts need one look-up
-MAX_FACTS = 40  # facts of one answer that are checked; more are left out, which the trace says
-MAX_NAMES = 300  # entities that a prompt lists
-FACTS_AT_ONCE = 4  # facts of one answer under way at the same time
-
 _STANCES: Final[dict[Verdict | None, Stance]] = {"supported": "supports", "refuted": "refutes"}
-
-
-@dataclass(frozen=True)
-class Checked:
-    """A fact with its verdict, what was looked up for it, and the words that state it if false."""
-
-    fact: Fact
-    judgement: Judgement
-    looked_up: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
 
 
 class UcscKg(UcscDetector):
@@ -107,187 +87,9 @@ class UcscKg(UcscDetector):
         return explained.model_copy(update={"claims": tuple(claims)})
 
 
-class BuildGraph(dspy.Signature):
-    """Turn passages into a knowledge graph that answers to the question can be checked against.
-
-    List the relations that the passages state: subject, relation, object, each in a few words.
-    Call an entity by the same full name everywhere. Numbers, dates, titles and quantities are
-    objects too. Two entities may have several relations; list them all. Add nothing that the
-    passages do not say.
-    """
-
-    passages: str = dspy.InputField(desc="what was found on the question, numbered")
-    question: str = dspy.InputField(desc="what was asked")
-    relations: list[Relation] = dspy.OutputField(desc="the relations, most important ones first")
-
-
-class ListFacts(dspy.Signature):
-    """Take an answer to a question apart into atomic facts.
-
-    Each fact states one thing about one subject, and names its subject in full instead of "he" or
-    "it", so that it can be checked by itself. Repeat what the answer claims even if it is wrong;
-    leave out what claims nothing. Copy the words behind each fact from the answer letter by letter.
-    """
-
-    question: str = dspy.InputField(desc="what was asked")
-    answer: str = dspy.InputField(desc="the answer to take apart")
-    facts: list[Fact] = dspy.OutputField(desc="the facts in the order of the answer")
-
-
-class CheckFact(dspy.Signature):
-    """Check a fact against a knowledge graph that you can query.
-
-    To see more, give in `look_up` the entities or relations that you need next, by their names in
-    the graph. When the relations seen settle the fact, or nothing more can be looked up, leave
-    `look_up` empty and decide: "supported" if they state or imply the fact, "refuted" if they
-    contradict it, "not-enough-evidence" if they do neither.
-    """
-
-    question: str = dspy.InputField(desc="what was asked; the fact is part of an answer to it")
-    entities: str = dspy.InputField(desc="the entities of the graph")
-    fact: str = dspy.InputField(desc="the fact to check")
-    seen: str = dspy.InputField(desc="the relations looked up so far")
-    rounds_left: int = dspy.InputField(desc="how often you may still look up; at 0 decide")
-    judgement: Judgement = dspy.OutputField(desc="what to look up next, or the verdict")
-
-
-class NameWords(dspy.Signature):
-    """Name the words of an answer that state a fact which has turned out to be false.
-
-    Copy them from the answer letter by letter, as few as carry the error: the wrong name, number,
-    date or word, not the sentence around it.
-    """
-
-    question: str = dspy.InputField(desc="what was asked")
-    answer: str = dspy.InputField(desc="the answer; only its words may be copied")
-    sentence: str = dspy.InputField(desc="the words of the answer behind the fact")
-    fact: str = dspy.InputField(desc="the false fact")
-    reason: str = dspy.InputField(desc="why it is false")
-    words: list[Words] = dspy.OutputField(desc="the wrong words in the order of the answer")
-
-
-class Verification(dspy.Module):
-    """The model's part: graph, facts, verdicts, and the words that state false facts.
-
-    Args:
-        reasoning: let the model think in words before it judges a fact.
-    """
-
-    def __init__(self, *, reasoning: bool = False) -> None:
-        super().__init__()
-        self.graph = dspy.Predict(BuildGraph)
-        self.facts = dspy.Predict(ListFacts)
-        self.check = (dspy.ChainOfThought if reasoning else dspy.Predict)(CheckFact)
-        self.words = dspy.Predict(NameWords)
-
-    def forward(self, passages: str, question: str, answer: str) -> dspy.Prediction:
-        """Return what ``aforward`` returns; blocks until the model has answered."""
-        return wait(self.acall(passages=passages, question=question, answer=answer))
-
-    async def aforward(self, passages: str, question: str, answer: str) -> dspy.Prediction:
-        """Return ``relations`` (`Edge`), ``checked`` (`Checked`) and ``remarks``, all lists."""
-        # a, b. The graph of the passages and the facts of the answer, at the same time.
-        graph: Graph
-        facts: list[Fact]
-        graph, facts = await _together(
-            self._graph(passages, question), self._facts(question, answer)
-        )
-        # c, d. Every fact is checked; the words of the false ones are named.
-        places = asyncio.Semaphore(FACTS_AT_ONCE)
-        asking = Asking(question, answer, graph)
-        checked = await _together(*(self._checked(f, asking, places) for f in facts[:MAX_FACTS]))
-        left_out = len(facts) - len(checked)
-        remarks = [f"{left_out} more facts were not checked"] if left_out else []
-        return dspy.Prediction(relations=list(graph.edges), checked=checked, remarks=remarks)
-
-    async def _graph(self, passages: str, question: str) -> Graph:
-        if passages == NOTHING_FOUND:
-            return Graph([])
-        built = await self.graph.acall(passages=passages, question=question)
-        relations: list[Relation] = built.relations or []
-        edges = (
-            Edge(each.subject.strip(), each.relation.strip(), each.object.strip())
-            for each in relations
-        )
-        return Graph(edge for edge in edges if all(edge))
-
-    async def _facts(self, question: str, answer: str) -> list[Fact]:
-        listed = await self.facts.acall(question=question, answer=answer)
-        facts: list[Fact] = listed.facts or []
-        return [fact for fact in facts if fact.fact.strip()]
-
-    async def _checked(self, fact: Fact, asking: Asking, places: asyncio.Semaphore) -> Checked:
-        async with places:
-            judgement, looked_up = await self._judged(fact, asking)
-            if judgement.verdict != "refuted":
-                return Checked(fact, judgement, looked_up)
-            named = await self.words.acall(
-                question=asking.question,
-                answer=asking.answer,
-                sentence=fact.sentence,
-                fact=fact.fact,
-                reason=judgement.reason,
-            )
-            words: list[Words] = named.words or []
-            texts = tuple(word.text for word in words if word.text.strip())
-            return Checked(fact, judgement, looked_up, texts)
-
-    async def _judged(self, fact: Fact, asking: Asking) -> tuple[Judgement, tuple[str, ...]]:
-        seen: dict[Edge, None] = {}
-        names: dict[str, None] = {}
-        rounds = MAX_ROUNDS if asking.graph.edges else 1
-        for rounds_left in reversed(range(rounds)):
-            said = await self.check.acall(
-                question=asking.question,
-                entities=asking.entities,
-                fact=fact.fact,
-                seen=_seen(seen, names) if asking.graph.edges else NOTHING_FOUND,
-                rounds_left=rounds_left,
-            )
-            judgement: Judgement = said.judgement
-            new = [name for name in judgement.look_up if name not in names]
-            if not new or not rounds_left:
-                break
-            names.update(dict.fromkeys(new))
-            seen.update(dict.fromkeys(asking.graph.look_up(new)))
-        return judgement, tuple(names)
-
-
-@dataclass(frozen=True)
-class Asking:
-    """What all checks of one answer share."""
-
-    question: str
-    answer: str
-    graph: Graph
-
-    @property
-    def entities(self) -> str:
-        """The names in the graph, as a prompt shows them."""
-        return "; ".join(self.graph.entities[:MAX_NAMES]) or NOTHING_FOUND
-
-
 def create(kit: Kit) -> UcscKg:
     """Build the detector."""
     return UcscKg(kit, Verification(reasoning=kit.spec.reasoning), guided="check")
-
-
-async def _together(*work: Coroutine[Any, Any, Any]) -> list[Any]:
-    """Return what all of them return; the first error ends the others and is raised."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in work]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
-
-
-def _seen(edges: Iterable[Edge], names: Iterable[str]) -> str:
-    found = "\n".join(f"- {edge}" for edge in edges)
-    asked = ", ".join(names)
-    if found:
-        return found
-    return f"(nothing in the graph on: {asked})" if asked else "(nothing looked up yet)"
 
 
 def _claim(item: Item, checked: Checked) -> Claim:

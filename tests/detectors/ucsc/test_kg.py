@@ -8,7 +8,7 @@ from typing import Any
 from detector_cases import ANSWER, TOWER, Make, chat, detect
 from model_server import Ask, ModelServer, Reply
 
-from spanlab.detectors.ucsc.kg import MAX_ROUNDS
+from spanlab.detectors.ucsc.verification import MAX_ROUNDS
 from spanlab.schema import Status
 from spanlab.trace import FactStep, RelationStep
 
