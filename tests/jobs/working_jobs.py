@@ -30,6 +30,7 @@ def environment(settings: Settings) -> dict[str, str]:
     return ours | {
         "SPANLAB_HOME": str(settings.home),
         "SPANLAB_DATABASE_URL": settings.database_url,
+        "SPANLAB_PROGRAMS": str(settings.home / "programs"),
         "OPENAI_API_KEY": "sk-a-key-of-the-tests",
     }
 

@@ -1,0 +1,143 @@
+"""An optimisation survives its worker: the same program in the end, no answer asked for twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from gold_answers import GoldAnswers, better_when_asked
+from model_server import ModelServer
+from working_jobs import SECONDS, wait_until, working
+
+from optimizers.request import Optimisation, Search
+from spanlab import jobs
+from spanlab.datasets import read
+from spanlab.detectors import DetectorSpec
+from spanlab.errors import UsageError
+from spanlab.jobs import JobState, JobView
+from spanlab.lm import ModelChoice
+from spanlab.programs import Programs
+from spanlab.schema import Record
+from spanlab.settings import Settings
+from spanlab.storage import Store
+
+THREADS = 4
+
+
+@pytest.fixture(scope="module")
+def records(samples: Path) -> list[Record]:
+    """Two dozen samples with gold labels."""
+    return [record for record in read(samples) if record.item.lang in {"en", "de", "fr"}]
+
+
+@pytest.fixture
+def gold(records: list[Record]) -> Iterator[ModelServer]:
+    """A model that rewards good prompts, 10 ms after it was asked."""
+    with ModelServer(GoldAnswers(records, noise=better_when_asked()), latency=0.01) as served:
+        yield served
+
+
+def _settings(home: Path) -> Settings:
+    home.mkdir(exist_ok=True)
+    url = f"sqlite:///{home / 'spanlab.db'}"
+    return Settings(home=home, database_url=url, programs=home / "programs")
+
+
+def _submit(settings: Settings, model: ModelServer, records: list[Record], **more: object) -> str:
+    with Store.open(settings) as store:
+        if not store.datasets():
+            store.import_records("d", records)
+    choice = ModelChoice(model="scripted", base_url=model.url, retries=0)
+    spec = DetectorSpec(detector="ucsc-extract", model=choice)
+    fields = {"name": "tuned", "detector": spec, "threads": THREADS, "auto": None, "trials": 4}
+    search = Search.model_validate(fields | more)
+    return jobs.submit_optimisation(Optimisation(dataset="d", search=search), settings)
+
+
+def _undisturbed(home: Path, model: ModelServer, records: list[Record]) -> Settings:
+    settings = _settings(home)
+    job_id = _submit(settings, model, records)
+    with working(settings, "w"):
+        assert jobs.wait(job_id, timeout=SECONDS, settings=settings).state is JobState.DONE
+    return settings
+
+
+def _repeated(model: ModelServer) -> int:
+    return sum(count - 1 for count in Counter(model.fingerprints()).values())
+
+
+def _asked(model: ModelServer, count: int) -> bool:
+    return model.count >= count
+
+
+def test_a_killed_search_ends_with_the_program_of_an_undisturbed_one(
+    tmp_path: Path, gold: ModelServer, records: list[Record]
+) -> None:
+    quiet = _undisturbed(tmp_path / "quiet", gold, records)
+    calls, rolled_anew = gold.count, _repeated(gold)  # some prompts are rolled more than once
+    gold.requests.clear()
+    settings = _settings(tmp_path / "killed")
+    job_id = _submit(settings, gold, records)
+    for share in (0.2, 0.5, 0.8):
+        with working(settings, "w") as process:
+            wait_until(partial(_asked, gold, calls + int(share * calls)), f"{share:.0%} of calls")
+            process.kill()
+            process.wait()
+    with working(settings, "w"):
+        done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    assert done.state is JobState.DONE, done.error
+    undisturbed, survived = (Programs(each.programs).load("tuned") for each in (quiet, settings))
+    assert survived.predictors == undisturbed.predictors
+    assert survived.held_out == undisturbed.held_out
+    assert _repeated(gold) - rolled_anew <= 3 * THREADS  # what was under way at each kill
+    assert done.progress.done == done.progress.total == 19  # 3 searches of 5, and 2 × 2 folds
+
+
+def test_a_search_is_paused_and_resumed_and_its_details_tell_the_way(
+    tmp_path: Path, gold: ModelServer, records: list[Record]
+) -> None:
+    settings = _settings(tmp_path / "home")
+    job_id = _submit(settings, gold, records)
+    with working(settings, "w"):
+
+        def tried() -> bool:
+            return len(_trials(jobs.job(job_id, settings))) >= 2
+
+        wait_until(tried, "two trials")
+        jobs.pause(job_id, settings)
+        wait_until(
+            lambda: jobs.job(job_id, settings).state is JobState.PAUSED, "the search to pause"
+        )
+        jobs.resume(job_id, settings)
+        done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    assert done.state is JobState.DONE, done.error
+    assert [(t["fold"], t["stage"]) for t in _trials(done)] == [
+        *[(fold, stage) for fold in (1, 2) for stage in (*["search"] * 5, "baseline", "held-out")],
+        *[(0, "search")] * 5,
+    ]
+    assert done.details["program"] == "tuned"
+    best = done.details["best"]
+    assert isinstance(best, dict)
+    assert best["fold"] == 0
+    assert best["score"] == max(t["score"] for t in _trials(done) if t["fold"] == 0)
+    assert done.progress.usage.calls > 0
+    remarks = [line.text for line in done.log]
+    assert "searching on all 15 items" not in remarks[:1]
+    assert any(text.startswith("fold 2: searching on") for text in remarks)
+
+
+def test_a_name_that_is_taken_is_refused_before_anything_is_paid(
+    tmp_path: Path, gold: ModelServer, records: list[Record]
+) -> None:
+    settings = _undisturbed(tmp_path / "home", gold, records)
+    with pytest.raises(UsageError, match="'tuned' exists"):
+        _submit(settings, gold, records)
+
+
+def _trials(view: JobView) -> list[dict[str, object]]:
+    trials = view.details.get("trials", [])
+    assert isinstance(trials, list)
+    return trials
