@@ -1,0 +1,140 @@
+"""Optimisation jobs: kills at random moments, the search's own cost, and review beside a search.
+
+Every model here is scripted: no figure says anything of a language model.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "jobs"), str(ROOT / "model_server")]
+
+from gold_answers import GoldAnswers, better_when_asked  # noqa: E402 - after their path
+from model_server import ModelServer  # noqa: E402
+from working_jobs import wait_until, working  # noqa: E402
+
+from optimizers.examples import LabelSource, labelled  # noqa: E402
+from optimizers.preparing import resolved, tuner  # noqa: E402
+from optimizers.request import Optimisation, Search  # noqa: E402
+from optimizers.watching import Stopper  # noqa: E402
+from spanlab import jobs  # noqa: E402
+from spanlab.datasets import read  # noqa: E402
+from spanlab.detectors import DetectorSpec  # noqa: E402
+from spanlab.lm import ModelChoice  # noqa: E402
+from spanlab.programs import Programs  # noqa: E402
+from spanlab.schema import Record  # noqa: E402
+from spanlab.settings import Settings  # noqa: E402
+from spanlab.storage import Store  # noqa: E402
+
+ITEMS = 50
+THREADS = 8
+KILLS = 10
+LATENCY = 0.2  # seconds; what a small hosted model takes for an answer this short
+SAMPLES = ROOT.parent / "data" / "samples.jsonl"
+
+
+def main() -> None:
+    records = [record for record in read(SAMPLES) if record.by("gold")][:ITEMS]
+    os.environ.setdefault("OPENAI_API_KEY", "sk-bench")
+    overhead(records)
+    kills(records)
+
+
+def overhead(records: list[Record]) -> None:
+    """A light run on 50 items against the latency of its calls at its concurrency."""
+    print(f"\nA light MIPROv2 run on {len(records)} items, {LATENCY:g} s a call, {THREADS} at once")
+    script = GoldAnswers(records, noise=better_when_asked())
+    with ModelServer(script, latency=LATENCY) as server, tempfile.TemporaryDirectory() as folder:
+        settings = Settings(home=Path(folder), database_url="sqlite://")
+        request = resolved(Optimisation(dataset="bench", search=_search(server, folds=0)))
+        examples = list(labelled(records, LabelSource()))
+        began, spent = time.monotonic(), time.process_time()
+        tuner(request, settings, Stopper(), lambda event: None).run(examples)
+        took, computed = time.monotonic() - began, time.process_time() - spent
+        waited = _open_seconds(server)
+    print(f"  calls {server.count}; wall {took:.1f} s, some call was open for {waited:.1f} s")
+    print(f"  own overhead (wall − open) / wall: {(took - waited) / took:.1%}")
+    print(f"  processor time, the scripted server's included: {computed:.1f} s")
+
+
+def kills(records: list[Record]) -> None:
+    """Ten kills at random moments against an undisturbed run."""
+    print(f"\nOne optimisation job killed {KILLS} times (SIGKILL) at random moments")
+    with (
+        ModelServer(GoldAnswers(records, noise=better_when_asked()), latency=0.02) as server,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        quiet = _settings(Path(folder) / "quiet")
+        job_id = _submit(quiet, server, records)
+        with working(quiet, "w"):
+            jobs.wait(job_id, settings=quiet)
+        calls, anew = server.count, _repeated(server)
+        server.requests.clear()
+        killed = _settings(Path(folder) / "killed")
+        job_id = _submit(killed, server, records)
+        dice = random.Random(5)
+        for share in sorted(dice.random() for _ in range(KILLS)):
+            with working(killed, "w") as process:
+                until = calls + int(share * calls)
+                wait_until(lambda until=until: server.count >= until, "calls")  # type: ignore[misc]
+                time.sleep(dice.random() * 0.2)
+                process.kill()
+                process.wait()
+        with working(killed, "w"):
+            view = jobs.wait(job_id, settings=killed)
+        first, second = (Programs(each.programs).load("tuned") for each in (quiet, killed))
+        same = first.predictors == second.predictors and first.held_out == second.held_out
+        print(f"  state {view.state}; the same program as undisturbed: {same}")
+        print(
+            f"  calls {calls} undisturbed, {server.count - calls} killed; asked again "
+            f"{_repeated(server) - anew} (at most {KILLS * THREADS} were under way at the kills)"
+        )
+
+
+def _search(server: ModelServer, **more: object) -> Search:
+    choice = ModelChoice(model="scripted", base_url=server.url, retries=0)
+    fields = {
+        "name": "tuned",
+        "detector": DetectorSpec(detector="ucsc-extract", model=choice),
+        "threads": THREADS,
+        **more,
+    }
+    return Search.model_validate(fields)
+
+
+def _settings(home: Path) -> Settings:
+    home.mkdir()
+    url = f"sqlite:///{home / 'spanlab.db'}"
+    return Settings(home=home, database_url=url, programs=home / "programs")
+
+
+def _submit(settings: Settings, server: ModelServer, records: list[Record]) -> str:
+    with Store.open(settings) as store:
+        store.import_records("d", records)
+    return jobs.submit_optimisation(
+        Optimisation(dataset="d", search=_search(server, auto=None, trials=6)), settings
+    )
+
+
+def _repeated(server: ModelServer) -> int:
+    return sum(count - 1 for count in Counter(server.fingerprints()).values())
+
+
+def _open_seconds(server: ModelServer) -> float:
+    """For how long at least one call was open: the wall time that a search cannot save."""
+    total = last = 0.0
+    for start in sorted(ask.at for ask in server.requests):
+        total += max(start + LATENCY - max(start, last), 0.0)
+        last = max(last, start + LATENCY)
+    return total
+
+
+if __name__ == "__main__":
+    main()
