@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from spanlab.errors import NotFoundError
 from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
 from spanlab.settings import Settings
 from spanlab.storage import QueueQuery, Store
@@ -90,6 +91,15 @@ def test_a_link_opens_its_item_and_a_dead_one_the_first(store: Store) -> None:
 def test_an_item_that_is_gone_meanwhile_ends_nothing(store: Store) -> None:
     answer = exchange(store, PLACE, _here(open="gone", have=[]))
     assert answer.open == "a"
+
+
+def test_a_dataset_that_is_gone_is_noticed_by_a_write_alone(store: Store) -> None:
+    store.delete_dataset("words")
+    operation = {"kind": "add", "span": "s", "start": 0, "end": 3}
+    write = {"session": "tab", "seq": 1, "base": 0, "op": operation}
+    write |= {"dataset": "words", "item": "a", "reviewer": "Ada"}
+    with pytest.raises(NotFoundError, match="there is no dataset 'words'"):
+        exchange(store, PLACE, _here(writes=[write], open="a", have=["a"], near=False))
 
 
 def test_an_empty_queue_says_why_and_what_to_do(store: Store) -> None:

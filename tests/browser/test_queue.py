@@ -103,6 +103,7 @@ def test_a_dataset_deleted_meanwhile_ends_nothing_and_what_was_typed_is_kept(des
     here = desk(_records())
     other = Desk(here.server, here.store, here.page, "left-over")
     here.store.import_records(other.dataset, _records())
+    here.until("() => !spanlab.editor.wants()")  # nothing more is asked for but what is typed
     here.store.delete_dataset(here.dataset)
     here.press("a")
     here.page.wait_for_function(

@@ -78,6 +78,9 @@ def exchange(store: Store, place: Place, sent: Sent) -> Answer:
         store: the annotation database.
         place: where the page's widgets and the URL say that the reviewer is.
         sent: what arrived; an editor that knows nothing yet sends ``Sent()``.
+
+    Raises:
+        NotFoundError: the dataset was deleted meanwhile.
     """
     outcomes = review.apply_writes(store, sent.writes)
     here = sent.place == place.id
@@ -92,7 +95,9 @@ def exchange(store: Store, place: Place, sent: Sent) -> Answer:
         "trace": _trace(store, place.dataset, sent.trace) if here and sent.trace else None,
         **about,
     }
-    if not here or sent.near or any(map(_is_status, sent.writes)):
+    # A refusal may mean that the whole dataset is gone; asking how far it is finds out.
+    refused = not all(outcome.stored for outcome in outcomes)
+    if not here or sent.near or refused or any(map(_is_status, sent.writes)):
         answer["progress"] = asdict(review.progress(store, place.dataset, place.reviewer))
     return Answer(item, answer)
 
