@@ -10,6 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from gold_answers import GoldAnswers, better_when_asked
+from model_server import ModelServer
+
+from spanlab.datasets import read
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -22,15 +26,21 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A directory with the sample data where a clone of the repository has it."""
-    (tmp_path / "data").symlink_to(ROOT / "data")
+    """A directory with the sample data where a clone of the repository has it, and some pages."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "samples.jsonl").symlink_to(ROOT / "data" / "samples.jsonl")
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "oslo.txt").write_text("Oslo is the capital of Norway.")
     return tmp_path
 
 
-def test_every_spanlab_command_runs_in_the_order_given(clone: Path) -> None:
+def test_every_spanlab_command_runs_in_the_order_given(
+    clone: Path, model_server: ModelServer, samples: Path
+) -> None:
+    model_server.script(GoldAnswers(read(samples), noise=better_when_asked()))
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     commands = [line for line in lines if line.startswith("spanlab ")]
-    assert len(commands) >= 10
+    assert len(commands) >= 20
     for command in commands:
         done = subprocess.run(
             [BIN / "spanlab", *shlex.split(command)[1:]],
@@ -38,7 +48,7 @@ def test_every_spanlab_command_runs_in_the_order_given(clone: Path) -> None:
             env=os.environ | {"SPANLAB_HOME": str(clone / "home")},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         assert done.returncode == 0, f"{command}\n{done.stderr}"
@@ -68,5 +78,7 @@ def test_the_python_example_runs(clone: Path) -> None:
 def test_every_file_and_page_that_it_names_is_there() -> None:
     for path in re.findall(r"\]\(([^)]+)\)", README):
         assert (ROOT / path).is_file(), path
-    for page in re.findall(r"^\| (Review|Datasets|Compare|Export) \|", README, re.MULTILINE):
+    for page in re.findall(
+        r"^\| (Review|Datasets|Detect|Optimise|Jobs|Compare|Export) \|", README, re.MULTILINE
+    ):
         assert (ROOT / "spanlab" / "ui" / f"{page.lower()}.py").is_file()
