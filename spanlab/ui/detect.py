@@ -133,7 +133,7 @@ def _show(expected: RunEstimate) -> None:
         st.markdown(f"{counted(expected.items, 'item')} to do, without any model call.")
         return
     columns = st.columns(5)
-    cost = "unknown" if expected.cost is None else f"\\{money(expected.cost)}"
+    cost = "—" if expected.cost is None else f"\\{money(expected.cost)}"
     figures = {
         "Items to do": f"{expected.items:,}",
         "Calls, about": f"{expected.calls:,}",

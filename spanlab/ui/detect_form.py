@@ -64,7 +64,7 @@ def wish_form(summary: DatasetSummary, here: Surroundings) -> Wish:
             model, one_model, price, sources = "", False, "", Sources()
         else:
             model, one_model, price = _model(asking, here)
-            sources = _passages()
+            sources = _passages(here)
     return _bounds(Wish(summary.name, chosen, model, one_model, price, sources), bool(asking))
 
 
@@ -114,7 +114,7 @@ def _model(asking: Sequence[str], here: Surroundings) -> tuple[str, bool, str]:
     return model or "", one_model, price or ""
 
 
-def _passages() -> Sources:
+def _passages(here: Surroundings) -> Sources:
     _heading("Passages")
     label = st.selectbox("Where they come from", list(_SOURCES), **kept("detect.sources"))
     kind = _SOURCES[label or "The item's own"]
@@ -126,6 +126,8 @@ def _passages() -> Sources:
         corpus = st.text_input("Index", placeholder="path of the index", **kept("detect.index"))
     elif kind == "web":
         model = st.text_input("Search model", "sonar-pro", **kept("detect.searcher"))
+        state = "is set" if here.has_search_key else "is not set"
+        st.caption(plain(f"Key: {here.search_key_name} {state}"))
     else:
         url = st.text_input(
             "Address (optional)", placeholder="https://…", **kept("detect.search-url")

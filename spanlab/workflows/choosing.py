@@ -41,6 +41,7 @@ SourceKind = Literal["given", "bm25", "web", "search"]
 
 _OPENAI = "https://api.openai.com/v1"
 _KEY = "OPENAI_API_KEY"
+_SEARCH_KEY = "SPANLAB_SEARCH_API_KEY"
 _PAGE = 1000  # ids read at once
 
 
@@ -59,6 +60,8 @@ class Surroundings:
     key_name: str
     has_key: bool
     problem: str | None
+    search_key_name: str = _SEARCH_KEY
+    has_search_key: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,7 @@ def surroundings(environ: Mapping[str, str] = os.environ) -> Surroundings:
         key_name=_KEY,
         has_key=has_key,
         problem=problem,
+        has_search_key=bool(environ.get(_SEARCH_KEY, "").strip()),
     )
 
 
@@ -204,7 +208,6 @@ def _retriever(wish: Wish, environ: Mapping[str, str]) -> RetrieverSpec | None:
     sources = wish.sources
     if sources.kind == "given":
         return None
-    searcher = sources.model.strip() if sources.kind == "web" else ""
     if sources.kind == "bm25" and not sources.corpus.strip():
         raise UsageError("name the index that `spanlab index CORPUS -o INDEX` has written")
     writer = None
@@ -216,10 +219,19 @@ def _retriever(wish: Wish, environ: Mapping[str, str]) -> RetrieverSpec | None:
         translate=sources.translate,
         corpus=Path(sources.corpus.strip()) if sources.kind == "bm25" else None,
         url=sources.url.strip() or None,
-        model=ModelChoice.read(environ, model=searcher) if searcher else None,
+        model=_searcher(sources, environ) if sources.kind == "web" else None,
         writer=writer,
         k=sources.k,
     )
+
+
+def _searcher(sources: Sources, environ: Mapping[str, str]) -> ModelChoice:
+    from spanlab.lm.search import search_choice
+
+    choice, named = search_choice(environ), sources.model.strip()
+    if not named or named == choice.model:
+        return choice
+    return choice.model_copy(update={"model": named, "price": None})
 
 
 def _budget(wish: Wish) -> Budget | None:

@@ -138,6 +138,17 @@ def test_members_keep_their_models_unless_one_is_to_serve_all(store: Store) -> N
     assert one.members[0].model.temperature == 0.2
 
 
+def test_a_search_model_has_an_endpoint_and_a_key_of_its_own(store: Store) -> None:
+    wish = Wish("set", ("ucsc-extract",), sources=Sources("web", model="other-search"))
+    retriever = detector(store, wish).retriever
+    assert retriever is not None
+    assert retriever.model is not None
+    assert retriever.model.model == "other-search"
+    assert retriever.model.base_url != HERE["OPENAI_BASE_URL"]
+    assert retriever.model.api_key_env == surroundings({}).search_key_name
+    assert surroundings({"SPANLAB_SEARCH_API_KEY": "secret"}).has_search_key
+
+
 def test_only_failed_items_are_named(store: Store) -> None:
     wish = Wish("set", ("ucsc-extract",), only_failed=True)
     assert request_of(store, wish, HERE).items == ("b",)
