@@ -9,8 +9,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from spanlab.detectors import DETECTORS, Detector, Finding, ModelDetector, build, detector
+from spanlab.detectors.ensemble import tally
 from spanlab.errors import BudgetError, SpanlabError
-from spanlab.labels import vote
 from spanlab.lm import Meter
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.settings import Settings
@@ -110,6 +110,7 @@ class Crew:
 
 
 _UNTOUCHED = {Status.NOT_ANNOTATED}
+_ENDED = {Status.DONE, Status.FAILED}
 
 
 def failed(name: str, error: Exception) -> Annotation:
@@ -135,14 +136,17 @@ def attempt(chosen: str | Detector, item: Item) -> Annotation:
 def _votes(
     ballots: Sequence[Ballot], record: Record, found: Sequence[Finding], changed: AbstractSet[str]
 ) -> list[Finding]:
-    """Cast the votes whose voters are all done, where there is something new to count."""
+    """Cast the votes whose voters have all come to an end, where there is something new to count.
+
+    A voter that failed does not vote; with fewer than half the vote itself fails.
+    """
     said = {each.annotator: each for each in record.annotations}
     said |= {each.annotator: each for finding in found for each in finding.annotations}
     cast = []
     for ballot in ballots:
         voters = [said.get(name) for name in ballot.voters]
-        ready = [each for each in voters if each is not None and each.status is Status.DONE]
+        ready = [each for each in voters if each is not None and each.status in _ENDED]
         new = ballot.name not in said or not changed.isdisjoint(ballot.voters)
         if new and len(ready) == len(voters):
-            cast.append(Finding(vote(record.item, ready, name=ballot.name), record.item))
+            cast.append(Finding(tally(ballot.name, record.item, ready), record.item))
     return cast

@@ -161,15 +161,30 @@ def test_detectors_that_ask_no_model_run_beside_those_that_do(store: Store) -> N
     assert states(store, "simple") == states(store, "asking") == [Status.DONE] * 40
 
 
-def test_a_vote_is_cast_when_all_its_voters_are_done(store: Store) -> None:
+def test_a_vote_is_cast_when_all_its_voters_have_come_to_an_end(store: Store) -> None:
     both = Ballot("both", ("asking", "simple"))
     run(store, Asking(broken=["i1"]), Simple(), positions=[0, 1], ballots=[both])
     voted = store.record("d", "i0").by("both")
     assert voted is not None
     assert [(span.start, span.end, span.prob) for span in voted.spans] == [(0, 1, 0.5)]
-    assert store.record("d", "i1").by("both") is None
+    without = store.record("d", "i1").by("both")
+    assert without is not None
+    assert (without.voters, without.note) == (("simple",), "did not vote: asking (failed)")
     run(store, Asking(), Simple(), positions=[0, 1], ballots=[both])
-    assert store.record("d", "i1").by("both") is not None
+    again = store.record("d", "i1").by("both")
+    assert again is not None
+    assert again.voters == ("asking", "simple")
+
+
+def test_a_vote_that_most_voters_failed_fails_with_the_reasons(store: Store) -> None:
+    ballot = Ballot("few", ("asking", "other", "simple"))
+    crew = (Asking(broken=["i0"]), Asking(name="other", broken=["i0"]), Simple())
+    run(store, *crew, positions=[0], ballots=[ballot])
+    failed = store.record("d", "i0").by("few")
+    assert failed is not None
+    assert failed.status is Status.FAILED
+    assert failed.note is not None
+    assert failed.note.startswith("1 of 3 members finished, fewer than half: no vote (asking: ")
 
 
 def test_a_run_ends_when_it_is_told_to_and_goes_on_where_it_was(store: Store) -> None:
