@@ -29,7 +29,11 @@ _VOCABULARY = 200_000  # words a pipeline may remember before it is made anew
 _ENDS: Final = frozenset("!?．。｡！？｡।॥؟۔։።፧፨။၊។៕‼‽⁇⁈⁉܀܁܂߹᠃᠉᱾᱿꛳꛷")
 _ENDS_OF: Final = {"el": frozenset(";\u037e"), "grc": frozenset(";\u037e·")}
 _CLOSERS: Final = frozenset("\"'”’»›)]}」』】）］｝》〉*_`")
+_LAST: Final = _ENDS.union(_CLOSERS, ".…", *_ENDS_OF.values())  # what a sentence may end with
 _NUMBER: Final = re.compile(r"(?:\d{3,}|\d+[.,]\d+)\.")  # no ordinal: the stop ends the sentence
+_BREAKS: Final = "\n\r\x0b\x0c\x85\u2028\u2029"
+_BREAK: Final = re.compile(f"[{_BREAKS}]")
+_LINE: Final = re.compile(f"[^{_BREAKS}]+")
 _CHARACTERS: Final = frozenset(("bo", "ja", "km", "lo", "my", "th", "yue", "zh"))
 _ORDINAL: Final = frozenset(
     ("cs", "da", "de", "et", "eu", "fi", "hr", "hu", "nb", "nn", "no", "sk")
@@ -74,16 +78,51 @@ def sentences(text: str, lang: str) -> list[Extent]:
         that is not whitespace. Empty for a text without any.
     """
     found: list[Extent] = []
-    words = tokens(text, lang)
+    words = _pieces(text, lang)
     last = len(words) - 1
     begin = 0
     for index, (_, end) in enumerate(words):
         follows = words[index + 1].start if index < last else len(text)
-        broken = any(c in "\n\r\x0b\x0c\x85\u2028\u2029" for c in text[end:follows])
-        if index == last or broken or _ends_here(text, words, index, lang):
+        ended = text[end - 1] in _LAST and _ends_here(text, words, index, lang)
+        if ended or index == last or _BREAK.search(text, end, follows):
             found.append(Extent(words[begin].start, end))
             begin = index + 1
     return found
+
+
+def _pieces(text: str, lang: str) -> list[Extent]:
+    """Return the tokens where a sentence may end, and as one piece each what lies between.
+
+    Runs without spaces are read by themselves, so those without a mark need no rules: most of a
+    text, and most of the time that its tokens take.
+    """
+    found: list[Extent] = []
+    marked: list[str] = []
+    last = 0
+    for run in _ending(_code(lang)).finditer(text):
+        _between(text, last, run.start(), found)
+        marked += (" " * (run.start() - last), run[0])
+        last = run.end()
+    _between(text, last, len(text), found)
+    found.extend(tokens("".join(marked), lang))
+    found.sort()
+    return found
+
+
+def _between(text: str, start: int, end: int, found: list[Extent]) -> None:
+    """Put what stands in ``[start, end)``, line by line, without the space around, in ``found``."""
+    for line in _LINE.finditer(text, start, end):
+        bare = line[0].strip()
+        if bare:
+            begin = line.start() + line[0].index(bare[0])
+            found.append(Extent(begin, begin + len(bare)))
+
+
+@lru_cache(maxsize=64)
+def _ending(code: str) -> re.Pattern[str]:
+    """Return what finds the runs with a mark that may end a sentence."""
+    marks = re.escape("".join(_ENDS | _ENDS_OF.get(code, frozenset()) | {".", "…"}))
+    return re.compile(rf"(?<!\S)[^\s{marks}]*+[{marks}]\S*+")
 
 
 def _own(run: re.Match[str], found: list[Extent]) -> str:
