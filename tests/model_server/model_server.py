@@ -129,11 +129,13 @@ class ModelServer:
         script: Script | None = None,
         *,
         latency: float = 0.0,
+        host: str = "127.0.0.1",
         port: int = 0,
         log: Path | None = None,
         keep: bool = True,
     ) -> None:
         self.latency = latency
+        self.host = host
         self.requests: list[Ask] = []
         self.count = 0
         self.busiest = 0  # most requests that were open at once
@@ -149,7 +151,7 @@ class ModelServer:
     @property
     def url(self) -> str:
         """The base URL for ``OPENAI_BASE_URL``."""
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"http://{self.host}:{self.port}/v1"
 
     def script(self, script: Script) -> None:
         """Change the answers from the next request on."""
@@ -180,7 +182,7 @@ class ModelServer:
         connections: set[_Connection] = set()
         server = self._loop.run_until_complete(
             self._loop.create_server(
-                lambda: _Connection(self, connections), "127.0.0.1", self.port, backlog=4096
+                lambda: _Connection(self, connections), self.host, self.port, backlog=4096
             )
         )
         self.port = server.sockets[0].getsockname()[1]
