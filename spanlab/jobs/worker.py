@@ -134,6 +134,7 @@ class Worker:
             if place is not None:
                 self._place = place
                 rescue.hand_back(self.board, self.name)
+                log.warning("%s is back", self.name)
                 return
             self._over.wait(_WATCH_SECONDS)
 

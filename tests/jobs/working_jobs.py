@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,9 +36,15 @@ def environment(settings: Settings) -> dict[str, str]:
 
 
 @contextmanager
-def working(settings: Settings, name: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Let a `spanlab worker` run until the block ends, or it is killed there."""
-    command = [str(Path(sys.executable).with_name("spanlab")), "worker", "--name", name]
+def working(
+    settings: Settings, name: str, inside: Sequence[str] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Let a `spanlab worker` run until the block ends, or it is killed there.
+
+    ``inside`` is a command that runs it somewhere else, such as in a network namespace.
+    """
+    program = str(Path(sys.executable).with_name("spanlab"))
+    command = [*inside, program, "worker", "--name", name]
     log = settings.home / f"{name}.log"
     with log.open("ab") as out:
         process = subprocess.Popen(command, env=environment(settings), stderr=out, stdout=out)
@@ -56,14 +62,14 @@ def working(settings: Settings, name: str) -> Iterator[subprocess.Popen[bytes]]:
         assert "Traceback" not in log.read_text()
 
 
-def fill(settings: Settings, count: int) -> None:
-    """Make the dataset ``d`` with items ``i0`` and so on."""
+def fill(settings: Settings, count: int, first: int = 0) -> None:
+    """Make the dataset ``d`` with items ``i0`` and so on, or add some from ``first`` on."""
     with Store.open(settings) as store:
         store.import_records(
             "d",
             [
                 Record(item=Item(id=f"i{n}", lang="en", question="?", answer=f"Number {n} it is."))
-                for n in range(count)
+                for n in range(first, first + count)
             ],
         )
 

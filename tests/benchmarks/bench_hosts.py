@@ -1,0 +1,131 @@
+"""Workers on hosts of their own, one cut off from the network and returned: what is lost.
+
+Needs root, `ip` and PostgreSQL's programs. Full size is ``bench_hosts.py 5000``; a second number
+is for how many seconds the cable is pulled.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "jobs"), str(ROOT / "model_server")]
+
+from hosts import Host, Network, network, why_not  # noqa: E402 - after the path to it
+from model_server import ModelServer, say  # noqa: E402
+from postgres import postgres_at  # noqa: E402
+from working_jobs import NOTHING, fill, request, states, wait_until, working  # noqa: E402
+
+from spanlab import jobs  # noqa: E402
+from spanlab.jobs import JobState, board  # noqa: E402
+from spanlab.schema import Status  # noqa: E402
+from spanlab.settings import Settings  # noqa: E402
+
+AT_ONCE = 8  # calls of each worker
+LATENCY = 0.05
+_UNSAVED = 2.0  # seconds before the cut; results wait half a second, and for a busy machine
+
+
+def main() -> None:
+    """Print what became of a job for either worker that is cut off."""
+    problem = why_not()
+    if problem is not None:
+        print(f"not run: {problem}")
+        return
+    items = int(sys.argv[1]) if len(sys.argv) > 1 else 600
+    seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 25.0
+    print(f"{items:,} items, {LATENCY * 1e3:.0f} ms, {AT_ONCE} at once on each of two hosts")
+    for follower in (True, False):
+        with (
+            network(2) as net,
+            postgres_at(net.address) as new_database,
+            ModelServer(lambda ask: say(NOTHING), latency=LATENCY, host=net.address) as model,
+            tempfile.TemporaryDirectory() as folder,
+        ):
+            _cut_off(net, model, Path(folder), new_database(), (items, seconds, follower))
+
+
+def _cut_off(
+    net: Network, model: ModelServer, folder: Path, url: str, case: tuple[int, float, bool]
+) -> None:
+    items, seconds, follower = case
+    here = Settings(home=folder, database_url=url)
+    fill(here, items)
+    with ExitStack() as stack:
+        hosts: dict[str, Host] = {}
+        for number, host in enumerate(net.hosts):
+            home = folder / f"host-{number}"
+            home.mkdir()
+            theirs = Settings(home=home, database_url=url)
+            stack.enter_context(working(theirs, home.name, host.inside))
+            hosts[home.name] = host
+        job_id = jobs.submit_detection(request(model, concurrency=AT_ONCE), here)
+        where = board.of(here)
+        wait_until(lambda: model.count >= items * 2 // 5, "two fifths of the calls")
+        leader = where.part(job_id).executor_id
+        (name,) = [each for each in hosts if (each == leader) is follower]
+        cut = time.time()
+        hosts[name].cut()
+        noticed = _noticed(job_id, here, name)
+        print(f"  {name} ({'follows' if follower else 'does not follow'} the job) is cut off")
+        print(f"    its work is queued again after {noticed - cut:.1f} s")
+        wait_until(lambda: time.time() > cut + seconds, "the cut to last")
+        hosts[name].mend()
+        back = time.time()
+        done = jobs.wait(job_id, timeout=600, settings=here)
+        assert (done.state, done.progress.done) == (JobState.DONE, items), done
+        assert states(here) == {Status.DONE: items}
+        _tell_repeated(model, cut)
+        _works_again(model, here, name, back)
+        for line in jobs.job(job_id, here).log:
+            print(f"    log: {line.at:%H:%M:%S} {line.text}")
+
+
+def _tell_repeated(model: ModelServer, cut: float) -> None:
+    """Print what was asked twice: what was in flight, or answered but not saved, at the cut."""
+    asked: dict[str, list[float]] = {}
+    for ask in model.requests:
+        asked.setdefault(ask.fingerprint, []).append(ask.at)
+    first = [min(times) for times in asked.values() if len(times) > 1]
+    assert all(len(times) <= 2 for times in asked.values())
+    flying = sum(at > cut - LATENCY for at in first)
+    oldest = f", the first of them {cut - min(first):.2f} s before the cut" if first else ""
+    assert all(cut - _UNSAVED < at <= cut + 1 for at in first), oldest
+    print(
+        f"    {len(asked):,} items annotated once each; {len(first)} requests seen twice: "
+        f"{flying} in flight at the cut, {len(first) - flying} answered and not yet saved{oldest}"
+    )
+
+
+def _noticed(job_id: str, here: Settings, name: str) -> float:
+    """Return when nothing of a job is in the hands of a worker any more."""
+    where = board.of(here)
+
+    def free() -> bool:
+        rows = [where.part(job_id), *where.rows(parent_workflow_id=job_id)]
+        return all(row.executor_id != name or row.status != "PENDING" for row in rows)
+
+    wait_until(free, "the others to notice")
+    return time.time()
+
+
+def _works_again(model: ModelServer, here: Settings, name: str, back: float) -> None:
+    """Give jobs until the worker that was cut off has done a part of one."""
+    where = board.of(here)
+    for number in range(60):
+        fill(here, 64, 1_000_000 + number * 64)
+        job_id = jobs.submit_detection(request(model, concurrency=AT_ONCE), here)
+        done = jobs.wait(job_id, timeout=120, settings=here)
+        assert (done.state, done.progress.done) == (JobState.DONE, 64), done
+        if name in {row.executor_id for row in where.rows(parent_workflow_id=job_id)}:
+            print(f"    {name} works again {time.time() - back:.1f} s after its return")
+            return
+    raise AssertionError(f"{name} did not come back")
+
+
+if __name__ == "__main__":
+    main()
