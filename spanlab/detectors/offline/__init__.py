@@ -8,23 +8,27 @@ How it works, each step a module of its own:
 
 1. **Words** (``words``, ``normal``): answer, question and passages are cut into digit runs, single
    signs of scripts without spaces, and runs of letters. For matching alone, case, accents, digit
-   scripts, letter variants and number formats are unified; citation marks and Markdown in passages
-   are blanked.
+   scripts, letter variants and number formats are unified; citation marks are blanked, and Markdown
+   in passages. ``lexicon`` brings stop words and names of months of some 75 languages.
 2. **Links** (``passages``, ``links``): every word of the answer is linked to the same words of
    passages and question, and to words so similar that they are forms of one, which stands in for
-   a stemmer. Of long passages, the pieces that share the rarest words with question and answer are
+   a stemmer. Dates are laid beside each other part by part, however they are written (``dates``).
+   A sign of a script without spaces counts only in company. Titles support as the question does.
+   Of long passages, the pieces that share the rarest words with question and answer are
    kept, so the cost stays proportional to the answer and one pass over the passages.
 3. **Alignment** (``alignment``): shared runs of words; for each answer sentence the passage
    sentences that cover it; for each word whether its neighbours stand where it stands; and what
    else stands between its neighbours (the *slot*: 1984 where the answer has 2008).
-4. **Features** (``features``, ``shape``, ``polarity``, ``smoothing``, ``background``): all of that
+4. **Features** (``features``, ``support``, ``shape``, ``polarity``, ``smoothing``,
+   ``background``): all of that
    with the word's shape and position, how much of answer and sentence is without support, how
    common the word is in general, and the same of the words around.
 5. **Model** (``model``, ``trees``): the mean of gradient-boosted regression trees, each bag on
    items drawn with replacement, learns the share of annotators that marked a word. Answers without
    passages have trees of their own. ``training``, ``boosting`` (scikit-learn) and ``synthetic``
    make the model; detecting evaluates it with numpy.
-6. **Spans** (``spans``): a word is hallucinated from probability .35 and half the answer's most
+6. **Spans** (``units``, ``spans``): unknown names and words of several signs are judged as one; a
+   word is hallucinated from probability .35 and half the answer's most
    probable word on; neighbours of about equal probability are one span.
 7. **Evidence** (``evidence``): a span whose slot is filled by another number or name is refuted by
    that sentence, and the note sets the two against each other; otherwise the sentence where the
@@ -54,9 +58,10 @@ import os
 from pathlib import Path
 
 from spanlab.detectors.offline.evidence import finding
-from spanlab.detectors.offline.features import describe
+from spanlab.detectors.offline.features import asked, describe
 from spanlab.detectors.offline.model import SHIPPED, Model, load
 from spanlab.detectors.offline.spans import Stretch, decided, stretches
+from spanlab.detectors.offline.units import together
 from spanlab.schema import Annotation, Interval, Item, Kind, Span, Status
 
 NAME = "offline"
@@ -87,8 +92,9 @@ class OfflineDetector:
             mark them, ``hard`` the characters that are taken for hallucinated; both may be empty.
         """
         texts = [passage.text for passage in item.passages]
-        described = describe(item.question, item.answer, texts, item.lang, self._model.background)
-        found = stretches(described.answer, self._model.rate(described))
+        described = describe(asked(item), item.answer, texts, item.lang, self._model.background)
+        rated = together(described, self._model.rate(described))
+        found = stretches(described.answer, rated)
 
         def span(stretch: Stretch) -> Span:
             why = finding(stretch, described, item.passages)

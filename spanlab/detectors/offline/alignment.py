@@ -194,38 +194,13 @@ def _unsaid(answer: Reading, asked: Asked, passages: Passages) -> Column:
     return np.minimum(counts, 8.0)
 
 
-class Runs(NamedTuple):
-    """Per word: the longest run of words it shares with the texts, and how far it reaches."""
-
-    length: Column
-    left: Column
-    right: Column
-
-
-def runs(places: Sequence[tuple[int, ...]]) -> Runs:
-    """Find for each word the longest stretch of words that stands in the texts word for word."""
-    count = len(places)
-    table = np.zeros((3, count))
-    before: dict[int, int] = {}
-    for at in range(count + 1):
-        here = {place: before.get(place - 1, 0) + 1 for place in (places[at] if at < count else ())}
-        ended = {length for place, length in before.items() if place + 1 not in here}
-        for length in ended:
-            inside = np.arange(length)
-            stretch = slice(at - length, at)
-            np.maximum(table[0, stretch], length, out=table[0, stretch])
-            np.maximum(table[1, stretch], inside, out=table[1, stretch])
-            np.maximum(table[2, stretch], inside[::-1], out=table[2, stretch])
-        before = here
-    return Runs(*table)
-
-
 class Slot(NamedTuple):
     """What stands in a passage between the neighbours of a word that is not there."""
 
     sides: int  # 1: two words on one side agree, 2: a word on either side
     position: int
     alike: bool  # a number for a number, a name for a name
+    date: bool = False  # the same part of a date that agrees in the other parts
 
 
 def slots(

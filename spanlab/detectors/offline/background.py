@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from spanlab.detectors.offline.lexicon import EMPTY, Lexicon, Months
+
 _LEAST = 2  # items in which a word must stand to be kept
 
 
@@ -20,11 +22,21 @@ class Background:
     """In how many items of each language each word stands.
 
     ``items`` has the number of items per language, ``counts`` the words' numbers of items. A
-    language that was not seen takes the highest share of any that was.
+    language that was not seen takes the highest share of any that was. ``lexicon`` has the words
+    that are known beforehand.
     """
 
     items: Mapping[str, int]
     counts: Mapping[str, Mapping[str, int]]
+    lexicon: Lexicon = EMPTY
+
+    def stop(self, lang: str) -> frozenset[str]:
+        """Return the words of a language that carry no statement."""
+        return self.lexicon.stop(base(lang))
+
+    def months(self, lang: str) -> Months:
+        """Return the names of months to expect beside a language."""
+        return self.lexicon.month(base(lang))
 
     def of(self, lang: str) -> Callable[[str], float]:
         """Return the function that says in which share of the language's items a word stands."""
@@ -46,7 +58,8 @@ class Background:
 class Counting:
     """Counts words item by item, so that an item can be left out of its own background."""
 
-    def __init__(self) -> None:
+    def __init__(self, lexicon: Lexicon = EMPTY) -> None:
+        self._lexicon = lexicon
         self._items: Counter[str] = Counter()
         self._counts: dict[str, Counter[str]] = defaultdict(Counter)
 
@@ -59,7 +72,9 @@ class Counting:
     def without(self, lang: str, forms: frozenset[str]) -> _WithoutOne:
         """Return the background as it were without one of the items counted."""
         code = base(lang)
-        return _WithoutOne({code: self._items[code]}, {code: self._counts[code]}, forms)
+        return _WithoutOne(
+            {code: self._items[code]}, {code: self._counts[code]}, self._lexicon, left_out=forms
+        )
 
     def whole(self) -> Background:
         """Return the background of all items, without its rare words."""
@@ -67,12 +82,12 @@ class Counting:
             code: {form: n for form, n in sorted(counter.items()) if n >= _LEAST}
             for code, counter in sorted(self._counts.items())
         }
-        return Background(dict(sorted(self._items.items())), counts)
+        return Background(dict(sorted(self._items.items())), counts, self._lexicon)
 
 
 @dataclass(frozen=True)
 class _WithoutOne(Background):
-    left_out: frozenset[str]
+    left_out: frozenset[str] = frozenset()
 
     def of(self, lang: str) -> Callable[[str], float]:
         code = base(lang)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spanlab.detectors.offline.alignment import Slot
 from spanlab.detectors.offline.features import Described
 from spanlab.detectors.offline.shape import year
 from spanlab.detectors.offline.spans import Stretch
@@ -72,7 +73,7 @@ def _rivals(stretch: Stretch, described: Described) -> Iterator[_Rival]:
             continue
         said = answer.text[answer.starts[at] : answer.ends[at]]
         slot = described.slots.get(at)
-        if slot is not None and slot.alike and _same_sort(at, slot.position, described):
+        if slot is not None and slot.alike and (slot.date or _same_sort(at, slot, described)):
             yield _Rival(said, slot.position)
         elif answer.kinds[at] is Kind.NUMBER:
             other = _other_number(at, described)
@@ -84,9 +85,9 @@ def _looked_at(stretch: Stretch) -> range:
     return range(stretch.first, min(stretch.last + 1, stretch.first + _LONGEST_STRETCH))
 
 
-def _same_sort(at: int, position: int, described: Described) -> bool:
+def _same_sort(at: int, slot: Slot, described: Described) -> bool:
     """Say whether both are numbers of one sort, or both names; other words only differ."""
-    one, other = described.answer.forms[at], described.passages.forms[position]
+    one, other = described.answer.forms[at], described.passages.forms[slot.position]
     if described.answer.kinds[at] is Kind.NUMBER:
         return year(one) == year(other)
     return described.answer.capital(at)

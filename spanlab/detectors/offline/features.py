@@ -8,17 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.offline.alignment import Asked, Said, Slot, align, runs, slots
+from spanlab.detectors.offline.alignment import Asked, Said, Slot, align, slots
 from spanlab.detectors.offline.background import Background
-from spanlab.detectors.offline.links import Column, Links, link
+from spanlab.detectors.offline.dates import dates
+from spanlab.detectors.offline.links import Column, Dated, Links, in_company, link, runs, with_dates
+from spanlab.detectors.offline.normal import blank_citations
 from spanlab.detectors.offline.passages import Passages
 from spanlab.detectors.offline.polarity import NEGATIONS, NO, YES
-from spanlab.detectors.offline.shape import gaps, repeats, year
+from spanlab.detectors.offline.shape import gaps, hiragana, repeats, year
 from spanlab.detectors.offline.smoothing import neighbours, smoothed
+from spanlab.detectors.offline.support import Sides, support
 from spanlab.detectors.offline.words import Kind, Reading, read
+from spanlab.schema import Item
 
 MOST_PLACES = 64
+_RARE = 0.25  # share of the items below which a word counts as content
 _MANY = 60.0  # words and sentences are counted up to here
+_STOP = 0.5  # a stop word is at least as common as this
 _STRONG = 0.5  # weight from which a word without support is a sign that something is wrong
 
 
@@ -27,8 +33,9 @@ class Described:
     """An answer's words with all that is known of them.
 
     ``table`` has one row per word and one column per name in ``names``. ``weight`` says how much
-    each word says, ``known`` is 1 where passages or question hold it. ``best`` is the number of
-    the passage sentence where its neighbours stand (none without passages).
+    each word says, ``known`` is 1 where passages or question hold it, ``stop`` is true for words
+    that carry no statement; ``confirmed`` are words of dates that stand in the passages. ``best``
+    is the number of the passage sentence where the word's neighbours stand (none without passages).
     """
 
     answer: Reading
@@ -38,8 +45,16 @@ class Described:
     best: NDArray[np.int64]
     weight: Column
     known: Column
+    stop: NDArray[np.bool_]
+    confirmed: frozenset[int]
     names: tuple[str, ...]
     table: NDArray[np.float32]
+
+
+def asked(item: Item) -> str:
+    """Return what is known of an item beforehand: its question and its passages' titles."""
+    titles = dict.fromkeys(passage.title for passage in item.passages if passage.title)
+    return "\n".join((item.question, *titles))
 
 
 def describe(
@@ -48,7 +63,7 @@ def describe(
     """Describe every word of an answer.
 
     Args:
-        question: may be empty.
+        question: with titles; may be empty.
         answer: any text; its words are described.
         passages: texts to compare with, in order; may be empty.
         lang: language code of the answer.
@@ -57,14 +72,17 @@ def describe(
     Returns:
         The description; an empty table if the answer has no word.
     """
-    words = read(answer)
+    words = read(blank_citations(answer))
     asked = Passages([question])
     given = Passages(passages, frozenset(words.forms) | frozenset(asked.places))
     if not len(words):
         nothing = np.zeros(0)
         table = np.zeros((0, 0), dtype=np.float32)
         links, best = link(words, given, MOST_PLACES), np.zeros(0, dtype=np.int64)
-        return Described(words, given, links, {}, best, nothing, nothing, (), table)
+        stop = nothing.astype(bool)
+        return Described(
+            words, given, links, {}, best, nothing, nothing, stop, frozenset(), (), table
+        )
     return _Description(words, given, asked, lang, background).build()
 
 
@@ -76,14 +94,18 @@ class _Description:
     ) -> None:
         self._words, self._given, self._asked = words, given, asked
         self._often = background.of(lang)
+        self._months = background.months(lang)
+        stops = background.stop(lang)
+        self._stop = np.array([form in stops or hiragana(form) for form in words.forms])
         self._kinds = np.array(words.kinds)
         self._sentence = np.array(words.sentence)
         self._first = np.r_[True, self._sentence[1:] != self._sentence[:-1]]
         self._capital = np.array([words.capital(n) for n in range(len(words))], dtype=np.float64)
         self._length = np.array(words.ends, dtype=np.float64) - np.array(words.starts)
-        self._frequency = np.array([self._often(form) for form in words.forms])
-        self._links = link(words, given, MOST_PLACES)
-        self._asks = link(words, asked, MOST_PLACES)
+        often = np.array([self._often(form) for form in words.forms])
+        self._frequency = np.maximum(often, np.where(self._stop, _STOP, 0.0))
+        self._links, self._dated = self._link(given)
+        self._asks, _ = self._link(asked)
         self._known = np.maximum(self._links.linked, self._asks.linked)
         self._weight = self._weigh()
         self._columns: dict[str, Column] = {}
@@ -103,8 +125,14 @@ class _Description:
         table = np.stack([self._columns[name] for name in names], axis=1).astype(np.float32)
         return Described(
             self._words, self._given, self._links, self._slots, self._best,
-            self._weight, self._known, names, table,
+            self._weight, self._known, self._stop, self._dated.confirmed, names, table,
         )  # fmt: skip
+
+    def _link(self, texts: Passages) -> tuple[Links, Dated]:
+        """Link words, then dates."""
+        found = in_company(link(self._words, texts, MOST_PLACES), self._words, self._stop)
+        said = dates(self._words.row(), self._months)
+        return with_dates(found, said, dates(texts.row(), self._months) if said else ())
 
     def _weigh(self) -> Column:
         """How much each word says: numbers and rare, long or capital words say most."""
@@ -152,6 +180,8 @@ class _Description:
         self._columns.update(aligned.columns)
         self._best = aligned.best
         self._slots = slots(self._words, self._links.places, self._given)
+        for at, place in self._dated.instead.items():
+            self._slots[at] = Slot(2, place, alike=True, date=True)
         for name in ("slot_sides", "slot_alike"):
             self._columns[name] = np.zeros(len(self._words))
         for at, slot in self._slots.items():
@@ -174,11 +204,15 @@ class _Description:
         unsupported = float((fresh * (1 - self._links.linked)).sum() / (fresh.sum() + 0.3))
         numbers = float((self._kinds == Kind.NUMBER).sum())
         given = sum(form[0] == "#" for form in self._given.places)
+        facts = (self._kinds == Kind.NUMBER) | self._name()
+        other = ~facts & ~self._stop & (self._frequency < _RARE)
+        sides = Sides(facts, other, known > 0, self._links.linked > 0)
         self._columns |= {
             "answer_doubt": np.full(count, doubt.sum() / weight.sum()),
             "answer_new_doubt": np.full(count, unsupported),
             "sentence_doubt": (per_sentence / total)[self._sentence],
             "after_doubt": np.clip(np.arange(count) - first, -20.0, 20.0),
+            **support(sides, self._sentence),
             "any_doubt": np.full(count, float(len(strong) > 0)),
             "repeated": np.minimum(repeated, 5),
             "answer_repeats": np.full(count, 1 - len(set(self._words.forms)) / count),
@@ -203,6 +237,7 @@ class _Description:
             "latin": np.array([form.isascii() for form in forms], dtype=np.float64),
             "frequency": self._frequency,
             "weight": self._weight,
+            "stop": self._stop.astype(np.float64),
             "negation": np.array([form in NEGATIONS for form in forms], dtype=np.float64),
             "gap_before": np.array(before[:-1], dtype=np.float64),
             "gap_after": np.array(before[1:], dtype=np.float64),

@@ -7,12 +7,15 @@ stemmer in any language. What is not linked is still described by how close the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
 
+from spanlab.detectors.offline.dates import ONE_DATE, Date, match
 from spanlab.detectors.offline.passages import Passages
 from spanlab.detectors.offline.words import Kind, Reading
 
@@ -22,6 +25,8 @@ _SAME = 80  # rapidfuzz ratio in [0, 100] from which two words are forms of one
 _SAME_PREFIX = 3  # letters that they share at the start
 _SHORTEST = 4  # letters from which on a word may match a similar one
 _FLOOR = 50
+_COLUMNS = ("linked", "exact", "ratio", "prefix", "trigrams", "inside", "distance")
+_COMPANY = 2  # signs that stand in the texts side by side as in the answer
 _NOT_A_NUMBER = -1.0
 
 
@@ -63,6 +68,97 @@ def link(answer: Reading, texts: Passages, most_places: int) -> Links:
     linked, exact, ratio, prefix, trigrams, inside, distance = table.T
     kept = tuple(places[form][:most_places] for form in answer.forms)
     return Links(linked, exact, ratio, prefix, trigrams, inside, distance, kept)
+
+
+class Dated(NamedTuple):
+    """Words of an answer's dates: where stands what contradicts them, and which are confirmed."""
+
+    instead: dict[int, int]
+    confirmed: frozenset[int]
+
+
+def with_dates(links: Links, said: Sequence[Date], given: Sequence[Date]) -> tuple[Links, Dated]:
+    """Link the parts of dates, in whatever way they are written, and unlink what contradicts.
+
+    Args:
+        links: the answer's words in some texts.
+        said: the answer's dates.
+        given: the texts' dates.
+
+    Returns:
+        The links, and which words of dates are confirmed and contradicted.
+    """
+    matches = [found for found in (match(date, given) for date in said) if found is not None]
+    if not matches:
+        return links, Dated({}, frozenset())
+    table = np.array([getattr(links, name) for name in _COLUMNS])
+    places = list(links.places)
+    instead: dict[int, int] = {}
+    confirmed: set[int] = set()
+    for found in matches:
+        for at, place in (*found.same.items(), *found.whole):
+            table[:-1, at] = 1.0
+            table[-1, at] = min(table[-1, at], 0.0)
+            places[at] = tuple(sorted({*places[at], place}))
+        if len(found.same) >= ONE_DATE:
+            confirmed.update(found.same)
+        for at, place in found.other.items() if len(found.same) >= ONE_DATE else ():
+            table[:-1, at] = 0.0
+            places[at] = ()
+            instead[at] = place
+    columns = dict(zip(_COLUMNS, table, strict=True))
+    dated = Dated(instead, frozenset(confirmed) - frozenset(instead))
+    return replace(links, places=tuple(places), **columns), dated
+
+
+def in_company(links: Links, answer: Reading, exempt: NDArray[np.bool_]) -> Links:
+    """Unlink signs that stand in the texts, but beside other signs than in the answer.
+
+    A single sign of a script without spaces is mostly a part of a word: it tells little that the
+    sign stands anywhere.
+
+    Args:
+        links: the answer's words in some texts, whose columns but ``linked`` and ``exact`` stay.
+        answer: the words.
+        exempt: 1 for words that may stand alone.
+    """
+    signs = np.array(answer.kinds) == Kind.SIGN
+    if not signs.any():
+        return links
+    starts, ends = np.array(answer.starts), np.array(answer.ends)
+    touches = signs[:-1] & signs[1:] & (ends[:-1] == starts[1:])
+    beside = np.r_[touches, False] | np.r_[False, touches]
+    alone = runs(links.places).length < _COMPANY
+    lonely = signs & beside & alone & ~exempt
+    linked, exact = (np.where(lonely, 0.0, column) for column in (links.linked, links.exact))
+    kept = tuple(() if lonely[at] else found for at, found in enumerate(links.places))
+    return replace(links, linked=linked, exact=exact, places=kept)
+
+
+class Runs(NamedTuple):
+    """Per word: the longest run of words it shares with the texts, and how far it reaches."""
+
+    length: Column
+    left: Column
+    right: Column
+
+
+def runs(places: Sequence[tuple[int, ...]]) -> Runs:
+    """Find for each word the longest stretch of words that stands in the texts word for word."""
+    count = len(places)
+    table = np.zeros((3, count))
+    before: dict[int, int] = {}
+    for at in range(count + 1):
+        here = {place: before.get(place - 1, 0) + 1 for place in (places[at] if at < count else ())}
+        ended = {length for place, length in before.items() if place + 1 not in here}
+        for length in ended:
+            inside = np.arange(length)
+            stretch = slice(at - length, at)
+            np.maximum(table[0, stretch], length, out=table[0, stretch])
+            np.maximum(table[1, stretch], inside, out=table[1, stretch])
+            np.maximum(table[2, stretch], inside[::-1], out=table[2, stretch])
+        before = here
+    return Runs(*table)
 
 
 def _look_up(

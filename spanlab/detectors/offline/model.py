@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from spanlab.detectors.offline.background import Background
 from spanlab.detectors.offline.features import Described
+from spanlab.detectors.offline.lexicon import EMPTY, Lexicon
 from spanlab.detectors.offline.trees import Trees
 from spanlab.errors import InputError
 
@@ -50,9 +51,14 @@ class Model:
             for code, counts in sorted(self.background.counts.items())
             for form, count in sorted(counts.items())
         ]
-        head = {"format": FORMAT, "items": dict(sorted(self.background.items.items()))}
+        lexicon = self.background.lexicon
+        head = {
+            "format": FORMAT,
+            "items": dict(sorted(self.background.items.items())),
+        }
         arrays: dict[str, NDArray[np.generic]] = {
             "head": np.array(json.dumps(head)),
+            "lexicon": np.frombuffer(lexicon.dump(), dtype=np.uint8),
             "words": np.array("\n".join(f"{code} {count} {form}" for code, form, count in words)),
             **self.given.arrays("given"),
             **self.blind.arrays("blind"),
@@ -127,7 +133,9 @@ def _build(arrays: Mapping[str, NDArray[np.generic]]) -> Model:
     for line in str(arrays["words"]).split("\n") if str(arrays["words"]) else ():
         code, count, form = line.split(" ", 2)
         counts[code][form] = int(count)
-    background = Background(items, counts)
+    known = arrays.get("lexicon")
+    lexicon = EMPTY if known is None else Lexicon.parse(known.astype(np.uint8).tobytes())
+    background = Background(items, counts, lexicon)
     return Model(Trees.of(arrays, "given"), Trees.of(arrays, "blind"), background)
 
 

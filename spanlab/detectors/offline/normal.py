@@ -19,9 +19,11 @@ _VARIANTS = str.maketrans(
 
 # A list ordinal, a heading, a bullet or a quote sign at the start of a line.
 _LINE_MARK = r"^[ \t]*(?:#{1,6}[ \t]|[-*+•>][ \t]|\d{1,2}[.)][ \t])+"
+_CITED = r"\[\^?\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*\]"  # [1], [1, 4], [2-5], [^3]
+_CITATION = re.compile(_CITED)
 _MARKS = re.compile(
     rf"{_LINE_MARK}"
-    r"|\[\^?\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*\]"  # [1], [1, 4], [2-5], [^3]
+    rf"|{_CITED}"
     r"|(?<=\])\([^()\s]{1,2000}\)"  # the address of a Markdown link
     r"|[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}"
     r"|[\[\]|]",
@@ -83,6 +85,11 @@ def blank_marks(text: str) -> str:
     ordinals go too: they would make the numbers 1 to 9 look supported.
     """
     return _MARKS.sub(lambda found: " " * len(found.group()), text)
+
+
+def blank_citations(text: str) -> str:
+    """Return ``text`` with citation marks such as ``[1]`` or ``[2, 5]`` overwritten by spaces."""
+    return _CITATION.sub(lambda found: " " * len(found.group()), text)
 
 
 def _is_dropped(combining_class: int) -> bool:

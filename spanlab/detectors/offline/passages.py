@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.offline.normal import blank_marks
-from spanlab.detectors.offline.words import Reading, read
+from spanlab.detectors.offline.words import Reading, Row, read
 
 MOST_WORDS = 2000  # of all passages together; Mu-SHROOM's have 100 to 1,500
 _PIECE = 40  # words; a longer sentence is chosen in pieces
@@ -90,9 +90,26 @@ class Passages:
         reading, word = self.readings[self.text[position]], self.word[position]
         return reading.text[reading.starts[word] : reading.ends[word]]
 
+    def row(self) -> Row:
+        """Return the words as they stand beside each other, with a break where some are left out.
+
+        Returns:
+            As many words as there are positions.
+        """
+        return Row(self.forms, self.kinds, self._gap)
+
     def units(self, width: int, shift: int) -> NDArray[np.int64]:
         """Return positions numbered by stretches of ``width`` words that begin ``shift`` later."""
         return (np.arange(len(self)) + shift) // width
+
+    def _gap(self, position: int) -> str | None:
+        if self.text[position + 1 : position + 2] != [self.text[position]]:
+            return None
+        word = self.word[position]
+        if word < 0 or self.word[position + 1] != word + 1:
+            return None
+        reading = self.readings[self.text[position]]
+        return reading.text[reading.ends[word] : reading.starts[word + 1]]
 
     def _choose(self, wanted: frozenset[str]) -> list[list[int]]:
         """Keep the pieces that share most with what is wanted, rare words counting more."""

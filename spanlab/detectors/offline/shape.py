@@ -11,6 +11,7 @@ from spanlab.detectors.offline.words import Reading
 
 _ENDS = frozenset(".!?。！？।؟۔")
 _PAUSES = frozenset(",;:،؛，、；：")
+_MARKED = 2  # a sign and its voicing mark
 _NONE, _SPACE, _OTHER, _PAUSE, _END, _LINE, _BEGIN, _FINISH = range(8)
 
 
@@ -27,6 +28,11 @@ def repeats(forms: Sequence[str]) -> Column:
 def year(form: str) -> bool:
     """Say whether a word's form is a number from 1000 to 2999."""
     return len(form) == 5 and form[0] == "#" and form[1] in "12" and form[1:].isdigit()
+
+
+def hiragana(form: str) -> bool:
+    """Say whether a word's form is one hiragana, with which Japanese writes its grammar."""
+    return "\u3041" <= form[0] <= "\u309f" and len(form) <= _MARKED
 
 
 def gaps(words: Reading) -> list[int]:

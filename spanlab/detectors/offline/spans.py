@@ -13,7 +13,9 @@ from spanlab.detectors.offline.words import Reading
 
 FLOOR = 0.35  # hallucinated from this probability on …
 SHARE = 0.5  # … and from this share of the answer's most probable word
-_QUIET = 0.35  # words below this share of the answer's most probable word are no span
+_QUIET = 0.42  # words below this share of the answer's most probable word are no span
+_LEAST = 0.1  # … nor are words below this probability
+_FAINT = 0.33  # an answer all of whose words are below this probability is correct: no spans
 _BAND = 0.1  # words of one span differ by no more, so that its one probability speaks for all
 
 
@@ -31,21 +33,23 @@ class Stretch(NamedTuple):
 def stretches(words: Reading, probs: Column) -> list[Stretch]:
     """Join neighbouring words that are about equally probable.
 
-    What stands between two neighbouring words belongs to the less probable one.
+    What stands between two words of a stretch belongs to it, what stands between two stretches to
+    the less probable one, but no stretch begins with punctuation.
 
     Args:
         words: the answer's words.
         probs: the probability of each, in [0, 1].
 
     Returns:
-        Stretches in order, without overlap; their probability is the mean over their words'
-        characters, ``hard`` whether all of them are taken for hallucinated.
+        Stretches in order, without overlap, none in an answer that seems correct. Their
+        probability is the mean over their words' characters, ``hard`` whether all of them are
+        taken for hallucinated.
     """
-    if not len(probs):
+    top = float(probs.max(initial=0.0))
+    if top < _FAINT:
         return []
-    top = float(probs.max())
     hard = probs >= max(FLOOR, SHARE * top)
-    loud = (probs >= _QUIET * top) & (probs > 0)
+    loud = probs >= max(_LEAST, _QUIET * top)
     found = [
         Stretch(
             first,
@@ -57,7 +61,7 @@ def stretches(words: Reading, probs: Column) -> list[Stretch]:
         )
         for first, last in _runs(probs, hard, loud)
     ]
-    return _with_gaps([stretch for stretch in found if stretch.prob > 0])
+    return _with_gaps(words.text, found)
 
 
 def decided(found: list[Stretch]) -> list[tuple[int, int]]:
@@ -98,7 +102,7 @@ def _mean(words: Reading, probs: Column, first: int, last: int) -> float:
     return round(float(np.average(probs[inside], weights=lengths)), 3)
 
 
-def _with_gaps(found: list[Stretch]) -> list[Stretch]:
+def _with_gaps(text: str, found: list[Stretch]) -> list[Stretch]:
     """Let the less probable of two touching stretches reach up to the other."""
     joined: list[Stretch] = []
     for stretch in found:
@@ -108,6 +112,8 @@ def _with_gaps(found: list[Stretch]) -> list[Stretch]:
         elif before.prob < stretch.prob:
             joined[-1] = before._replace(end=stretch.start)
             joined.append(stretch)
-        else:
+        elif text[before.end : stretch.start].isspace():
             joined.append(stretch._replace(start=before.end))
+        else:
+            joined.append(stretch)
     return joined

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from spanlab.detectors.offline.background import Counting
 from spanlab.detectors.offline.boosting import Boosting, Rows, boost
-from spanlab.detectors.offline.features import Described, describe
+from spanlab.detectors.offline.features import Described, asked, describe
+from spanlab.detectors.offline.lexicon import gather
 from spanlab.detectors.offline.links import Column
 from spanlab.detectors.offline.model import Model
 from spanlab.detectors.offline.synthetic import Made, Pool, injected, paraphrases, verbatim
@@ -43,10 +44,10 @@ class Recipe:
 
     boosting: Boosting = field(default_factory=Boosting)
     copies: int = 2
-    verbatim: float = 0.015
-    injected: float = 0.03
+    verbatim: float = 0.003
+    injected: float = 0.006
     paraphrase: float = 0.03
-    wrong_paraphrase: float = 0.02
+    wrong_paraphrase: float = 0.015
     seed: int = 0
 
 
@@ -118,7 +119,7 @@ class _Examples:
 
     def __init__(self, items: Sequence[Item], recipe: Recipe) -> None:
         self._items, self._recipe = items, recipe
-        self.counting = Counting()
+        self.counting = Counting(gather())
         self._own: dict[str, frozenset[str]] = {}
         self._peers: dict[str, list[Item]] = {}
         self._spoken: dict[str, Counter[str]] = {}
@@ -192,7 +193,7 @@ class _Examples:
         self, item: Item, passages: tuple[str, ...], labels: Labels, draw: _Draw
     ) -> _Example:
         background = self.counting.without(item.lang, self._own[item.id])
-        seen = describe(item.question, item.answer, passages, item.lang, background)
+        seen = describe(asked(item), item.answer, passages, item.lang, background)
         count = len(seen.answer)
         target = _shares(seen, labels, draw.wrong)
         rows = draw.choose(target, self._random(item, item.answer))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,10 +66,19 @@ class Trees:
     def _sum(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         flat = rows.ravel()
         offset = (np.arange(len(rows)) * rows.shape[1])[:, None]
-        node = np.broadcast_to(self.roots, (len(rows), len(self.roots)))
+        roots, feature, child = self._indices
+        node = np.repeat(roots[None], len(rows), axis=0)
         for _ in range(self.depth):
-            node = self.child[node] + (flat[offset + self.feature[node]] > self.threshold[node])
-        return np.asarray(self.value[node].sum(axis=1) + self.base[0], dtype=np.float64)
+            yes = flat.take(feature.take(node) + offset) > self.threshold.take(node)
+            node = child.take(node) + yes
+        return np.asarray(self.value.take(node).sum(axis=1) + self.base[0], dtype=np.float64)
+
+    @cached_property
+    def _indices(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """Roots, features and children in the type that numpy looks things up with fastest."""
+        return (
+            self.roots.astype(np.intp), self.feature.astype(np.intp), self.child.astype(np.intp)
+        )  # fmt: skip
 
     def arrays(self, prefix: str) -> dict[str, NDArray[np.generic]]:
         """Return the trees as named arrays for a file."""

@@ -2,8 +2,17 @@
 
 One pattern serves all languages and needs no language data: digit runs with their inner
 separators, single characters of scripts without spaces (Han, Kana, Thai …), and runs of letters
-with their combining marks. On Mu-SHROOM's validation set such words reach an IoU of .98 when the
-best labels are given to each: little is lost by never cutting inside a word.
+with their combining marks.
+
+spaCy's blank tokenizers and sentencizer were measured against it on Mu-SHROOM's validation set and
+do less well here. Given the best label each, these words reach an IoU of .993 with the gold labels
+(macro over languages), spaCy's tokens .984 (Arabic .997 against .960, German .988 against .957,
+French .997 against .969: elisions, hyphens, units and Arabic punctuation stay on the words; Chinese
+is ahead, .989 against 1, by its punctuation). Its sentencizer cuts ``长3.5米`` after ``3.`` and
+``1. One`` after the ordinal, and cuts neither ``1858. It`` after a year in German nor at a line
+break. It takes twice the time (0.19 s against 0.09 s for the 499 answers, 1.9 s against 0.8 s for
+their passages), and its import alone (0.4 s) is longer than the detector may take to load. What
+spaCy knows of languages beforehand comes with the model all the same: see ``lexicon``.
 """
 
 from __future__ import annotations
@@ -11,9 +20,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from spanlab.detectors.offline.normal import fold, readings
 
@@ -29,6 +40,14 @@ _SENTENCE_END = re.compile(
 )
 _VOWELS = frozenset("aeiouyAEIOUY")  # without one, a short word is an abbreviation: Mr, Dr, St
 _LONGEST_ORDINAL = 2  # digits before a full stop that ends no sentence, as in "am 3. Mai"
+
+
+class Row(NamedTuple):
+    """Words in a row; ``gap(n)`` is what stands between word n and the next, None for a break."""
+
+    forms: Sequence[str]
+    kinds: Sequence[int]
+    gap: Callable[[int], str | None]
 
 
 class Kind(IntEnum):
@@ -58,6 +77,14 @@ class Reading:
     def __len__(self) -> int:
         """Return the number of words."""
         return len(self.starts)
+
+    def row(self) -> Row:
+        """Return the words as they stand beside each other."""
+        return Row(self.forms, self.kinds, self._gap)
+
+    def _gap(self, number: int) -> str | None:
+        last = number + 1 >= len(self)
+        return None if last else self.text[self.ends[number] : self.starts[number + 1]]
 
     def capital(self, number: int) -> bool:
         """Say whether a word begins with a capital letter."""

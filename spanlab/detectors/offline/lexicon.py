@@ -1,0 +1,168 @@
+"""Words known beforehand: stop words and names of months, of every language that has such lists.
+
+The lists are those of spaCy and of Unicode's CLDR (through Babel). Both libraries are asked at
+training only: what they know is folded, packed and stored in the model, so that detecting imports
+neither (spaCy alone takes longer to import than the detector may take to load).
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from spanlab.detectors.offline.words import Kind, read
+from spanlab.errors import UsageError
+
+_SHORTEST = 3  # letters of a month's name or abbreviation in the text's own language or English …
+_STEM, _ENDING = 5, 5  # letters of a name that can take a case, and of the case: "martxoaren"
+_SHORTEST_FOREIGN = 4  # … and in another one, where it may well be another word
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Folded words by language code.
+
+    ``stops`` are words that carry no statement, separated by spaces; ``months`` are alternately
+    the name of a month and its number.
+    """
+
+    stops: Mapping[str, str]
+    months: Mapping[str, str]
+
+    def dump(self) -> bytes:
+        """Return the lexicon as bytes, for a file."""
+        known = {"stops": dict(self.stops), "months": dict(self.months)}
+        return json.dumps(known, ensure_ascii=False, sort_keys=True).encode()
+
+    @classmethod
+    def parse(cls, data: bytes) -> Lexicon:
+        """Build a lexicon from what ``dump`` gave.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        known = json.loads(data)
+        stops, months = (
+            {str(code): str(words) for code, words in known[name].items()}
+            for name in ("stops", "months")
+        )
+        return cls(stops, months)
+
+    def stop(self, lang: str) -> frozenset[str]:
+        """Return a language's stop words; none for a language without a list."""
+        return _split(self.stops.get(lang, ""))
+
+    def month(self, lang: str) -> Months:
+        """Return the months' names: the language's own, English and foreign ones.
+
+        A foreign name that is another month elsewhere (``listopad``) is left out.
+        """
+        own = _pairs(self.months.get(lang, ""))
+        english = _pairs(self.months.get("en", ""))
+        stems = {} if lang == "en" else own
+        return Months(
+            self._foreign | english | own,
+            {name[:-1]: number for name, number in stems.items() if len(name) > _STEM} | stems,
+        )
+
+    @cached_property
+    def _foreign(self) -> dict[str, int]:
+        numbers: dict[str, set[int]] = defaultdict(set)
+        for packed in self.months.values():
+            for name, number in _pairs(packed).items():
+                if len(name) >= _SHORTEST_FOREIGN:
+                    numbers[name].add(number)
+        return {name: min(found) for name, found in numbers.items() if len(found) == 1}
+
+
+@dataclass(frozen=True)
+class Months:
+    """Names of months with their numbers; ``stems`` are those that may take an ending."""
+
+    names: Mapping[str, int]
+    stems: Mapping[str, int]
+
+    def number(self, form: str) -> int | None:
+        """Return the number of the month that a word names, with or without an ending."""
+        number = self.names.get(form)
+        for end in range(len(form) - 1, max(len(form) - _ENDING, _STEM) - 1, -1):
+            number = number or self.stems.get(form[:end])
+        return number
+
+
+EMPTY = Lexicon({}, {})
+
+
+@lru_cache(maxsize=1)
+def gather() -> Lexicon:
+    """Collect the words of all languages for which spaCy has stop words.
+
+    Raises:
+        UsageError: Babel is not installed.
+    """
+    stops = {code: " ".join(sorted(words)) for code, words in _stops() if words}
+    return Lexicon(stops, _months(frozenset(stops)))
+
+
+def _stops() -> Iterator[tuple[str, set[str]]]:
+    import spacy.lang
+
+    for module in sorted(pkgutil.iter_modules(spacy.lang.__path__), key=lambda found: found.name):
+        if not module.ispkg:
+            continue
+        try:
+            listed = importlib.import_module(f"spacy.lang.{module.name}.stop_words").STOP_WORDS
+        except ModuleNotFoundError:  # a language without such a list
+            continue
+        readings = [read(word) for word in listed]
+        yield module.name, {found.forms[0] for found in readings if len(found) == 1}
+
+
+def _months(languages: frozenset[str]) -> dict[str, str]:
+    try:
+        from babel import localedata
+    except ImportError as error:
+        raise UsageError(
+            "training needs Babel: pip install 'spanlab[train]'; detecting does not"
+        ) from error
+    names: dict[str, dict[str, int]] = defaultdict(dict)
+    for identifier in sorted(localedata.locale_identifiers()):
+        code = identifier.partition("_")[0]
+        if code in languages:
+            # A locale's own names only: what Babel makes of inherited ones depends on what was
+            # asked before.
+            own = localedata.load(identifier, merge_inherited=False).get("months", {})
+            for forms in own.values():
+                for width in ("wide", "abbreviated"):
+                    listed = forms.get(width)
+                    for number, name in listed.items() if isinstance(listed, dict) else ():
+                        names[code].setdefault(_main_word(name), number)
+    return {
+        code: " ".join(f"{name} {number}" for name, number in sorted(found.items()) if name)
+        for code, found in sorted(names.items())
+    }
+
+
+def _main_word(name: str) -> str:
+    """Return the only long word of a month's name (``de març``), empty if there is none."""
+    found = read(name)
+    if any(kind is not Kind.LETTERS for kind in found.kinds):
+        return ""
+    long = [form for form in found.forms if len(form) >= _SHORTEST]
+    return long[0] if len(long) == 1 else ""
+
+
+@lru_cache(maxsize=128)
+def _split(packed: str) -> frozenset[str]:
+    return frozenset(packed.split())
+
+
+@lru_cache(maxsize=128)
+def _pairs(packed: str) -> dict[str, int]:
+    parts = packed.split()
+    return dict(zip(parts[::2], map(int, parts[1::2]), strict=True))
