@@ -30,7 +30,7 @@ def test_the_picture_shows_a_sample_under_review(
     desk = Desk(server, store, page, DATASET)
     desk.visit(ITEM)
     desk.press("x", "a")  # not "New", but "New South Wales"
-    page.get_by_text("1981").wait_for()
+    page.get_by_text("1981").first.wait_for()
     desk.settle()
     target = Path(os.environ.get("SPANLAB_SCREENSHOT", tmp_path / "review.png"))
     page.screenshot(path=target)

@@ -199,7 +199,8 @@ async def _together(*work: Coroutine[Any, Any, Any]) -> list[Any]:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(each) for each in work]
     except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+        first = errors.exceptions[0]
+        raise first from first.__cause__  # which says why; the group says nothing more
     return [task.result() for task in tasks]
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from detector_cases import ANSWER, TOWER, Make, chat, detect
-from model_server import Ask, ModelServer, Reply
+from model_server import Ask, ModelServer, Reply, fail
 
 from spanlab.detectors.ucsc.verification import MAX_ROUNDS
 from spanlab.schema import Status
@@ -185,3 +185,14 @@ def test_the_program_also_runs_without_an_event_loop_as_optimisers_call_it(
     with predicting(detector.kit.lm):
         prediction = detector.program(**detector.inputs(TOWER))
     assert [span.text for span in detector.mark(TOWER, prediction).spans] == ["1989", "Ada Smith"]
+
+
+def test_what_ends_one_of_many_calls_is_the_reason_of_the_failure(
+    model_server: ModelServer, make: Make
+) -> None:
+    """ANCHORS 18: "credits exhausted" is said as such, however deep the call was."""
+    model_server.script(lambda ask: fail(402, "no funds"))
+    failed = detect(make("ucsc-kg")).annotation
+    assert failed.status is Status.FAILED
+    assert failed.note is not None
+    assert failed.note.startswith("credits exhausted")
