@@ -13,10 +13,10 @@ from spanlab.detectors.offline.words import Reading
 
 FLOOR = 0.35  # hallucinated from this probability on …
 SHARE = 0.5  # … and from this share of the answer's most probable word
-_QUIET = 0.42  # words below this share of the answer's most probable word are no span
+_QUIET = 0.41  # words below this share of the answer's most probable word are no span
 _LEAST = 0.1  # … nor are words below this probability
-_FAINT = 0.33  # an answer all of whose words are below this probability is correct: no spans
-_BAND = 0.1  # words of one span differ by no more, so that its one probability speaks for all
+_FAINT = 0.32  # an answer all of whose words are below this probability is correct: no spans
+_BAND = 0.05  # words of one span differ by no more, so that its one probability speaks for all
 
 
 class Stretch(NamedTuple):

@@ -64,7 +64,7 @@ def test_a_stop_word_between_two_unknown_names_goes_with_them() -> None:
 @pytest.mark.parametrize(
     ("probs", "spans", "hard"),
     [
-        pytest.param([0, 0.9, 0.85, 0], ["B, C"], ["B, C"], id="alike"),
+        pytest.param([0, 0.9, 0.87, 0], ["B, C"], ["B, C"], id="alike"),
         pytest.param([0, 0.9, 0.6, 0], ["B", "C"], ["B, C"], id="of-two-probabilities"),
         pytest.param([0, 0.9, 0.4, 0], ["B", "C"], ["B"], id="one-decided"),
         pytest.param([0, 0.9, 0, 0.9], ["B", "D"], ["B", "D"], id="apart"),
