@@ -14,29 +14,29 @@ How it works, each step a module of its own:
    passages and question, and to words so similar that they are forms of one, which stands in for
    a stemmer. Dates are laid beside each other part by part, however they are written (``dates``).
    A sign of a script without spaces counts only in company. Titles support as the question does.
-   Of long passages, the pieces that share the rarest words with question and answer are
-   kept, so the cost stays proportional to the answer and one pass over the passages.
+   Of long passages, the pieces that share the rarest words with question and answer are kept, so
+   the cost stays proportional to the answer and one pass over the passages.
 3. **Alignment** (``alignment``): shared runs of words; for each answer sentence the passage
    sentences that cover it; for each word whether its neighbours stand where it stands; and what
    else stands between its neighbours (the *slot*: 1984 where the answer has 2008).
 4. **Features** (``features``, ``support``, ``shape``, ``polarity``, ``smoothing``,
-   ``background``): all of that
-   with the word's shape and position, how much of answer and sentence is without support, how
-   common the word is in general, and the same of the words around.
+   ``background``): all of that with the word's shape and position, how much of answer and
+   sentence is without support, how common the word is in general, and the same of the words around.
 5. **Model** (``model``, ``trees``): the mean of gradient-boosted regression trees, each bag on
    items drawn with replacement, learns the share of annotators that marked a word. Answers without
    passages have trees of their own. ``training``, ``boosting`` (scikit-learn) and ``synthetic``
    make the model; detecting evaluates it with numpy.
 6. **Spans** (``units``, ``spans``): unknown names and words of several signs are judged as one; a
-   word is hallucinated from probability .35 and half the answer's most
-   probable word on; neighbours of about equal probability are one span.
+   word is hallucinated from probability .35 and half the answer's most probable word on;
+   neighbours of about equal probability are one span. An answer whose words all stay below .32
+   seems correct and has no spans.
 7. **Evidence** (``evidence``): a span whose slot is filled by another number or name is refuted by
    that sentence, and the note sets the two against each other; otherwise the sentence where the
    neighbours stand is the closest, and the note names what was not found.
 
 Training. The labelled answers weigh 1; per item, sentences taken from its passages (right), the
 same with other numbers, names and words put in (wrong), and sentences of one passage whose numbers
-and names the others confirm (right in other words) weigh a few hundredths each: that is enough to
+and names the others confirm (right in other words) weigh some thousandths to hundredths each: that is enough to
 teach the model to leave supported sentences alone, and more costs agreement with the annotators.
 Background words are counted without the item itself. ``validation`` holds out whole items.
 
