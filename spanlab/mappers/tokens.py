@@ -33,7 +33,7 @@ _LAST: Final = _ENDS.union(_CLOSERS, ".…", *_ENDS_OF.values())  # what a sente
 _NUMBER: Final = re.compile(r"(?:\d{3,}|\d+[.,]\d+)\.")  # no ordinal: the stop ends the sentence
 _BREAKS: Final = "\n\r\x0b\x0c\x85\u2028\u2029"
 _BREAK: Final = re.compile(f"[{_BREAKS}]")
-_LINE: Final = re.compile(f"[^{_BREAKS}]+")
+_LINE: Final = re.compile(rf"\S(?:[^{_BREAKS}]*\S)?")  # without the space around it
 _CHARACTERS: Final = frozenset(("bo", "ja", "km", "lo", "my", "th", "yue", "zh"))
 _ORDINAL: Final = frozenset(
     ("cs", "da", "de", "et", "eu", "fi", "hr", "hu", "nb", "nn", "no", "sk")
@@ -78,12 +78,12 @@ def sentences(text: str, lang: str) -> list[Extent]:
         that is not whitespace. Empty for a text without any.
     """
     found: list[Extent] = []
-    words = _pieces(text, lang)
+    words, code = _pieces(text, lang), _code(lang)
     last = len(words) - 1
     begin = 0
     for index, (_, end) in enumerate(words):
         follows = words[index + 1].start if index < last else len(text)
-        ended = text[end - 1] in _LAST and _ends_here(text, words, index, lang)
+        ended = text[end - 1] in _LAST and _ends_here(text, words, index, code)
         if ended or index == last or _BREAK.search(text, end, follows):
             found.append(Extent(words[begin].start, end))
             begin = index + 1
@@ -111,11 +111,7 @@ def _pieces(text: str, lang: str) -> list[Extent]:
 
 def _between(text: str, start: int, end: int, found: list[Extent]) -> None:
     """Put what stands in ``[start, end)``, line by line, without the space around, in ``found``."""
-    for line in _LINE.finditer(text, start, end):
-        bare = line[0].strip()
-        if bare:
-            begin = line.start() + line[0].index(bare[0])
-            found.append(Extent(begin, begin + len(bare)))
+    found.extend(Extent(*line.span()) for line in _LINE.finditer(text, start, end))
 
 
 @lru_cache(maxsize=64)
@@ -177,19 +173,19 @@ def _pipeline(code: str) -> Language:
         return _pipeline("xx")
 
 
-def _ends_here(text: str, words: list[Extent], index: int, lang: str) -> bool:
+def _ends_here(text: str, words: list[Extent], index: int, code: str) -> bool:
     """Say whether a sentence ends after this token and not later."""
     mark = index
     while mark >= 0 and _closes(text, words, mark):
         mark -= 1
-    if mark < 0 or not _is_end(text, words, mark, lang):
+    if mark < 0 or not _is_end(text, words, mark, code):
         return False
     if index == len(words) - 1:
         return True
     start, end = words[index + 1]
     adjacent = words[index].end == start
     following = text[start:end]
-    if adjacent and (_closes(text, words, index + 1) or _is_end(text, words, index + 1, lang)):
+    if adjacent and (_closes(text, words, index + 1) or _is_end(text, words, index + 1, code)):
         return False
     stop = text[words[mark].start : words[mark].end]
     if stop.isascii() and adjacent:
@@ -200,15 +196,15 @@ def _ends_here(text: str, words: list[Extent], index: int, lang: str) -> bool:
 def _closes(text: str, words: list[Extent], index: int) -> bool:
     start, end = words[index]
     attached = index > 0 and words[index - 1].end == start
-    return attached and all(c in _CLOSERS for c in text[start:end])
+    return attached and _CLOSERS.issuperset(text[start:end])
 
 
-def _is_end(text: str, words: list[Extent], index: int, lang: str) -> bool:
+def _is_end(text: str, words: list[Extent], index: int, code: str) -> bool:
     start, end = words[index]
-    token, code = text[start:end], _code(lang)
-    if all(c in _ENDS for c in token) or token in _ENDS_OF.get(code, ()):
+    token = text[start:end]
+    if _ENDS.issuperset(token) or token in _ENDS_OF.get(code, ()):
         return True
-    if set(token) == {"…"} or set(token) == {"."}:
+    if not token.strip("…") or not token.strip("."):
         return not (code in _ORDINAL and index and _is_ordinal(text, words[index - 1], start))
     return False
 
