@@ -29,7 +29,8 @@ def _is_loopback(host: str) -> bool:
 
 sys.addaudithook(_forbid_other_hosts)
 
-sys.path.insert(0, str(_ROOT / "tests" / "model_server"))
+# What tests and benchmarks share.
+sys.path[:0] = [str(_ROOT / "tests" / folder) for folder in ("model_server", "support")]
 pytest_plugins = ["model_fixtures"]
 
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "jobs"), str(ROOT / "model_server")]
+sys.path[:0] = [str(ROOT / "support"), str(ROOT / "model_server")]
 
 from hosts import Host, Network, network, why_not  # noqa: E402 - after the path to it
 from model_server import ModelServer, say  # noqa: E402

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "jobs"), str(ROOT / "model_server")]
+sys.path[:0] = [str(ROOT / "support"), str(ROOT / "model_server")]
 
 import asyncio  # noqa: E402 - after the path that the tests' own modules lie on
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "mappers"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 
 from perfect import ORDERS, VARIANTS, Answer, answers, correction, extraction, macro, repeated
 

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "jobs"), str(ROOT / "model_server")]
+sys.path[:0] = [str(ROOT / "support"), str(ROOT / "model_server")]
 
 from gold_answers import GoldAnswers, better_when_asked  # noqa: E402 - after their path
 from model_server import ModelServer  # noqa: E402

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from importlib.util import module_from_spec, spec_from_file_location
@@ -11,12 +10,9 @@ from pathlib import Path
 
 import pytest
 from model_server import ModelServer, say
+from working_jobs import NOTHING, working
 
 from spanlab.settings import Settings
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from working_jobs import NOTHING, working
 
 # The private PostgreSQL server is the storage tests'.
 _found = spec_from_file_location(

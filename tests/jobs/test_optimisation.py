@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
@@ -137,7 +138,7 @@ def test_a_name_that_is_taken_is_refused_before_anything_is_paid(
         _submit(settings, gold, records)
 
 
-def _trials(view: JobView) -> list[dict[str, object]]:
+def _trials(view: JobView) -> list[dict[str, Any]]:
     trials = view.details.get("trials", [])
     assert isinstance(trials, list)
     return trials

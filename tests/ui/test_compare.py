@@ -146,10 +146,15 @@ def test_the_score_table_has_the_workflows_numbers(open_page: OpenPage, mine: St
 def test_an_edit_of_a_finished_annotation_is_scored_anew(open_page: OpenPage, mine: Store) -> None:
     def ben() -> float:
         table = open_page("compare", view="Scores").dataframe[0].value.set_index("Annotator")
-        return float(table.loc["Ben", "IoU"])
+        iou = table.loc["Ben", "IoU"]
+        assert isinstance(iou, float)
+        return iou
 
     assert ben() == 0.5
-    edits = [Remove(span="i0"), Add(span="s", start=24, end=29)]  # from "1867" to "Paris"
+    edits: list[Remove | Add] = [
+        Remove(span="i0"),
+        Add(span="s", start=24, end=29),
+    ]  # from "1867" to "Paris"
     writes = [Write("tab", seq, seq - 1, edit) for seq, edit in enumerate(edits, start=1)]
     assert not mine.apply("mine", "apart", "Ben", writes).refused
     assert ben() == 1.0
