@@ -38,7 +38,8 @@ Training. The labelled answers weigh 1; per item, sentences taken from its passa
 same with other numbers, names and words put in (wrong), and sentences of one passage whose numbers
 and names the others confirm (right in other words) weigh some thousandths to hundredths each: that
 is enough to teach the model to leave supported sentences alone, and more costs agreement with the
-annotators. Background words are counted without the item itself. ``validation`` holds out whole items.
+annotators. Background words are counted without the item itself. ``validation`` holds out whole
+items.
 
 The recipe (word-level boosting over lexical evidence, the features' families, bags, item weights,
 decision thresholds) follows what an earlier study of the Mu-SHROOM task found to work. Deviations:
