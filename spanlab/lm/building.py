@@ -40,10 +40,9 @@ def language_model(choice: ModelChoice, meter: Meter, *, cache: Path | None) -> 
     """
     _quiet()
     try:
-        import dspy
-
         from spanlab.lm.engine import AsyncEngine, Engine
         from spanlab.lm.line import Line
+        from spanlab.lm.model import Model
     except ModuleNotFoundError as error:
         raise UsageError(f"language models need {error.name}: pip install 'spanlab[llm]'") from None
     if meter.budget.cost is not None and choice.price is None:
@@ -54,14 +53,13 @@ def language_model(choice: ModelChoice, meter: Meter, *, cache: Path | None) -> 
     logging.getLogger("dspy").setLevel(logging.ERROR)
     line = Line.open(choice, meter, cache=cache, key=key_of(choice))
     reasons = bool(_REASONING.search(choice.model))
-    lm = dspy.LM(
+    lm = Model(
         f"openai/{choice.model}",
         temperature=None if reasons else choice.temperature,
         cache=False,  # the engine has its own, which holds JSON and knows the meter
         num_retries=0,  # so has it retries, which respect Retry-After within bounds
         engine=Engine(line),
         async_engine=AsyncEngine(line),
-        callbacks=[line.rollouts],
     )
     options = {
         "max_completion_tokens" if reasons else "max_tokens": choice.max_tokens,

@@ -23,7 +23,6 @@ from dspy.lm15 import (
     Timeouts,
     response_from_openai_chat,
 )
-from dspy.utils.callback import BaseCallback
 
 from spanlab.errors import ModelError
 from spanlab.lm.cache import AnswerCache, cache_in
@@ -47,17 +46,13 @@ class _Rollout:
     answers: int = 0
 
 
-class Rollouts(BaseCallback):
-    """Hears from dspy which rollout a call belongs to; the request itself does not say."""
-
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """Note the rollout for the engine, which runs in the same context."""
-        given = inputs.get("kwargs") or {}
-        _rollout.set(_Rollout(given.get("rollout_id", instance.kwargs.get("rollout_id"))))
-
-
 _rollout: ContextVar[_Rollout | None] = ContextVar("_rollout", default=None)
 last_answer: ContextVar[tuple[Line, str] | None] = ContextVar("last_answer", default=None)
+
+
+def want_rollout(name: object) -> None:
+    """Say which rollout the next call in this context belongs to; the request does not."""
+    _rollout.set(_Rollout(name))
 
 
 @dataclass(eq=False)
@@ -68,7 +63,6 @@ class Line:
     meter: Meter
     cache: AnswerCache | None
     key: str = field(repr=False)
-    rollouts: Rollouts = field(default_factory=Rollouts)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _client: OpenAIChatLM | None = field(default=None, repr=False)
     _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAIChatLM] = field(
