@@ -108,6 +108,10 @@ def annotate(
     program: model_options.Program = None,
     max_calls: model_options.MaxCalls = None,
     max_cost: model_options.MaxCost = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(help="At most so many model calls a minute, of all workers together."),
+    ] = None,
 ) -> None:
     """Let detectors mark spans, in a dataset or from file to file.
 
@@ -129,6 +133,8 @@ def annotate(
     if inputs.are_files(source):
         if vote is not None:
             raise UsageError("--vote is for a dataset; for files: spanlab vote")
+        if rate is not None:
+            raise UsageError("--rate is for a dataset: import the files first")
         job = files_to_file.Job(inputs.files(source), output, format)
         run = files_to_file.Detection(specs, concurrency, limit, budget)
         files_to_file.annotate(job, run, contexts=contexts)
@@ -142,9 +148,8 @@ def annotate(
     from spanlab.cli import working
     from spanlab.workflows.requesting import request_of
 
-    request = request_of(
-        dataset, specs, vote=vote, concurrency=concurrency, limit=limit, budget=budget
-    )
+    bounds = {"concurrency": concurrency, "limit": limit, "budget": budget, "rate": rate}
+    request = request_of(dataset, specs, vote=vote, **bounds)
     working.annotate(request)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING
 
-from sqlalchemy import make_url
+from sqlalchemy import Connection, Engine, create_engine, make_url
 
 from spanlab.errors import StoreError
 from spanlab.settings import Settings
@@ -99,6 +101,23 @@ def client(settings: Settings) -> DBOSClient:
         application_name=APPLICATION,
         retry_connection_errors=False,
     )
+
+
+@contextmanager
+def connection(settings: Settings) -> Iterator[Connection]:
+    """Give a transaction in the jobs' database, on a connection that is kept for the next one."""
+    with _ENGINES_LOCK:
+        engine = _ENGINES.get(url_of(settings))
+        if engine is None:
+            url = make_url(url_of(settings))
+            url = url if is_sqlite(settings) else url.set(drivername="postgresql+psycopg")
+            engine = _ENGINES[url_of(settings)] = create_engine(url, pool_pre_ping=True)
+    with engine.begin() as opened:
+        yield opened
+
+
+_ENGINES: dict[str, Engine] = {}
+_ENGINES_LOCK = Lock()
 
 
 def config(settings: Settings, executor: str) -> DBOSConfig:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from spanlab.errors import StoreError
-from spanlab.jobs import worker
+from spanlab.jobs import turns, worker
 from spanlab.jobs.board import Part
 from spanlab.jobs.views import JobState
 from spanlab.jobs.worker import Worker
@@ -51,7 +51,7 @@ class _Desks:
     async def of(self, job_id: str, request: RunRequest, spent: Usage) -> Desk:
         """Return the desk of a job, set up when its first part comes."""
         if job_id not in self.open:
-            self.open[job_id] = asyncio.create_task(_set_up(request, spent))
+            self.open[job_id] = asyncio.create_task(_set_up(job_id, request, spent))
         self.open.move_to_end(job_id)
         while len(self.open) > _DESKS:
             self.open.popitem(last=False)
@@ -100,10 +100,11 @@ async def work_on(
             me.at_work -= 1
 
 
-async def _set_up(request: RunRequest, spent: Usage) -> Desk:
+async def _set_up(job_id: str, request: RunRequest, spent: Usage) -> Desk:
     me = worker.current()
+    turn = turns.Turns(me.settings, job_id, request.rate).wait if request.rate else None
     # Only a job with a budget counts what was spent before: it has one part, which sees all calls.
-    meter = Meter(request.budget, spent=spent if request.budget else None)
+    meter = Meter(request.budget, spent=spent if request.budget else None, turn=turn)
     crew = await asyncio.to_thread(Crew.of, request, meter, me.settings, me.hands)
     return Desk(crew, meter, asyncio.Semaphore(request.concurrency))
 
@@ -129,6 +130,7 @@ class _Shift:
     async def work(self, run: Run, desk: Desk) -> Part | None:
         """Do the work, and tell how far it is."""
         over = asyncio.Event()
+        turns.resting.set(self.rest)
         telling = asyncio.create_task(self._keep_telling(run, desk, over))
         try:
             await run.finish()

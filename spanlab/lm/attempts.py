@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from spanlab.errors import ModelError
+from spanlab.errors import BudgetError, ModelError
 
 _T = TypeVar("_T")
 _FIRST_PAUSE = 0.5  # seconds; doubled after each attempt
@@ -41,12 +41,15 @@ async def insist(
         What the first attempt that succeeds returns.
 
     Raises:
+        BudgetError: an attempt was not to be made.
         ModelError: the last one's setback; never the exception itself, which may quote a key.
     """
     done = 0
     while True:
         try:
             return await attempt()
+        except BudgetError:
+            raise
         except Exception as error:  # noqa: BLE001 - judged, and raised as one of ours
             setback = judge(error)
         pause = pause_after(setback, done, retries)

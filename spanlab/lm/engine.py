@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from spanlab.errors import ModelError
+from spanlab.errors import BudgetError, ModelError
 from spanlab.lm.attempts import insist, pause_after
 from spanlab.lm.line import Line
 from spanlab.lm.replies import check, setback_of, usage_of
@@ -110,6 +110,7 @@ class AsyncEngine(_Shared):
         choice = self.line.choice
 
         async def attempt() -> Response:
+            await self.line.meter.turn()
             async with asyncio.timeout(choice.timeout):
                 return await self.line.client_here().complete(request)
 
@@ -144,6 +145,8 @@ def _paid(line: Line) -> Iterator[_Call]:
     call = _Call(line, Usage())
     try:
         yield call
+    except BudgetError:
+        raise  # nothing went out
     except ModelError:
         call.usage += Usage(failed=1)
         raise

@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from spanlab.errors import (
+    BudgetError,
     MissingKeyError,
     ModelError,
     RefusedError,
@@ -135,6 +136,8 @@ class SearchModel:
                 )
             spent = self._usage(completion.usage)
             return _answer(completion, self.choice)
+        except BudgetError:
+            raise  # nothing went out
         except ModelError:
             spent += Usage(failed=1)
             raise
@@ -152,6 +155,7 @@ class SearchModel:
         )
 
     async def _complete(self, client: AsyncOpenAI, query: str) -> ChatCompletion:
+        await self._meter.turn()
         choice = self.choice
         options: dict[str, Any] = {
             "temperature": choice.temperature,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -76,21 +76,28 @@ class Collected:
         self.by_model[model] = self.by_model.get(model, Usage()) + usage
 
 
+Turn = Callable[[], Awaitable[None]]
+
+
 class Meter:
     """Counts calls of any number of threads and tasks, and stops them at the budget.
 
     Args:
         budget: the limits; None counts alone.
         spent: what earlier parts of the same run came to; it counts towards the budget.
+        turn: waits until the next attempt at a call may go out; None lets every one go at once.
     """
 
-    def __init__(self, budget: Budget | None = None, *, spent: Usage | None = None) -> None:
+    def __init__(
+        self, budget: Budget | None = None, *, spent: Usage | None = None, turn: Turn | None = None
+    ) -> None:
         self.budget = budget or Budget()
         self._lock = threading.Lock()
         self._in_flight = 0
         self._usage = Usage()
         self._spent = spent or Usage()
         self._by_model = Collected()
+        self._turn = turn
 
     @property
     def usage(self) -> Usage:
@@ -129,6 +136,15 @@ class Meter:
                     "raise the budget and resume"
                 )
             self._in_flight += 1
+
+    async def turn(self) -> None:
+        """Wait until an attempt at a call may go out, where their rate is limited.
+
+        Raises:
+            BudgetError: it is not wanted any more.
+        """
+        if self._turn is not None:
+            await self._turn()
 
     def finish(self, model: str, usage: Usage) -> None:
         """Note what a started call came to."""

@@ -30,8 +30,10 @@ class RunRequest(Frozen):
     Of an ensemble every member annotates, and its vote is cast. ``vote`` names a vote of all
     detectors of the run. ``concurrency`` is how many detectors work on items at once in each
     worker. ``limit`` bounds the number of items, ``budget`` what the model calls of the whole run
-    may come to. ``retry_failed`` takes up items on which a detector failed before. ``items`` are
-    the ids to do (None: all that are not finished).
+    may come to. ``rate`` bounds how many model calls begin in a minute, those of all workers and
+    repeated attempts together; jobs keep it, runs that are none do not. ``retry_failed`` takes up
+    items on which a detector failed before. ``items`` are the ids to do (None: all that are not
+    finished).
     """
 
     dataset: Name
@@ -40,6 +42,7 @@ class RunRequest(Frozen):
     concurrency: Annotated[int, Field(ge=1, le=1024)] = CONCURRENCY
     limit: Annotated[int, Field(ge=1)] | None = None
     budget: Budget | None = None
+    rate: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
     retry_failed: bool = True
     items: tuple[Name, ...] | None = None
 
