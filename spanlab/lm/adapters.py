@@ -51,12 +51,39 @@ class _Remembered:
             _DEMOS[key] = (tuple(demos), messages)  # held, so that no other gets their ids
         return [dict(message) for message in messages]
 
+    def format_user_message_content(
+        self,
+        signature: type[Signature],
+        inputs: dict[str, Any],
+        prefix: str = "",
+        suffix: str = "",
+        main_request: bool = False,
+    ) -> str:
+        """Return the message that shows a call's inputs; text is shown as it is, in no detour."""
+        shown = {name: inputs[name] for name in signature.input_fields if name in inputs}
+        if not all(type(value) is str for value in shown.values()):
+            message: str = super().format_user_message_content(  # type: ignore[misc]  # a mixin
+                signature, inputs, prefix, suffix, main_request
+            )
+            return message
+        parts = [prefix, *(f"[[ ## {name} ## ]]\n{value}" for name, value in shown.items())]
+        if main_request:
+            parts.append(self._wanted(signature))
+        return "\n\n".join([*parts, suffix]).strip()
+
+    def _wanted(self, signature: type[Signature]) -> str:
+        known = _WANTED.setdefault(signature, {})
+        if type(self) not in known:
+            known[type(self)] = self.user_message_output_requirements(signature)  # type: ignore[attr-defined]  # a mixin
+        return known[type(self)]
+
 
 _MOST_DEMOS = 64  # sets of demonstrations that are remembered
 _DEMOS: dict[
     tuple[type, tuple[str, ...], tuple[int, ...]],
     tuple[tuple[dict[str, Any], ...], list[dict[str, Any]]],
 ] = {}
+_WANTED: WeakKeyDictionary[type[Signature], dict[type, str]] = WeakKeyDictionary()
 _SYSTEM: WeakKeyDictionary[type[Signature], dict[tuple[type, str], str]] = WeakKeyDictionary()
 
 

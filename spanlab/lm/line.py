@@ -10,17 +10,15 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
 from dspy.lm15 import (
-    AsyncLMRouter,
     AsyncOpenAIChatLM,
     LM15Error,
-    LMRouter,
     OpenAIChatCompat,
     OpenAIChatLM,
-    RouterConfig,
-    Timeouts,
     response_from_openai_chat,
 )
 
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 
 _CONNECTIONS = 1024  # the runner bounds concurrency; the pool must not
 _CONNECT_SECONDS = 10.0
-_DIALECT = "openai-chat"
 
 
 @dataclass
@@ -78,8 +75,8 @@ class Line:
         """Return the client that all threads share."""
         with self._lock:
             if self._client is None:
-                transport = LMRouter(self._config()).lm(f"{_DIALECT}:any").transport
-                self._client = OpenAIChatLM(transport=transport, **self._settings())
+                self._client = OpenAIChatLM(**self._settings())
+                self._client.transport = type(self._client.transport)(**self._limits())
             return self._client
 
     def client_here(self) -> AsyncOpenAIChatLM:
@@ -88,8 +85,8 @@ class Line:
         with self._lock:
             client = self._clients.get(loop)
             if client is None:
-                transport = AsyncLMRouter(self._config()).lm(f"{_DIALECT}:any").transport
-                client = AsyncOpenAIChatLM(transport=transport, **self._settings())
+                client = AsyncOpenAIChatLM(**self._settings())
+                client.transport = type(client.transport)(**self._limits())
                 self._clients[loop] = client
             return client
 
@@ -132,17 +129,17 @@ class Line:
         last_answer.set((self, slot))
         return self.cache.put(slot, as_chat_body(response))
 
-    def _config(self) -> RouterConfig:
+    def _limits(self) -> dict[str, Any]:
         seconds = self.choice.timeout
-        timeouts = Timeouts(
-            connect=min(_CONNECT_SECONDS, seconds), read=seconds, write=seconds, pool=None
-        )
-        return RouterConfig(
-            env={},
-            api_keys={_DIALECT: self.key},
-            timeouts=timeouts,
-            max_connections=_CONNECTIONS,
-        )
+        return {
+            "connect_timeout": min(_CONNECT_SECONDS, seconds),
+            "read_timeout": seconds,
+            "write_timeout": seconds,
+            "pool_timeout": None,
+            "max_connections": _CONNECTIONS,
+            "proxy": _proxy_to(self.choice.endpoint),
+            "trust_env": False,  # it would go through the whole environment for every call
+        }
 
     def _settings(self) -> dict[str, Any]:
         # OpenAI has renamed the limit on the answer; other servers know the old name.
@@ -151,6 +148,14 @@ class Line:
             max_tokens_field="max_completion_tokens" if renamed else "max_tokens"
         )
         return {"api_key": self.key, "base_url": self.choice.endpoint, "compat": compat}
+
+
+def _proxy_to(url: str) -> str | None:
+    """Return the proxy that the environment (HTTPS_PROXY, NO_PROXY …) names for a URL."""
+    parts = urlsplit(url)
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    return None if not proxy or proxy_bypass(parts.hostname or "") else proxy
 
 
 def forget_last_answer() -> None:
