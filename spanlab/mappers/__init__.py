@@ -6,6 +6,7 @@ Pure functions. Offsets are code points of the untouched answer, start inclusive
 - ``map_revision``: a corrected answer, by what it deleted and replaced (``edit_distance``).
 - ``map_fact``: the words that state a fact, within the sentence it came from (``fact_to_span``).
 - ``tokens``, ``sentences``: words and sentences by the rules of the language.
+- ``load``: the libraries behind them, ahead of the first text.
 - ``closest_sentence``: the sentence of some passages that comes closest to a text.
 """
 
@@ -15,7 +16,7 @@ from spanlab.mappers.edit_distance import Refine, map_revision
 from spanlab.mappers.fact_to_span import map_fact
 from spanlab.mappers.places import Mapped, MappedSpan, Quote, QuoteMapping
 from spanlab.mappers.substring import map_quotes
-from spanlab.mappers.tokens import sentences, tokens
+from spanlab.mappers.tokens import load, sentences, tokens
 
 __all__ = [
     "Closest",
@@ -26,6 +27,7 @@ __all__ = [
     "QuoteMapping",
     "Refine",
     "closest_sentence",
+    "load",
     "map_fact",
     "map_quotes",
     "map_revision",

@@ -90,6 +90,11 @@ def sentences(text: str, lang: str) -> list[Extent]:
     return found
 
 
+def load() -> None:
+    """Import what reads words, once in a process; it takes about a second."""
+    _pipeline("xx")
+
+
 def _pieces(text: str, lang: str) -> list[Extent]:
     """Return the tokens where a sentence may end, and as one piece each what lies between.
 

@@ -12,6 +12,7 @@ from spanlab.detectors import DETECTORS, Detector, Finding, ModelDetector, build
 from spanlab.detectors.ensemble import tally
 from spanlab.errors import BudgetError, SpanlabError
 from spanlab.lm import Meter
+from spanlab.mappers import load
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.settings import Settings
 from spanlab.workflows.runs import Ballot, Failure, RunRequest
@@ -53,6 +54,8 @@ class Crew:
             UsageError: a detector cannot be built as it was asked for.
         """
         built = [build(spec, meter, settings) for spec in request.specs]
+        if any(isinstance(each, ModelDetector) for each in built):
+            load()  # later it would hold up all calls that are under way
         return cls(built, request.ballots, hands)
 
     def wanted(self, record: Record, *, retry_failed: bool) -> list[Detector | ModelDetector]:
