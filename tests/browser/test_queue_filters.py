@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from driving import REVIEWER, Desk, suggested
+from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 from serving import PATIENCE
 
 from spanlab.schema import Annotation, Item, Kind, Record, Span
@@ -24,7 +25,8 @@ SLIDERS = {  # label and thumb → field of the queue
 }
 AT = """([field, value]) => {
     const at = JSON.parse(spanlab.editor?.place?.id ?? "{}").query?.[field];
-    return at !== undefined && Math.abs((at ?? 0) - value) < 0.001;
+    const everything = field === "max_prob" ? 1 : 0; // then there is no limit
+    return at !== undefined && Math.abs((at ?? everything) - value) < 0.001;
 }"""
 # What became of the key that goes on from the item `last`; every answer to it is also said.
 CAME = """last => {
@@ -58,24 +60,32 @@ def _opinions() -> list[Record]:
 
 
 def _slide(here: Desk, label: str, to: float, thumb: int = 0) -> None:
-    """Move a slider by keys until it is there and the queue goes by it.
+    """Move a slider by keys, each once the queue goes by the one before.
 
-    Each key draws the page anew, and a server that is busy may draw an older value meanwhile.
+    Streamlit forgets a key for good if what follows from an older one is drawn just then: the
+    slider shows a value that the page knows nothing of. A step aside and back mends that.
     """
     slider = here.page.get_by_role("slider", name=label).nth(thumb)
     until = time.monotonic() + PATIENCE / 1000
     while time.monotonic() < until:
         at = float(slider.evaluate("node => node.getAttribute('aria-valuenow') ?? node.value"))
         steps = round((to - at) / STEP)
-        if steps == 0:
-            if here.page.evaluate(AT, [SLIDERS[label, thumb], to]):
-                return
-            here.page.wait_for_timeout(100)
-        elif abs(steps) > 1:
+        if _goes_by(here, SLIDERS[label, thumb], at) and steps == 0:
+            return
+        if abs(steps) > 1:
             slider.press("PageUp" if steps > 0 else "PageDown")  # two steps
         else:
-            slider.press("ArrowRight" if steps > 0 else "ArrowLeft")
+            slider.press("ArrowRight" if steps > 0 or at == 0 else "ArrowLeft")
     raise AssertionError(f"{label} does not reach {to}")
+
+
+def _goes_by(here: Desk, field: str, value: float) -> bool:
+    """Wait a little for the queue to go by a value; say whether it does."""
+    try:
+        here.page.wait_for_function(AT, arg=[field, value], timeout=5_000)
+    except PlaywrightTimeoutError:
+        return False
+    return True
 
 
 def _walk(here: Desk, first: str, **query: object) -> list[str]:
