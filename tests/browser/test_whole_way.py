@@ -78,8 +78,10 @@ def test_review_and_export_need_no_keyboard(desk: Sit) -> None:
     here.wait_for("line")
 
     here.click_on("Paris")
-    numbers = page.locator(".sl-seg[data-n]").evaluate_all("all => all.map((one) => one.dataset.n)")
-    assert numbers == ["80", "30"]
+    here.until(
+        """() => [...document.querySelectorAll(".sl-seg[data-n]")]
+            .map((one) => one.dataset.n).join(" ") === "80 30" """
+    )
     expect(page.locator(".sl-votes")).to_contain_text(f"{DETECTOR} 80 %")
     expect(page.locator(".sl-passages mark")).to_have_text("Warsaw")
     _tool(here, "accept")
