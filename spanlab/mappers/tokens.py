@@ -8,6 +8,7 @@ Latin name in a Chinese answer, stays a word.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -101,17 +102,29 @@ def _pieces(text: str, lang: str) -> list[Extent]:
     Runs without spaces are read by themselves, so those without a mark need no rules: most of a
     text, and most of the time that its tokens take.
     """
+    runs = list(_ending(_code(lang)).finditer(text))
+    words = tokens("".join(_apart(text, runs)), lang)
     found: list[Extent] = []
-    marked: list[str] = []
-    last = 0
-    for run in _ending(_code(lang)).finditer(text):
+    last = at = word = 0
+    for run in runs:
         _between(text, last, run.start(), found)
-        marked += (" " * (run.start() - last), run[0])
-        last = run.end()
+        last, shift = run.end(), run.start() - at
+        at += len(run[0]) + 1
+        while word < len(words) and words[word].start < at:
+            found.append(Extent(words[word].start + shift, words[word].end + shift))
+            word += 1
     _between(text, last, len(text), found)
-    found.extend(tokens("".join(marked), lang))
-    found.sort()
     return found
+
+
+def _apart(text: str, runs: list[re.Match[str]]) -> Iterator[str]:
+    """Yield runs and one space between them; a line break where the text has more than that."""
+    last = 0
+    for run in runs:
+        if last:
+            yield text[last] if run.start() == last + 1 else "\n"
+        yield run[0]
+        last = run.end()
 
 
 def _between(text: str, start: int, end: int, found: list[Extent]) -> None:
