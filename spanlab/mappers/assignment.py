@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -36,6 +37,8 @@ def assign(candidates: Sequence[Places]) -> list[Extent | None]:
     Returns:
         Per quote its place; None if it has none, or if all are taken.
     """
+    if _undisputed(candidates):
+        return [places[0] if places else None for places in candidates]
     limit = max(len(candidates), _PAIRS // max(len(candidates), 1))
     kinds = _kinds(candidates)
     candidates = _apart_from_certain([places[:limit] for places in candidates], kinds)
@@ -44,6 +47,14 @@ def assign(candidates: Sequence[Places]) -> list[Extent | None]:
         chosen[quote] = place
     _place_others(candidates, kinds, chosen)
     return chosen
+
+
+def _undisputed(candidates: Sequence[Places]) -> bool:
+    """Say whether no quote has a choice and none is in another's way: most answers of a model."""
+    if any(len(places) > 1 for places in candidates):
+        return False
+    taken = sorted(places[0] for places in candidates if places)
+    return all(first.end <= second.start for first, second in pairwise(taken))
 
 
 def _kinds(candidates: Sequence[Places]) -> list[int]:
