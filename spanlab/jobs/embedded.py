@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import sys
 import threading
 
 from spanlab.errors import SpanlabError
@@ -11,6 +12,9 @@ from spanlab.jobs import worker
 from spanlab.settings import Settings
 
 NAME = "app"
+# Seconds that a thread computes before another one may. What a key sets off passes through many
+# threads, and would wait at each of them for the job's; Python's own 5 ms add up to a tenth.
+_SWITCH = 0.0005
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +35,7 @@ def start(settings: Settings | None) -> None:
 
 
 def _start(settings: Settings) -> None:
+    sys.setswitchinterval(_SWITCH)
     # Detectors that ask no model compute: in a process of their own they leave the pages alone.
     role = worker.Role(NAME, processes=1)
     try:

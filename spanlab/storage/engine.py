@@ -18,6 +18,7 @@ from spanlab.errors import StoreError, UsageError
 
 BUSY_SECONDS = 30  # how long a write waits for another process's write before it gives up
 _CACHE_KIB = 16_384  # of SQLite pages per connection
+_WRITERS: dict[str, Lock] = {}  # one for each file: several stores of a process may share one
 _POSTGRESQL = {"postgres", "postgresql", "postgresql+psycopg"}
 
 
@@ -34,7 +35,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = _normal(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        self._writer = Lock()
+        self._writer = _WRITERS.setdefault(str(self.url), Lock())
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
 
     @property

@@ -13,35 +13,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "browser"))
 from driving import Desk, long_record
 from playwright.sync_api import Page
 from serving import chromium, serving
+from timing import keys
 
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
 
-KEYS = 60  # presses per size, alternately accepting and rejecting
 OPENINGS = 9  # the first one warms up and does not count
 SIZES = {"10,000 / 500": (10_000, 500), "100,000 / 2,000": (100_000, 2_000)}
-
-# The clock starts in the capture phase, before the editor sees the key. Seen: the first frame
-# after the key has been painted. Stored: the answer that says the transaction was committed.
-WATCH = """
-() => {
-    const root = document.querySelector(".sl");
-    window.times = [];
-    document.addEventListener("keydown", () => {
-        const time = { key: performance.now() };
-        times.push(time);
-        requestAnimationFrame(() => {
-            const channel = new MessageChannel();
-            channel.port1.onmessage = () => (time.seen = performance.now());
-            channel.port2.postMessage(null);
-        });
-    }, { capture: true });
-    new MutationObserver(() => {
-        if (root.dataset.unsaved !== "0") return;
-        for (const time of times) time.stored ??= performance.now();
-    }).observe(root, { attributeFilter: ["data-unsaved"] });
-}
-"""
 
 # From the key that opens the next item to the frame that shows it, its content not prefetched.
 OPEN = """
@@ -79,20 +57,10 @@ def main() -> None:
         for name in SIZES:
             desk.visit(name)
             page.wait_for_timeout(1_500)
-            seen, stored = _keys(desk, page)
+            seen, stored = keys(desk, page)
             _row(name, "visible", seen)
             _row(name, "stored", stored)
             _row(name, "opens", _openings(desk, page, name))
-
-
-def _keys(desk: Desk, page: Page) -> tuple[list[float], list[float]]:
-    page.evaluate(WATCH)
-    for press in range(KEYS):
-        page.keyboard.press("ax"[press % 2])
-        desk.settle()
-        page.wait_for_timeout(120)
-    times = page.evaluate("times.map((time) => [time.seen - time.key, time.stored - time.key])")
-    return [seen for seen, _ in times], [stored for _, stored in times]
 
 
 def _openings(desk: Desk, page: Page, name: str) -> list[float]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import random
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,7 +22,14 @@ sys.path[:0] = [str(ROOT / "support"), str(ROOT / "model_server")]
 import asyncio  # noqa: E402 - after the path that the tests' own modules lie on
 
 from model_server import ModelServer  # noqa: E402
-from working_jobs import fill, request, states, wait_until, working  # noqa: E402
+from working_jobs import (  # noqa: E402
+    fill,
+    request,
+    separate_server,
+    states,
+    wait_until,
+    working,
+)
 
 from spanlab import jobs  # noqa: E402
 from spanlab.lm import Meter  # noqa: E402
@@ -51,19 +57,6 @@ def home() -> Iterator[Settings]:
     with tempfile.TemporaryDirectory(prefix="spanlab-bench-") as folder:
         path = Path(folder)
         yield Settings(home=path, database_url=f"sqlite:///{path / 'spanlab.db'}")
-
-
-@contextmanager
-def separate_server(latency: float) -> Iterator[str]:
-    """Serve from another process, so that it does not compete for this one's interpreter."""
-    command = [sys.executable, str(ROOT / "model_server" / "serve.py"), "--latency", str(latency)]
-    process = subprocess.Popen([*command, "--field", "parts"], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def throughput(items: int) -> None:

@@ -95,3 +95,17 @@ def wait_until(true: Callable[[], bool], what: str) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {SECONDS} seconds for {what}")
         time.sleep(0.02)
+
+
+@contextmanager
+def separate_server(latency: float) -> Iterator[str]:
+    """Serve from another process, so that it does not compete for this one's interpreter."""
+    program = Path(__file__).parent.parent / "model_server" / "serve.py"
+    command = [sys.executable, str(program), "--latency", str(latency)]
+    process = subprocess.Popen([*command, "--field", "parts"], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait()
