@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from spanlab.labels import Extent
 from spanlab.mappers.scripts import UNSPACED, whole
@@ -151,8 +151,8 @@ def _own(run: re.Match[str], found: list[Extent]) -> str:
 def _words(text: str, lang: str) -> list[Extent]:
     doc = _read(text, _code(lang))
     found: list[Extent] = []
-    for start, length, space in doc.to_array(["IDX", "LENGTH", "IS_SPACE"]).tolist():
-        if space:
+    for start, length in doc.to_array(["IDX", "LENGTH"]).tolist():
+        if text[start].isspace():
             continue
         end = start + length
         if length > 3 and text[end - 1] == "." and _NUMBER.fullmatch(text, start, end):
@@ -186,9 +186,12 @@ def _pipeline(code: str) -> Language:
     if code in _CHARACTERS:  # what stands between their characters follows no rules of theirs
         return _pipeline("xx")
     try:
-        return spacy.blank(code)
+        language = spacy.blank(code)
     except ImportError:  # unknown, or known but for a tokenizer of another package
         return _pipeline("xx")
+    vocab: Any = language.vocab  # whose types leave this out
+    vocab.lex_attr_getters.clear()  # shape, prefix … of every new word: nobody asks for them
+    return language
 
 
 def _ends_here(text: str, words: list[Extent], index: int, code: str) -> bool:

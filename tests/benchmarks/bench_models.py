@@ -44,6 +44,21 @@ def main() -> None:
             report_run(at_once, url)
 
 
+def passage(number: int, part: int) -> str:
+    """Return a text of about a hundred words that no other item has."""
+    sentences = (
+        f"Source {part} of {number} has the tower {place}, it says, begun in {1850 + part}."
+        for place in (
+            "in Paris",
+            "on the Champ de Mars",
+            "near the Seine",
+            "by G. Eiffel",
+            "at last",
+        )
+    )
+    return " ".join(sentences) + " It was built in 1889 for the fair that opened in May."
+
+
 Ask = Callable[[int], Awaitable[Any]]
 Job = Callable[[], Coroutine[Any, Any, None]]
 
@@ -129,7 +144,7 @@ def report_run(at_once: int, url: str) -> None:
                 lang="en",
                 question=f"Question {number}?",
                 answer=ANSWER,
-                passages=(Passage(text=PASSAGES),),
+                passages=tuple(Passage(text=passage(number, part)) for part in range(3)),
             )
         )
         for number in range(CALLS)
