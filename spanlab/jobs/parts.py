@@ -152,6 +152,12 @@ class _Shift:
                 await self._tell(run, desk)
 
     async def _tell(self, run: Run, desk: Desk) -> None:
+        # Asked first: a worker that was cut off would tell of a part that is another's by now.
+        row = await asyncio.to_thread(self.me.board.part, self.part_id)
+        self.stopped = row.status == "CANCELLED"
+        self.taken = (row.status, row.executor_id) != ("PENDING", self.me.name)
+        if self.me.cut_off != self.cut_off or (self.taken and not self.stopped):
+            return
         self.usage += desk.spent()
         part = Part(
             state=JobState.RUNNING,
@@ -163,9 +169,6 @@ class _Shift:
         if part != self.told:
             await asyncio.to_thread(self.me.board.say, self.part_id, **part.attributes())
             self.told = part
-        row = await asyncio.to_thread(self.me.board.part, self.part_id)
-        self.stopped = row.status == "CANCELLED"
-        self.taken = (row.status, row.executor_id) != ("PENDING", self.me.name)
 
     async def _is_cut_off(self) -> bool:
         """Wait a little whether a refusal of the database was a loss of the connection."""
