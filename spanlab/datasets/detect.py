@@ -27,6 +27,7 @@ SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
     ),
 }
 TABLES = ("csv", "parquet")
+MAPPED = (*TABLES, "labelstudio")  # their columns, or data fields, have no fixed names
 
 _HINTS = (
     (

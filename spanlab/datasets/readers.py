@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from spanlab.datasets import faithbench, jsonl, labelstudio, mushroom, ragtruth, tabular
 from spanlab.datasets.contexts import Contexts
-from spanlab.datasets.detect import TABLES, detect
+from spanlab.datasets.detect import MAPPED, detect
 from spanlab.datasets.files import File, Row
 from spanlab.datasets.options import ReadOptions, Reject
 from spanlab.errors import InputError, UsageError
@@ -96,9 +96,9 @@ def _reader(file: File, options: ReadOptions) -> Reader:
     name = detect(file.path, options.name) if options.format == "auto" else options.format
     if name not in READERS:
         raise UsageError(f"no format {name!r}; known are auto, {', '.join(READERS)}")
-    if options.columns and name not in TABLES:
+    if options.columns and name not in MAPPED:
         raise UsageError(
-            f"{file.name} is {name}, which has no columns to map; {' and '.join(TABLES)} have"
+            f"{file.name} is {name}, which has no columns to map; {', '.join(MAPPED)} have"
         )
     return READERS[name](file, options)
 

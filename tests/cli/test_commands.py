@@ -172,7 +172,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure(
         ),
         pytest.param(
             ["import", "items.jsonl", "--dataset", "d", "--column", "id=key"], 2,
-            "items.jsonl is spanlab, which has no columns to map; csv and parquet have",
+            "items.jsonl is spanlab, which has no columns to map; csv, parquet, labelstudio have",
             id="column-of-no-table",
         ),
     ],
