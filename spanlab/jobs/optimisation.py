@@ -194,6 +194,8 @@ class Diary:
                 return
             trial = event.model_dump(mode="json", exclude={"predictors"})
             self._details["trials"] = [*self._details["trials"], trial]
+            if event.stage == "search" and event.number == 1:  # the prompt that it begins with
+                self._details["untuned"] = event.model_dump(mode="json")["predictors"]
             best = self._details.get("best")
             if event.stage == "search" and event.full and _is_better(event, best):
                 self._details["best"] = event.model_dump(mode="json")

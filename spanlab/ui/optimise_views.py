@@ -10,7 +10,7 @@ import streamlit as st
 
 from spanlab.jobs import JobState, JobView
 from spanlab.ui.common import plain
-from spanlab.ui.program_views import show_prompts, show_worth, use_button
+from spanlab.ui.program_views import show_changes, show_prompts, show_worth, use_button
 from spanlab.workflows.programs import HeldOut, Predictor, registry
 
 if TYPE_CHECKING:
@@ -47,14 +47,21 @@ def show_search(view: JobView) -> None:
 
 def show_found(view: JobView) -> None:
     """Draw what a finished search found: its worth on held-out items, and a button to use it."""
-    name = view.details.get("program")
+    details: Mapping[str, Any] = view.details
+    name = details.get("program")
     if not isinstance(name, str):
         return
     programs = {program.name: program for program in registry()}
-    held_out = view.details.get("held_out")
+    held_out = details.get("held_out")
     show_worth(None if held_out is None else HeldOut.model_validate(held_out))
     if name in programs:
-        use_button(programs[name], key=f"found-{view.id}")
+        found = programs[name]
+        untuned: Mapping[str, Any] = details.get("untuned", {})
+        with st.expander("What changed in the prompt", icon=":material/difference:"):
+            show_changes(
+                {each: Predictor.model_validate(prompt) for each, prompt in untuned.items()}, found
+            )
+        use_button(found, key=f"found-{view.id}")
     else:
         st.caption(plain(f"The program {name} has been removed since."))
 

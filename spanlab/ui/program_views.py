@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -181,7 +181,17 @@ def _differences(program: Program, everybody: list[Program]) -> None:
     if not others:
         return
     chosen = st.selectbox("Compared with", list(others), key=f"compare-{program.name}")
-    changes = compare(others[chosen], program) if chosen else ()
+    if chosen:
+        _show_changes(compare(others[chosen], program))
+
+
+def show_changes(untuned: Mapping[str, Predictor], program: Program) -> None:
+    """Draw how a program's prompts differ from those that its search began with."""
+    before = program.model_copy(update={"name": "untuned", "predictors": dict(untuned)})
+    _show_changes(compare(before, program))
+
+
+def _show_changes(changes: Sequence[Change]) -> None:
     if not changes:
         st.caption("The same prompts.")
     for change in changes:

@@ -70,6 +70,8 @@ def test_a_better_prompt_is_found_watched_measured_and_used(
     # At the end: what it is worth on items it has not seen, by language, and one button.
     expect(page.get_by_text("Better than the untuned prompt").first).to_be_visible()
     expect(figure.filter(has_text="Held-out items").first).to_contain_text(str(len(records)))
+    page.get_by_text("What changed in the prompt").click()
+    expect(page.locator("code", has_text="--- untuned")).to_contain_text("+++ ucsc-extract-iou-1")
     page.get_by_role("button", name="Use it for ucsc-extract").first.click()
     expect(page.get_by_text("In use")).to_be_visible()
     (program,) = programs

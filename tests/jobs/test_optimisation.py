@@ -124,6 +124,9 @@ def test_a_search_is_paused_and_resumed_and_its_details_tell_the_way(
     assert isinstance(best, dict)
     assert best["fold"] == 0
     assert best["score"] == max(t["score"] for t in _trials(done) if t["fold"] == 0)
+    untuned = done.details["untuned"]
+    assert isinstance(untuned, dict)
+    assert "hallucinations" in untuned["extract"]["instruction"]
     assert done.progress.usage.calls > 0
     remarks = [line.text for line in done.log]
     assert "searching on all 15 items" not in remarks[:1]
