@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class _Remembered:
-    """Writes what many calls have in common once, not for every call.
+    """Writes what many calls have in common once, not for every call; forgets unreadable answers.
 
-    That is the part of a prompt that a Signature alone decides, with the JSON schemas of all
-    fields, and the demonstrations; to make them takes most of a call's own time.
+    In common they have the part of a prompt that a Signature alone decides, with the JSON schemas
+    of all fields, and the demonstrations; to make them takes most of a call's own time.
     """
 
     def format_system_message(self, signature: type[Signature]) -> str:
@@ -77,6 +77,18 @@ class _Remembered:
             known[type(self)] = self.user_message_output_requirements(signature)  # type: ignore[attr-defined]  # a mixin
         return known[type(self)]
 
+    def parse(self, signature: type[Signature], completion: str) -> dict[str, Any]:
+        """Return the fields of an answer; one that cannot be read is forgotten."""
+        try:
+            fields: dict[str, Any] = super().parse(signature, completion)  # type: ignore[misc]  # a mixin
+        except AdapterParseError:
+            forget_last_answer()
+            raise
+        except RecursionError:  # thousands of brackets
+            forget_last_answer()
+            raise _too_deep(self, signature, completion) from None
+        return fields
+
 
 _MOST_DEMOS = 64  # sets of demonstrations that are remembered
 _DEMOS: dict[
@@ -90,33 +102,9 @@ _SYSTEM: WeakKeyDictionary[type[Signature], dict[tuple[type, str], str]] = WeakK
 class JsonAnswers(_Remembered, dspy.JSONAdapter):
     """Asks for a JSON object."""
 
-    def parse(self, signature: type[Signature], completion: str) -> dict[str, Any]:
-        """Return the fields of an answer; one that cannot be read is forgotten."""
-        try:
-            fields: dict[str, Any] = super().parse(signature, completion)
-        except AdapterParseError:
-            forget_last_answer()
-            raise
-        except RecursionError:  # thousands of brackets
-            forget_last_answer()
-            raise _too_deep(self, signature, completion) from None
-        return fields
-
 
 class ChatAnswers(_Remembered, dspy.ChatAdapter):
     """Asks for marked sections, which every chat model manages; then once more for JSON."""
-
-    def parse(self, signature: type[Signature], completion: str) -> dict[str, Any]:
-        """Return the fields of an answer; one that cannot be read is forgotten."""
-        try:
-            fields: dict[str, Any] = super().parse(signature, completion)
-        except AdapterParseError:
-            forget_last_answer()
-            raise
-        except RecursionError:  # thousands of brackets
-            forget_last_answer()
-            raise _too_deep(self, signature, completion) from None
-        return fields
 
     def _make_json_adapter_fallback(self) -> JsonAnswers:
         return JsonAnswers()

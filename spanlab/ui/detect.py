@@ -5,8 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from spanlab import jobs
-from spanlab.errors import SpanlabError
-from spanlab.jobs import JobView, RunRequest
+from spanlab.jobs import RunRequest
 from spanlab.ui.common import (
     choose_dataset,
     counted,
@@ -21,20 +20,19 @@ from spanlab.ui.counts import counts_in_words
 from spanlab.ui.detect_form import wish_form
 from spanlab.ui.job_views import (
     EVERY,
-    dataset_of,
     job_actions,
     job_changed,
     job_failures,
     job_head,
+    latest_job,
     money,
 )
-from spanlab.ui.messages import errors_shown, show_error
+from spanlab.ui.messages import errors_shown
 from spanlab.workflows.choosing import Surroundings, Wish, asks_models, request_of, surroundings
 from spanlab.workflows.estimating import RunEstimate, estimate
 from spanlab.workflows.managing import DatasetSummary, list_datasets
 
 _ESTIMATE = "spanlab.detect.estimate"
-_LOOK_BACK = 40  # jobs among which a dataset's latest one is looked for
 
 
 def page() -> None:
@@ -46,7 +44,7 @@ def page() -> None:
         return
     summary = summaries[choose_dataset(list(summaries))]
     st.caption(plain(_so_far(summary)))
-    latest = _latest(summary.name, list(summaries.values()))
+    latest = latest_job("detect", summary.name, summaries.values())
     if latest is not None:
         with st.container(border=True):
             every = None if latest.is_over else EVERY
@@ -61,19 +59,6 @@ def _so_far(summary: DatasetSummary) -> str:
     detectors = [who for who in summary.annotators if who.kind in {"detector", "vote"}]
     parts = [f"{who.name}: {counts_in_words(who.counts, summary.n_items)}" for who in detectors]
     return ";  ".join([counted(summary.n_items, "item"), *parts])
-
-
-def _latest(dataset: str, summaries: list[DatasetSummary]) -> JobView | None:
-    """Return the dataset's newest job that goes on, else its newest one."""
-    try:
-        recent = jobs.jobs(limit=_LOOK_BACK)
-    except SpanlabError as error:
-        show_error(error)
-        return None
-    mine = [
-        view for view in recent if view.kind == "detect" and dataset_of(view, summaries) == dataset
-    ]
-    return next((view for view in mine if not view.is_over), mine[0] if mine else None)
 
 
 def _job(job_id: str, dataset: str, was_over: bool) -> None:

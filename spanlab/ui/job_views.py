@@ -22,6 +22,7 @@ _CHANGED = "spanlab.job-changed"
 _ITEMS = 5  # failed items of one reason that are named
 _REASONS = 20
 _LOG = 30
+_LOOK_BACK = 40  # jobs among which a dataset's latest one is looked for
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,18 @@ def dataset_of(view: JobView, summaries: Iterable[DatasetSummary]) -> str | None
     """Return the dataset that a job works on; None if that does not exist any more."""
     names = [each.name for each in summaries if view.title.endswith(f" on {each.name}")]
     return max(names, key=len, default=None)
+
+
+def latest_job(kind: str, dataset: str, summaries: Iterable[DatasetSummary]) -> JobView | None:
+    """Return a dataset's newest job of a kind that goes on, else its newest one, if any."""
+    known = list(summaries)
+    try:
+        recent = jobs.jobs(limit=_LOOK_BACK)
+    except SpanlabError as error:
+        show_error(error)
+        return None
+    mine = [view for view in recent if view.kind == kind and dataset_of(view, known) == dataset]
+    return next((view for view in mine if not view.is_over), mine[0] if mine else None)
 
 
 def progress_in_words(view: JobView) -> str:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import streamlit as st
 
 from spanlab import jobs
-from spanlab.errors import SpanlabError
-from spanlab.jobs import JobView
 from spanlab.jobs.tuning import Foreseen, TuningWish, foresee, optimisation_of
 from spanlab.ui.common import choose_dataset, counted, nothing_yet, page_link, plain, store, title
 from spanlab.ui.job_views import (
     EVERY,
-    dataset_of,
     job_actions,
     job_changed,
     job_head,
     job_log,
+    latest_job,
     money,
 )
-from spanlab.ui.messages import errors_shown, show_error
+from spanlab.ui.messages import errors_shown
 from spanlab.ui.optimise_form import wish_form
 from spanlab.ui.optimise_views import show_found, show_search
 from spanlab.ui.program_views import program_changed, show_programs
@@ -26,7 +24,6 @@ from spanlab.workflows.choosing import surroundings
 from spanlab.workflows.managing import DatasetSummary, list_datasets
 
 _FORESEEN = "spanlab.optimise.foreseen"
-_LOOK_BACK = 40  # jobs among which a dataset's latest one is looked for
 
 
 def page() -> None:
@@ -38,7 +35,7 @@ def page() -> None:
         show_programs()
         return
     summary = summaries[choose_dataset(list(summaries))]
-    latest = _latest(summary.name, list(summaries.values()))
+    latest = latest_job("optimise", summary.name, summaries.values())
     if latest is not None:
         with st.container(border=True, key="search"):
             every = None if latest.is_over else EVERY
@@ -51,21 +48,6 @@ def page() -> None:
         else:
             _start(summary, wish)
     show_programs()
-
-
-def _latest(dataset: str, summaries: list[DatasetSummary]) -> JobView | None:
-    """Return the dataset's newest search that goes on, else its newest one."""
-    try:
-        recent = jobs.jobs(limit=_LOOK_BACK)
-    except SpanlabError as error:
-        show_error(error)
-        return None
-    mine = [
-        view
-        for view in recent
-        if view.kind == "optimise" and dataset_of(view, summaries) == dataset
-    ]
-    return next((view for view in mine if not view.is_over), mine[0] if mine else None)
 
 
 def _search(job_id: str, was_over: bool) -> None:
