@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from secrets import token_hex
@@ -52,7 +52,7 @@ class Part:
     state: JobState
     error: str | None = None
     done: int = 0
-    usage: Usage = Usage()  # noqa: RUF009 - frozen, and the same nothing for everybody
+    usage: Usage = field(default_factory=Usage)
     failures: tuple[Failure, ...] = ()
     stopped: str | None = None
 
