@@ -95,11 +95,17 @@ def demo(
     """
     from spanlab.cli import progress, server
     from spanlab.storage import Store
-    from spanlab.workflows.demo import DATASET, prepare_demo
+    from spanlab.workflows.demo import DATASET, detection_of_samples, prepare_samples
+    from spanlab.workflows.running import unfinished_positions
 
+    request = detection_of_samples()
     with Store.open() as store, progress.bar("preparing", unit="items") as advance:
-        count = prepare_demo(store, on_progress=advance)
-    if count:
-        progress.say(f"dataset {DATASET!r} is ready: {count} items")
+        prepare_samples(store, on_progress=advance)
+        left = len(unfinished_positions(store, request))
+    if left:
+        from spanlab.cli import working
+
+        working.sum_up(working.detect(request, left))
+        progress.say(f"dataset {DATASET!r} is ready: {left} items")
     if not prepare_only:
         raise typer.Exit(server.serve(port))

@@ -33,16 +33,21 @@ def annotate(request: RunRequest) -> None:
         progress.say(f"{names} annotated 0 items of {request.dataset!r}: all are done")
         return
 
-    from spanlab.jobs import detection
-
-    offline = [spec for spec in request.specs if spec.detector in DETECTORS]
-    computes = request.concurrency if offline and request.concurrency > 1 else 0
-    with at_work(settings, processes=computes) as queue:
-        job_id = detection.submit(request, settings, queue)
-        view = follow(job_id, settings, left)
+    view = detect(request, left)
     done = view.progress.done - view.progress.failed
     progress.say(f"{names} annotated {done:,} items of {request.dataset!r}")
     sum_up(view)
+
+
+def detect(request: RunRequest, left: int) -> JobView:
+    """Do a request as a job in this process; ``left`` is how many items it leaves to be done."""
+    from spanlab.jobs import detection
+
+    settings = Settings.read()
+    offline = [spec for spec in request.specs if spec.detector in DETECTORS]
+    computes = request.concurrency if offline and request.concurrency > 1 else 0
+    with at_work(settings, processes=computes) as queue:
+        return follow(detection.submit(request, settings, queue), settings, left)
 
 
 def take_up(job_id: str, how: Callable[[str], str], settings: Settings) -> None:

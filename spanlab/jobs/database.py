@@ -131,7 +131,7 @@ def config(settings: Settings, executor: str) -> DBOSConfig:
         "use_listen_notify": False,  # polled alike on SQLite, PostgreSQL and through poolers
         "log_level": "WARNING",
         "run_migrations": False,
-        "notification_listener_polling_interval_sec": 1.0,
+        "notification_listener_polling_interval_sec": 0.25,  # a stop waits so long for it
     }
 
 

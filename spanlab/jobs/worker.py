@@ -84,15 +84,15 @@ class Worker:
         DBOS(config=database.config(self.settings, self.name))
         queues = sorted({self.jobs_queue, self.parts_queue})
         DBOS.listen_queues(queues)
-        DBOS.launch()
-        for queue in queues:
+        for queue in queues:  # before the launch: after it they would be found a second later
             limit = _PARTS_AT_ONCE if queue == PARTS else _JOBS_AT_ONCE
-            DBOS.register_queue(
+            self.board.client.register_queue(
                 queue,
                 worker_concurrency=limit + (1 if self.role.alone else 0),
                 polling_interval_sec=_POLL_SECONDS,
                 on_conflict="never_update",
             )
+        DBOS.launch()
         self._watcher = threading.Thread(target=self._watch, name="spanlab-watch", daemon=True)
         self._watcher.start()
 

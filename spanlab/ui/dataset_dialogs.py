@@ -8,11 +8,15 @@ from typing import NoReturn
 
 import streamlit as st
 
+from spanlab import jobs
 from spanlab.schema import Kind, Status
 from spanlab.ui.common import counted, plain, remember_dataset, store
+from spanlab.ui.job_views import latest_job
+from spanlab.ui.job_watch import watch
 from spanlab.ui.messages import errors_shown, tell_after_rerun
 from spanlab.ui.progress import progress
-from spanlab.workflows.detecting import DETECTORS, annotate_dataset
+from spanlab.workflows.choosing import Wish, request_of
+from spanlab.workflows.detecting import DETECTORS
 from spanlab.workflows.managing import (
     DatasetSummary,
     delete_dataset,
@@ -63,12 +67,15 @@ def _detect(summary: DatasetSummary) -> None:
         st.caption(f"{counted(done, 'item')} done already, {left:,} left.")
     else:
         st.caption(f"{counted(left, 'item')} to do.")
-    st.caption("Closing this window stops the detector. What it has done until then is kept.")
+    going = latest_job("detect", summary.name, [summary])
+    if going is not None and not going.is_over:
+        left = 0
+        st.info(f"{plain(going.title)} is {going.state} already.")
     if st.button("Start", type="primary", disabled=not left, key="start-detector"):
-        with errors_shown("What was done before is kept."):
-            with progress(f"{name} reads", left) as advance:
-                count = annotate_dataset(store(), summary.name, name, on_progress=advance)
-            _finish(f"{name} annotated {counted(count, 'item')} of {summary.name}.")
+        with errors_shown("Nothing was started."):
+            watch(jobs.submit_detection(request_of(store(), Wish(summary.name, (name,)))))
+            _forget()
+            st.rerun()
 
 
 def _vote(summary: DatasetSummary) -> None:

@@ -6,14 +6,18 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from spanlab import jobs
+from spanlab.jobs import JobState, JobView
 from spanlab.schema import UNDETERMINED
-from spanlab.ui.common import counted, link, plain, store, title
+from spanlab.ui.common import counted, link, page_link, plain, store, title
 from spanlab.ui.counts import counts_html
 from spanlab.ui.dataset_dialogs import ACTIONS, ask, show_dialog
 from spanlab.ui.import_panel import import_panel, show_result
+from spanlab.ui.job_views import EVERY, job_actions, job_changed, job_head, latest_jobs
+from spanlab.ui.job_watch import is_watched, watch
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.progress import progress
-from spanlab.workflows.demo import DATASET, prepare_demo
+from spanlab.workflows.demo import DATASET, detection_of_samples, prepare_samples
 from spanlab.workflows.managing import DatasetSummary, list_datasets
 
 _PER_PAGE = 10
@@ -32,8 +36,9 @@ def page() -> None:
         return
     with st.expander("Import files", icon=":material/upload_file:", key="import-panel"):
         import_panel()
+    detections = latest_jobs("detect", datasets)
     for summary in _shown(datasets):
-        _card(summary)
+        _card(summary, detections.get(summary.name))
     show_dialog({summary.name: summary for summary in datasets})
 
 
@@ -56,7 +61,8 @@ def _first_steps() -> None:
 
 def _load_samples() -> None:
     with errors_shown(), progress("Preparing the samples", None) as advance:
-        prepare_demo(store(), on_progress=advance)
+        prepare_samples(store(), on_progress=advance)
+        watch(jobs.submit_detection(detection_of_samples()))
         tell_after_rerun(f"{DATASET} is ready: open it in Review.")
         st.rerun()
 
@@ -76,7 +82,7 @@ def _shown(datasets: Sequence[DatasetSummary]) -> Sequence[DatasetSummary]:
     return found[(number - 1) * _PER_PAGE : number * _PER_PAGE]
 
 
-def _card(summary: DatasetSummary) -> None:
+def _card(summary: DatasetSummary, detection: JobView | None) -> None:
     name = summary.name
     with st.container(border=True, key=f"dataset-{name}"):
         st.markdown(f"##### {plain(name)}")
@@ -85,6 +91,9 @@ def _card(summary: DatasetSummary) -> None:
             st.html(counts_html(summary))
         else:
             st.caption("Nobody has annotated it yet: review it, or run a detector.")
+        if detection is not None and (detection.state not in _GONE or is_watched(detection.id)):
+            going = not detection.is_over or is_watched(detection.id)
+            st.fragment(_detection, run_every=EVERY if going else None)(detection.id)
         with st.container(horizontal=True, vertical_alignment="center"):
             link("review", "Review", icon=":material/edit_note:", dataset=name)
             link("compare", "Compare", icon=":material/compare_arrows:", dataset=name)
@@ -105,6 +114,38 @@ def _card(summary: DatasetSummary) -> None:
             )
             if chosen:
                 ask(chosen, name)
+
+
+_GONE = {JobState.DONE, JobState.CANCELLED}  # these jobs have nothing more to say here
+
+
+def _detection(job_id: str) -> None:
+    """Draw how far a detection is; when it ends, the counts are drawn anew as well."""
+    with errors_shown():
+        view = jobs.job(job_id)
+        if not view.is_over:
+            watch(job_id)
+        ended = view.is_over and is_watched(job_id)
+        if ended:
+            watch(job_id, over=True)
+            _tell_end(view)
+        if ended or job_changed():
+            st.rerun()
+        job_head(view)
+
+        def onward() -> None:
+            page_link("jobs", "All jobs", icon=":material/work_history:")
+
+        job_actions(view, "datasets", onward)
+
+
+def _tell_end(view: JobView) -> None:
+    if view.state is not JobState.DONE:
+        return
+    who, _, dataset = view.title.partition(" on ")
+    good = view.progress.done - view.progress.failed
+    failed = f"; {view.progress.failed:,} failed, see Jobs" if view.progress.failed else ""
+    tell_after_rerun(f"{who} annotated {counted(good, 'item')} of {dataset}{failed}.")
 
 
 def _about(summary: DatasetSummary) -> str:

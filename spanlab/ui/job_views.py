@@ -151,14 +151,27 @@ def dataset_of(view: JobView, summaries: Iterable[DatasetSummary]) -> str | None
 
 def latest_job(kind: str, dataset: str, summaries: Iterable[DatasetSummary]) -> JobView | None:
     """Return a dataset's newest job of a kind that goes on, else its newest one, if any."""
+    return latest_jobs(kind, summaries).get(dataset)
+
+
+def latest_jobs(kind: str, summaries: Iterable[DatasetSummary]) -> dict[str, JobView]:
+    """Return what ``latest_job`` does for every dataset that has a job of this kind."""
     known = list(summaries)
     try:
         recent = jobs.jobs(limit=_LOOK_BACK)
     except SpanlabError as error:
         show_error(error)
-        return None
-    mine = [view for view in recent if view.kind == kind and dataset_of(view, known) == dataset]
-    return next((view for view in mine if not view.is_over), mine[0] if mine else None)
+        return {}
+    found: dict[str, JobView] = {}
+    for view in recent:
+        dataset = dataset_of(view, known) if view.kind == kind else None
+        if dataset is not None and (dataset not in found or _goes_on(view, found[dataset])):
+            found[dataset] = view
+    return found
+
+
+def _goes_on(view: JobView, newer: JobView) -> bool:
+    return newer.is_over and not view.is_over
 
 
 def progress_in_words(view: JobView) -> str:

@@ -1,4 +1,4 @@
-"""Detectors over items: from a dataset, a file or memory."""
+"""Detectors over items of a file or in memory; over a dataset they are a job."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import islice
 from multiprocessing import get_context, parent_process
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from spanlab.detectors import (
     DETECTORS,
@@ -31,23 +29,11 @@ from spanlab.errors import SpanlabError
 from spanlab.lm import Meter
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 
-if TYPE_CHECKING:
-    from spanlab.storage import QueueQuery, Store
-
-__all__ = [
-    "DETECTORS",
-    "annotate_dataset",
-    "annotate_items",
-    "annotate_records",
-    "unfinished",
-    "with_annotation",
-]
+__all__ = ["DETECTORS", "annotate_items", "annotate_records", "with_annotation"]
 
 T = TypeVar("T")
 
 _CHUNK = 16  # items that a worker process takes at once: enough to hide the hand-over
-_SAVE_EVERY = 100  # annotations a transaction at most, and
-_SAVE_SECONDS = 0.5  # how long a finished one waits at most: a stop loses no more than that
 
 
 def annotate_items(
@@ -134,82 +120,10 @@ def _worker(
     return build(spec, meter) if isinstance(spec, DetectorSpec | EnsembleSpec) else spec
 
 
-def annotate_dataset(
-    store: Store,
-    dataset: str,
-    name: str,
-    *,
-    concurrency: int = 1,
-    limit: int | None = None,
-    on_progress: Callable[[int], None] | None = None,
-) -> int:
-    """Annotate the items of a dataset that this detector has not finished, saving as it goes.
-
-    Args:
-        store: the annotation database.
-        dataset: an existing dataset.
-        name: a registered detector.
-        concurrency: number of processes, 1 or more.
-        limit: at most so many items; None for all.
-        on_progress: called after each save with the number of items annotated so far.
-
-    Returns:
-        How many items were annotated; 0 if all had been.
-
-    Raises:
-        NotFoundError: there is no such dataset.
-        UsageError: no detector has this name.
-    """
-    todo = islice(unfinished(store, dataset, name), limit)
-    pairs = ((item_id, store.record(dataset, item_id).item) for item_id in todo)
-    results = annotate_items(pairs, name, concurrency=concurrency)
-    done = 0
-    for batch in _batches(results):
-        store.save_annotations(dataset, batch)
-        done += len(batch)
-        if on_progress is not None:
-            on_progress(done)
-    return done
-
-
-def unfinished(store: Store, dataset: str, name: str) -> Iterator[str]:
-    """Yield the ids that a detector failed on or has not annotated yet, in import order each.
-
-    What it fails on while this runs is not yielded again.
-    """
-    from spanlab.storage import QueueQuery
-
-    failed = list(_ids(store, dataset, QueueQuery(reviewer=name, status=Status.FAILED)))
-    yield from _ids(store, dataset, QueueQuery(reviewer=name, status=Status.NOT_ANNOTATED))
-    yield from failed
-
-
 def with_annotation(record: Record, annotation: Annotation) -> Record:
     """Return the record with this annotation instead of the same annotator's earlier one."""
     others = (a for a in record.annotations if a.annotator != annotation.annotator)
     return Record(item=record.item, annotations=(*others, annotation))
-
-
-def _ids(store: Store, dataset: str, query: QueueQuery) -> Iterator[str]:
-    page = store.page(dataset, query)
-    while page.rows:
-        yield from (row.item_id for row in page.rows)
-        if page.next is None:
-            return
-        page = store.page(dataset, replace(query, after=page.next))
-
-
-def _batches(results: Iterable[T]) -> Iterator[list[T]]:
-    batch: list[T] = []
-    due = time.monotonic() + _SAVE_SECONDS
-    for result in results:
-        batch.append(result)
-        if len(batch) == _SAVE_EVERY or time.monotonic() >= due:
-            yield batch
-            batch = []
-            due = time.monotonic() + _SAVE_SECONDS
-    if batch:
-        yield batch
 
 
 @contextmanager

@@ -110,6 +110,31 @@ def test_an_uploaded_file_is_counted_and_detected(visit: Callable[..., Page], st
     assert all(record.by("offline") for record in store.records(source))
 
 
+def test_a_detection_goes_on_when_its_page_is_left(
+    visit: Callable[..., Page], store: Store
+) -> None:
+    name = f"left-{next(_number)}"
+    items = [record.item for record in records()]
+    store.import_records(
+        name,
+        [
+            Record(item=item.model_copy(update={"id": f"{item.id}-{copy}"}))
+            for item in items
+            for copy in range(100)
+        ],
+    )
+    page = visit("datasets")
+    card(page, name).get_by_role("button", name="Detect…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Start").click()
+    expect(card(page, name).get_by_text("of 300 items")).to_be_visible(timeout=WAIT)
+    page = visit("jobs")
+    expect(page.get_by_text(f"offline on {name}")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("300 of 300 items").first).to_be_visible(timeout=WAIT)
+    page = visit("datasets")
+    counts = card(page, name).locator(".counts .row")
+    expect(counts).to_have_text([re.compile("offline.*300 of 300 done")], timeout=WAIT)
+
+
 def test_a_wrong_line_is_named_and_nothing_comes_in(
     visit: Callable[..., Page], store: Store
 ) -> None:

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from driving import Desk
 from playwright.sync_api import Page
-from serving import Server
+from serving import PATIENCE, Server
 
+from spanlab import jobs
 from spanlab.storage import Store
-from spanlab.workflows.demo import DATASET, prepare_demo
+from spanlab.workflows.demo import DATASET, detection_of_samples, prepare_samples
 
 pytestmark = pytest.mark.browser
 
@@ -26,8 +27,11 @@ SHOWN = Path(__file__).with_name("review.png")
 def test_the_picture_shows_a_sample_under_review(
     server: Server, store: Store, page: Page, tmp_path: Path
 ) -> None:
-    prepare_demo(store)
+    prepare_samples(store)
+    detection = jobs.submit_detection(detection_of_samples(), server.settings)
     desk = Desk(server, store, page, DATASET)
+    desk.visit(ITEM)  # the first page lets the app work on jobs
+    jobs.wait(detection, timeout=PATIENCE / 1000, settings=server.settings)
     desk.visit(ITEM)
     desk.press("x", "a")  # not "New", but "New South Wales"
     page.get_by_text("1981").first.wait_for()

@@ -11,10 +11,12 @@ from model_server import ModelServer, fail, say
 from working_jobs import NOTHING, SECONDS, fill, request, states, wait_until
 
 from spanlab import jobs
+from spanlab.detectors import DetectorSpec
 from spanlab.errors import NotFoundError, UsageError
-from spanlab.jobs import JobState, JobView
-from spanlab.schema import Status
+from spanlab.jobs import JobState, JobView, RunRequest
+from spanlab.schema import Annotation, Kind, Status
 from spanlab.settings import Settings
+from spanlab.storage import Store
 
 Start = Callable[..., subprocess.Popen[bytes]]
 
@@ -41,6 +43,26 @@ def test_a_job_is_queued_until_a_worker_does_it(
     assert states(settings) == {Status.DONE: 70}
     assert model.busiest <= 8
     assert [view.id for view in jobs.jobs(settings=settings)] == [job_id]
+
+
+def test_a_dataset_is_taken_up_where_a_detector_left_it(settings: Settings, worker: Start) -> None:
+    fill(settings, 5)
+    failed = Annotation(
+        annotator="offline", kind=Kind.DETECTOR, status=Status.FAILED, note="power cut"
+    )
+    with Store.open(settings) as store:
+        store.save_annotations("d", [("i3", failed)])
+    worker(settings)
+    offline = DetectorSpec(detector="offline")
+    first = RunRequest(dataset="d", detectors=(offline,), limit=2)
+    for asked, done, left in (
+        (first, 2, {Status.DONE: 2, Status.FAILED: 1, Status.NOT_ANNOTATED: 2}),
+        (first.model_copy(update={"limit": None}), 3, {Status.DONE: 5}),
+        (first.model_copy(update={"limit": None}), 0, {Status.DONE: 5}),
+    ):
+        view = jobs.wait(jobs.submit_detection(asked, settings), timeout=SECONDS, settings=settings)
+        assert (view.state, view.progress.done) == (JobState.DONE, done)
+        assert states(settings, "offline") == left
 
 
 def test_failures_are_named_and_retried_alone(

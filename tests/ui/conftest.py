@@ -9,6 +9,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from spanlab.jobs import worker
+from spanlab.settings import Settings
 from spanlab.storage import Store
 
 
@@ -34,3 +36,13 @@ def open_page(store: Store) -> Callable[..., AppTest]:
         return app.run()
 
     return run
+
+
+@pytest.fixture
+def working(store: Store) -> Iterator[None]:
+    """A worker on this test's jobs."""
+    worker.start(Settings.read(), worker.Role("test"))
+    try:
+        yield
+    finally:
+        worker.stop()

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from spanlab import jobs
+from spanlab.jobs import JobState
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 from spanlab.storage import Store
 
@@ -46,12 +48,19 @@ def test_an_empty_database_is_explained_and_offers_the_samples(open_page: OpenPa
     assert app.button(key="load-samples").label == "Load the sample dataset"
 
 
-def test_samples_come_imported_detected_and_voted(open_page: OpenPage, store: Store) -> None:
+def test_samples_come_imported_voted_and_with_a_job_that_detects(
+    open_page: OpenPage, store: Store, working: None
+) -> None:
     app = open_page("datasets").button(key="load-samples").click().run(timeout=120)
+    assert "samples is ready" in app.success[0].value
+    (view,) = jobs.jobs()
+    assert view.title == "offline on samples"
+    jobs.wait(view.id, timeout=120)
+    app.run()
+    assert "offline annotated 67 items of samples" in everything(app)
     (summary,) = store.datasets()
     kinds = {annotator.kind for annotator in summary.annotators}
     assert kinds == {Kind.GOLD, Kind.PERSON, Kind.DETECTOR, Kind.VOTE}
-    assert "samples is ready" in app.success[0].value
 
 
 def test_an_upload_becomes_a_dataset_named_after_its_file(
@@ -202,17 +211,42 @@ def test_a_hostile_annotator_name_stays_text(open_page: OpenPage, store: Store) 
     assert "&lt;img src=x onerror=alert(1)&gt;" in html
 
 
-def test_the_detector_runs_on_what_it_has_not_done(open_page: OpenPage, store: Store) -> None:
+def test_the_detector_runs_as_a_job_on_what_it_has_not_done(
+    open_page: OpenPage, store: Store, working: None
+) -> None:
     annotated(store)
     app = open_page("datasets").button(key="detect-mine").click().run()
     assert "4 items to do" in everything(app)
     app.button(key="start-detector").click().run(timeout=60)
+    (view,) = jobs.jobs()
+    assert jobs.wait(view.id, timeout=60).progress.done == 4
+    app.run()
     assert "offline annotated 4 items of mine" in app.success[0].value.replace("\\", "")
     (summary,) = store.datasets()
     assert summary.annotators[-1].name == "offline"
     app.button(key="detect-mine").click().run()
     assert "offline has done 4 items: all of them" in everything(app)
     assert app.button(key="start-detector").disabled
+    assert "offline annotated" not in everything(app)  # said once
+
+
+def test_a_detection_under_way_is_seen_on_its_dataset_and_in_any_other_window(
+    open_page: OpenPage, store: Store
+) -> None:
+    annotated(store)
+    annotated(store, "yours")
+    app = open_page("datasets").button(key="detect-mine").click().run()
+    app.button(key="start-detector").click().run()
+    (view,) = jobs.jobs()
+    assert everything(app).count("offline on mine") == 1
+    app.button(key="detect-mine").click().run()
+    assert "offline on mine is queued already" in everything(app)
+    assert app.button(key="start-detector").disabled
+    another = open_page("datasets")
+    assert everything(another).count("offline on mine") == 1
+    another.button(key=f"datasets-Stop-{view.id}").click().run()
+    assert jobs.job(view.id).state is JobState.CANCELLED
+    assert "offline on mine" not in everything(another)
 
 
 def submit(app: AppTest, label: str) -> AppTest:

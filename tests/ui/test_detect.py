@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from model_server import ModelServer, fail, say
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
-from spanlab.jobs import worker
 from spanlab.schema import Annotation, Item, Kind, Record, Status
-from spanlab.settings import Settings
 from spanlab.storage import Store
 
 OpenPage = Callable[..., AppTest]
@@ -32,16 +30,6 @@ def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
 def unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "SPANLAB_MODEL", "SPANLAB_PRICE"):
         monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def working(store: Store) -> Iterator[None]:
-    """A worker on this test's jobs."""
-    worker.start(Settings.read(), worker.Role("test"))
-    try:
-        yield
-    finally:
-        worker.stop()
 
 
 def records(*names: str) -> list[Record]:

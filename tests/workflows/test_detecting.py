@@ -1,16 +1,13 @@
-"""Detectors over items, whoever asks."""
+"""Detectors over items of a file or in memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import spanlab
 from spanlab.errors import SpanlabError
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
-from spanlab.settings import Settings
-from spanlab.storage import Store
-from spanlab.workflows.detecting import annotate_dataset, annotate_items
+from spanlab.workflows.detecting import annotate_items
 
 
 @dataclass
@@ -49,22 +46,3 @@ def test_several_processes_give_what_one_gives_in_the_same_order() -> None:
     together = list(annotate_items(items, "offline", concurrency=2))
     assert together == alone
     assert [key for key, _ in together] == [f"i{n}" for n in range(40)]
-
-
-def test_a_dataset_is_taken_up_where_it_was_left(tmp_path: Path) -> None:
-    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path}/spanlab.db")
-    with Store.open(settings) as store:
-        store.import_records("d", records(5))
-        failed = Annotation(
-            annotator="offline", kind=Kind.DETECTOR, status=Status.FAILED, note="power cut"
-        )
-        store.save_annotations("d", [("i3", failed)])
-
-        assert annotate_dataset(store, "d", "offline", limit=2) == 2
-        done = [record.item.id for record in store.records("d") if record.by("offline")]
-        assert done == ["i0", "i1", "i3"]
-
-        assert annotate_dataset(store, "d", "offline") == 3
-        states = {a.status for record in store.records("d") for a in record.annotations}
-        assert states == {Status.DONE}
-        assert annotate_dataset(store, "d", "offline") == 0
