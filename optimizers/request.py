@@ -10,7 +10,7 @@ from optimizers.examples import LabelSource, Transfer
 from optimizers.metrics import check_target
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import UsageError
-from spanlab.fields import Frozen, Name
+from spanlab.fields import Frozen, Name, Rate
 from spanlab.lm import Budget, ModelChoice
 from spanlab.programs import ProgramName
 
@@ -81,8 +81,16 @@ class Search(Frozen):
 
 
 class Optimisation(Frozen):
-    """A search as a job: on which dataset, and what its model calls may come to in all."""
+    """A search as a job: on which dataset, and what its model calls may come to.
+
+    Attributes:
+        dataset: where the labelled items are.
+        search: what to do.
+        budget: what all calls may come to.
+        rate: how many calls may begin in a minute; jobs keep it, searches that are none do not.
+    """
 
     dataset: Name
     search: Search
     budget: Budget | None = None
+    rate: Rate | None = None

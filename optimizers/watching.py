@@ -62,6 +62,13 @@ class Stopper(Meter):
     """A meter that lets no further call through once there is a reason to stop.
 
     Answers from the cache still come, so that a search that is stopped runs out quickly.
+
+    Args:
+        budget: see ``Meter``.
+        spent: see ``Meter``.
+        should_stop: asked before every call.
+        wait: returns when the next call may go out, or is not wanted any more; called in the
+            thread that makes the call.
     """
 
     def __init__(
@@ -70,10 +77,12 @@ class Stopper(Meter):
         *,
         spent: Usage | None = None,
         should_stop: Callable[[], bool] = lambda: False,
+        wait: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(budget, spent=spent)
         self.reason: SpanlabError | None = None
         self._should_stop = should_stop
+        self._wait = wait
 
     def start(self) -> None:
         """Let a call through, unless the search is to stop.
@@ -81,11 +90,19 @@ class Stopper(Meter):
         Raises:
             SpanlabError: the reason why.
         """
+        self._go_on()
+        try:
+            self._wait()
+        except SpanlabError as error:
+            self.stop(error)
+        self._go_on()
+        super().start()
+
+    def _go_on(self) -> None:
         if self.reason is None and self._should_stop():
             self.stop(StoppedError("stopped before it was done"))
         if self.reason is not None:
             raise self.reason
-        super().start()
 
     def stop(self, reason: SpanlabError) -> None:
         """Let no further call through; the first reason counts."""

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 Offset = Annotated[int, Field(strict=True, ge=0)]
 Count = Annotated[int, Field(strict=True, ge=0)]
 Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Rate = Annotated[float, Field(gt=0.0, le=1_000_000.0)]  # model calls a minute
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]
 

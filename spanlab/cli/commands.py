@@ -108,10 +108,7 @@ def annotate(
     program: model_options.Program = None,
     max_calls: model_options.MaxCalls = None,
     max_cost: model_options.MaxCost = None,
-    rate: Annotated[
-        float | None,
-        typer.Option(help="At most so many model calls a minute, of all workers together."),
-    ] = None,
+    rate: model_options.Rate = None,
 ) -> None:
     """Let detectors mark spans, in a dataset or from file to file.
 

@@ -57,6 +57,11 @@ MaxCost = Annotated[
     float | None, typer.Option(min=0.0, help="Stop when model calls cost so many US dollars.")
 ]
 
+Rate = Annotated[
+    float | None,
+    typer.Option(help="At most so many model calls a minute, of all workers together."),
+]
+
 
 @dataclass(frozen=True)
 class Asked:

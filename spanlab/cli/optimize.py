@@ -14,6 +14,7 @@ from spanlab.cli.model_options import (
     MaxCalls,
     MaxCost,
     Model,
+    Rate,
     Retriever,
 )
 from spanlab.errors import UsageError
@@ -92,6 +93,7 @@ def optimize(
     seed: Annotated[int, typer.Option(help="Of every random choice.")] = 9,
     max_calls: MaxCalls = None,
     max_cost: MaxCost = None,
+    rate: Rate = None,
     use: Annotated[
         bool, typer.Option("--use", help="Let the detector use it, if it is better beyond chance.")
     ] = False,
@@ -118,7 +120,8 @@ def optimize(
     from optimizers.examples import LabelSource
     from optimizers.request import Optimisation, Search
     from spanlab.cli import model_options, optimizing
-    from spanlab.jobs.tuning import free_name, problem
+    from spanlab.jobs.tuning import free_name
+    from spanlab.workflows.requesting import problem
 
     asked = model_options.Asked(model, retriever, corpus, claims, english, program=start)
     (spec,) = asked.specs([detector])
@@ -140,13 +143,12 @@ def optimize(
         "limit": limit,
         "seed": seed,
     }
+    budget = model_options.budget(max_calls, max_cost)
     try:
         search = Search.model_validate(fields)
+        request = Optimisation(dataset=dataset, search=search, budget=budget, rate=rate)
     except ValidationError as error:
         raise UsageError(problem(error)) from None
-    request = Optimisation(
-        dataset=dataset, search=search, budget=model_options.budget(max_calls, max_cost)
-    )
     if dry_run:
         optimizing.foresee(request)
     elif queue:

@@ -26,8 +26,10 @@ from optimizers.request import Optimisation
 from spanlab.errors import UsageError
 from spanlab.jobs import board, worker
 from spanlab.jobs.board import JOBS, progress_of
+from spanlab.jobs.gate import Gate
 from spanlab.jobs.kinds import KINDS
 from spanlab.labels import Extent, Labels, Soft
+from spanlab.lm import Meter
 from spanlab.programs import Programs
 from spanlab.settings import Settings
 from spanlab.workflows.runs import Progress
@@ -78,17 +80,16 @@ async def optimise(asked: dict[str, Any]) -> dict[str, Any]:
 @DBOS.step(name="spanlab.optimise.prepare")
 async def _prepare(asked: dict[str, Any]) -> Pinned:
     from optimizers.preparing import chosen, with_passages
-    from optimizers.watching import Stopper
 
     me, request = worker.current(), Optimisation.model_validate(asked)
     found = await asyncio.to_thread(
         lambda: chosen(me.store.records(request.dataset), request.search)
     )
-    stopper = Stopper(request.budget)
-    found = await with_passages(found, request, stopper, me.store)
     job_id = DBOS.workflow_id or ""
+    meter = Meter(request.budget, turn=Gate(me, job_id, request.rate).wait)
+    found = await with_passages(found, request, meter, me.store)
     trials = estimate(request.search, len(found)).trials
-    progress = Progress(total=trials, started=time.time(), usage=stopper.usage)
+    progress = Progress(total=trials, started=time.time(), usage=meter.usage)
     await asyncio.to_thread(me.board.report, job_id, progress, {"items": len(found), "trials": []})
     await asyncio.to_thread(me.board.note, job_id, f"{me.name} begins: {len(found)} labelled items")
     return [_pinned(each.labels) for each in found]
@@ -144,7 +145,13 @@ async def _watched(
     row = await asyncio.to_thread(me.board.part, job_id)
     diary = Diary(dict(row.attributes or {}).get("details", {}), progress_of(row), fold)
     stopped = threading.Event()
-    stopper = Stopper(request.budget, spent=diary.before.usage, should_stop=stopped.is_set)
+    gate = Gate(me, job_id, request.rate)
+    stopper = Stopper(
+        request.budget,
+        spent=diary.before.usage,
+        should_stop=stopped.is_set,
+        wait=gate.in_threads(lambda: "stopped" if stopped.is_set() else None),
+    )
     labels = {each["id"]: _labels(each) for each in pinned}
 
     def run() -> T:

@@ -9,8 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from spanlab.errors import StoreError
-from spanlab.jobs import turns, worker
+from spanlab.jobs import worker
 from spanlab.jobs.board import Part
+from spanlab.jobs.gate import Gate, resting
 from spanlab.jobs.views import JobState
 from spanlab.jobs.worker import Worker
 from spanlab.lm import Meter, Usage
@@ -102,7 +103,7 @@ async def work_on(
 
 async def _set_up(job_id: str, request: RunRequest, spent: Usage) -> Desk:
     me = worker.current()
-    turn = turns.Turns(me.settings, job_id, request.rate).wait if request.rate else None
+    turn = Gate(me, job_id, request.rate).wait
     # Only a job with a budget counts what was spent before: it has one part, which sees all calls.
     meter = Meter(request.budget, spent=spent if request.budget else None, turn=turn)
     crew = await asyncio.to_thread(Crew.of, request, meter, me.settings, me.hands)
@@ -130,7 +131,7 @@ class _Shift:
     async def work(self, run: Run, desk: Desk) -> Part | None:
         """Do the work, and tell how far it is."""
         over = asyncio.Event()
-        turns.resting.set(self.rest)
+        resting.set(self.rest)
         telling = asyncio.create_task(self._keep_telling(run, desk, over))
         try:
             await run.finish()

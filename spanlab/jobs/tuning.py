@@ -18,6 +18,7 @@ from spanlab.errors import UsageError
 from spanlab.lm import Budget, ModelChoice, Price, count_tokens
 from spanlab.workflows.choosing import Sources, Wish, request_of
 from spanlab.workflows.programs import registry
+from spanlab.workflows.requesting import problem
 
 if TYPE_CHECKING:
     from optimizers.examples import Labelled
@@ -67,6 +68,7 @@ class TuningWish:
     threads: int = 8
     budget_calls: int | None = None
     budget_cost: float | None = None
+    rate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -125,13 +127,17 @@ def optimisation_of(store: Store, wish: TuningWish) -> Optimisation:
         "limit": wish.limit,
         "threads": wish.threads,
     }
+    budget = Budget(calls=wish.budget_calls, cost=wish.budget_cost)
     try:
-        search = Search.model_validate(fields)
+        request = Optimisation(
+            dataset=wish.dataset,
+            search=Search.model_validate(fields),
+            budget=None if budget == Budget() else budget,
+            rate=wish.rate,
+        )
     except ValidationError as error:
         raise UsageError(problem(error)) from None
-    budget = Budget(calls=wish.budget_calls, cost=wish.budget_cost)
-    limited = None if budget == Budget() else budget
-    return resolved(Optimisation(dataset=wish.dataset, search=search, budget=limited))
+    return resolved(request)
 
 
 def foresee(store: Store, request: Optimisation) -> Foreseen:
@@ -158,14 +164,6 @@ def foresee(store: Store, request: Optimisation) -> Foreseen:
         effort=effort,
         cost=_cost(search, examples, effort),
     )
-
-
-def problem(error: ValidationError) -> str:
-    """Return in one clause what is wrong with a request."""
-    first = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {message}" if where else message
 
 
 def _prompt_model(wish: TuningWish) -> ModelChoice | None:

@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, text
@@ -23,16 +22,13 @@ if TYPE_CHECKING:
     from spanlab.settings import Settings
 
 _AHEAD = 0.5  # seconds for which turns are taken at once: more would be lost when a worker ends
-_LOOK = 0.25  # seconds between two looks at whether the call is still wanted
+LOOK = 0.25  # seconds between two looks at whether the call is still wanted
 _UNREACHABLE = 60.0  # seconds that a database which does not answer is tried again
 _LOCK = 730_216  # PostgreSQL's advisory lock for making the table
 _POSTGRESQL = "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
 _SQLITE = "(julianday('now') - 2440587.5) * 86400.0"
 
-Rest = Callable[[], str | None]
-
-# Why the work that a call belongs to should be put aside, if it should; set around each part.
-resting: ContextVar[Rest] = ContextVar("resting", default=lambda: None)
+Rest = Callable[[], str | None]  # says why work should be put aside, if it should
 
 
 class Turns:
@@ -53,22 +49,24 @@ class Turns:
         self._next = asyncio.Lock()
         self._made = False
 
-    async def wait(self) -> None:
+    async def wait(self, rest: Rest) -> None:
         """Wait until a call may begin: one after the other, evenly spaced.
 
+        Args:
+            rest: asked again and again whether the call is still wanted.
+
         Raises:
-            BudgetError: the call's work is to be put aside; the message is its reason.
+            BudgetError: it is not; the message is the reason.
             StoreError: the database does not answer.
         """
-        rest = resting.get()
         async with self._next:
-            _go_on(rest)
+            go_on(rest)
             if not self._taken:
                 await self._take(rest)
             at = self._taken.popleft()
             while (left := at - time.monotonic()) > 0:
-                _go_on(rest)
-                await asyncio.sleep(min(left, _LOOK))
+                go_on(rest)
+                await asyncio.sleep(min(left, LOOK))
 
     async def _take(self, rest: Rest) -> None:
         count = max(1, int(_AHEAD / self._spacing))
@@ -82,8 +80,8 @@ class Turns:
             else:
                 self._taken.extend(first + number * self._spacing for number in range(count))
                 return
-            _go_on(rest)
-            await asyncio.sleep(_LOOK)
+            go_on(rest)
+            await asyncio.sleep(LOOK)
 
     def _reserve(self, count: int) -> float:
         """Take the next turns and return when the first one is."""
@@ -114,7 +112,8 @@ class Turns:
         )
 
 
-def _go_on(rest: Rest) -> None:
+def go_on(rest: Rest) -> None:
+    """Raise a ``BudgetError`` with the reason to put work aside, if there is one."""
     reason = rest()
     if reason is not None:
         raise BudgetError(reason)

@@ -17,6 +17,7 @@ from spanlab.storage import Store
 from spanlab.workflows.detecting import start_worker
 
 _WATCH_SECONDS = 2.0  # between two looks at the own place and at the others'
+_SURE_SECONDS = 5.0  # after which a worker that the database has not heard asks no model
 _GRACE_SECONDS = 150.0  # a model call may take that long; it is paid, so its answer is awaited
 _JOBS_AT_ONCE = 4  # jobs a worker follows; their parts are what is work
 _PARTS_AT_ONCE = 4  # enough that the next one is there while the last answers of one come in
@@ -54,6 +55,7 @@ class Worker:
         self.cut_off = 0
         self.stopping = False
         self.at_work = 0  # parts that are being worked on, by the event loop's thread alone
+        self._heard = 0.0  # by the database, at least that late on the monotonic clock
         self._over = threading.Event()
 
     @property
@@ -66,6 +68,13 @@ class Worker:
         """The queue to and from which parts of its jobs go."""
         return rescue.own_queue(self.name) if self.role.alone else PARTS
 
+    def is_sure(self) -> bool:
+        """Say whether what this worker is at cannot have been given to another one.
+
+        The database gives a silent worker's name away after nine seconds at the earliest.
+        """
+        return self.board.is_local or time.monotonic() - self._heard < _SURE_SECONDS
+
     def start(self) -> None:
         """Take a name and begin to work, in threads of its own.
 
@@ -77,6 +86,7 @@ class Worker:
         kinds.load()
         database.prepare(self.settings)
         self.store = Store.open(database.watched(self.settings))
+        self._heard = time.monotonic()
         self.name, self._place = places.take_free(self.settings, self.role.name)
         rescue.hand_back(self.board, self.name)
         rescue.rescue(self.board, self.name)
@@ -114,8 +124,10 @@ class Worker:
 
     def _watch(self) -> None:
         while not self._over.wait(_WATCH_SECONDS):
+            asked = time.monotonic()
             try:
                 if self._place.is_held():
+                    self._heard = asked
                     rescue.rescue(self.board, self.name)
                 else:
                     self._come_back()
@@ -126,6 +138,7 @@ class Worker:
         self.cut_off += 1
         self._place.leave()
         while not self._over.is_set():
+            asked = time.monotonic()
             try:
                 place = places.take(self.settings, self.name)
             except SpanlabError as error:
@@ -134,6 +147,7 @@ class Worker:
             if place is not None:
                 self._place = place
                 rescue.hand_back(self.board, self.name)
+                self._heard = asked
                 log.warning("%s is back", self.name)
                 return
             self._over.wait(_WATCH_SECONDS)

@@ -181,7 +181,9 @@ def _bounds(wish: Wish, asking: bool) -> Wish:
         )
         if not asking:
             return wish
-        calls, tokens, cost = st.columns(3)
+        pace, calls, tokens, cost = st.columns(4)
+        with pace:
+            rate = rate_limit("detect.rate")
         with calls:
             most_calls = _number("Calls at most", "detect.calls")
         with tokens:
@@ -189,7 +191,28 @@ def _bounds(wish: Wish, asking: bool) -> Wish:
         most_cost = cost.number_input(
             "US dollars at most", 0.0, value=None, placeholder="no limit", **kept("detect.cost")
         )
-    return replace(wish, budget_calls=most_calls, budget_tokens=most_tokens, budget_cost=most_cost)
+    return replace(
+        wish,
+        rate=rate,
+        budget_calls=most_calls,
+        budget_tokens=most_tokens,
+        budget_cost=most_cost,
+    )
+
+
+def rate_limit(key: str) -> float | None:
+    """Ask how many model calls may begin in a minute; None for as many as there is room for."""
+    return st.number_input(
+        "Calls a minute at most",
+        0.1,
+        1_000_000.0,
+        value=None,
+        step=10.0,
+        format="%g",
+        placeholder="no limit",
+        help="For an endpoint that refuses more. All workers of a job keep it together.",
+        **kept(key),
+    )
 
 
 def _number(label: str, key: str) -> int | None:

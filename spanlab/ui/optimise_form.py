@@ -9,6 +9,7 @@ import streamlit as st
 
 from spanlab.jobs.tuning import METRICS, TUNABLE, TuningWish
 from spanlab.ui.common import kept, plain
+from spanlab.ui.detect_form import rate_limit
 from spanlab.workflows.choosing import Surroundings
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.programs import registry
@@ -184,11 +185,13 @@ def _bounds(wish: TuningWish, summary: DatasetSummary) -> TuningWish:
         called = name.text_input(
             "Name of the program (optional)", placeholder="chosen for you", **kept("optimise.name")
         )
-        most, fast, calls, cost = st.columns(4)
+        most, fast, pace, calls, cost = st.columns(5)
         limit = most.number_input(
             "Items at most", 4, value=None, placeholder="no limit", **kept("optimise.limit")
         )
         threads = fast.number_input("Calls at once", 1, 256, 8, **kept("optimise.threads"))
+        with pace:
+            rate = rate_limit("optimise.rate")
         budget = calls.number_input(
             "Calls at most", 1, value=None, placeholder="no limit", **kept("optimise.calls")
         )
@@ -203,6 +206,7 @@ def _bounds(wish: TuningWish, summary: DatasetSummary) -> TuningWish:
         name=(called or "").strip(),
         limit=None if limit is None else int(limit),
         threads=int(threads),
+        rate=rate,
         budget_calls=None if budget is None else int(budget),
         budget_cost=dollars,
     )

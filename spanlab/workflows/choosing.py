@@ -18,6 +18,7 @@ from spanlab.errors import UsageError
 from spanlab.lm import Budget, ModelChoice, Price
 from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import Status
+from spanlab.workflows.requesting import problem
 from spanlab.workflows.runs import RunRequest
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ class Wish:
 
     ``model`` is asked by all detectors; an ensemble's members keep their own unless
     ``one_model``. ``price`` is "input,cached,output" in US dollars per million tokens.
-    ``only_failed`` takes up nothing but items that one of the detectors failed on.
+    ``only_failed`` takes up nothing but items that one of the detectors failed on. ``rate`` is how
+    many model calls may begin in a minute.
     """
 
     dataset: str
@@ -98,6 +100,7 @@ class Wish:
     budget_calls: int | None = None
     budget_tokens: int | None = None
     budget_cost: float | None = None
+    rate: float | None = None
     vote: str = ""
 
 
@@ -163,9 +166,10 @@ def request_of(store: Store, wish: Wish, environ: Mapping[str, str] = os.environ
             concurrency=wish.concurrency,
             limit=wish.limit,
             budget=_budget(wish),
+            rate=wish.rate,
         )
     except ValidationError as error:
-        raise UsageError(_first(error)) from None
+        raise UsageError(problem(error)) from None
     return _of_failed(store, request) if wish.only_failed else request
 
 
@@ -268,10 +272,3 @@ def _bare(url: str) -> str:
     except ValueError:
         return "an address that cannot be read"
     return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}".rstrip("/")
-
-
-def _first(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    problem = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {problem}" if where else problem

@@ -36,7 +36,15 @@ def request_of(dataset: str, detectors: Sequence[Spec], **options: object) -> Ru
     try:
         return RunRequest.model_validate(fields)
     except ValidationError as error:
-        raise UsageError(error.errors(include_url=False)[0]["msg"]) from None
+        raise UsageError(problem(error)) from None
+
+
+def problem(error: ValidationError) -> str:
+    """Return in one clause what is wrong with a request, without its values."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {message}" if where else message
 
 
 def check(store: Store, request: RunRequest) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
-from spanlab.fields import Frozen, Name, unique
+from spanlab.fields import Frozen, Name, Rate, unique
 from spanlab.lm import Budget, Usage
 
 __all__ = ["Ballot", "Failure", "Progress", "RunRequest"]
@@ -42,7 +42,7 @@ class RunRequest(Frozen):
     concurrency: Annotated[int, Field(ge=1, le=1024)] = CONCURRENCY
     limit: Annotated[int, Field(ge=1)] | None = None
     budget: Budget | None = None
-    rate: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
+    rate: Rate | None = None
     retry_failed: bool = True
     items: tuple[Name, ...] | None = None
 

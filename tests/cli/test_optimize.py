@@ -12,7 +12,9 @@ from gold_answers import GoldAnswers, better_when_asked
 from model_server import ModelServer, fail
 
 from spanlab.datasets import read
+from spanlab.jobs.board import Board
 from spanlab.programs import Programs
+from spanlab.settings import Settings
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -76,6 +78,7 @@ def test_a_search_that_breaks_says_why(tuned: Run, model_server: ModelServer) ->
         pytest.param(("--metric", "bleu"), "no metric is called 'bleu'", id="metric"),
         pytest.param(("--folds", "1"), "one fold holds nothing out", id="one-fold"),
         pytest.param(("--auto", "light", "--trials", "3"), "not both", id="two-budgets"),
+        pytest.param(("--rate", "0"), "rate: Input should be greater than 0", id="rate"),
         pytest.param(("--detector", "offline"), "no prompts of its own to tune", id="offline"),
     ],
 )
@@ -85,10 +88,16 @@ def test_what_makes_no_search_is_refused(tuned: Run, options: tuple[str, ...], s
     assert said in refused.stderr
 
 
-def test_queued_searches_are_listed(tuned: Run) -> None:
-    queued = tuned("optimize", "mine", "--detector", "ucsc-extract", "--queue", *SMALL)
+def test_queued_searches_are_listed(tuned: Run, tmp_path: Path) -> None:
+    queued = tuned(
+        "optimize", "mine", "--detector", "ucsc-extract", "--queue", "--rate", "90", *SMALL
+    )
     assert queued.returncode == 0, queued.stderr
     listed = tuned("jobs", "list")
     assert "ucsc-extract for iou on mine" in listed.stdout
     job_id = queued.stderr.split()[2].rstrip(";")
     assert json.dumps(job_id)[1:-1] in listed.stdout
+    home = tmp_path / "home"
+    row = Board(Settings(home=home, database_url=f"sqlite:///{home / 'spanlab.db'}")).row(job_id)
+    assert row.input is not None
+    assert row.input["args"][0]["rate"] == 90

@@ -5,21 +5,41 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from gold_answers import GoldAnswers, better_when_asked
 from model_server import ModelServer
 from pydantic import ValidationError
 from working_jobs import SECONDS, fill, states, wait_until
 from working_jobs import request as asking
 
+from optimizers.request import Optimisation, Search
 from spanlab import jobs
+from spanlab.datasets import read
+from spanlab.detectors import DetectorSpec
 from spanlab.jobs import JobState, database
 from spanlab.jobs.turns import Turns
-from spanlab.schema import Status
+from spanlab.lm import ModelChoice
+from spanlab.schema import Record, Status
 from spanlab.settings import Settings
+from spanlab.storage import Store
 
 Start = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def labelled(samples: Path) -> list[Record]:
+    """A few samples with gold labels."""
+    return [record for record in read(samples) if record.item.lang == "en"]
+
+
+@pytest.fixture
+def gold(labelled: list[Record]) -> Iterator[ModelServer]:
+    """A model that rewards good prompts."""
+    with ModelServer(GoldAnswers(labelled, noise=better_when_asked()), latency=0.01) as served:
+        yield served
 
 
 @pytest.mark.parametrize("kept_in", ["settings", "shared_settings"], ids=["sqlite", "postgresql"])
@@ -33,7 +53,7 @@ def test_whoever_makes_the_calls_they_take_turns(
     at: list[float] = []
 
     async def call(worker: Turns) -> None:
-        await worker.wait()
+        await worker.wait(lambda: None)
         at.append(time.monotonic())
 
     async def everything() -> None:
@@ -76,6 +96,41 @@ def test_a_slow_job_is_paused_at_once_and_nothing_counts_as_failed(
     assert (paused.state, paused.progress.failed) == (JobState.PAUSED, 0)
     assert paused.progress.usage.failed == 0
     assert paused.progress.stopped is None
+
+
+def test_an_optimisation_keeps_its_rate_and_is_paused_while_it_waits(
+    settings: Settings, gold: ModelServer, labelled: list[Record], worker: Start
+) -> None:
+    worker(settings)
+    with Store.open(settings) as store:
+        store.import_records("d", labelled)
+    # 1,200 a minute are 20 a second, though eight threads wait: n calls take (n - 1) / 20 s.
+    done = jobs.wait(_tuned(settings, gold, rate=1200), timeout=SECONDS, settings=settings)
+    assert done.state is JobState.DONE, done.error
+    at = sorted(ask.at for ask in gold.requests)
+    assert len(at) >= 30
+    assert at[-1] - at[0] >= (len(at) - 1) / 20 - 0.5  # turns are taken half a second ahead
+
+    # 2 a minute: all threads but one wait for their turn when it is paused.
+    asked = gold.count
+    slow = _tuned(settings, gold, name="slow", seed=10, rate=2)
+    wait_until(lambda: gold.count > asked, "the first call")
+    jobs.pause(slow, settings)
+    fast = _tuned(settings, gold, name="fast", seed=11, rate=None)
+    assert jobs.wait(fast, timeout=SECONDS, settings=settings).state is JobState.DONE
+    paused = jobs.job(slow, settings)
+    assert (paused.state, paused.progress.usage.failed) == (JobState.PAUSED, 0)
+
+
+def _tuned(settings: Settings, gold: ModelServer, **more: object) -> str:
+    choice = ModelChoice(model="scripted", base_url=gold.url, retries=0)
+    spec = DetectorSpec(detector="ucsc-extract", model=choice)
+    fields = {"name": "tuned", "detector": spec, "auto": None, "trials": 2, "folds": 0, **more}
+    rate = fields.pop("rate")
+    search = Search.model_validate(fields)
+    return jobs.submit_optimisation(
+        Optimisation.model_validate({"dataset": "d", "search": search, "rate": rate}), settings
+    )
 
 
 @pytest.mark.parametrize("rate", [0, -1, 2_000_000], ids=["none", "negative", "beyond reason"])

@@ -9,6 +9,7 @@ from model_server import ModelServer, fail, say
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
+from spanlab.jobs import board
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.storage import Store
 
@@ -133,6 +134,19 @@ def test_only_failed_items_are_taken_up_on_request(
     assert figures(app)["Items to do"] == "2"
     app.checkbox(key="spanlab.detect.only-failed").check().run()
     assert figures(app)["Items to do"] == "1"
+
+
+def test_a_limit_on_calls_a_minute_goes_with_the_job(
+    open_page: OpenPage, store: Store, reachable: None
+) -> None:
+    store.import_records("mine", records("a"))
+    app = open_page("detect").checkbox(key=EXTRACT).check().run()
+    app.number_input(key="spanlab.detect.rate").set_value(90.0).run()
+    start(app)
+    (view,) = jobs.jobs()
+    asked = board.of().row(view.id).input
+    assert asked is not None
+    assert asked["args"][0]["rate"] == 90
 
 
 def test_a_started_job_is_found_again_and_can_be_paused_resumed_and_stopped(

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
 from spanlab.datasets import read
+from spanlab.jobs import board
 from spanlab.programs import HeldOut, Predictor, Program, Programs, Score
 from spanlab.storage import Store
 
@@ -94,9 +95,13 @@ def test_a_search_is_foreseen_and_started(
     assert figures["Cost at most"] == "unknown"
     app.text_input(key="spanlab.optimise.price").set_value("1,0.5,2").run()
     assert {m.label: m.value for m in app.metric}["Cost at most"].startswith("\\$")
+    app.number_input(key="spanlab.optimise.rate").set_value(90.0).run()
     app.button(key="start-search").click().run()
     assert not app.exception
     (job,) = jobs.jobs()
+    asked = board.of().row(job.id).input
+    assert asked is not None
+    assert asked["args"][0]["rate"] == 90
     assert (job.kind, job.title) == ("optimise", "ucsc-extract for iou on mine")
     assert "ucsc-extract for iou on mine" in everything(app)
     assert model_server.requests == []
