@@ -37,6 +37,8 @@ def assign(candidates: Sequence[Places]) -> list[Extent | None]:
     Returns:
         Per quote its place; None if it has none, or if all are taken.
     """
+    if len(candidates) == 1:
+        return [_first(candidates[0])]
     if _undisputed(candidates):
         return [places[0] if places else None for places in candidates]
     limit = max(len(candidates), _PAIRS // max(len(candidates), 1))
@@ -47,6 +49,11 @@ def assign(candidates: Sequence[Places]) -> list[Extent | None]:
         chosen[quote] = place
     _place_others(candidates, kinds, chosen)
     return chosen
+
+
+def _first(places: Places) -> Extent | None:
+    """Return the first place; of several with the same end the shortest."""
+    return min({place.end: place for place in places}.values(), default=None)
 
 
 def _undisputed(candidates: Sequence[Places]) -> bool:

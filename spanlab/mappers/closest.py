@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from rapidfuzz import fuzz
+from rapidfuzz import fuzz, process
 
 from spanlab.labels import Extent
 from spanlab.mappers.scripts import UNSPACED
@@ -47,24 +47,31 @@ def closest_sentence(passages: Sequence[str], text: str, *, lang: str = "und") -
         or none shared.
     """
     wanted = _words(text)
-    best: Closest | None = None
     if not wanted:
         return None
-    for index, passage in enumerate(passages):
-        for (start, end), words in _read(passage, lang):
-            score = _likeness(wanted, words, 0.0 if best is None else best.score)
-            if score > (0.0 if best is None else best.score):
-                best = Closest(index, start, end, score)
-    return best
+    read = [
+        (index, each) for index, passage in enumerate(passages) for each in _read(passage, lang)
+    ]
+    alike = process.extract(
+        wanted, [each.words for _, each in read], scorer=fuzz.token_set_ratio, limit=None
+    )
+    best, where = 0.0, -1
+    for words, shared, number in alike:  # those that share most come first
+        if shared / 200 + 0.5 < best:
+            break
+        score = _likeness(wanted, words, shared)
+        if score > best or (score == best > 0.0 and number < where):
+            best, where = score, number
+    if where < 0:
+        return None
+    index, (place, _) = read[where]
+    return Closest(index, place.start, place.end, best)
 
 
-def _likeness(wanted: str, words: str, least: float) -> float:
+def _likeness(wanted: str, words: str, shared: float) -> float:
     if f" {wanted} " in f" {words} ":
         return 1.0
-    shared = fuzz.token_set_ratio(wanted, words) / 200
-    if shared + 0.5 <= least:
-        return 0.0
-    return min(shared + fuzz.token_sort_ratio(wanted, words) / 200, 0.99)
+    return min(shared / 200 + fuzz.token_sort_ratio(wanted, words) / 200, 0.99)
 
 
 @lru_cache(maxsize=512)

@@ -8,10 +8,9 @@ Latin name in a Chinese answer, stays a word.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spanlab.labels import Extent
 from spanlab.mappers.scripts import UNSPACED, whole
@@ -79,64 +78,87 @@ def sentences(text: str, lang: str) -> list[Extent]:
         that is not whitespace. Empty for a text without any.
     """
     found: list[Extent] = []
-    words, code = _pieces(text, lang), _code(lang)
-    last = len(words) - 1
-    begin = 0
-    for index, (_, end) in enumerate(words):
-        follows = words[index + 1].start if index < last else len(text)
-        ended = text[end - 1] in _LAST and _ends_here(text, words, index, code)
-        if ended or index == last or _BREAK.search(text, end, follows):
-            found.append(Extent(words[begin].start, end))
-            begin = index + 1
+    code = _code(lang)
+    for line in _LINE.finditer(text):
+        begin, end = line.span()
+        for run in _ending(code).finditer(text, begin, end):
+            at, stop = run.span()
+            ends = _ends_of(run[0], code)
+            for inner in ends.inner:
+                found.append(Extent(begin, at + inner))
+                begin = _next(text, at + inner)
+            if ends.last and stop < end:
+                after = _next(text, stop)
+                if not (ends.open and text[after].islower()):
+                    found.append(Extent(begin, stop))
+                    begin = after
+        found.append(Extent(begin, end))
     return found
 
 
-def load() -> None:
-    """Import what reads words, once in a process; it takes about a second."""
-    _pipeline("xx")
+def load(*langs: str) -> None:
+    """Load what reads words, once in a process.
 
+    It takes about a second, and a tenth of one more for each language.
 
-def _pieces(text: str, lang: str) -> list[Extent]:
-    """Return the tokens where a sentence may end, and as one piece each what lies between.
-
-    Runs without spaces are read by themselves, so those without a mark need no rules: most of a
-    text, and most of the time that its tokens take.
+    Args:
+        langs: BCP 47 tags of texts to come.
     """
-    runs = list(_ending(_code(lang)).finditer(text))
-    words = tokens("".join(_apart(text, runs)), lang)
-    found: list[Extent] = []
-    last = at = word = 0
-    for run in runs:
-        _between(text, last, run.start(), found)
-        last, shift = run.end(), run.start() - at
-        at += len(run[0]) + 1
-        while word < len(words) and words[word].start < at:
-            found.append(Extent(words[word].start + shift, words[word].end + shift))
-            word += 1
-    _between(text, last, len(text), found)
-    return found
+    for code in {"xx", *map(_code, langs)}:
+        _pipeline(code)
 
 
-def _apart(text: str, runs: list[re.Match[str]]) -> Iterator[str]:
-    """Yield runs and one space between them; a line break where the text has more than that."""
-    last = 0
-    for run in runs:
-        if last:
-            yield text[last] if run.start() == last + 1 else "\n"
-        yield run[0]
-        last = run.end()
+class _Ends(NamedTuple):
+    """Where sentences end inside a run, and whether one may end with it.
 
+    ``open`` says that none does if a lower-case letter follows.
+    """
 
-def _between(text: str, start: int, end: int, found: list[Extent]) -> None:
-    """Put what stands in ``[start, end)``, line by line, without the space around, in ``found``."""
-    found.extend(Extent(*line.span()) for line in _LINE.finditer(text, start, end))
+    inner: tuple[int, ...]
+    last: bool
+    open: bool
 
 
 @lru_cache(maxsize=64)
 def _ending(code: str) -> re.Pattern[str]:
-    """Return what finds the runs with a mark that may end a sentence."""
+    """Return what finds the runs without spaces that hold a mark which may end a sentence.
+
+    Such runs with one space between them are one: some abbreviations have a space inside. What
+    lies between needs no rules: most of a text, and most of the time that its tokens take.
+    """
     marks = re.escape("".join(_ENDS | _ENDS_OF.get(code, frozenset()) | {".", "…"}))
-    return re.compile(rf"(?<!\S)[^\s{marks}]*+[{marks}]\S*+")
+    run = rf"[^\s{marks}]*+[{marks}]\S*+"
+    return re.compile(rf"(?<!\S){run}(?: {run})*+")
+
+
+def _ends_of(run: str, code: str) -> _Ends:
+    """Return where sentences end in a run; texts end theirs with the same words again and again."""
+    return (_short_ends if len(run) <= _LONGEST else _read_ends)(run, code)
+
+
+@lru_cache(maxsize=20_000)
+def _short_ends(run: str, code: str) -> _Ends:
+    return _read_ends(run, code)
+
+
+def _read_ends(run: str, code: str) -> _Ends:
+    words = tokens(run, code)
+    ends = [
+        index
+        for index, (_, end) in enumerate(words)
+        if run[end - 1] in _LAST and _ends_here(run, words, index, code)
+    ]
+    last = bool(ends) and ends[-1] == len(words) - 1
+    inner = tuple(words[index].end for index in (ends[:-1] if last else ends))
+    mark = words[_mark_before(run, words, len(words) - 1)].start if last else 0
+    return _Ends(inner, last, last and run[mark] in ".…")
+
+
+def _next(text: str, start: int) -> int:
+    """Return where the next character lies that is not whitespace; there must be one."""
+    while text[start].isspace():
+        start += 1
+    return start
 
 
 def _own(run: re.Match[str], found: list[Extent]) -> str:
@@ -194,11 +216,16 @@ def _pipeline(code: str) -> Language:
     return language
 
 
+def _mark_before(text: str, words: list[Extent], index: int) -> int:
+    """Return the token before those that close a sentence after its mark; -1 if there is none."""
+    while index >= 0 and _closes(text, words, index):
+        index -= 1
+    return index
+
+
 def _ends_here(text: str, words: list[Extent], index: int, code: str) -> bool:
-    """Say whether a sentence ends after this token and not later."""
-    mark = index
-    while mark >= 0 and _closes(text, words, mark):
-        mark -= 1
+    """Say whether a sentence ends after this token and not later, as far as these words tell."""
+    mark = _mark_before(text, words, index)
     if mark < 0 or not _is_end(text, words, mark, code):
         return False
     if index == len(words) - 1:

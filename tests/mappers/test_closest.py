@@ -28,6 +28,21 @@ def test_a_sentence_of_characters() -> None:
     assert closest("铁塔高300米", lang="zh") == "铁塔高330米。"
 
 
+def test_the_first_of_equals() -> None:
+    twins = ["It rained. Paris is big.", "Paris is big. Paris is big."]
+    best = closest_sentence(twins, "big Paris", lang="en")
+
+    assert best is not None
+    assert (best.passage, best.start) == (0, 11)
+
+
+def test_the_order_of_words_decides_nothing_but_how_much_else_there_is() -> None:
+    assert closest("tall 330 metres is Paris in tower the") == (
+        "The tower in Paris is 330 metres tall."
+    )
+    assert closest("Paris, big as it is") == "Paris is big."
+
+
 def test_nothing_to_compare_is_no_sentence() -> None:
     assert closest("...") is None
     assert closest_sentence([], "text") is None

@@ -110,6 +110,15 @@ def test_a_quote_given_more_often_than_it_stands_is_a_duplicate() -> None:
     assert (result.duplicates, result.unmatched) == ((1, 2), ())
 
 
+def test_an_ellipsis_begins_at_the_nearest_of_its_beginnings() -> None:
+    """Of several places with the same end the shortest; else the first."""
+    answer = "He saw the old house, the old tower fell; the old tower fell."
+    ((start, end, *_),) = map_quotes(answer, [Quote("the old … fell")]).spans
+
+    assert answer[start:end] == "the old tower fell"
+    assert start == answer.index("the old tower")
+
+
 def test_quotes_out_of_order_find_their_places() -> None:
     assert found("Ada met Bob and Cy", "Cy", "Ada", "Bob") == [(16, "Cy"), (0, "Ada"), (8, "Bob")]
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,10 +41,37 @@ def test_tokens_of_a_language(text: str, lang: str, expected: list[str]) -> None
         pytest.param("सच है। हाँ", "hi", ["सच है।", "हाँ"], id="hi"),
         pytest.param("هل هذا؟ نعم۔ لا", "ur", ["هل هذا؟", "نعم۔", "لا"], id="ur"),
         pytest.param("one\r\n- two", "en", ["one", "- two"], id="a line break ends one"),
+        pytest.param("A so. be it. C", "en", ["A so. be it.", "C"], id="a small letter goes on"),
+        pytest.param("In EE. UU. Hay.", "es", ["In EE. UU. Hay."], id="abbreviated, with a space"),
+        pytest.param("他说。He left.他走", "zh", ["他说。", "He left.", "他走"], id="no space"),
+        pytest.param("Why?! (No.) \xa0 So", "en", ["Why?!", "(No.)", "So"], id="closing marks"),
     ],
 )
 def test_sentences_of_a_language(text: str, lang: str, expected: list[str]) -> None:
     assert [text[start:end] for start, end in sentences(text, lang)] == expected
+
+
+def test_a_sentence_ends_as_it_did_when_its_last_word_was_new() -> None:
+    for _ in range(2):
+        for lang, ends in {"en": True, "de": False, "xx": True}.items():
+            assert len(sentences("Der 7. Tag kam. Er", lang)) == (3 if ends else 2)
+        assert len(sentences("Der 7. tag kam. Er", "en")) == 2
+
+
+def test_many_marks_in_one_run_cost_no_more_than_many_runs() -> None:
+    text = "a.b" * 20_000 + " " + "c. " * 20_000
+    assert sentences(text, "en")[-1].end == len(text) - 1
+
+
+def test_languages_can_be_loaded_ahead() -> None:
+    """In a process of its own: here others have loaded them."""
+    program = (
+        "import sys; from spanlab.mappers import load\n"
+        "assert 'spacy' not in sys.modules\n"
+        "load('fi', 'zh-Hant', 'und')\n"
+        "assert 'spacy.lang.fi' in sys.modules and 'spacy.lang.sv' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
 @given(
