@@ -95,7 +95,7 @@ class Modelled(ABC):
         """
         try:
             # dspy would otherwise keep every prompt of a run, for optimisers.
-            with predicting(self.kit.lm), dspy.context(trace=None):
+            with predicting(self.kit.lm, trace=False):
                 return await self.program.acall(**inputs)
         except Exception as error:  # noqa: BLE001 - whatever libraries make of a model's words
             raise translate(error) from None

@@ -6,13 +6,14 @@ instead of reading the same broken answer for ever.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from spanlab.lm.line import forget_last_answer
+from spanlab.lm.parsing import read_object, read_sections
 
 if TYPE_CHECKING:
     from dspy.signatures.signature import Signature
@@ -79,15 +80,18 @@ class _Remembered:
 
     def parse(self, signature: type[Signature], completion: str) -> dict[str, Any]:
         """Return the fields of an answer; one that cannot be read is forgotten."""
+        fields: dict[str, Any] | None = self._read(signature, completion)  # type: ignore[attr-defined]  # a mixin
+        if fields is not None:
+            return fields
         try:
-            fields: dict[str, Any] = super().parse(signature, completion)  # type: ignore[misc]  # a mixin
+            fields = super().parse(signature, completion)  # type: ignore[misc]  # a mixin
         except AdapterParseError:
             forget_last_answer()
             raise
         except RecursionError:  # thousands of brackets
             forget_last_answer()
             raise _too_deep(self, signature, completion) from None
-        return fields
+        return cast("dict[str, Any]", fields)
 
 
 _MOST_DEMOS = 64  # sets of demonstrations that are remembered
@@ -102,9 +106,13 @@ _SYSTEM: WeakKeyDictionary[type[Signature], dict[tuple[type, str], str]] = WeakK
 class JsonAnswers(_Remembered, dspy.JSONAdapter):
     """Asks for a JSON object."""
 
+    _read = staticmethod(read_object)
+
 
 class ChatAnswers(_Remembered, dspy.ChatAdapter):
     """Asks for marked sections, which every chat model manages; then once more for JSON."""
+
+    _read = staticmethod(read_sections)
 
     def _make_json_adapter_fallback(self) -> JsonAnswers:
         return JsonAnswers()
@@ -112,7 +120,12 @@ class ChatAnswers(_Remembered, dspy.ChatAdapter):
 
 def adapter_for(lm: dspy.LM) -> dspy.Adapter:
     """Return the adapter for a model: JSON at once where the endpoint takes schemas."""
-    return JsonAnswers() if lm.supports_response_schema else ChatAnswers()
+    if lm not in _ADAPTERS:
+        _ADAPTERS[lm] = JsonAnswers() if lm.supports_response_schema else ChatAnswers()
+    return _ADAPTERS[lm]
+
+
+_ADAPTERS: WeakKeyDictionary[dspy.LM, dspy.Adapter] = WeakKeyDictionary()
 
 
 def _too_deep(adapter: object, signature: type[Signature], answer: str) -> AdapterParseError:

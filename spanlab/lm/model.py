@@ -30,6 +30,7 @@ class Model(dspy.LM):
         if not self._plain(messages, {**self.kwargs, **kwargs}):
             return await super().acall(prompt, messages=messages, **kwargs)
         call = prepare(self, prompt, messages, kwargs, asynchronous=True)
+        call.legacy["model"] = self._async_engine_spec.line.choice.model
         with error_boundary(self.model):
             request = _canonical(call)
         with error_boundary(self.model, unexpected=True):

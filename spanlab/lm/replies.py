@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 def setback_of(error: Exception, choice: ModelChoice) -> Setback:
     """Classify what one attempt raised; the error holds no key and no cause."""
-    late = isinstance(error, TimeoutError)
+    # lm15 fails to put into words that the system gave a connection up, where it has no limit.
+    late = isinstance(error, TimeoutError) or isinstance(error.__context__, TimeoutError)
     if late or (isinstance(error, lm15.TransportError) and "timed out" in str(error)):
         return Setback(no_answer_in_time(choice.host, choice.timeout), again=True)
     if isinstance(error, lm15.TransportError):

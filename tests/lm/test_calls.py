@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from model_fixtures import KEY
-from model_server import Ask, ModelServer, Reply, fail, say
+from model_server import Ask, ModelServer, Reply, fail, in_turn, say
 from model_task import Task, marked, signature
 
 from spanlab.errors import StoreError
@@ -135,6 +135,39 @@ def test_the_same_question_costs_one_call(
         assert (asyncio.run(task.aask("?")) if asynchronous else task.ask("?")) == "4"
     assert model_server.count == 1
     assert meter.usage == Usage(from_cache=1)
+
+
+def test_threads_and_loops_send_the_same_and_share_answers(
+    model_server: ModelServer, choose: Choose, cache: Path
+) -> None:
+    choice = choose(model="meta/llama", temperature=0.2, seed=9)
+    for folder in (None, cache):
+        task = Task(choice, Meter(), folder)
+        assert task.ask("?") == asyncio.run(task.aask("?")) == "4"
+    first, second, third = model_server.requests  # with a cache the loop finds the thread's answer
+    assert first.body == second.body == third.body
+    assert first.headers.keys() == second.headers.keys()
+
+
+def test_a_repeated_attempt_sends_the_same(model_server: ModelServer, choose: Choose) -> None:
+    model_server.script(in_turn(fail(503, retry_after=0.0), marked("4")))
+    task = Task(choose(retries=1, temperature=0.3), Meter(), None)
+    assert asyncio.run(task.aask("?")) == "4"
+    first, second = model_server.requests
+    assert first.body == second.body
+
+
+def test_each_question_of_one_loop_is_sent_as_it_is(
+    model_server: ModelServer, choose: Choose, cache: Path
+) -> None:
+    """What a key was made from is sent; never that of another question."""
+    model_server.script(lambda ask: marked(ask.text.split("[[ ## question ## ]]\n")[-1][:3]))
+    task = Task(choose(), Meter(), cache)
+
+    async def together() -> list[str]:
+        return await asyncio.gather(*(task.aask(f"{number:03}") for number in range(40)))
+
+    assert asyncio.run(together()) == [f"{number:03}" for number in range(40)]
 
 
 def test_an_answer_is_on_disk_when_the_call_returns(
