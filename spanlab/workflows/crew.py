@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import cast
 
 from spanlab.detectors import DETECTORS, Detector, Finding, ModelDetector, build, detector
 from spanlab.detectors.ensemble import tally
@@ -54,9 +56,18 @@ class Crew:
             UsageError: a detector cannot be built as it was asked for.
         """
         built = [build(spec, meter, settings) for spec in request.specs]
-        if any(isinstance(each, ModelDetector) for each in built):
-            load()  # later it would hold up all calls that are under way
-        return cls(built, request.ballots, hands)
+        crew = cls(built, request.ballots, hands)
+        crew.prepare(())
+        return crew
+
+    def prepare(self, records: Sequence[Record]) -> None:
+        """Load what detectors read these items with; in the event loop it would hold up all calls.
+
+        Args:
+            records: items to come; this may be called from any thread.
+        """
+        if self._asking:
+            load(*{record.item.lang for record in records})
 
     def wanted(self, record: Record, *, retry_failed: bool) -> list[Detector | ModelDetector]:
         """Return the detectors that have not finished an item."""
@@ -81,7 +92,8 @@ class Crew:
             What to store; nothing of a detector that the budget stopped.
         """
         wanted = self.wanted(record, retry_failed=retry_failed)
-        results = await asyncio.gather(*(self._one(each, record.item, slots) for each in wanted))
+        work = [self._one(each, record.item, slots) for each in wanted]
+        results = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
         found = [result for result in results if isinstance(result, Finding)]
         spent = next((str(result) for result in results if isinstance(result, BudgetError)), None)
         failures = tuple(
@@ -94,16 +106,22 @@ class Crew:
         votes = _votes(self.ballots, record, found, changed)
         return Outcome((*found, *votes), failures, spent)
 
+    @cached_property
+    def _asking(self) -> dict[str, ModelDetector]:
+        """The detectors that ask models, by name; to look at each again for each item is slow."""
+        return {each.name: each for each in self.detectors if isinstance(each, ModelDetector)}
+
     async def _one(
         self, worker: Detector | ModelDetector, item: Item, slots: asyncio.Semaphore
     ) -> Finding | BudgetError:
         async with slots:
             try:
-                if isinstance(worker, ModelDetector):
-                    return await worker.detect(item)
+                asking = self._asking.get(worker.name)
+                if asking is not None:
+                    return await asking.detect(item)
                 loop = asyncio.get_running_loop()
                 # Another process has its own copy of ours: a name is quicker sent than a model.
-                chosen = worker.name if worker.name in DETECTORS else worker
+                chosen = worker.name if worker.name in DETECTORS else cast(Detector, worker)
                 said = await loop.run_in_executor(self.hands, attempt, chosen, item)
                 return Finding(said, item)
             except BudgetError as error:

@@ -93,11 +93,15 @@ class Run:
         while window := list(islice(positions, _WINDOW)):
             if self._stopping():
                 break
-            read = await asyncio.to_thread(self.store.records_at, self.work.dataset, window)
-            for record in read:
+            for record in await asyncio.to_thread(self._read, window):
                 await records.put(record)
         for _ in range(lanes):
             await records.put(None)
+
+    def _read(self, positions: Sequence[int]) -> Sequence[Record]:
+        records = self.store.records_at(self.work.dataset, positions)
+        self.crew.prepare(records)
+        return records
 
     async def _lane(self, records: asyncio.Queue[Record | None]) -> None:
         while (record := await records.get()) is not None:
