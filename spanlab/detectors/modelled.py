@@ -1,12 +1,18 @@
 """What all detectors that ask a model do alike: ask their own model, and fail with a reason.
 
-A system's own steps stand in its ``aforward``; here is what surrounds them. Retries, caching and
+Each is a ``dspy.Module``, from an item to its annotation:
+
+    detector = build(DetectorSpec(detector="ucsc-extract"))
+    detector(item=item).annotation                # or: (await detector.acall(item=item))
+    detector.save("prompts.json")                 # of detector.named_predictors()
+
+A system's own steps stand in its ``steps``; here is what surrounds them. Retries, caching and
 counting are the language model's (``spanlab.lm``).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,6 +20,7 @@ from typing import TYPE_CHECKING
 import dspy
 
 from spanlab.detectors.base import Finding
+from spanlab.detectors.blocking import wait
 from spanlab.detectors.programs import add_guidance, apply_program
 from spanlab.errors import BudgetError, SpanlabError
 from spanlab.lm import Collected, Meter, predicting, translate
@@ -39,6 +46,10 @@ class Kit:
     meter: Meter
     prompts: Mapping[str, Predictor] | None = None
 
+    def __deepcopy__(self, memo: object) -> Kit:
+        """Return itself: the copy of a detector asks the same model, under the same meter."""
+        return self
+
 
 @dataclass
 class Case:
@@ -52,8 +63,13 @@ class Case:
         self.item = await ensure(self.item, retriever)
 
 
-class Modelled(ABC):
+class Modelled(dspy.Module):
     """A detector that asks a model; many items may be under way at once.
+
+    As a module of dspy's it takes an ``item`` and returns ``annotation``, failed with a reason
+    where a step failed, and ``item`` with the passages that were retrieved. Its predictors are
+    those of ``program``, and their names begin so. It asks its own model, whatever dspy is
+    configured with, unless ``set_lm`` gives its predictors another.
 
     Args:
         kit: what it works with.
@@ -62,6 +78,7 @@ class Modelled(ABC):
     """
 
     def __init__(self, kit: Kit, program: dspy.Module, *, guided: str) -> None:
+        super().__init__()
         self.kit = kit
         if kit.prompts is not None:
             apply_program(program, kit.prompts)
@@ -70,22 +87,45 @@ class Modelled(ABC):
         self.program = program
         self.name = kit.spec.signs
 
-    @abstractmethod
-    async def aforward(self, case: Case) -> Annotation:
+    @abstractmethod  # for mypy: dspy's metaclass leaves no room for ABC's
+    async def steps(self, case: Case) -> Annotation:
         """Take an item through the system's steps; the trace in ``case`` grows meanwhile."""
 
     async def detect(self, item: Item) -> Finding:
         """Annotate an item; see ``ModelDetector``."""
+        # dspy would otherwise keep every prompt of a run, for optimisers.
+        with dspy.context(trace=None):
+            found = await self.acall(item=item)
+        return Finding(found.annotation, found.item)
+
+    def forward(self, item: Item) -> dspy.Prediction:
+        """Annotate an item; blocks until models have answered."""
+        return wait(self.aforward(item))
+
+    async def aforward(self, item: Item) -> dspy.Prediction:
+        """Annotate an item.
+
+        Args:
+            item: question, answer, passages and what was retrieved before.
+
+        Returns:
+            ``annotation``, whose trace tells what was asked, read and decided, and ``item`` with
+            what was retrieved meanwhile.
+
+        Raises:
+            BudgetError: the run's budget is used up; nothing is wrong with the item.
+        """
         case = Case(item)
         with self.kit.meter.calls() as used:
             try:
-                annotation = await self.aforward(case)
+                annotation = await self.steps(case)
             except BudgetError:
                 raise
             except SpanlabError as error:
                 annotation = self._failed(error)
         trace = (*case.trace, *annotation.trace, *_calls(used))
-        return Finding(annotation.model_copy(update={"trace": trace}), case.item)
+        annotation = annotation.model_copy(update={"trace": trace})
+        return dspy.Prediction(annotation=annotation, item=case.item)
 
     async def ask(self, **inputs: object) -> dspy.Prediction:
         """Run the program on the detector's own model.
@@ -94,8 +134,7 @@ class Modelled(ABC):
             SpanlabError: the model gave no answer that can be used.
         """
         try:
-            # dspy would otherwise keep every prompt of a run, for optimisers.
-            with predicting(self.kit.lm, trace=False):
+            with predicting(self.kit.lm):
                 return await self.program.acall(**inputs)
         except Exception as error:  # noqa: BLE001 - whatever libraries make of a model's words
             raise translate(error) from None

@@ -71,7 +71,7 @@ def language_model(choice: ModelChoice, meter: Meter, *, cache: Path | None) -> 
 
 
 @contextmanager
-def predicting(lm: dspy.LM, *, trace: bool = True) -> Iterator[None]:
+def predicting(lm: dspy.LM) -> Iterator[None]:
     """Run the dspy modules inside the block on a model.
 
     The prompt is dspy's chat format, in which a Signature's instruction stands first and its
@@ -83,14 +83,12 @@ def predicting(lm: dspy.LM, *, trace: bool = True) -> Iterator[None]:
 
     Args:
         lm: from ``language_model``.
-        trace: let an optimiser that listens keep every prompt; False where nobody does.
     """
     import dspy
 
     from spanlab.lm.adapters import adapter_for
 
-    untraced = {} if trace else {"trace": None}
-    with dspy.context(lm=lm, adapter=adapter_for(lm), disable_history=True, **untraced):
+    with dspy.context(lm=lm, adapter=adapter_for(lm), disable_history=True):
         yield
 
 

@@ -20,7 +20,7 @@ NO_ANSWER = "the answer is empty: there is nothing to check"
 class UcscDetector(Modelled):
     """Retrieve context, let a model find what the answer says beyond it, map that to spans."""
 
-    async def aforward(self, case: Case) -> Annotation:
+    async def steps(self, case: Case) -> Annotation:
         """Take an item through the system's steps."""
         if not case.item.answer.strip():
             return self.annotation(note=NO_ANSWER)
