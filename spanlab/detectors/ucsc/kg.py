@@ -22,15 +22,17 @@ there is no graph: facts are then checked once, against what the model knows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import dspy
 
-from spanlab.detectors.modelled import Kit
+from spanlab.detectors.modelled import Case, Kit
 from spanlab.detectors.ucsc.evidence import evidence
+from spanlab.detectors.ucsc.graph import Edge
 from spanlab.detectors.ucsc.system import UcscDetector, span_of
-from spanlab.detectors.ucsc.verification import Checked, Verification
+from spanlab.detectors.ucsc.verification import Checked, Gathered, Verification
+from spanlab.errors import SpanlabError
 from spanlab.mappers import Quote, QuoteMapping, map_fact, map_quotes
 from spanlab.schema import Annotation, Claim, Item, Span, Stance, Verdict
 from spanlab.trace import FactStep, Place, RelationStep, RemarkStep
@@ -41,9 +43,21 @@ _STANCES: Final[dict[Verdict | None, Stance]] = {"supported": "supports", "refut
 class UcscKg(UcscDetector):
     """Marks the words that state facts which a graph of the passages refutes."""
 
+    async def detection(self, case: Case) -> dspy.Prediction:
+        """Run the program; if a call fails, the trace has what was gathered before."""
+        so_far = Gathered()
+        try:
+            return await self.ask(**self.inputs(case.item), so_far=so_far)
+        except SpanlabError:
+            case.trace.extend(_relations(so_far.relations))
+            case.trace.extend(
+                _step(checked, self._map(case.item, checked)) for checked in so_far.checked
+            )
+            raise
+
     def mark(self, item: Item, prediction: dspy.Prediction) -> Annotation:
         """Find the words of every refuted fact; every fact becomes a claim."""
-        relations = [RelationStep(**edge._asdict()) for edge in prediction.relations]
+        relations = _relations(prediction.relations)
         left_out = [RemarkStep(text=text) for text in prediction.remarks]
         spans: dict[tuple[int, int], Span] = {}
         claims, facts = [], []
@@ -90,6 +104,10 @@ class UcscKg(UcscDetector):
 def create(kit: Kit) -> UcscKg:
     """Build the detector."""
     return UcscKg(kit, Verification(reasoning=kit.spec.reasoning), guided="check")
+
+
+def _relations(edges: Iterable[Edge]) -> list[RelationStep]:
+    return [RelationStep(**edge._asdict()) for edge in edges]
 
 
 def _claim(item: Item, checked: Checked) -> Claim:

@@ -30,11 +30,15 @@ class UcscDetector(Modelled):
         case.trace.extend(asked(case.item, self.kit.retriever.name))
         case.trace.extend([RemarkStep(text=read.remark)] if read.remark else [])
         # 2. Hallucinated content detection.
-        prediction = await self.ask(**self.inputs(case.item))
+        prediction = await self.detection(case)
         # 3. Span mapping.
         marked = self.mark(case.item, prediction)
         note = None if read.passages else read.remark
         return self.explained(case.item, marked, read.passages).model_copy(update={"note": note})
+
+    async def detection(self, case: Case) -> dspy.Prediction:
+        """Run the program on an item, with what was retrieved for it."""
+        return await self.ask(**self.inputs(case.item))
 
     def inputs(self, item: Item) -> Mapping[str, str]:
         """Return what the program is called with; see ``Tunable``."""

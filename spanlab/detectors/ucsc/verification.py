@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import dspy
@@ -92,6 +92,14 @@ class Checked:
     words: tuple[str, ...] = ()
 
 
+@dataclass
+class Gathered:
+    """What is known of an answer so far: relations of the graph, and facts with their verdicts."""
+
+    relations: tuple[Edge, ...] = ()
+    checked: list[Checked] = field(default_factory=list)
+
+
 class Verification(dspy.Module):
     """The model's part: graph, facts, verdicts, and the words that state false facts.
 
@@ -110,23 +118,29 @@ class Verification(dspy.Module):
         """Return what ``aforward`` returns; blocks until the model has answered."""
         return wait(self.acall(passages=passages, question=question, answer=answer))
 
-    async def aforward(self, passages: str, question: str, answer: str) -> dspy.Prediction:
-        """Return ``relations`` (`Edge`), ``checked`` (`Checked`) and ``remarks``, all lists."""
+    async def aforward(
+        self, passages: str, question: str, answer: str, so_far: Gathered | None = None
+    ) -> dspy.Prediction:
+        """Return ``relations`` (`Edge`), ``checked`` (`Checked`) and ``remarks``, all lists.
+
+        ``so_far`` holds what is gathered as it comes, for who wants it if a call fails.
+        """
+        so_far = so_far or Gathered()
         # a, b. The graph of the passages and the facts of the answer, at the same time.
         graph: Graph
         facts: list[Fact]
         graph, facts = await _together(
-            self._graph(passages, question), self._facts(question, answer)
+            self._graph(passages, question, so_far), self._facts(question, answer)
         )
         # c, d. Every fact is checked; the words of the false ones are named.
         places = asyncio.Semaphore(FACTS_AT_ONCE)
-        asking = Asking(question, answer, graph)
+        asking = Asking(question, answer, graph, so_far)
         checked = await _together(*(self._checked(f, asking, places) for f in facts[:MAX_FACTS]))
         left_out = len(facts) - len(checked)
         remarks = [f"{left_out} more facts were not checked"] if left_out else []
         return dspy.Prediction(relations=list(graph.edges), checked=checked, remarks=remarks)
 
-    async def _graph(self, passages: str, question: str) -> Graph:
+    async def _graph(self, passages: str, question: str, so_far: Gathered) -> Graph:
         if passages == NOTHING_FOUND:
             return Graph([])
         built = await self.graph.acall(passages=passages, question=question)
@@ -135,7 +149,9 @@ class Verification(dspy.Module):
             Edge(each.subject.strip(), each.relation.strip(), each.object.strip())
             for each in relations
         )
-        return Graph(edge for edge in edges if all(edge))
+        graph = Graph(edge for edge in edges if all(edge))
+        so_far.relations = graph.edges
+        return graph
 
     async def _facts(self, question: str, answer: str) -> list[Fact]:
         listed = await self.facts.acall(question=question, answer=answer)
@@ -144,19 +160,24 @@ class Verification(dspy.Module):
 
     async def _checked(self, fact: Fact, asking: Asking, places: asyncio.Semaphore) -> Checked:
         async with places:
-            judgement, looked_up = await self._judged(fact, asking)
-            if judgement.verdict != "refuted":
-                return Checked(fact, judgement, looked_up)
-            named = await self.words.acall(
-                question=asking.question,
-                answer=asking.answer,
-                sentence=fact.sentence,
-                fact=fact.fact,
-                reason=judgement.reason,
-            )
-            words: list[Words] = named.words or []
-            texts = tuple(word.text for word in words if word.text.strip())
-            return Checked(fact, judgement, looked_up, texts)
+            checked = await self._verified(fact, asking)
+        asking.so_far.checked.append(checked)
+        return checked
+
+    async def _verified(self, fact: Fact, asking: Asking) -> Checked:
+        judgement, looked_up = await self._judged(fact, asking)
+        if judgement.verdict != "refuted":
+            return Checked(fact, judgement, looked_up)
+        named = await self.words.acall(
+            question=asking.question,
+            answer=asking.answer,
+            sentence=fact.sentence,
+            fact=fact.fact,
+            reason=judgement.reason,
+        )
+        words: list[Words] = named.words or []
+        texts = tuple(word.text for word in words if word.text.strip())
+        return Checked(fact, judgement, looked_up, texts)
 
     async def _judged(self, fact: Fact, asking: Asking) -> tuple[Judgement, tuple[str, ...]]:
         seen: dict[Edge, None] = {}
@@ -186,6 +207,7 @@ class Asking:
     question: str
     answer: str
     graph: Graph
+    so_far: Gathered
 
     @property
     def entities(self) -> str:

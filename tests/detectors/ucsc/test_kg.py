@@ -172,7 +172,48 @@ def test_a_failure_on_the_way_fails_the_item_with_the_reason(
     assert (said.status, said.spans, said.claims) == (Status.FAILED, (), ())
     assert said.note is not None
     assert "on fire" in said.note
-    assert [step.kind for step in said.trace] == ["query", "calls"]
+    assert [step.kind for step in said.trace] == ["query", *["relation"] * 4, "calls"]
+
+
+def test_the_trace_of_a_failed_item_has_what_was_gathered_before(
+    model_server: ModelServer, make: Make
+) -> None:
+    """ANCHORS 16: what was paid for until the failure can be read."""
+    verifier = Verifier()
+
+    def script(ask: Ask) -> Reply:
+        prompt = ask.messages[-1]["content"]
+        if PLACE in prompt and "`[[ ## judgement ## ]]`" in prompt:
+            return Reply(500, {"error": {"message": "on fire"}}, delay=1.0)
+        return verifier(ask)
+
+    model_server.script(script)
+    said = detect(make("ucsc-kg")).annotation
+    assert said.status is Status.FAILED
+    facts = [step for step in said.trace if isinstance(step, FactStep)]
+    assert {(step.text, step.verdict) for step in facts} == {
+        (BUILT, "refuted"),
+        (BUILDER, "refuted"),
+    }
+    assert [place.start for step in facts for place in step.places if step.text == BUILT] == [23]
+    assert sum(isinstance(step, RelationStep) for step in said.trace) == len(RELATIONS)
+    assert said.spans == (), "half a verification marks nothing"
+
+
+def test_the_graph_is_kept_if_the_facts_cannot_be_listed(
+    model_server: ModelServer, make: Make
+) -> None:
+    verifier = Verifier()
+
+    def script(ask: Ask) -> Reply:
+        listing = "`[[ ## facts ## ]]`" in ask.messages[-1]["content"]
+        if listing:
+            return Reply(500, {"error": {"message": "on fire"}}, delay=1.0)
+        return verifier(ask)
+
+    model_server.script(script)
+    trace = detect(make("ucsc-kg")).annotation.trace
+    assert [step.kind for step in trace] == ["query", *["relation"] * 4, "calls"]
 
 
 def test_the_program_also_runs_without_an_event_loop_as_optimisers_call_it(
