@@ -16,9 +16,13 @@ import threading
 import time
 from concurrent.futures import Future
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spanlab.errors import StoreError
+from spanlab.flights import Flights
+
+if TYPE_CHECKING:
+    from dspy.lm15 import Response
 
 _FILE = "answers.db"
 _BUSY_SECONDS = 30.0
@@ -45,6 +49,7 @@ class AnswerCache:
             raise self._trouble(error) from error
         self._lock = threading.Lock()
         self._writes: queue.SimpleQueue[_Write] = queue.SimpleQueue()
+        self.flights: Flights[Response] = Flights()  # what is being asked, to be stored here
         threading.Thread(target=self._write_all, name="answer-cache", daemon=True).start()
 
     def get(self, key: str) -> dict[str, object] | None:

@@ -94,11 +94,26 @@ class AsyncEngine(_Shared):
         Raises:
             ModelError: there is none; the message says why.
         """
-        request = self.line.addressed(request)
-        slot = self.line.slot(request)
-        found = self.line.remembered(slot)
+        line = self.line
+        request = line.addressed(request)
+        slot = line.slot(request)
+        found = line.remembered(slot)
         if found is not None:
             return found
+        if line.cache is None:
+            return await self._pay(request, slot)
+        paid = False
+
+        async def pay() -> Response:
+            nonlocal paid
+            paid = True
+            return await self._pay(request, slot)
+
+        # Others may be asking just that, in another part or job; with the same patience and key.
+        response = await line.cache.flights.join((slot, line.key, line.choice), pay)
+        return response if paid else line.shared(slot, response)
+
+    async def _pay(self, request: Request, slot: str) -> Response:
         with _paid(self.line) as call:
             call.take(await self._ask(request))
         stored = self.line.remember(slot, call.response)

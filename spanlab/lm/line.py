@@ -137,6 +137,10 @@ class Line:
             check(response, self.choice)
         except (LM15Error, ModelError, AttributeError, KeyError, TypeError, ValueError):
             return None  # not what ``remember`` writes: asked anew and overwritten
+        return self.shared(slot, response)
+
+    def shared(self, slot: str, response: Response) -> Response:
+        """Note that an answer was paid for by somebody else, and return it."""
         self.meter.note(self.choice.model, Usage(from_cache=1))
         last_answer.set((self, slot))
         return response

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Hashable
-from concurrent.futures import Future
-from threading import Lock
-
+from spanlab.flights import Flights
 from spanlab.passages import joined
 from spanlab.retrievers.base import Found, Retriever
 from spanlab.retrievers.given import NAME as GIVEN
@@ -32,55 +28,9 @@ async def ensure(item: Item, retriever: Retriever) -> Item:
     """
     if retriever.name == GIVEN or any(each.retriever == retriever.name for each in item.retrievals):
         return item
-    found = await _FLIGHTS.join(item, retriever)
+    key = (retriever.name, item.id, item.lang, item.question, item.answer)
+    found = await _FLIGHTS.join(key, lambda: retriever.retrieve(item))
     return joined(item, retriever.name, found.queries, found.passages)
 
 
-class _AbandonedError(Exception):
-    """Whoever was asking has been cancelled: somebody else has to."""
-
-
-class _Flights:
-    """Questions under way, each with the future of its answer."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._answers: dict[Hashable, Future[Found]] = {}
-
-    async def join(self, item: Item, retriever: Retriever) -> Found:
-        """Wait for the answer that is under way for ``item``, or ask."""
-        key = (retriever.name, item.id, item.lang, item.question, item.answer)
-        while True:
-            with self._lock:
-                answer = self._answers.get(key)
-                mine = answer is None
-                if answer is None:
-                    answer = self._answers[key] = Future()
-                    answer.set_running_or_notify_cancel()  # nobody who waits can cancel it
-            if mine:
-                return await self._ask(item, retriever, key, answer)
-            try:
-                return await asyncio.wrap_future(answer)
-            except _AbandonedError:
-                continue
-
-    async def _ask(
-        self, item: Item, retriever: Retriever, key: Hashable, answer: Future[Found]
-    ) -> Found:
-        outcome: Found | BaseException = _AbandonedError()
-        try:
-            outcome = await retriever.retrieve(item)
-        except Exception as error:
-            outcome = error
-            raise
-        finally:
-            with self._lock:
-                del self._answers[key]
-            if isinstance(outcome, Found):
-                answer.set_result(outcome)
-            else:
-                answer.set_exception(outcome)
-        return outcome
-
-
-_FLIGHTS = _Flights()
+_FLIGHTS: Flights[Found] = Flights()

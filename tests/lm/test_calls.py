@@ -20,7 +20,7 @@ from model_server import Ask, ModelServer, Reply, fail, in_turn, say
 from model_task import Task, marked, signature
 
 from spanlab.errors import StoreError
-from spanlab.lm import Meter, ModelChoice, Price, Usage, language_model, predicting
+from spanlab.lm import Meter, ModelChoice, Price, Usage, language_model, predicting, translate
 
 Choose = Callable[..., ModelChoice]
 
@@ -168,6 +168,78 @@ def test_each_question_of_one_loop_is_sent_as_it_is(
         return await asyncio.gather(*(task.aask(f"{number:03}") for number in range(40)))
 
     assert asyncio.run(together()) == [f"{number:03}" for number in range(40)]
+
+
+def test_what_is_being_asked_is_not_asked_twice(
+    model_server: ModelServer, choose: Choose, cache: Path
+) -> None:
+    model_server.script(lambda ask: marked("4", delay=0.3))
+    meters = [Meter(), Meter()]  # of two jobs, say
+    tasks = [Task(choose(), meter, cache) for meter in meters]
+
+    async def together() -> list[str]:
+        return await asyncio.gather(*(task.aask("?") for task in tasks for _ in range(5)))
+
+    with ThreadPoolExecutor(2) as pool:  # and in two event loops
+        loops = [pool.submit(asyncio.run, together()) for _ in range(2)]
+        assert [loop.result() for loop in loops] == [["4"] * 10] * 2
+    assert model_server.count == 1
+    assert sum((meter.usage for meter in meters), Usage()).calls == 1
+    assert sum((meter.usage for meter in meters), Usage()).from_cache == 19
+
+
+def test_other_answers_to_one_question_are_asked_for_at_once(
+    model_server: ModelServer, choose: Choose, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another rollout, another key, and whoever keeps no answers share none."""
+    model_server.script(lambda ask: marked("4", delay=0.3))
+    task = Task(choose(temperature=1.0), Meter(), cache)
+    forgetful = Task(choose(temperature=1.0), Meter(), None)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-another-key-000")
+    other = Task(choose(temperature=1.0), Meter(), cache)
+
+    async def together() -> None:
+        questions = [task.aask("?", config={"rollout_id": rollout}) for rollout in (None, 1, 2)]
+        await asyncio.gather(*questions, other.aask("?"), forgetful.aask("?"), forgetful.aask("?"))
+
+    asyncio.run(together())
+    assert model_server.count == 6
+
+
+def test_the_failure_of_what_is_being_asked_is_everyones(
+    model_server: ModelServer, choose: Choose, cache: Path
+) -> None:
+    model_server.script(lambda ask: replace(fail(402, "no funds"), delay=0.3))
+    task = Task(choose(), Meter(), cache)
+
+    async def together() -> list[str | BaseException]:
+        return await asyncio.gather(*(task.aask("?") for _ in range(5)), return_exceptions=True)
+
+    reasons = {str(translate(end)) for end in asyncio.run(together()) if isinstance(end, Exception)}
+    assert len(reasons) == 1
+    assert reasons.pop().startswith("credits exhausted")
+    assert model_server.count == 1
+
+
+def test_whoever_waited_asks_if_the_one_who_asked_is_stopped(
+    model_server: ModelServer, choose: Choose, cache: Path
+) -> None:
+    model_server.script(in_turn(Reply(hang=True), lambda ask: marked("4")))
+    meter = Meter()
+    task = Task(choose(), meter, cache)
+
+    async def one_is_stopped() -> list[str]:
+        first = asyncio.create_task(task.aask("?"))
+        while not model_server.count:
+            await asyncio.sleep(0.01)
+        others = [asyncio.create_task(task.aask("?")) for _ in range(3)]
+        await asyncio.sleep(0.1)  # until they wait
+        first.cancel()
+        return await asyncio.gather(*others)
+
+    assert asyncio.run(one_is_stopped()) == ["4"] * 3
+    assert model_server.count == 2
+    assert meter.usage.calls == 1
 
 
 def test_an_answer_is_on_disk_when_the_call_returns(
