@@ -17,13 +17,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from dbos import DBOS, SetWorkflowID, error
+from dbos import DBOS, SetWorkflowID
 
 from spanlab.errors import SpanlabError
 from spanlab.jobs import board, worker
 from spanlab.jobs.board import JOBS, progress_of, summed
 from spanlab.jobs.kinds import KINDS
 from spanlab.jobs.parts import work_on
+from spanlab.jobs.steps import put_aside, step
 from spanlab.jobs.views import JobState
 from spanlab.settings import Settings
 from spanlab.workflows.running import unfinished_positions
@@ -74,7 +75,7 @@ async def part(job_id: str, asked: dict[str, Any], ranges: list[Range]) -> dict[
     return await _work(job_id, asked, ranges)
 
 
-@DBOS.step(name="spanlab.detect.plan")
+@step("spanlab.detect.plan")
 async def _plan(asked: dict[str, Any]) -> list[list[Range]]:
     me, request = worker.current(), RunRequest.model_validate(asked)
     todo = await asyncio.to_thread(unfinished_positions, me.store, request)
@@ -88,26 +89,25 @@ async def _plan(asked: dict[str, Any]) -> list[list[Range]]:
     return parts
 
 
-@DBOS.step(name="spanlab.detect.work")
+@step("spanlab.detect.work")
 async def _work(job_id: str, asked: dict[str, Any], ranges: list[Range]) -> dict[str, Any]:
     positions = [place for start, stop in ranges for place in range(start, stop)]
     request = RunRequest.model_validate(asked)
     done = await work_on(DBOS.workflow_id or "", job_id, request, positions)
     if done is None:
-        # It belongs to another worker now, or is to rest: whoever begins it anew goes on.
-        raise error.DBOSWorkflowCancelledError("this part is not this worker's any more")
+        raise put_aside()
     return {"done": done.done, "failed": done.failed}
 
 
-@DBOS.step(name="spanlab.detect.follow")
+@step("spanlab.detect.follow")
 async def _follow(job_id: str, count: int) -> dict[str, Any]:
     me = worker.current()
     pace = _Pace()
     told = None
     while True:
         row = await asyncio.to_thread(me.board.part, job_id)
-        if me.stopping or (row.status, row.executor_id) != ("PENDING", me.name):
-            raise error.DBOSWorkflowCancelledError("this job is not this worker's any more")
+        if me.stopping or not me.owns(row):
+            raise put_aside()
         parts = await asyncio.to_thread(me.board.parts, job_id)
         progress = pace.of(summed(progress_of(row), parts))
         if progress != told:

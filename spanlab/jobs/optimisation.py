@@ -19,7 +19,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dbos import DBOS
-from dbos._error import DBOSWorkflowCancelledError
 
 from optimizers.estimates import estimate
 from optimizers.request import Optimisation
@@ -28,6 +27,7 @@ from spanlab.jobs import board, worker
 from spanlab.jobs.board import JOBS, progress_of
 from spanlab.jobs.gate import Gate
 from spanlab.jobs.kinds import KINDS
+from spanlab.jobs.steps import put_aside, step
 from spanlab.labels import Extent, Labels, Soft
 from spanlab.lm import Meter
 from spanlab.programs import Programs
@@ -77,7 +77,7 @@ async def optimise(asked: dict[str, Any]) -> dict[str, Any]:
     return await _finish(job_id, asked, pinned, scores)
 
 
-@DBOS.step(name="spanlab.optimise.prepare")
+@step("spanlab.optimise.prepare")
 async def _prepare(asked: dict[str, Any]) -> Pinned:
     from optimizers.preparing import chosen, with_passages
 
@@ -86,6 +86,7 @@ async def _prepare(asked: dict[str, Any]) -> Pinned:
         lambda: chosen(me.store.records(request.dataset), request.search)
     )
     job_id = DBOS.workflow_id or ""
+    await me.take_up(await asyncio.to_thread(me.board.part, job_id))
     meter = Meter(request.budget, turn=Gate(me, job_id, request.rate).wait)
     found = await with_passages(found, request, meter, me.store)
     trials = estimate(request.search, len(found)).trials
@@ -95,7 +96,7 @@ async def _prepare(asked: dict[str, Any]) -> Pinned:
     return [_pinned(each.labels) for each in found]
 
 
-@DBOS.step(name="spanlab.optimise.fold")
+@step("spanlab.optimise.fold")
 async def _fold(job_id: str, asked: dict[str, Any], pinned: Pinned, number: int) -> dict[str, Any]:
     def work(tuner: Tuner, examples: list[Labelled]) -> dict[str, Any]:
         parts = tuner.parts(examples)
@@ -106,7 +107,7 @@ async def _fold(job_id: str, asked: dict[str, Any], pinned: Pinned, number: int)
     return await _watched(job_id, asked, pinned, work, number)
 
 
-@DBOS.step(name="spanlab.optimise.finish")
+@step("spanlab.optimise.finish")
 async def _finish(
     job_id: str, asked: dict[str, Any], pinned: Pinned, scores: list[dict[str, Any]]
 ) -> dict[str, Any]:
@@ -143,6 +144,9 @@ async def _watched(
 
     me, request = worker.current(), Optimisation.model_validate(asked)
     row = await asyncio.to_thread(me.board.part, job_id)
+    if not me.owns(row):
+        raise put_aside()
+    await me.take_up(row)
     diary = Diary(dict(row.attributes or {}).get("details", {}), progress_of(row), fold)
     stopped = threading.Event()
     gate = Gate(me, job_id, request.rate)
@@ -163,19 +167,27 @@ async def _watched(
         return work(tuner(request, me.settings, stopper, diary.write), examples)
 
     running = asyncio.create_task(asyncio.to_thread(run))
+    me.at_work += 1
+    ours = True
     try:
         while not running.done():
             await asyncio.wait([running], timeout=_EVERY)
             row = await asyncio.to_thread(me.board.part, job_id)
-            if me.stopping or (row.status, row.executor_id) != ("PENDING", me.name):
+            # Of one that somebody stopped nobody else tells how far it is.
+            ours = me.owns(row) or row.status == "CANCELLED"
+            if me.stopping or not me.owns(row):
                 stopped.set()
-            await asyncio.to_thread(diary.tell, me.board, job_id, stopper)
+            if ours:
+                await asyncio.to_thread(diary.tell, me.board, job_id, stopper)
         return running.result()
     except StoppedError as error:
-        raise DBOSWorkflowCancelledError("the search was stopped") from error
+        raise put_aside() from error
     finally:
         stopped.set()
-        await asyncio.to_thread(diary.tell, me.board, job_id, stopper)
+        await asyncio.gather(running, return_exceptions=True)  # its calls under way are paid
+        me.at_work -= 1
+        if ours:
+            await asyncio.to_thread(diary.tell, me.board, job_id, stopper)
 
 
 class Diary:

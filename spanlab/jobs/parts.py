@@ -22,7 +22,6 @@ from spanlab.workflows.runs import RunRequest
 _EVERY = 0.4  # seconds between two words on how far a part is
 _FAILURES = 1000  # of a part, that are remembered
 _DESKS = 4  # jobs whose detectors a worker keeps at hand
-_REPAIR_SECONDS = 20.0  # until a lost connection shows in the worker's own
 _PUT_ASIDE = "put aside"
 
 
@@ -89,7 +88,11 @@ async def work_on(
     async with desks.turns[part_id]:
         me.at_work += 1
         try:
-            before = Part.of(await asyncio.to_thread(me.board.part, part_id))
+            row = await asyncio.to_thread(me.board.part, part_id)
+            if not me.owns(row):
+                return None
+            await me.take_up(row)
+            before = Part.of(row)
             desk = await desks.of(job_id, request, before.usage)
             shift = _Shift(me, part_id, before, before.usage, me.cut_off)
             given_up = frozenset(failure.item_id for failure in before.failures)
@@ -136,7 +139,7 @@ class _Shift:
         try:
             await run.finish()
         except StoreError:
-            if not await self._is_cut_off():
+            if not await self.me.has_lost_place(self.cut_off):
                 raise
         finally:
             over.set()  # not cancelled: a word that comes late would overwrite the last one
@@ -156,7 +159,7 @@ class _Shift:
         # Asked first: a worker that was cut off would tell of a part that is another's by now.
         row = await asyncio.to_thread(self.me.board.part, self.part_id)
         self.stopped = row.status == "CANCELLED"
-        self.taken = (row.status, row.executor_id) != ("PENDING", self.me.name)
+        self.taken = not self.me.owns(row)
         if self.me.cut_off != self.cut_off or (self.taken and not self.stopped):
             return
         self.usage += desk.spent()
@@ -170,16 +173,6 @@ class _Shift:
         if part != self.told:
             await asyncio.to_thread(self.me.board.say, self.part_id, **part.attributes())
             self.told = part
-
-    async def _is_cut_off(self) -> bool:
-        """Wait a little whether a refusal of the database was a loss of the connection."""
-        for _ in range(int(_REPAIR_SECONDS / _EVERY)):
-            if self.rest() is not None:
-                return True
-            if self.me.board.is_local:
-                return False
-            await asyncio.sleep(_EVERY)
-        return False
 
 
 def less(now: Usage, before: Usage) -> Usage:

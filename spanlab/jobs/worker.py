@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
+from typing import TYPE_CHECKING
 
 from spanlab.errors import SpanlabError
 from spanlab.jobs import board, database, kinds, places, rescue
+from spanlab.jobs.answers import Answers
 from spanlab.jobs.board import JOBS, PARTS
 from spanlab.settings import Settings
 from spanlab.storage import Store
@@ -18,10 +21,14 @@ from spanlab.workflows.detecting import start_worker
 
 _WATCH_SECONDS = 2.0  # between two looks at the own place and at the others'
 _SURE_SECONDS = 5.0  # after which a worker that the database has not heard asks no model
+_LOOK_SECONDS = 0.2  # between two looks at whether the place is lost
 _GRACE_SECONDS = 150.0  # a model call may take that long; it is paid, so its answer is awaited
 _JOBS_AT_ONCE = 4  # jobs a worker follows; their parts are what is work
 _PARTS_AT_ONCE = 4  # enough that the next one is there while the last answers of one come in
 _POLL_SECONDS = 0.1
+
+if TYPE_CHECKING:
+    from dbos import WorkflowStatus
 
 log = logging.getLogger(__name__)
 
@@ -52,9 +59,11 @@ class Worker:
         self.role = role
         self.name = role.name
         self.board = board.of(settings)
+        self._local = self.board.is_local
+        self.answers = None if self._local else Answers(self.settings)
         self.cut_off = 0
         self.stopping = False
-        self.at_work = 0  # parts that are being worked on, by the event loop's thread alone
+        self.at_work = 0  # parts and searches under way, by the event loop's thread alone
         self._heard = 0.0  # by the database, at least that late on the monotonic clock
         self._over = threading.Event()
 
@@ -73,7 +82,32 @@ class Worker:
 
         The database gives a silent worker's name away after nine seconds at the earliest.
         """
-        return self.board.is_local or time.monotonic() - self._heard < _SURE_SECONDS
+        return self._local or time.monotonic() - self._heard < _SURE_SECONDS
+
+    async def has_lost_place(self, cut_off: int) -> bool:
+        """Say whether this worker was cut off, once that is clear.
+
+        Args:
+            cut_off: what ``cut_off`` was before the database refused something.
+        """
+        asked = time.monotonic()
+        while not self._local and self.cut_off == cut_off and self._heard < asked:
+            await asyncio.sleep(_LOOK_SECONDS)
+        return self.cut_off != cut_off
+
+    def owns(self, row: WorkflowStatus) -> bool:
+        """Say whether a job or part is this worker's to do, as its row has it."""
+        return (row.status, row.executor_id) == ("PENDING", self.name)
+
+    async def take_up(self, row: WorkflowStatus) -> None:
+        """Get to know what was answered to whoever was at a job or part before.
+
+        Raises:
+            StoreError: a database refuses.
+        """
+        if self.answers is not None:
+            said = row.attributes or {}
+            await asyncio.to_thread(self.answers.take_up, self.board, row.workflow_id, said)
 
     def start(self) -> None:
         """Take a name and begin to work, in threads of its own.
@@ -88,6 +122,8 @@ class Worker:
         self.store = Store.open(database.watched(self.settings))
         self._heard = time.monotonic()
         self.name, self._place = places.take_free(self.settings, self.role.name)
+        if self.answers is not None:
+            self.answers.start()
         rescue.hand_back(self.board, self.name)
         rescue.rescue(self.board, self.name)
         self.hands = _hands(self.role.processes)
@@ -116,6 +152,8 @@ class Worker:
             time.sleep(0.02)
         self._over.set()
         self._watcher.join()
+        if self.answers is not None:
+            self.answers.stop()  # before others begin what is handed back
         DBOS.destroy(workflow_completion_timeout_sec=0)
         self.hands.shutdown(wait=False, cancel_futures=True)
         rescue.hand_back(self.board, self.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -10,8 +11,8 @@ from typing import Any
 
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
-from model_server import ModelServer
-from working_jobs import SECONDS, wait_until, working
+from model_server import ModelServer, caller_with
+from working_jobs import SECONDS, key_of, wait_until, working
 
 from optimizers.request import Optimisation, Search
 from spanlab import jobs
@@ -41,9 +42,9 @@ def gold(records: list[Record]) -> Iterator[ModelServer]:
         yield served
 
 
-def _settings(home: Path) -> Settings:
+def _settings(home: Path, url: str | None = None) -> Settings:
     home.mkdir(exist_ok=True)
-    url = f"sqlite:///{home / 'spanlab.db'}"
+    url = url or f"sqlite:///{home / 'spanlab.db'}"
     return Settings(home=home, database_url=url, programs=home / "programs")
 
 
@@ -95,6 +96,38 @@ def test_a_killed_search_ends_with_the_program_of_an_undisturbed_one(
     assert survived.held_out == undisturbed.held_out
     assert _repeated(gold) - rolled_anew <= 3 * THREADS  # what was under way at each kill
     assert done.progress.done == done.progress.total == 19  # 3 searches of 5, and 2 × 2 folds
+
+
+def test_a_search_that_another_host_takes_up_pays_for_nothing_again(
+    tmp_path: Path, gold: ModelServer, records: list[Record], shared_settings: Settings
+) -> None:
+    quiet = _settings(tmp_path / "quiet")
+    job_id = _submit(quiet, gold, records, folds=0)
+    with working(quiet, "w"):
+        assert jobs.wait(job_id, timeout=SECONDS, settings=quiet).state is JobState.DONE
+    calls, once = gold.count, Counter(gold.fingerprints())
+    gold.requests.clear()
+    gold.latency = 0.1
+    first, second = (
+        _settings(tmp_path / name, shared_settings.database_url) for name in ("first", "second")
+    )
+    job_id = _submit(first, gold, records, folds=0)
+    with working(first, "first") as process:
+        wait_until(partial(_asked, gold, calls + calls // 2), "half of the calls")
+        process.kill()
+        killed = time.time()
+        process.wait()
+    with working(second, "second"):
+        done = jobs.wait(job_id, timeout=SECONDS, settings=second)
+    assert done.state is JobState.DONE, done.error
+    assert Programs(second.programs).load("tuned").predictors == (
+        Programs(quiet.programs).load("tuned").predictors
+    )
+    # Whatever was answered half a second before the kill is not asked again.
+    told = [ask for ask in gold.requests if gold.answered.get(ask.number, killed) < killed - 0.5]
+    after = [ask for ask in gold.requests if ask.caller == caller_with(key_of("second"))]
+    assert len(told) > 10
+    assert Counter(ask.fingerprint for ask in [*told, *after]) <= once
 
 
 def test_a_search_is_paused_and_resumed_and_its_details_tell_the_way(

@@ -26,7 +26,10 @@ SCHEMA_TOKENS = 4  # characters that count as a token in the usage of an answer
 
 @dataclass(frozen=True)
 class Ask:
-    """One request as it came in; ``headers`` are lower-case and without the key."""
+    """One request as it came in; ``headers`` are lower-case and without the key.
+
+    ``caller`` tells apart who has which key: see ``caller_with``.
+    """
 
     number: int
     method: str
@@ -34,6 +37,7 @@ class Ask:
     body: dict[str, Any]
     headers: dict[str, str]
     at: float
+    caller: str = ""
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -64,6 +68,11 @@ class Reply:
 
 
 Script = Callable[[Ask], Reply]
+
+
+def caller_with(key: str) -> str:
+    """Return the ``caller`` of requests with a key."""
+    return hashlib.sha256(f"Bearer {key}".encode()).hexdigest()[:8]
 
 
 def say(
@@ -137,6 +146,7 @@ class ModelServer:
         self.latency = latency
         self.host = host
         self.requests: list[Ask] = []
+        self.answered: dict[int, float] = {}  # by number, when a reply went to who still listened
         self.count = 0
         self.busiest = 0  # most requests that were open at once
         self.port = port
@@ -194,13 +204,15 @@ class ModelServer:
         self._loop.run_until_complete(asyncio.sleep(0))
         self._loop.close()
 
-    def answer(self, method: str, path: str, headers: dict[str, str], raw: bytes) -> _Answer:
+    def answer(
+        self, method: str, path: str, headers: dict[str, str], raw: bytes, caller: str = ""
+    ) -> _Answer:
         """Ask the script; runs in the server's loop."""
         try:
             body = json.loads(raw) if raw else {}
         except ValueError:
             body = {"unreadable": raw.decode("utf-8", "replace")}
-        ask = Ask(self.count, method, path, body, headers, time.time())
+        ask = Ask(self.count, method, path, body, headers, time.time(), caller)
         self.count += 1
         self._open += 1
         self.busiest = max(self.busiest, self._open)
@@ -217,6 +229,11 @@ class ModelServer:
         """Note that the reply is on its way."""
         self._open -= 1
         self._note("answered", ask)
+
+    def replied(self, ask: Ask) -> None:
+        """Note when the reply went out."""
+        if self._keep:
+            self.answered[ask.number] = time.time()
 
     def _note(self, event: str, ask: Ask) -> None:
         if self._log:
@@ -290,8 +307,8 @@ class _Connection(asyncio.Protocol):
             raw = self._buffer[end + 4 : end + 4 + length]
             self._buffer = self._buffer[end + 4 + length :]
             method, path, _ = first.split(" ", 2)
-            headers.pop("authorization", None)
-            self._reply(self._server.answer(method, path, headers, raw))
+            key = headers.pop("authorization", "").removeprefix("Bearer ")
+            self._reply(self._server.answer(method, path, headers, raw, caller_with(key)))
 
     def _reply(self, answer: _Answer) -> None:
         if answer.reply.hang:
@@ -310,6 +327,7 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
         else:
             self._transport.write(answer.encoded())
+            self._server.replied(answer.ask)
 
 
 def _header(line: str) -> tuple[str, str]:

@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from model_server import ModelServer
 
@@ -24,30 +25,41 @@ NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"  # ucsc-extract: noth
 SECONDS = 120  # that something may take before a test gives up
 
 
-def environment(settings: Settings) -> dict[str, str]:
+def key_of(name: str) -> str:
+    """Return the key of the worker of this name; the model server tells callers apart by it."""
+    return f"sk-a-key-of-{name}"
+
+
+def environment(settings: Settings, name: str = "the-tests") -> dict[str, str]:
     """Return what a process needs to know of a database, and a key."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("SPANLAB_")}
     return ours | {
         "SPANLAB_HOME": str(settings.home),
         "SPANLAB_DATABASE_URL": settings.database_url,
         "SPANLAB_PROGRAMS": str(settings.home / "programs"),
-        "OPENAI_API_KEY": "sk-a-key-of-the-tests",
+        "OPENAI_API_KEY": key_of(name),
     }
 
 
 @contextmanager
 def working(
-    settings: Settings, name: str, inside: Sequence[str] = ()
+    settings: Settings,
+    name: str,
+    inside: Sequence[str] = (),
+    environ: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Let a `spanlab worker` run until the block ends, or it is killed there.
 
-    ``inside`` is a command that runs it somewhere else, such as in a network namespace.
+    ``inside`` is a command that runs it somewhere else, such as in a network namespace;
+    ``environ`` is added to its environment.
     """
     program = str(Path(sys.executable).with_name("spanlab"))
     command = [*inside, program, "worker", "--name", name]
     log = settings.home / f"{name}.log"
     with log.open("ab") as out:
-        process = subprocess.Popen(command, env=environment(settings), stderr=out, stdout=out)
+        process = subprocess.Popen(
+            command, env=environment(settings, name) | dict(environ), stderr=out, stdout=out
+        )
     try:
         yield process
     finally:
@@ -59,7 +71,8 @@ def working(
                 process.kill()
                 process.wait()
                 raise
-        assert "Traceback" not in log.read_text()
+        said = log.read_text()
+        assert "Traceback" not in said, said
 
 
 def fill(settings: Settings, count: int, first: int = 0) -> None:

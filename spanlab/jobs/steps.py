@@ -1,0 +1,57 @@
+"""Steps of jobs: kept by DBOS, and indifferent to a database that is away for a while."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from dbos import DBOS, error
+
+from spanlab.errors import StoreError
+from spanlab.jobs import worker
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Step = Callable[P, Coroutine[Any, Any, R]]
+
+_PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before another attempt; then a refusal is final
+
+
+def step(name: str) -> Callable[[Callable[P, Awaitable[R]]], Step[P, R]]:
+    """Make a coroutine function a step whose result is kept, under a name that stays.
+
+    When a database refuses, the worker finds out whether it has lost its place. If so the step is
+    put aside, for whoever takes the job up; otherwise it is tried again a few times.
+    """
+
+    def wrap(work: Callable[P, Awaitable[R]]) -> Step[P, R]:
+        @wraps(work)
+        async def attempt(*args: P.args, **kwargs: P.kwargs) -> R:
+            me = worker.current()
+            cut_off = me.cut_off
+            pauses = iter(_PAUSES)
+            while True:
+                try:
+                    return await work(*args, **kwargs)
+                except StoreError as refused:
+                    if await me.has_lost_place(cut_off):
+                        raise put_aside() from refused
+                    pause = next(pauses, None)
+                    if pause is None or type(refused) is not StoreError:  # what is not there, say
+                        raise
+                await asyncio.sleep(pause)
+
+        kept: Step[P, R] = DBOS.step(name=name)(attempt)
+        return kept
+
+    return wrap
+
+
+def put_aside() -> BaseException:
+    """Return what to raise where a step is not this worker's any more, or is to rest.
+
+    Nothing is kept of the step then: whoever begins it anew goes on.
+    """
+    return error.DBOSWorkflowCancelledError("this work is not this worker's any more")

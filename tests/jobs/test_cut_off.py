@@ -1,0 +1,136 @@
+"""Workers whose host loses the network, or whose database is away: what is lost, what asked twice.
+
+Every worker reaches PostgreSQL, and in the first test the model too, through a cable of its own
+that can be pulled. The bench with hosts in network namespaces does the same where it may.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cable import Cable
+from model_server import Ask, ModelServer, caller_with
+from sqlalchemy import make_url
+from working_jobs import SECONDS, fill, key_of, request, states, wait_until, working
+
+from spanlab import jobs
+from spanlab.jobs import JobState, board
+from spanlab.schema import Status
+from spanlab.settings import Settings
+
+AT_ONCE = 8
+SURE = 5.0  # seconds for which a worker goes on without hearing of its database
+LOOKS = 2.0  # seconds between two looks at the others and at the own place
+
+
+@pytest.fixture
+def cable(server: str) -> Iterator[Cable]:
+    """The way of a worker to PostgreSQL."""
+    with Cable.to_socket(f"{server}/.s.PGSQL.5432") as cable:
+        yield cable
+
+
+@pytest.fixture
+def model_cable(model: ModelServer) -> Iterator[Cable]:
+    """Its way to the model."""
+    with Cable.to_port(model.port) as cable:
+        yield cable
+
+
+def through(cable: Cable, settings: Settings, home: Path) -> Settings:
+    """Return the settings of a host of its own behind a cable."""
+    home.mkdir()
+    url = make_url(settings.database_url)
+    url = url.set(host="127.0.0.1", port=cable.port, query={})
+    return Settings(home=home, database_url=url.render_as_string(hide_password=False))
+
+
+def by(model: ModelServer, name: str) -> dict[str, list[Ask]]:
+    """Return a worker's requests by what they ask."""
+    asked: dict[str, list[Ask]] = defaultdict(list)
+    for ask in model.requests:
+        if ask.caller == caller_with(key_of(name)):
+            asked[ask.fingerprint].append(ask)
+    return asked
+
+
+def at_work(name: str, job_id: str, where: board.Board) -> bool:
+    """Say whether a worker has a job or a part of it in its hands."""
+    rows = [where.part(job_id), *where.rows(parent_workflow_id=job_id)]
+    return any((row.status, row.executor_id) == ("PENDING", name) for row in rows)
+
+
+def test_a_host_that_is_cut_off_and_returns_loses_nothing_and_asks_little_twice(
+    shared_settings: Settings, model: ModelServer, cable: Cable, model_cable: Cable, tmp_path: Path
+) -> None:
+    model.latency = 0.05
+    fill(shared_settings, 900)
+    far = through(cable, shared_settings, tmp_path / "far")
+    near = shared_settings.model_copy(update={"home": tmp_path / "near"})
+    near.home.mkdir()
+    where = board.of(shared_settings)
+    proxy = {"http_proxy": f"http://127.0.0.1:{model_cable.port}", "no_proxy": ""}
+    with working(far, "far", environ=proxy), working(near, "near"):
+        job_id = jobs.submit_detection(request(model, concurrency=AT_ONCE), shared_settings)
+        wait_until(lambda: len(by(model, "far")) >= 300, "calls of both workers")
+        with cable.pulled(), model_cable.pulled():
+            cut = time.time()
+            time.sleep(SURE + LOOKS)  # PostgreSQL waits longer, eleven seconds
+            cable.give_up()
+            wait_until(lambda: not at_work("far", job_id, where), "the other to take over")
+        back = time.time()
+        done = jobs.wait(job_id, timeout=SECONDS, settings=shared_settings)
+        assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 900, 0)
+        assert states(shared_settings) == {Status.DONE: 900}
+        wait_until(lambda: "far is back" in (far.home / "far.log").read_text(), "its return")
+
+    ours, others = by(model, "far"), by(model, "near")
+    assert all(len(asks) == 1 for asks in (*ours.values(), *others.values()))
+    # Answered well before the cut: known to the other worker, which did not ask it again.
+    answered = model.answered
+    told = [asks[0] for asks in ours.values() if answered.get(asks[0].number, back) < cut - 0.7]
+    assert len(told) > 50
+    assert not [ask for ask in told if ask.fingerprint in others]
+    # Since its return it has asked nothing that the other one had: only what was in the cable came.
+    late = [asks[0] for asks in ours.values() if asks[0].at >= back]
+    assert len([ask for ask in late if ask.fingerprint in others]) <= AT_ONCE
+
+
+def test_a_worker_whose_database_is_silent_stops_asking_and_goes_on_when_it_is_back(
+    shared_settings: Settings, model: ModelServer, cable: Cable, tmp_path: Path
+) -> None:
+    model.latency = 1.0  # what it has in hand lasts for eight seconds, longer than it is sure
+    fill(shared_settings, 64)
+    far = through(cable, shared_settings, tmp_path / "far")
+    with working(far, "far"):
+        job_id = jobs.submit_detection(request(model, concurrency=AT_ONCE), shared_settings)
+        wait_until(lambda: model.count >= AT_ONCE, "the first calls")
+        with cable.pulled():
+            time.sleep(SURE + 0.5)
+            asked = model.count
+            time.sleep(1.5)
+            assert model.count == asked < 64
+        done = jobs.wait(job_id, timeout=SECONDS, settings=shared_settings)
+    assert (done.state, done.progress.done) == (JobState.DONE, 64)
+    assert states(shared_settings) == {Status.DONE: 64}
+    assert all(len(asks) == 1 for asks in by(model, "far").values())
+
+
+def test_a_database_that_starts_anew_costs_nothing(
+    shared_settings: Settings, model: ModelServer, cable: Cable, tmp_path: Path
+) -> None:
+    fill(shared_settings, 400)
+    far = through(cable, shared_settings, tmp_path / "far")
+    with working(far, "far"):
+        job_id = jobs.submit_detection(request(model, concurrency=AT_ONCE), shared_settings)
+        wait_until(lambda: model.count >= 100, "a hundred calls")
+        with cable.pulled():
+            cable.give_up()
+        done = jobs.wait(job_id, timeout=SECONDS, settings=shared_settings)
+    assert (done.state, done.progress.done) == (JobState.DONE, 400)
+    assert states(shared_settings) == {Status.DONE: 400}
+    assert all(len(asks) == 1 for asks in by(model, "far").values())
