@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,52 @@ def test_the_lock_pins_every_package_with_hashes_and_names_no_address() -> None:
     assert len(re.findall(r"--hash=sha256:[0-9a-f]{64}", lock)) >= len(packages)
     assert "://" not in lock
     assert "--index" not in lock
+
+
+def test_nothing_that_is_installed_runs_neural_networks() -> None:
+    """ANCHORS 13: a light install, whatever extras are chosen."""
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    packages = set(re.findall(r"^([a-z0-9._-]+)==", lock, re.MULTILINE))
+    heavy = ("torch", "transformers", "tensorflow", "jax", "onnxruntime", "nvidia", "triton")
+    assert not [package for package in packages if package.startswith(heavy)]
+
+
+def test_without_the_extra_for_models_everything_else_works() -> None:
+    """ANCHORS 13: a light install; what needs more says what to install."""
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "['1989']",
+        "language models need dspy: pip install 'spanlab[llm]'",
+    ]
+
+
+LIGHT = """
+import os, sys
+for name in ("dspy", "openai", "optuna", "bm25s", "bs4", "httpx", "sklearn", "psycopg"):
+    sys.modules[name] = None  # not installed
+import spanlab
+from spanlab.detectors import build, spec_of
+from spanlab.errors import UsageError
+from spanlab.schema import Item, Passage, Record
+
+tower = "The tower was built in 1889 by Gustave Eiffel."
+said = tower.replace("1889", "1989")
+item = Item(id="a", lang="en", answer=said, passages=(Passage(text=tower),))
+(record,) = spanlab.annotate([Record(item=item)], "offline")
+print([span.text for span in record.annotations[0].spans])
+os.environ |= {"SPANLAB_MODEL": "m", "OPENAI_API_KEY": "sk-of-nobody"}
+try:
+    build(spec_of("ucsc-extract"))
+except UsageError as error:
+    print(error)
+"""
 
 
 def test_every_public_name_exists_and_explains_itself() -> None:

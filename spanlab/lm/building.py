@@ -44,7 +44,8 @@ def language_model(choice: ModelChoice, meter: Meter, *, cache: Path | None) -> 
         from spanlab.lm.line import Line
         from spanlab.lm.model import Model
     except ModuleNotFoundError as error:
-        raise UsageError(f"language models need {error.name}: pip install 'spanlab[llm]'") from None
+        missing = (error.name or "dspy").partition(".")[0]
+        raise UsageError(f"language models need {missing}: pip install 'spanlab[llm]'") from None
     if meter.budget.cost is not None and choice.price is None:
         raise UsageError(
             f"a budget in US dollars needs the price of {choice.model}: "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from spanlab.detectors.ucsc.selection import Piece, joined, select
 from spanlab.schema import Item, Passage
 from spanlab.trace import QueryStep
 
@@ -43,8 +45,8 @@ def context(item: Item, retriever: str, budget: int) -> Context:
     Args:
         item: the item with its passages.
         retriever: name of the retriever whose passages are read.
-        budget: characters of all passages together; the passage that goes past it is cut between
-            words, later ones are left out.
+        budget: characters of all passages together. Where they have more, the pieces of them are
+            shown that come closest to question and answer, in their order.
 
     Returns:
         The text; without passages it says so, and so does the remark.
@@ -52,21 +54,32 @@ def context(item: Item, retriever: str, budget: int) -> Context:
     indices = tuple(i for i in readable(item, retriever) if item.passages[i].text.strip())
     if not indices:
         return Context(NOTHING_FOUND, (), WITHOUT_CONTEXT)
-    blocks: list[str] = []
-    left = budget
-    for number, index in enumerate(indices, start=1):
-        block = _shown(item.passages[index], number)
-        if len(block) > left:
-            blocks.append(_cut(block, left))
-            total = sum(len(item.passages[i].text) for i in indices)
-            remark = (
-                f"the passages have {total:,} characters and were cut to {budget:,}: "
-                f"the model read {number - 1} of {len(indices)} in full and a part of the next"
-            )
-            return Context("\n\n".join(blocks), indices[:number], remark)
-        blocks.append(block)
-        left -= len(block)
-    return Context("\n\n".join(blocks), indices)
+    passages = [item.passages[index] for index in indices]
+    blocks = [_shown(each, number, each.text) for number, each in enumerate(passages, start=1)]
+    if sum(map(len, blocks)) <= budget:
+        return Context("\n\n".join(blocks), indices)
+    return _closest(item, indices, budget)
+
+
+def _closest(item: Item, indices: Sequence[int], budget: int) -> Context:
+    """Show the pieces of the passages that come closest to question and answer."""
+    passages = [item.passages[index] for index in indices]
+    texts = tuple(passage.text for passage in passages)
+    heads = tuple(len(_shown(each, number, "")) for number, each in enumerate(passages, start=1))
+    found = select(texts, heads, f"{item.question}\n{item.answer}", budget)
+    shown: dict[int, list[Piece]] = {}
+    for piece in found.chosen:
+        shown.setdefault(piece.text, []).append(piece)
+    blocks = [
+        _shown(passages[text], text + 1, joined(pieces, found.counts[text]))
+        for text, pieces in shown.items()
+    ]
+    remark = (
+        f"the passages have {sum(map(len, texts)):,} characters and the prompt takes {budget:,}: "
+        f"the model read {len(found.chosen)} of {sum(found.counts)} pieces, those closest to "
+        "question and answer"
+    )
+    return Context("\n\n".join(blocks), tuple(indices[text] for text in shown), remark)
 
 
 def asked(item: Item, retriever: str) -> tuple[QueryStep, ...]:
@@ -81,11 +94,6 @@ def asked(item: Item, retriever: str) -> tuple[QueryStep, ...]:
     return (QueryStep(text=item.question, retriever=retriever, passages=there),) if there else ()
 
 
-def _shown(passage: Passage, number: int) -> str:
+def _shown(passage: Passage, number: int, text: str) -> str:
     about = ", ".join(part for part in (passage.title, passage.date) if part)
-    return f"[{number}] {about}\n{passage.text}" if about else f"[{number}] {passage.text}"
-
-
-def _cut(block: str, length: int) -> str:
-    space = block.rfind(" ", 0, length)
-    return block[: space if space > 0 else length] + " …"
+    return f"[{number}] {about}\n{text}" if about else f"[{number}] {text}"

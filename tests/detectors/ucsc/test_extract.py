@@ -12,7 +12,7 @@ from model_server import ModelServer, Reply, fail, in_turn, say
 from spanlab.detectors import Tunable
 from spanlab.lm import Budget, Meter
 from spanlab.mappers import Quote
-from spanlab.schema import Status
+from spanlab.schema import Passage, Status
 from spanlab.trace import CallsStep, QueryStep, QuoteStep, RemarkStep
 
 YEAR = {"text": "1989", "reason": "it was 1889", "probability": 0.9}
@@ -196,20 +196,25 @@ def test_a_spent_budget_is_no_failure_of_the_item(model_server: ModelServer, mak
         detect(make("ucsc-extract", Meter(Budget(calls=0))))
 
 
-def test_long_passages_are_cut_to_the_budget_and_the_trace_says_so(
+def test_of_long_passages_the_model_reads_what_comes_closest_and_the_trace_says_so(
     model_server: ModelServer, make: Make
 ) -> None:
-    model_server.script(lambda ask: chat(parts=[]))
-    passage = TOWER.passages[1].model_copy(update={"text": "many words " * 500})
-    item = TOWER.model_copy(update={"passages": (TOWER.passages[0], passage, passage)})
+    """ANCHORS 13: evidence in any piece of any passage counts, wherever it stands."""
+    model_server.script(lambda ask: chat(parts=[YEAR]))
+    evidence = "The tower was built in 1889 by Gustave Eiffel in Paris."
+    long = Passage(text="Many words. " * 500 + evidence)
+    item = TOWER.model_copy(update={"passages": (Passage(text="few words " * 90), long)})
     said = detect(make("ucsc-extract", context=2000), item).annotation
     remark = said.trace[1]
     assert isinstance(remark, RemarkStep)
-    assert remark.text.endswith(
-        "were cut to 2,000: the model read 1 of 3 in full and a part of the next"
+    assert remark.text == (
+        "the passages have 6,955 characters and the prompt takes 2,000: "
+        "the model read 4 of 13 pieces, those closest to question and answer"
     )
     prompt = model_server.requests[0].messages[-1]["content"]
-    assert 1900 < len(prompt[: prompt.index("[[ ## question")]) < 2100
+    assert evidence in prompt[: prompt.index("[[ ## question")]
+    assert 1000 < prompt.index("[[ ## question") < 2100
+    assert [quote.text for quote in said.spans[0].evidence] == [evidence]
     assert said.note is None
 
 
