@@ -20,6 +20,8 @@ from typing import Any
 
 CALLS = 2000
 LATENCY = 0.2  # seconds
+LONG = 20_000  # items of the run whose memory is looked at
+MARKS = (0.05, 0.25, 0.5, 0.75, 1.0)
 CONCURRENCY = (32, 128)
 SERVER = Path(__file__).resolve().parents[1] / "model_server" / "serve.py"
 ANSWER = "The tower was built in 1999 in Paris. " * 4
@@ -28,7 +30,7 @@ PASSAGES = "\n\n".join(f"[{n}] " + "The tower was built in 1889 in Paris. " * 12
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     print(f"{CALLS:,} calls, {LATENCY * 1000:.0f} ms each")
     print(
         f"{'':<34}{'at once':>8}{'wall s':>8}{'ideal s':>9}{'ratio':>7}{'CPU ms/call':>13}{'MB':>6}"
@@ -41,7 +43,9 @@ def main() -> None:
                 for name in ("the detector's program and cache", "  again, from the cache"):
                     ask = through_dspy(url, Path(folder))
                     report(name, at_once, all_of(ask, at_once))
-            report_run(at_once, url)
+            with ready(at_once, url, CALLS) as run:
+                report("a run of ucsc-extract, saved", at_once, run)
+        report_memory(CONCURRENCY[-1], url)
 
 
 def passage(number: int, part: int) -> str:
@@ -69,11 +73,17 @@ def report(name: str, at_once: int, work: Job) -> None:
     asyncio.run(work())
     wall, cpu = time.perf_counter() - begun, time.process_time() - spent
     ideal = CALLS * LATENCY / at_once
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
     print(
         f"{name:<34}{at_once:>8}{wall:>8.2f}{ideal:>9.2f}{wall / ideal:>7.2f}"
-        f"{cpu / CALLS * 1000:>13.2f}{pages * resource.getpagesize() / 2**20:>6.0f}"
+        f"{cpu / CALLS * 1000:>13.2f}{resident():>6.0f}",
+        flush=True,
     )
+
+
+def resident() -> float:
+    """Return this process's resident memory in MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
 
 
 def all_of(ask: Ask, at_once: int) -> Job:
@@ -126,8 +136,34 @@ def through_dspy(url: str, cache: Path | None) -> Ask:
     return ask
 
 
-def report_run(at_once: int, url: str) -> None:
-    """Time a whole run of a detector: reading, asking, mapping, and saving into SQLite."""
+def report_memory(at_once: int, url: str) -> None:
+    """Print what is resident on the way through a longer run."""
+    marks = iter(MARKS)
+    following: float | None = next(marks)
+    print(f"\nresident in a run of {LONG:,} items, {at_once} at once")
+
+    def tell(done: int) -> None:
+        nonlocal following
+        while following is not None and done >= following * LONG:
+            print(f"{following:>8.0%} done{resident():>8.0f} MB", flush=True)
+            following = next(marks, None)
+
+    with ready(at_once, url, LONG, tell) as run:
+        asyncio.run(run())
+
+
+@contextmanager
+def ready(
+    at_once: int, url: str, items: int, tell: Callable[[int], None] | None = None
+) -> Iterator[Job]:
+    """Prepare a whole run of a detector: reading, asking, mapping, and saving into SQLite.
+
+    Args:
+        at_once: items under way at once.
+        url: the endpoint.
+        items: how many there are.
+        tell: hears 20 times a second how many are saved.
+    """
     from spanlab.detectors.spec import DetectorSpec
     from spanlab.lm import Meter, ModelChoice
     from spanlab.schema import Item, Passage, Record
@@ -137,7 +173,7 @@ def report_run(at_once: int, url: str) -> None:
     from spanlab.workflows.running import Run, Work
     from spanlab.workflows.runs import RunRequest
 
-    records = [
+    records = (
         Record(
             item=Item(
                 id=str(number),
@@ -147,8 +183,8 @@ def report_run(at_once: int, url: str) -> None:
                 passages=tuple(Passage(text=passage(number, part)) for part in range(3)),
             )
         )
-        for number in range(CALLS)
-    ]
+        for number in range(items)
+    )
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         settings = Settings(home=home, database_url=f"sqlite:///{home / 'bench.db'}")
@@ -157,17 +193,25 @@ def report_run(at_once: int, url: str) -> None:
         request = RunRequest(dataset="bench", detectors=(spec,), concurrency=at_once)
         with Store.open(settings) as store:
             store.import_records("bench", records)
-            del records
             crew = Crew.of(request, Meter(), settings)  # loads libraries, once in a process
 
             async def run() -> None:
-                work = Work("bench", range(CALLS))
+                work = Work("bench", range(items))
                 running = Run(store, crew, work, asyncio.Semaphore(at_once), at_once)
+                watching = asyncio.create_task(watch(running, tell)) if tell else None
                 await running.finish()
-                if running.failed or running.done != CALLS:
+                if running.failed or running.done != items:
                     raise SystemExit(f"{running.failed} failed: {running.failures[:1]}")
+                if watching is not None:
+                    await watching
 
-            report("a run of ucsc-extract, saved", at_once, run)
+            async def watch(running: Run, tell: Callable[[int], None]) -> None:
+                while running.done < items:
+                    tell(running.done)
+                    await asyncio.sleep(0.05)
+                tell(running.done)
+
+            yield run
 
 
 @contextmanager
