@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, create_engine, make_url
 
 from spanlab.errors import StoreError
 from spanlab.settings import Settings
+from spanlab.storage.network import watchful
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,20 +25,6 @@ SCHEMA = "spanlab_jobs"
 
 # Changes only when the steps of a workflow do: jobs queued by one spanlab run under the next.
 VERSION = "spanlab-jobs-1"
-
-# A lost host must be noticed within seconds, by the server (whose session keeps its lock) and by
-# its own side (whose calls would otherwise hang until TCP gives up, after a quarter of an hour).
-KEEPALIVE = {
-    "keepalives_idle": "5",
-    "keepalives_interval": "2",
-    "keepalives_count": "3",
-    "tcp_user_timeout": "10000",
-    "connect_timeout": "10",
-}
-SERVER_KEEPALIVE = (
-    "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 "
-    "-c tcp_user_timeout=10000"
-)
 
 
 def is_sqlite(settings: Settings) -> bool:
@@ -55,15 +42,7 @@ def url_of(settings: Settings) -> str:
     if is_sqlite(settings):
         return f"sqlite:///{file_of(settings)}"
     url = make_url(settings.database_url).set(drivername="postgresql")
-    return url.update_query_dict(KEEPALIVE).render_as_string(hide_password=False)
-
-
-def watched(settings: Settings) -> Settings:
-    """Return the settings for a store whose connections notice a lost network within seconds."""
-    if is_sqlite(settings):
-        return settings
-    url = make_url(settings.database_url).update_query_dict(KEEPALIVE)
-    return settings.model_copy(update={"database_url": url.render_as_string(hide_password=False)})
+    return watchful(url).render_as_string(hide_password=False)
 
 
 def exists(settings: Settings) -> bool:

@@ -16,8 +16,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from spanlab.errors import StoreError
-from spanlab.jobs.database import KEEPALIVE, SERVER_KEEPALIVE, is_sqlite
+from spanlab.jobs.database import is_sqlite
 from spanlab.settings import Settings
+from spanlab.storage.network import watchful
 
 _WORKERS = 730_215  # first half of the PostgreSQL advisory locks that stand for workers
 
@@ -126,8 +127,5 @@ class _Session:
 
 def _connect(settings: Settings) -> Connection:
     url = make_url(settings.database_url).set(drivername="postgresql+psycopg")
-    arguments = {**KEEPALIVE, "options": SERVER_KEEPALIVE}
-    engine = create_engine(
-        url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=arguments
-    )
+    engine = create_engine(watchful(url), poolclass=NullPool, isolation_level="AUTOCOMMIT")
     return engine.connect()

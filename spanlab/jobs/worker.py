@@ -119,7 +119,7 @@ class Worker:
 
         kinds.load()
         database.prepare(self.settings)
-        self.store = Store.open(database.watched(self.settings))
+        self.store = Store.open(self.settings)
         self._heard = time.monotonic()
         self.name, self._place = places.take_free(self.settings, self.role.name)
         if self.answers is not None:

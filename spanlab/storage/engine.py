@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from spanlab.errors import StoreError, UsageError
+from spanlab.storage.network import watchful
 
 BUSY_SECONDS = 30  # how long a write waits for another process's write before it gives up
 _CACHE_KIB = 16_384  # of SQLite pages per connection
@@ -145,7 +146,7 @@ def _begin(connection: Connection) -> None:
 
 def _postgresql(url: URL) -> Engine:
     try:
-        return create_engine(url, pool_size=8, max_overflow=24, pool_pre_ping=True)
+        return create_engine(watchful(url), pool_size=8, max_overflow=24, pool_pre_ping=True)
     except ImportError as error:
         raise UsageError(
             f"PostgreSQL needs the driver psycopg: pip install 'spanlab[postgres]' ({error})"
