@@ -21,9 +21,11 @@ sys.path[:0] = [str(ROOT / "support"), str(ROOT / "model_server")]
 
 import asyncio  # noqa: E402 - after the path that the tests' own modules lie on
 
-from model_server import ModelServer  # noqa: E402
+from model_server import ModelServer, caller_with  # noqa: E402
+from paid import again_after_kills, again_after_loss, killed, signed  # noqa: E402
 from working_jobs import (  # noqa: E402
     fill,
+    key_of,
     request,
     separate_server,
     states,
@@ -48,7 +50,7 @@ class Served(ModelServer):
     def __init__(self, latency: float) -> None:
         from model_server import say
 
-        super().__init__(lambda ask: say(NOTHING), latency=latency)
+        super().__init__(signed(lambda ask: say(NOTHING)), latency=latency)
 
 
 @contextmanager
@@ -117,19 +119,19 @@ def kills(items: int, times: int) -> None:
     with home() as settings, Served(0.05) as model:
         fill(settings, items)
         job_id = jobs.submit_detection(request(model, concurrency=16), settings)
-        moments = sorted(chance.sample(range(1, items), times))
-        for moment in moments:
+        kills = []
+        for moment in sorted(chance.sample(range(1, items), times)):
             with working(settings, "w") as process:
                 wait_until(lambda moment=moment: model.count >= moment, "a moment to kill")  # type: ignore[misc]  # a default is no parameter to mypy
-                process.kill()
-                process.wait()
+                kills.append(killed(process, settings.home))
         with working(settings, "w"):
             done = jobs.wait(job_id, timeout=600, settings=settings)
-        again = sum(count - 1 for count in Counter(model.fingerprints()).values())
+        again = again_after_kills(model, kills, settings.home)
+        assert len(again) == sum(count - 1 for count in Counter(model.fingerprints()).values())
         assert states(settings) == {Status.DONE: items}
         print(
             f"{items} items, killed {times} times: {done.progress.done} annotated once each, "
-            f"{again} requests seen twice of at most {16 * times} in flight at the kills"
+            f"{again}; at most {16 * times} could be under way at the kills"
         )
 
 
@@ -147,6 +149,37 @@ def shared(items: int) -> None:
             f"{items:,} items on PostgreSQL, 200 ms, 32 at once: one worker {rates[1]:.0f} items/s,"
             f" two {rates[2]:.0f} = {rates[2] / rates[1]:.2f}x"
         )
+        with tempfile.TemporaryDirectory() as folder:
+            _one_of_two_killed(Path(folder), new_database(), model, items)
+
+
+def _one_of_two_killed(folder: Path, url: str, model: ModelServer, items: int) -> None:
+    """Print what becomes of a job when one of its two workers is killed midway.
+
+    Each has a home of its own, as on two hosts: neither finds the other's answers on its disk.
+    """
+    homes = {name: folder / name for name in ("here", "first", "second")}
+    for home in homes.values():
+        home.mkdir()
+    here, first, second = (Settings(home=home, database_url=url) for home in homes.values())
+    fill(here, items)
+    model.requests.clear()
+    before = model.count
+    with working(first, "first") as process, working(second, "second"):
+        began = time.time()
+        job_id = jobs.submit_detection(request(model, concurrency=32), here)
+        wait_until(lambda: model.count - before >= items // 2, "half of the calls")
+        at = killed(process, first.home).at
+        done = jobs.wait(job_id, timeout=1200, settings=here)
+    assert states(here) == {Status.DONE: items}
+    twice = sum(count - 1 for count in Counter(model.fingerprints()).values())
+    again = again_after_loss(model, caller_with(key_of("first")), at, known=0.5)
+    assert len(again) == twice
+    print(
+        f"{items:,} items, one of two workers killed after {at - began:.1f} s of "
+        f"{time.time() - began:.1f}: {done.progress.done:,} annotated once each, "
+        f"{done.progress.failed} failed; {again}"
+    )
 
 
 def _shared_rate(settings: Settings, model: ModelServer, workers: int, items: int) -> float:

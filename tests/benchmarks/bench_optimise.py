@@ -18,6 +18,8 @@ sys.path[:0] = [str(ROOT / "support"), str(ROOT / "model_server")]
 
 from gold_answers import GoldAnswers, better_when_asked  # noqa: E402 - after their path
 from model_server import ModelServer  # noqa: E402
+from paid import again_after_kills, signed  # noqa: E402
+from paid import killed as kill  # noqa: E402
 from working_jobs import wait_until, working  # noqa: E402
 
 from optimizers.examples import LabelSource, labelled  # noqa: E402
@@ -68,7 +70,9 @@ def kills(records: list[Record]) -> None:
     """Ten kills at random moments against an undisturbed run."""
     print(f"\nOne optimisation job killed {KILLS} times (SIGKILL) at random moments")
     with (
-        ModelServer(GoldAnswers(records, noise=better_when_asked()), latency=0.02) as server,
+        ModelServer(
+            signed(GoldAnswers(records, noise=better_when_asked())), latency=0.02
+        ) as server,
         tempfile.TemporaryDirectory() as folder,
     ):
         quiet = _settings(Path(folder) / "quiet")
@@ -79,23 +83,22 @@ def kills(records: list[Record]) -> None:
         server.requests.clear()
         killed = _settings(Path(folder) / "killed")
         job_id = _submit(killed, server, records)
-        dice = random.Random(5)
+        dice, ends = random.Random(5), []
         for share in sorted(dice.random() for _ in range(KILLS)):
             with working(killed, "w") as process:
                 until = calls + int(share * calls)
                 wait_until(lambda until=until: server.count >= until, "calls")  # type: ignore[misc]
                 time.sleep(dice.random() * 0.2)
-                process.kill()
-                process.wait()
+                ends.append(kill(process, killed.home))
         with working(killed, "w"):
             view = jobs.wait(job_id, settings=killed)
         first, second = (Programs(each.programs).load("tuned") for each in (quiet, killed))
         same = first.predictors == second.predictors and first.held_out == second.held_out
         print(f"  state {view.state}; the same program as undisturbed: {same}")
-        print(
-            f"  calls {calls} undisturbed, {server.count - calls} killed; asked again "
-            f"{_repeated(server) - anew} (at most {KILLS * THREADS} were under way at the kills)"
-        )
+        again = again_after_kills(server, ends, killed.home)
+        assert len(again) == _repeated(server) - anew, (len(again), _repeated(server), anew)
+        print(f"  calls {calls} undisturbed, {server.count - calls} killed; {again}")
+        print(f"  (at most {KILLS * THREADS} could be under way at the kills)")
 
 
 def _search(server: ModelServer, **more: object) -> Search:

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from model_server import ModelServer
-from working_jobs import SECONDS, fill, request, states, wait_until, working
+from model_server import ModelServer, say
+from paid import again_after_kills, killed, signed
+from working_jobs import NOTHING, SECONDS, fill, request, states, wait_until, working
 
 from spanlab import jobs
 from spanlab.jobs import JobState, board
@@ -33,16 +34,19 @@ def test_a_killed_worker_leaves_a_job_that_the_next_one_finishes(
 ) -> None:
     fill(settings, 160)
     job_id = jobs.submit_detection(request(model), settings)
+    model.script(signed(lambda ask: say(NOTHING)))
+    kills = []
     for calls in (25, 90):
         with working(settings, "w") as process:
             wait_until(partial(has_asked, model, calls), f"{calls} calls")
-            process.kill()
-            process.wait()
+            kills.append(killed(process, settings.home))
     with working(settings, "another"):
         done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
     assert (done.state, done.progress.done) == (JobState.DONE, 160)
     assert states(settings) == {Status.DONE: 160}
-    assert repeated(model) <= 2 * 8  # what was under way at each kill
+    again = again_after_kills(model, kills, settings.home)
+    assert len(again) == repeated(model) <= 2 * 8  # what was under way at each kill
+    assert again.known == 0
     assert "w stopped; the job is queued again" in {line.text for line in done.log}
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
 from model_server import ModelServer, caller_with
+from paid import again_after_kills, killed, signed
 from working_jobs import SECONDS, key_of, wait_until, working
 
 from optimizers.request import Optimisation, Search
@@ -38,7 +39,8 @@ def records(samples: Path) -> list[Record]:
 @pytest.fixture
 def gold(records: list[Record]) -> Iterator[ModelServer]:
     """A model that rewards good prompts, 10 ms after it was asked."""
-    with ModelServer(GoldAnswers(records, noise=better_when_asked()), latency=0.01) as served:
+    script = signed(GoldAnswers(records, noise=better_when_asked()))
+    with ModelServer(script, latency=0.01) as served:
         yield served
 
 
@@ -83,18 +85,21 @@ def test_a_killed_search_ends_with_the_program_of_an_undisturbed_one(
     gold.requests.clear()
     settings = _settings(tmp_path / "killed")
     job_id = _submit(settings, gold, records)
+    kills = []
     for share in (0.2, 0.5, 0.8):
         with working(settings, "w") as process:
             wait_until(partial(_asked, gold, calls + int(share * calls)), f"{share:.0%} of calls")
-            process.kill()
-            process.wait()
+            kills.append(killed(process, settings.home))
     with working(settings, "w"):
         done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
     assert done.state is JobState.DONE, done.error
     undisturbed, survived = (Programs(each.programs).load("tuned") for each in (quiet, settings))
     assert survived.predictors == undisturbed.predictors
     assert survived.held_out == undisturbed.held_out
-    assert _repeated(gold) - rolled_anew <= 3 * THREADS  # what was under way at each kill
+    again = again_after_kills(gold, kills, settings.home)
+    assert len(again) == _repeated(gold) - rolled_anew <= 3 * THREADS
+    assert again.known == 0  # no answer that had been put away was paid for again
+    assert max(again.answered, default=0.0) < 1.0  # the others were about to be
     assert done.progress.done == done.progress.total == 19  # 3 searches of 5, and 2 × 2 folds
 
 

@@ -146,7 +146,7 @@ class ModelServer:
         self.latency = latency
         self.host = host
         self.requests: list[Ask] = []
-        self.answered: dict[int, float] = {}  # by number, when a reply went to who still listened
+        self.answered: dict[int, float] = {}  # by number; when to who still listened
         self.count = 0
         self.busiest = 0  # most requests that were open at once
         self.port = port
@@ -231,7 +231,7 @@ class ModelServer:
         self._note("answered", ask)
 
     def replied(self, ask: Ask) -> None:
-        """Note when the reply went out."""
+        """Note when the reply goes out."""
         if self._keep:
             self.answered[ask.number] = time.time()
 
@@ -326,8 +326,8 @@ class _Connection(asyncio.Protocol):
         if answer.reply.drop:
             self._transport.abort()
         else:
-            self._transport.write(answer.encoded())
             self._server.replied(answer.ask)
+            self._transport.write(answer.encoded())
 
 
 def _header(line: str) -> tuple[str, str]:

@@ -1,0 +1,135 @@
+"""What was asked again, and whether it had been answered before: each answer says its number.
+
+The scripted model signs as ``scripted 17`` what it answers to request 17, and the cache keeps that;
+so after a kill the cache of a home tells which answers had been put away by then.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from model_server import Ask, ModelServer, Reply, Script
+
+_SIGNED = "scripted "
+
+
+def signed(script: Script) -> Script:
+    """Let every answer of a script say which request it answers."""
+
+    def reply(ask: Ask) -> Reply:
+        given = script(ask)
+        if not isinstance(given.body, dict) or "choices" not in given.body:
+            return given
+        body: dict[str, Any] = {**given.body, "model": f"{_SIGNED}{ask.number}"}
+        return replace(given, body=body)
+
+    return reply
+
+
+def put_away(home: Path) -> set[int]:
+    """Return the numbers of the requests whose answers are in the cache of a home."""
+    file = home / "cache" / "models" / "answers.db"
+    if not file.exists():
+        return set()
+    with closing(sqlite3.connect(file)) as connection:
+        answers = [json.loads(row[0]) for row in connection.execute("SELECT answer FROM answers")]
+    return {int(answer["model"].removeprefix(_SIGNED)) for answer in answers}
+
+
+@dataclass(frozen=True)
+class Kill:
+    """When a worker was killed, and which answers its home had by then."""
+
+    at: float
+    had: frozenset[int]
+
+
+def killed(process: subprocess.Popen[bytes], home: Path) -> Kill:
+    """Kill a worker (SIGKILL)."""
+    at = time.time()
+    process.kill()
+    process.wait()
+    return Kill(at, frozenset(put_away(home)))
+
+
+@dataclass
+class Again:
+    """Requests that were made again because of a kill or a cut.
+
+    ``flying`` had not been answered by then. ``answered`` had been, so many seconds before, and
+    nobody could know it who was left. ``known`` had been answered and was known: never right.
+    """
+
+    flying: int = 0
+    answered: list[float] = field(default_factory=list)
+    known: int = 0
+
+    def __len__(self) -> int:
+        return self.flying + len(self.answered) + self.known
+
+    def __str__(self) -> str:
+        late = f" (at most {max(self.answered) * 1e3:.0f} ms before)" if self.answered else ""
+        return (
+            f"{len(self)} requests made again: {self.flying} not answered by then, "
+            f"{len(self.answered)} just answered and not yet put away{late}, "
+            f"{self.known} answered and put away"
+        )
+
+
+def again_after_kills(model: ModelServer, kills: Sequence[Kill], home: Path) -> Again:
+    """Return what was asked again of one worker's requests, which all went into one cache.
+
+    A request whose answer is not in the cache at the end was made again: the later answer to the
+    same has taken its place, or it never came.
+    """
+    again, last = Again(), put_away(home)
+    for ask in model.requests:
+        if ask.number in last:
+            continue
+        kill = next(kill for kill in kills if kill.at >= ask.at)
+        answered = model.answered.get(ask.number)
+        if ask.number in kill.had:
+            again.known += 1
+        elif answered is None or answered >= kill.at:
+            again.flying += 1
+        else:
+            again.answered.append(kill.at - answered)
+    return again
+
+
+def again_after_loss(
+    model: ModelServer, caller: str, at: float, known: float, until: float = math.inf
+) -> Again:
+    """Return what others asked again of what ``caller`` had asked before it was lost.
+
+    Args:
+        model: what was asked.
+        caller: see ``model_server.caller_with``.
+        at: when it was killed or cut off.
+        known: seconds before ``at`` from which on an answer has to be known to the others.
+        until: when it came back; what arrives from then on is not looked at.
+    """
+    asked: dict[str, list[Ask]] = {}
+    for ask in model.requests:
+        asked.setdefault(ask.fingerprint, []).append(ask)
+    again = Again()
+    for first, *more in asked.values():
+        if not more or first.caller != caller or first.at >= until:
+            continue
+        answered = model.answered.get(first.number)
+        if answered is None or answered >= at:
+            again.flying += 1
+        elif answered >= at - known:
+            again.answered.append(at - answered)
+        else:
+            again.known += 1
+    return again
