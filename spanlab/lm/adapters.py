@@ -29,7 +29,7 @@ class _Remembered:
     def format_system_message(self, signature: type[Signature]) -> str:
         """Return the message that explains fields and task."""
         known = _SYSTEM.setdefault(signature, {})
-        key = (type(self), signature.instructions)
+        key = (type(self), signature.__doc__)  # the instructions as they were written
         if key not in known:
             known[key] = super().format_system_message(signature)  # type: ignore[misc]  # a mixin
         return known[key]
@@ -100,7 +100,9 @@ _DEMOS: dict[
     tuple[tuple[dict[str, Any], ...], list[dict[str, Any]]],
 ] = {}
 _WANTED: WeakKeyDictionary[type[Signature], dict[type, str]] = WeakKeyDictionary()
-_SYSTEM: WeakKeyDictionary[type[Signature], dict[tuple[type, str], str]] = WeakKeyDictionary()
+_SYSTEM: WeakKeyDictionary[type[Signature], dict[tuple[type, str | None], str]] = (
+    WeakKeyDictionary()
+)
 
 
 class JsonAnswers(_Remembered, dspy.JSONAdapter):

@@ -76,10 +76,13 @@ def _likeness(wanted: str, words: str, shared: float) -> float:
 
 @lru_cache(maxsize=512)
 def _read(passage: str, lang: str) -> tuple[_Sentence, ...]:
-    return tuple(
-        _Sentence(place, _words(passage[place.start : place.end]))
-        for place in sentences(passage, lang)
-    )
+    places = sentences(passage, lang)
+    if passage.isascii():  # each character stays one: to fold them all at once is quicker
+        plain = passage.lower().translate(_PLAIN)
+        return tuple(
+            _Sentence(each, " ".join(plain[each.start : each.end].split())) for each in places
+        )
+    return tuple(_Sentence(each, _words(passage[each.start : each.end])) for each in places)
 
 
 class _Plain(dict[int, str]):
