@@ -20,7 +20,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from spanlab.errors import StoreError
@@ -50,6 +50,12 @@ _MAKE = f"""
         UNIQUE (cache, key)
     )
 """
+
+_INSERT = text(
+    f"INSERT INTO {_TABLE} (cache, key, answer) SELECT :cache, key, answer FROM "
+    "unnest(CAST(:keys AS text[]), CAST(:answers AS text[])) AS new (key, answer) "
+    "ON CONFLICT DO NOTHING"
+)
 
 log = logging.getLogger(__name__)
 
@@ -143,33 +149,34 @@ class Answers:
             since = rows[-1].number
 
     def _copy(self) -> None:
-        pause = _IDLE
+        pause, connection = _IDLE, None
         while True:
             last, copied = self._over.is_set(), 0
             try:
-                copied = sum(self._copy_new(tail) for tail in self._tails)
+                connection = connection or database.alone(self._settings)
+                copied = sum(_copy_new(tail, connection) for tail in self._tails)
             except (SQLAlchemyError, sqlite3.Error) as error:
+                if connection is not None:
+                    connection.invalidate()
+                    connection = None
                 log.warning("answers are not copied for now: %s", str(error).partition("\n")[0])
                 pause = _AWAY
             else:
                 pause = _SOON if copied else min(pause * 1.3, _IDLE)
             if last and not copied:
-                return
+                break
             self._over.wait(pause)
+        if connection is not None:
+            connection.close()
 
-    def _copy_new(self, tail: _Tail) -> int:
-        new = tail.look()
-        if new:
-            rows = text(
-                f"INSERT INTO {_TABLE} (cache, key, answer) SELECT :cache, key, answer FROM "
-                "unnest(CAST(:keys AS text[]), CAST(:answers AS text[])) AS new (key, answer) "
-                "ON CONFLICT DO NOTHING"
-            )
-            given = {"keys": [row.key for row in new], "answers": [row.answer for row in new]}
-            with database.connection(self._settings) as connection:
-                connection.execute(rows, {"cache": tail.name, **given})
-            tail.seen(new)
-        return len(new)
+
+def _copy_new(tail: _Tail, connection: Connection) -> int:
+    new = tail.look()
+    if new:
+        given = {"keys": [row.key for row in new], "answers": [row.answer for row in new]}
+        connection.execute(_INSERT, {"cache": tail.name, **given})
+        tail.seen(new)
+    return len(new)
 
 
 class _Row(NamedTuple):

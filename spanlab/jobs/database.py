@@ -10,6 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, create_engine, make_url
+from sqlalchemy.pool import NullPool
 
 from spanlab.errors import StoreError
 from spanlab.settings import Settings
@@ -80,6 +81,13 @@ def client(settings: Settings) -> DBOSClient:
         application_name=APPLICATION,
         retry_connection_errors=False,
     )
+
+
+def alone(settings: Settings) -> Connection:
+    """Return a connection to PostgreSQL that nobody else uses, each statement its transaction."""
+    url = make_url(settings.database_url).set(drivername="postgresql+psycopg")
+    engine = create_engine(watchful(url), poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    return engine.connect()
 
 
 @contextmanager

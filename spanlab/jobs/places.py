@@ -11,14 +11,12 @@ from typing import Protocol
 from urllib.parse import quote
 from zlib import crc32
 
-from sqlalchemy import Connection, create_engine, make_url, text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import NullPool
 
 from spanlab.errors import StoreError
-from spanlab.jobs.database import is_sqlite
+from spanlab.jobs.database import alone, is_sqlite
 from spanlab.settings import Settings
-from spanlab.storage.network import watchful
 
 _WORKERS = 730_215  # first half of the PostgreSQL advisory locks that stand for workers
 
@@ -100,7 +98,7 @@ class _Session:
     def take(cls, settings: Settings, name: str) -> _Session | None:
         connection = None
         try:
-            connection = _connect(settings)
+            connection = alone(settings)
             lock = text("SELECT pg_try_advisory_lock(:workers, :name)")
             key = {"workers": _WORKERS, "name": crc32(name.encode()) - 2**31}
             if connection.execute(lock, key).scalar_one():
@@ -123,9 +121,3 @@ class _Session:
     def leave(self) -> None:
         self._connection.invalidate()
         self._connection.close()
-
-
-def _connect(settings: Settings) -> Connection:
-    url = make_url(settings.database_url).set(drivername="postgresql+psycopg")
-    engine = create_engine(watchful(url), poolclass=NullPool, isolation_level="AUTOCOMMIT")
-    return engine.connect()

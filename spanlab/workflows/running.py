@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanlab.errors import StoreError
 from spanlab.schema import Record, Status
 from spanlab.workflows.crew import Crew, Outcome
 from spanlab.workflows.runs import Failure, Progress, RunRequest
@@ -68,7 +69,8 @@ class Run:
         """Do the work; results are saved at most half a second after they came.
 
         Raises:
-            SpanlabError: the database refuses; what was saved stays.
+            StoreError: the database refuses; what was saved stays, and calls that were under way
+                have come to their end, so that their answers are in the cache.
         """
         self._room.set()
         records: asyncio.Queue[Record | None] = asyncio.Queue(max(_WINDOW, self.lanes))
@@ -85,15 +87,23 @@ class Run:
                 await saver
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
+        if self._refused is not None:
+            raise self._refused
 
     _over: bool = False
+    _refused: StoreError | None = None
 
     async def _feed(self, records: asyncio.Queue[Record | None], lanes: int) -> None:
         positions = iter(self.work.positions)
         while window := list(islice(positions, _WINDOW)):
             if self._stopping():
                 break
-            for record in await asyncio.to_thread(self._read, window):
+            try:
+                read = await asyncio.to_thread(self._read, window)
+            except StoreError as error:
+                self._refused = error
+                break
+            for record in read:
                 await records.put(record)
         for _ in range(lanes):
             await records.put(None)
@@ -115,7 +125,7 @@ class Run:
 
     def _stopping(self) -> bool:
         self.stopped = self.stopped or self.stop()
-        return self.stopped is not None
+        return self.stopped is not None or self._refused is not None
 
     def _hand_over(self, outcome: Outcome) -> None:
         if not self._waiting:
@@ -133,9 +143,13 @@ class Run:
             batch, self._waiting = self._waiting, []
             self._room.set()
             findings = [finding for outcome in batch for finding in outcome.findings]
-            if findings:
-                await asyncio.to_thread(save, self.store, self.work.dataset, findings)
-            self._count(batch)
+            try:
+                if findings and self._refused is None:
+                    await asyncio.to_thread(save, self.store, self.work.dataset, findings)
+            except StoreError as error:
+                self._refused = error
+            if self._refused is None:
+                self._count(batch)
             if self._over:
                 self._due.set()
 

@@ -27,6 +27,7 @@ class Asking:
     name: str = "asking"
     broken: Sequence[str] = ()
     calls: int | None = None  # after so many the budget is spent
+    seconds: float = 0.001
     under_way: int = 0
     busiest: int = 0
     seen: list[str] = field(default_factory=list)
@@ -37,7 +38,7 @@ class Asking:
         self.seen.append(item.id)
         self.under_way += 1
         self.busiest = max(self.busiest, self.under_way)
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(self.seconds)
         self.under_way -= 1
         if item.id in self.broken:
             raise SpanlabError(f"cannot read {item.id}")
@@ -216,6 +217,16 @@ def test_what_the_database_refuses_ends_the_run_with_its_reason(store: Store) ->
     store.save_annotations("d", [("i30", gold)])
     with pytest.raises(SpanlabError, match="asking"):
         run(store, Asking())
+
+
+def test_calls_under_way_come_to_their_end_though_the_database_refuses(store: Store) -> None:
+    gold = Annotation(annotator="asking", kind=Kind.GOLD)
+    store.save_annotations("d", [(f"i{n}", gold) for n in range(8)])
+    asking = Asking(seconds=0.4)
+    with pytest.raises(SpanlabError, match="asking"):
+        run(store, asking)
+    assert len(asking.seen) < 40
+    assert asking.under_way == 0  # they are paid: their answers are in the cache by now
 
 
 def test_what_is_left_is_what_any_annotator_has_not_finished(store: Store) -> None:
