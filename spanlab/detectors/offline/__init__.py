@@ -22,14 +22,15 @@ How it works, each step a module of its own:
 4. **Features** (``features``, ``support``, ``shape``, ``polarity``, ``smoothing``,
    ``background``): all of that with the word's shape and position, how much of answer and
    sentence is without support, how common the word is in general, and the same of the words around.
-5. **Model** (``model``, ``trees``): the mean of gradient-boosted regression trees, each bag on
-   items drawn with replacement, learns the share of annotators that marked a word. Answers without
-   passages have trees of their own. ``training``, ``boosting`` (scikit-learn) and ``synthetic``
-   make the model; detecting evaluates it with numpy.
+5. **Model** (``model``, ``trees``, ``leaves``): the mean of gradient-boosted regression trees, each
+   bag on items drawn with replacement, learns the share of annotators that marked a word; others
+   learn whether anyone marked it. Answers without passages have trees of their own. ``training``,
+   ``boosting`` (scikit-learn) and ``synthetic`` make the model; detecting evaluates it with numpy.
 6. **Spans** (``units``, ``spans``): unknown names and words of several signs are judged as one; a
-   word is hallucinated from probability .35 and half the answer's most probable word on;
-   neighbours of about equal probability are one span. An answer whose words all stay below .32
-   seems correct and has no spans.
+   word is hallucinated from probability .35 and .52 of the answer's most probable word on;
+   fainter words are spans where it is likely that anyone marks them at all. Neighbours of about
+   equal probability are one span. An answer whose words all stay below .3 seems correct and has no
+   spans.
 7. **Evidence** (``evidence``): a span whose slot is filled by another number or name is refuted by
    that sentence, and the note sets the two against each other; otherwise the sentence where the
    neighbours stand is the closest, and the note names what was not found.
@@ -94,8 +95,9 @@ class OfflineDetector:
         """
         texts = [passage.text for passage in item.passages]
         described = describe(asked(item), item.answer, texts, item.lang, self._model.background)
-        rated = together(described, self._model.rate(described))
-        found = stretches(described.answer, rated)
+        rated = self._model.rate(described)
+        share, anyone = (together(described, probs) for probs in rated)
+        found = stretches(described.answer, share, anyone)
 
         def span(stretch: Stretch) -> Span:
             why = finding(stretch, described, item.passages)

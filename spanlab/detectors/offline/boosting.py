@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Boosting:
-    """How trees are grown: ``bags`` models, each on items drawn with replacement, averaged."""
+    """How trees are grown: ``bags`` models, each on items drawn with replacement, averaged.
 
-    bags: int = 4
+    A tree has at most 64 ``leaves``.
+    """
+
+    bags: int = 8
     trees: int = 110
     leaves: int = 11
     depth: int = 8
@@ -117,7 +120,6 @@ def export(models: list[HistGradientBoostingRegressor], names: tuple[str, ...]) 
         ).astype(np.int32),
         value=np.concatenate([part.value for part in parts]),
         base=np.array([base]),
-        depth=max(int(nodes["depth"].max()) for nodes in grown),
     )
 
 

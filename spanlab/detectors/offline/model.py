@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from spanlab.detectors.offline.background import Background
 from spanlab.detectors.offline.features import Described
 from spanlab.detectors.offline.lexicon import EMPTY, Lexicon
+from spanlab.detectors.offline.links import Column
 from spanlab.detectors.offline.trees import Trees
 from spanlab.errors import InputError
 
@@ -26,6 +28,42 @@ _TOO_LONG = 50_000_000  # bytes of a model file or of what it unpacks to
 _BEFORE_ALL = (1980, 1, 1, 0, 0, 0)  # a zip member needs a date; a constant keeps bytes the same
 
 
+class Rated(NamedTuple):
+    """What a model says of each word, both in [0, 1].
+
+    ``share`` is the share of annotators that would mark it, ``anyone`` the probability that at
+    least one of them would.
+    """
+
+    share: Column
+    anyone: Column
+
+
+@dataclass(frozen=True)
+class Raters:
+    """The trees of one mode, with passages or without; what they give is in ``Rated``."""
+
+    share: Trees
+    anyone: Trees
+
+    def rate(self, described: Described) -> Rated:
+        """Rate each word of an answer."""
+        return Rated(*(_within(trees, described) for trees in (self.share, self.anyone)))
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[np.generic]]:
+        """Return the trees as named arrays for a file."""
+        return self.share.arrays(f"{prefix}.share") | self.anyone.arrays(f"{prefix}.anyone")
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> Raters:
+        """Build the trees from what ``arrays`` gave.
+
+        Raises:
+            InputError: trees are missing or damaged.
+        """
+        return cls(*(Trees.of(arrays, f"{prefix}.{what}") for what in ("share", "anyone")))
+
+
 @dataclass(frozen=True)
 class Model:
     """What training leaves.
@@ -33,16 +71,15 @@ class Model:
     ``given`` rates words of answers with passages, ``blind`` those without.
     """
 
-    given: Trees
-    blind: Trees
+    given: Raters
+    blind: Raters
     background: Background
 
-    def rate(self, described: Described) -> NDArray[np.float64]:
-        """Estimate for each word the share of annotators that would mark it, in [0, 1]."""
+    def rate(self, described: Described) -> Rated:
+        """Rate each word of an answer."""
         if not described.names:
-            return np.zeros(0)
-        trees = self.blind if described.passages.empty else self.given
-        return np.clip(trees.predict(described.table, described.names), 0.0, 1.0)
+            return Rated(np.zeros(0), np.zeros(0))
+        return (self.blind if described.passages.empty else self.given).rate(described)
 
     def dump(self) -> bytes:
         """Return the model as the bytes of an .npz file; the same model gives the same bytes."""
@@ -136,7 +173,11 @@ def _build(arrays: Mapping[str, NDArray[np.generic]]) -> Model:
     known = arrays.get("lexicon")
     lexicon = EMPTY if known is None else Lexicon.parse(known.astype(np.uint8).tobytes())
     background = Background(items, counts, lexicon)
-    return Model(Trees.of(arrays, "given"), Trees.of(arrays, "blind"), background)
+    return Model(Raters.of(arrays, "given"), Raters.of(arrays, "blind"), background)
+
+
+def _within(trees: Trees, described: Described) -> Column:
+    return np.clip(trees.predict(described.table, described.names), 0.0, 1.0)
 
 
 def _zip(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:

@@ -35,13 +35,15 @@ class Passages:
     it begins with a capital.
 
     Args:
-        texts: passages as they were given; marks are blanked here.
+        texts: passages as they were given; marks are blanked here. A text that comes twice counts
+            once: what is repeated is not confirmed.
         wanted: forms of question and answer, which decide what is kept of long passages.
     """
 
     def __init__(self, texts: Sequence[str], wanted: Collection[str] = ()) -> None:
-        self.readings = tuple(_read(text) for text in texts if _ANY.search(text))
-        self.numbers = tuple(n for n, text in enumerate(texts) if _ANY.search(text))
+        given = {text: n for n, text in reversed(list(enumerate(texts))) if _ANY.search(text)}
+        self.numbers = tuple(sorted(given.values()))
+        self.readings = tuple(_read(texts[n]) for n in self.numbers)
         self.text: list[int] = []
         self.word: list[int] = []
         self.forms: list[str] = []

@@ -12,10 +12,11 @@ from spanlab.detectors.offline.links import Column
 from spanlab.detectors.offline.words import Reading
 
 FLOOR = 0.35  # hallucinated from this probability on …
-SHARE = 0.5  # … and from this share of the answer's most probable word
-_QUIET = 0.41  # words below this share of the answer's most probable word are no span
-_LEAST = 0.1  # … nor are words below this probability
-_FAINT = 0.32  # an answer all of whose words are below this probability is correct: no spans
+SHARE = 0.52  # … and from this share of the answer's most probable word
+_ANYONE = 0.2  # other words are spans where this probable that anyone marks them at all, …
+_ANYONE_SHARE = 0.4  # … from this share of the answer's likeliest word
+_QUIET = 0.3  # … and this share of its most probable word on
+_FAINT = 0.3  # an answer all of whose words are below this probability is correct: no spans
 _BAND = 0.05  # words of one span differ by no more, so that its one probability speaks for all
 
 
@@ -30,7 +31,7 @@ class Stretch(NamedTuple):
     hard: bool
 
 
-def stretches(words: Reading, probs: Column) -> list[Stretch]:
+def stretches(words: Reading, probs: Column, anyone: Column) -> list[Stretch]:
     """Join neighbouring words that are about equally probable.
 
     What stands between two words of a stretch belongs to it, what stands between two stretches to
@@ -39,6 +40,7 @@ def stretches(words: Reading, probs: Column) -> list[Stretch]:
     Args:
         words: the answer's words.
         probs: the probability of each, in [0, 1].
+        anyone: the probability that anyone at all marks it, in [0, 1].
 
     Returns:
         Stretches in order, without overlap, none in an answer that seems correct. Their
@@ -49,7 +51,8 @@ def stretches(words: Reading, probs: Column) -> list[Stretch]:
     if top < _FAINT:
         return []
     hard = probs >= max(FLOOR, SHARE * top)
-    loud = probs >= max(_LEAST, _QUIET * top)
+    likely = anyone >= max(_ANYONE, _ANYONE_SHARE * float(anyone.max()))
+    loud = hard | (likely & (probs >= _QUIET * top))
     found = [
         Stretch(
             first,

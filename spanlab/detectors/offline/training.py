@@ -17,8 +17,9 @@ from spanlab.detectors.offline.boosting import Boosting, Rows, boost
 from spanlab.detectors.offline.features import Described, asked, describe
 from spanlab.detectors.offline.lexicon import gather
 from spanlab.detectors.offline.links import Column
-from spanlab.detectors.offline.model import Model
+from spanlab.detectors.offline.model import Model, Raters
 from spanlab.detectors.offline.synthetic import Made, Pool, injected, paraphrases, verbatim
+from spanlab.detectors.offline.trees import Trees
 from spanlab.detectors.offline.words import read
 from spanlab.errors import InputError
 from spanlab.labels import Labels, Soft, labels_of
@@ -29,7 +30,7 @@ _SPOKEN = 2  # items whose questions or answers hold a word of the language
 _OWN_LANGUAGE = 0.6  # of the share of such words that the most readable passage has
 _OTHERS = 6  # items whose passages lend the words of errors
 _LENGTH = 0.25  # an answer of n words weighs n ** .25: long ones count more, but not n times
-_MOST_ROWS = {"real": 40, "blind": 80, "made": 14, "paraphrase": 25}  # words drawn per answer
+_MOST_ROWS = {"real": 120, "blind": 120, "made": 14, "paraphrase": 25}  # words drawn per answer
 
 Progress = Callable[[str, int, int], None]  # what is being done, how far, of how many
 
@@ -38,16 +39,18 @@ Progress = Callable[[str, int, int], None]  # what is being done, how far, of ho
 class Recipe:
     """How a model is trained; the defaults made the shipped one.
 
+    ``anyone_bags`` are the models that learn which words anyone marks at all;
     ``verbatim`` to ``wrong_paraphrase`` are the weights of one made answer against 1.0 for a
     labelled one, ``copies`` how many of each kind an item gives at most.
     """
 
     boosting: Boosting = field(default_factory=Boosting)
+    anyone_bags: int = 4
     copies: int = 2
     verbatim: float = 0.003
     injected: float = 0.006
-    paraphrase: float = 0.03
-    wrong_paraphrase: float = 0.015
+    paraphrase: float = 0.045
+    wrong_paraphrase: float = 0.02
     seed: int = 0
 
 
@@ -91,27 +94,53 @@ def train_offline(
         blind.append(examples.blind(item, labels))
         on_progress("reading", number + 1, len(items))
     background = examples.counting.whole()
-    both = _rows(given), _rows(blind)
-    total = sum(recipe.boosting.bags for _ in both)
-
-    def boosted(rows: Rows, before: int) -> Callable[[int], None]:
-        return lambda done: on_progress("boosting", before + done, total)
-
-    trees = [
-        boost(rows, recipe.boosting, recipe.seed, boosted(rows, at * recipe.boosting.bags))
-        for at, rows in enumerate(both)
-    ]
-    return Model(given=trees[0], blind=trees[1], background=background)
+    grown = _Growing(recipe, 2 * (recipe.boosting.bags + recipe.anyone_bags), on_progress)
+    return Model(grown.raters(given), grown.raters(blind), background)
 
 
 class _Example(NamedTuple):
-    """Some words of an answer: their features, the share that marks them, and their weight."""
+    """Some words of an answer: their features, the share that marks them, and their weight.
+
+    ``anyone`` is the share of a word's characters that at least one annotator marks.
+    """
 
     item: str
     names: tuple[str, ...]
     table: NDArray[np.float32]
-    target: Column
+    share: Column
+    anyone: Column
     weight: Column
+
+
+@dataclass
+class _Growing:
+    """Grows one forest after the other, and tells how far it is."""
+
+    recipe: Recipe
+    total: int
+    on_progress: Progress
+    done: int = 0
+
+    def raters(self, examples: Sequence[_Example]) -> Raters:
+        """Grow the trees of one mode."""
+        filled = [example for example in examples if len(example.share)]
+        if not filled:
+            raise InputError("too little to learn from", expected="answers with words in them")
+        how = self.recipe.boosting
+        fewer = replace(how, bags=self.recipe.anyone_bags)
+        share = self._grow(_rows(filled, [example.share for example in filled]), how)
+        anyone = self._grow(_rows(filled, [example.anyone for example in filled]), fewer)
+        return Raters(share, anyone)
+
+    def _grow(self, rows: Rows, how: Boosting) -> Trees:
+        before = self.done
+        self.done += how.bags
+        return boost(
+            rows,
+            how,
+            self.recipe.seed,
+            lambda bag: self.on_progress("boosting", before + bag, self.total),
+        )
 
 
 class _Examples:
@@ -195,10 +224,13 @@ class _Examples:
         background = self.counting.without(item.lang, self._own[item.id])
         seen = describe(asked(item), item.answer, passages, item.lang, background)
         count = len(seen.answer)
-        target = _shares(seen, labels, draw.wrong)
-        rows = draw.choose(target, self._random(item, item.answer))
+        soft = [Soft(start, end, 1.0) for start, end in draw.wrong] or labels.soft
+        share = _shares(seen, soft)
+        anyone = _shares(seen, [part._replace(prob=float(part.prob > 0)) for part in soft])
+        rows = draw.choose(share, self._random(item, item.answer))
         weight = np.full(len(rows), draw.weight * count**_LENGTH / max(len(rows), 1))
-        return _Example(item.id, seen.names, seen.table[rows], target[rows], weight)
+        table = seen.table[rows]
+        return _Example(item.id, seen.names, table, share[rows], anyone[rows], weight)
 
     def _random(self, item: Item, purpose: str) -> random.Random:
         key = f"{self._recipe.seed}/{item.lang}/{item.id}/{purpose}"
@@ -224,9 +256,8 @@ class _Draw(NamedTuple):
         return np.array(sorted(near | set(drawn)), dtype=np.int64)
 
 
-def _shares(seen: Described, labels: Labels, wrong: tuple[tuple[int, int], ...]) -> Column:
+def _shares(seen: Described, soft: Sequence[Soft]) -> Column:
     """Mean probability of each word's characters."""
-    soft = [Soft(start, end, 1.0) for start, end in wrong] or labels.soft
     edges = np.zeros(len(seen.answer.text) + 1)
     for start, end, prob in soft:
         edges[start:end] = prob
@@ -237,16 +268,13 @@ def _shares(seen: Described, labels: Labels, wrong: tuple[tuple[int, int], ...])
     return np.asarray((total[ends] - total[starts]) / (ends - starts), dtype=np.float64)
 
 
-def _rows(examples: Sequence[_Example]) -> Rows:
-    filled = [example for example in examples if len(example.target)]
-    if not filled:
-        raise InputError("too little to learn from", expected="answers with words in them")
+def _rows(examples: Sequence[_Example], targets: Sequence[Column]) -> Rows:
     numbers: dict[str, int] = {}
-    groups = [numbers.setdefault(example.item, len(numbers)) for example in filled]
+    groups = [numbers.setdefault(example.item, len(numbers)) for example in examples]
     return Rows(
-        names=filled[0].names,
-        table=np.concatenate([example.table for example in filled]),
-        target=np.concatenate([example.target for example in filled]),
-        weight=np.concatenate([example.weight for example in filled]),
-        group=np.repeat(groups, [len(example.target) for example in filled]),
+        names=examples[0].names,
+        table=np.concatenate([example.table for example in examples]),
+        target=np.concatenate(targets),
+        weight=np.concatenate([example.weight for example in examples]),
+        group=np.repeat(groups, [len(target) for target in targets]),
     )

@@ -250,6 +250,13 @@ def test_the_question_supports_too() -> None:
     assert marked(asked) == []
 
 
+def test_a_passage_that_comes_twice_says_no_more_than_once() -> None:
+    answer = "The lighthouse near Esbjerg was opened in 1871."
+    once, twice = annotate(answer, LIGHTHOUSE), annotate(answer, LIGHTHOUSE, LIGHTHOUSE)
+    assert once == twice
+    assert "1871" in marked(once)
+
+
 def test_the_title_of_a_passage_supports_but_is_not_quoted() -> None:
     passage = Passage(title="Ada Berg", text="She was born in Oslo.")
     item = Item(id="x", lang="en", answer="Ada Berg was born in Rome.", passages=(passage,))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from spanlab.detectors.offline import OfflineDetector
 from spanlab.detectors.offline.boosting import Boosting, Rows, export, fit
@@ -18,7 +20,7 @@ from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
 from spanlab.workflows.training import Card
 
-SMALL = Recipe(boosting=Boosting(bags=2, trees=5, least_words=5), copies=1)
+SMALL = Recipe(boosting=Boosting(bags=2, trees=5, least_words=5), anyone_bags=2, copies=1)
 PLACES = ("Skagen", "Gedser", "Ribe", "Esbjerg", "Odense", "Viborg", "Randers", "Horsens", "Vejle")
 
 
@@ -62,13 +64,14 @@ def test_a_model_that_was_written_rates_as_the_one_that_was_trained(tmp_path: Pa
         assert OfflineDetector(read).annotate(one.item) == OfflineDetector(model).annotate(one.item)
 
 
-def test_trees_give_what_scikit_learn_gives() -> None:
+@pytest.mark.parametrize("leaves", [2, 16, 17, 64])
+def test_trees_give_what_scikit_learn_gives(leaves: int) -> None:
     rng = np.random.default_rng(7)
     table = rng.normal(size=(3000, 6)).astype(np.float32)
     table[:, 5] = rng.integers(0, 3, 3000)
     target = np.clip(table[:, 0] * table[:, 1] + (table[:, 5] == 1), 0, 1).astype(np.float64)
     rows = Rows(tuple("abcdef"), table, target, np.ones(3000), np.arange(3000) // 10)
-    how = Boosting(bags=3, trees=40, depth=9, leaves=20, features=0.5)
+    how = Boosting(bags=2, trees=20, depth=9, leaves=leaves, features=0.5, least_words=10)
     models = [fit(rows, how, seed) for seed in range(how.bags)]
     expected = np.mean([model.predict(table) for model in models], axis=0)
     trees = export(models, rows.names)
@@ -91,7 +94,7 @@ def test_progress_is_told() -> None:
     train_offline(records(20), recipe=SMALL, on_progress=lambda *progress: told.append(progress))
     assert told[0] == ("reading", 1, 20)
     assert told[19] == ("reading", 20, 20)
-    assert told[-1] == ("boosting", 4, 4)
+    assert told[-1] == ("boosting", 8, 8)
 
 
 def test_folds_hold_out_every_item_once() -> None:
@@ -194,10 +197,20 @@ def test_an_archive_of_objects_is_not_loaded(tmp_path: Path) -> None:
         load(path)
 
 
-def test_a_damaged_tree_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "child",
+    [
+        pytest.param(lambda child: child + 1_000_000, id="outside"),
+        pytest.param(lambda child: child * 0, id="in-a-circle"),
+        pytest.param(lambda child: child * 0 + len(child) - 2, id="of-another-tree"),
+    ],
+)
+def test_a_damaged_tree_is_refused(
+    child: Callable[[NDArray[np.int32]], NDArray[np.int32]], tmp_path: Path
+) -> None:
     with np.load(SHIPPED) as file:
         arrays = {name: file[name] for name in file.files}
-    arrays["given.child"] = arrays["given.child"] + 1_000_000
+    arrays["given.share.child"] = child(arrays["given.share.child"])
     np.savez(tmp_path / "m.npz", **arrays)
     with pytest.raises(InputError, match="damaged"):
         parse((tmp_path / "m.npz").read_bytes(), "m.npz")

@@ -76,6 +76,6 @@ def test_a_stop_word_between_two_unknown_names_goes_with_them() -> None:
 def test_words_make_spans(probs: list[float], spans: list[str], hard: list[str]) -> None:
     """No span begins or ends with punctuation, and a right answer has no faint ones."""
     words = read("A. B, C; D!")
-    found = stretches(words, np.array(probs))
+    found = stretches(words, np.array(probs), np.array(probs))
     assert [words.text[one.start : one.end] for one in found] == spans
     assert [words.text[start:end] for start, end in decided(found)] == hard
