@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dbos import DBOS
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from optimizers.examples import Labelled
     from optimizers.tuning import Event, Tuner
     from optimizers.watching import Stopper
+    from spanlab.jobs.worker import Worker
 
 T = TypeVar("T")
 Pinned = list[dict[str, Any]]  # the labels of each item, as JSON
@@ -140,9 +141,10 @@ async def _watched(
     """Do ``work`` in a thread; meanwhile tell how far it is, and stop it if the job is stopped."""
     from optimizers.examples import Labelled
     from optimizers.preparing import tuner
-    from optimizers.watching import StoppedError, Stopper
+    from optimizers.watching import Stopper
 
     me, request = worker.current(), Optimisation.model_validate(asked)
+    cut_off = me.cut_off
     row = await asyncio.to_thread(me.board.part, job_id)
     if not me.owns(row):
         raise put_aside()
@@ -166,28 +168,49 @@ async def _watched(
         examples.sort(key=lambda each: each.item.id)
         return work(tuner(request, me.settings, stopper, diary.write), examples)
 
-    running = asyncio.create_task(asyncio.to_thread(run))
-    me.at_work += 1
-    ours = True
-    try:
-        while not running.done():
-            await asyncio.wait([running], timeout=_EVERY)
-            row = await asyncio.to_thread(me.board.part, job_id)
-            # Of one that somebody stopped nobody else tells how far it is.
-            ours = me.owns(row) or row.status == "CANCELLED"
-            if me.stopping or not me.owns(row):
-                stopped.set()
-            if ours:
-                await asyncio.to_thread(diary.tell, me.board, job_id, stopper)
-        return running.result()
-    except StoppedError as error:
-        raise put_aside() from error
-    finally:
-        stopped.set()
-        await asyncio.gather(running, return_exceptions=True)  # its calls under way are paid
-        me.at_work -= 1
-        if ours:
-            await asyncio.to_thread(diary.tell, me.board, job_id, stopper)
+    watch = _Watch(me, job_id, diary, stopper, stopped, cut_off)
+    with me.working():
+        return await watch.until_over(asyncio.create_task(asyncio.to_thread(run)))
+
+
+@dataclass
+class _Watch:
+    """A search in a thread, watched: told of while it goes on, stopped if its job is."""
+
+    me: Worker
+    job_id: str
+    diary: Diary
+    stopper: Stopper
+    stopped: threading.Event
+    cut_off: int
+    ours: bool = True
+
+    async def until_over(self, running: asyncio.Task[T]) -> T:
+        from optimizers.watching import StoppedError
+
+        try:
+            while not running.done():
+                await asyncio.wait([running], timeout=_EVERY)
+                await self._look()
+            return running.result()
+        except StoppedError as error:
+            raise put_aside() from error
+        finally:
+            self.stopped.set()
+            await asyncio.gather(running, return_exceptions=True)  # its calls under way are paid
+            await self._tell()
+
+    async def _look(self) -> None:
+        row = await asyncio.to_thread(self.me.board.part, self.job_id)
+        # Of one that somebody stopped nobody else tells how far it is.
+        self.ours = self.me.owns(row) or row.status == "CANCELLED"
+        if self.me.stopping or self.me.cut_off != self.cut_off or not self.me.owns(row):
+            self.stopped.set()
+        await self._tell()
+
+    async def _tell(self) -> None:
+        if self.ours and self.me.cut_off == self.cut_off:
+            await asyncio.to_thread(self.diary.tell, self.me.board, self.job_id, self.stopper)
 
 
 class Diary:

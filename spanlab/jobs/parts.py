@@ -86,22 +86,20 @@ async def work_on(
     desks = _DESKS_OF.setdefault(id(me), _Desks())
     # A part that is paused and resumed at once waits until its calls under way are saved.
     async with desks.turns[part_id]:
-        me.at_work += 1
-        try:
+        with me.working():
+            cut_off = me.cut_off
             row = await asyncio.to_thread(me.board.part, part_id)
             if not me.owns(row):
                 return None
             await me.take_up(row)
             before = Part.of(row)
             desk = await desks.of(job_id, request, before.usage)
-            shift = _Shift(me, part_id, before, before.usage, me.cut_off)
+            shift = _Shift(me, part_id, before, before.usage, cut_off)
             given_up = frozenset(failure.item_id for failure in before.failures)
             work = Work(request.dataset, positions, request.retry_failed, given_up)
             lanes = request.concurrency
             run = Run(me.store, desk.crew, work, desk.slots, lanes, shift.rest)
             return await shift.work(run, desk)
-        finally:
-            me.at_work -= 1
 
 
 async def _set_up(job_id: str, request: RunRequest, spent: Usage) -> Desk:

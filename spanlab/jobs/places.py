@@ -119,5 +119,6 @@ class _Session:
         return True
 
     def leave(self) -> None:
-        self._connection.invalidate()
-        self._connection.close()
+        if not self._connection.closed:
+            self._connection.invalidate()
+            self._connection.close()

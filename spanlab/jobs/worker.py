@@ -6,7 +6,9 @@ import asyncio
 import logging
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import TYPE_CHECKING
@@ -50,8 +52,8 @@ class Role:
 class Worker:
     """A worker between ``start`` and ``stop``; a process has one at most.
 
-    ``cut_off`` counts how often it lost its name, because the database could not be reached: what
-    was begun before belongs to others since then.
+    ``cut_off`` grows when it loses its name, because the database could not be reached, and when
+    it has it back: what was begun before belongs to others since then.
     """
 
     def __init__(self, settings: Settings, role: Role) -> None:
@@ -63,7 +65,7 @@ class Worker:
         self.answers = None if self._local else Answers(self.settings)
         self.cut_off = 0
         self.stopping = False
-        self.at_work = 0  # parts and searches under way, by the event loop's thread alone
+        self._under_way: list[int] = []  # of each part and search, ``cut_off`` when it began
         self._heard = 0.0  # by the database, at least that late on the monotonic clock
         self._over = threading.Event()
 
@@ -83,6 +85,16 @@ class Worker:
         The database gives a silent worker's name away after nine seconds at the earliest.
         """
         return self._local or time.monotonic() - self._heard < _SURE_SECONDS
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Let the worker wait for what the block does, before it ends or hands work back."""
+        begun = self.cut_off
+        self._under_way.append(begun)
+        try:
+            yield
+        finally:
+            self._under_way.remove(begun)
 
     async def has_lost_place(self, cut_off: int) -> bool:
         """Say whether this worker was cut off, once that is clear.
@@ -147,18 +159,26 @@ class Worker:
         from dbos import DBOS
 
         self.stopping = True
-        deadline = time.monotonic() + _GRACE_SECONDS
-        while self.at_work and time.monotonic() < deadline:
-            time.sleep(0.02)
+        self._let_calls_end(self.cut_off + 1)
         self._over.set()
         self._watcher.join()
         if self.answers is not None:
             self.answers.stop()  # before others begin what is handed back
         DBOS.destroy(workflow_completion_timeout_sec=0)
         self.hands.shutdown(wait=False, cancel_futures=True)
-        rescue.hand_back(self.board, self.name)
+        try:
+            rescue.hand_back(self.board, self.name)
+        except SpanlabError as error:
+            log.warning("%s leaves to the others what it was at: %s", self.name, error)
         self._place.leave()
         self.store.close()
+
+    def _let_calls_end(self, before: int) -> None:
+        """Wait for what was begun before ``cut_off`` came to a number."""
+        deadline = time.monotonic() + _GRACE_SECONDS
+        while min(self._under_way, default=before) < before and time.monotonic() < deadline:
+            if self._over.wait(0.02):
+                return
 
     def _watch(self) -> None:
         while not self._over.wait(_WATCH_SECONDS):
@@ -176,18 +196,21 @@ class Worker:
         self.cut_off += 1
         self._place.leave()
         while not self._over.is_set():
-            asked = time.monotonic()
+            place = None
             try:
                 place = places.take(self.settings, self.name)
+                if place is not None:
+                    self._let_calls_end(self.cut_off)  # others would make them again
+                    self.cut_off += 1  # what was begun meanwhile is handed back too
+                    asked = time.monotonic()
+                    rescue.hand_back(self.board, self.name)
+                    self._place, self._heard = place, asked
+                    log.warning("%s is back", self.name)
+                    return
             except SpanlabError as error:
-                log.warning("%s is cut off: %s", self.name, error)
-                place = None
-            if place is not None:
-                self._place = place
-                rescue.hand_back(self.board, self.name)
-                self._heard = asked
-                log.warning("%s is back", self.name)
-                return
+                log.warning("%s is cut off: %s", self.name, str(error).partition("\n")[0])
+                if place is not None:
+                    place.leave()
             self._over.wait(_WATCH_SECONDS)
 
 
