@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Progress", "Run", "RunRequest", "Work", "unfinished_positions"]
 
 _WINDOW = 64  # records read at once
-_SAVE_EVERY = 100  # findings a transaction at most, and
+_SAVE_EVERY = 200  # findings a transaction at most, and
 _SAVE_SECONDS = 0.5  # how long a finished one waits at most: a kill loses no more than that
 _BACKLOG = 4 * _SAVE_EVERY  # findings that wait for the database before new items have to
 
@@ -161,7 +161,7 @@ class Run:
 
 
 def save(store: Store, dataset: str, findings: Sequence[Finding]) -> None:
-    """Store what was found, in one transaction for every 100 findings."""
+    """Store what was found, in one transaction for every 200 findings."""
     for first in range(0, len(findings), _SAVE_EVERY):
         store.save_findings(dataset, findings[first : first + _SAVE_EVERY])
 
