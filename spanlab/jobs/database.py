@@ -107,8 +107,8 @@ _ENGINES: dict[str, Engine] = {}
 _ENGINES_LOCK = Lock()
 
 
-def config(settings: Settings, executor: str) -> DBOSConfig:
-    """Return DBOS's configuration for a worker of this name."""
+def config(settings: Settings, executor: str, *, brief: bool) -> DBOSConfig:
+    """Return DBOS's configuration for a worker of this name; a ``brief`` one has to end soon."""
     return {
         "name": APPLICATION,
         "system_database_url": url_of(settings),
@@ -118,7 +118,7 @@ def config(settings: Settings, executor: str) -> DBOSConfig:
         "use_listen_notify": False,  # polled alike on SQLite, PostgreSQL and through poolers
         "log_level": "WARNING",
         "run_migrations": False,
-        "notification_listener_polling_interval_sec": 0.25,  # a stop waits so long for it
+        "notification_listener_polling_interval_sec": 0.25 if brief else 1.0,  # a stop waits for it
     }
 
 

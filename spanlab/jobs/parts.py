@@ -157,7 +157,8 @@ class _Shift:
         # Asked first: a worker that was cut off would tell of a part that is another's by now.
         row = await asyncio.to_thread(self.me.board.part, self.part_id)
         self.stopped = row.status == "CANCELLED"
-        self.taken = not self.me.owns(row)
+        # For good: should it be this worker's once more, that is another shift's to do.
+        self.taken = self.taken or not self.me.owns(row)
         if self.me.cut_off != self.cut_off or (self.taken and not self.stopped):
             return
         self.usage += desk.spent()

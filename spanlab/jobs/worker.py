@@ -139,7 +139,7 @@ class Worker:
         rescue.hand_back(self.board, self.name)
         rescue.rescue(self.board, self.name)
         self.hands = _hands(self.role.processes)
-        DBOS(config=database.config(self.settings, self.name))
+        DBOS(config=database.config(self.settings, self.name, brief=self.role.alone))
         queues = sorted({self.jobs_queue, self.parts_queue})
         DBOS.listen_queues(queues)
         for queue in queues:  # before the launch: after it they would be found a second later
