@@ -87,9 +87,11 @@ class Compiled(NamedTuple):
 
     def sum(self, columns: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the sum over all trees, for each of the rows whose ``columns`` are given."""
-        yes = columns[self.feature] > self.threshold
+        yes = columns.take(self.feature, axis=0) > self.threshold
         one = self.rest.dtype.type(1)
-        left = (yes.astype(self.rest.dtype) - one) | self.rest  # no: all bits
+        left = yes.astype(self.rest.dtype)
+        left -= one  # no: all bits; yes: none, but those that are left over
+        left |= self.rest
         open_ = np.bitwise_and.reduce(left.reshape(-1, self.trees, columns.shape[1]), axis=0)
         leaf = np.bitwise_count((open_ & -open_) - one)
         return np.asarray(self.value.take(leaf + self.row).sum(axis=0), dtype=np.float64)
