@@ -18,6 +18,7 @@ from spanlab.errors import (
     BudgetError,
     NoCreditError,
     SpanlabError,
+    StoreError,
     UnavailableError,
     UnparsableAnswerError,
     UsageError,
@@ -143,6 +144,18 @@ def test_a_search_stops_when_it_is_told_to_and_goes_on_from_the_cache(
     assert len(asked) < 40 + 8  # those that other threads had under way
     ready(folds=0)[0].run(examples)
     assert not set(asked) & set(gold.fingerprints()[len(asked) :])
+
+
+def test_a_search_whose_calls_get_no_turn_ends_with_the_reason(
+    ready: Ready, gold: ModelServer, examples: list[Labelled]
+) -> None:
+    def wait() -> None:
+        if len(gold.requests) >= 20:
+            raise StoreError("the jobs' database: gone")
+
+    with pytest.raises(StoreError, match="gone"):
+        ready(Stopper(wait=wait), folds=0)[0].run(examples)
+    assert 20 <= len(gold.requests) < 20 + 8  # those that other threads had under way
 
 
 def test_a_language_without_labels_learns_from_the_others(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -40,9 +41,13 @@ def open_page(store: Store) -> Callable[..., AppTest]:
 
 @pytest.fixture
 def working(store: Store) -> Iterator[None]:
-    """A worker on this test's jobs."""
-    worker.start(Settings.read(), worker.Role("test"))
-    try:
-        yield
-    finally:
-        worker.stop()
+    """A worker on this test's jobs.
+
+    It is started in a thread, as the app does: browser tests leave an event loop in this one.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(worker.start, Settings.read(), worker.Role("test")).result()
+        try:
+            yield
+        finally:
+            thread.submit(worker.stop).result()
