@@ -58,7 +58,7 @@ class Trees:
                 found=f"features {', '.join(unknown[:3])}",
                 expected="a model of `spanlab train-offline` of this version",
             )
-        columns = [places[name] for name in self.names]
+        columns = [places[name] for name in self.names] or [0]  # trees that ask nothing ask any
         chosen = np.ascontiguousarray(table[:, columns].T, dtype=np.float32)
         parts = [
             self._compiled.sum(chosen[:, low : low + _ROWS])

@@ -80,6 +80,15 @@ def test_trees_give_what_scikit_learn_gives(leaves: int) -> None:
     assert np.abs(trees.predict(table[:, shuffled], names) - expected).max() < 1e-9
 
 
+def test_trees_that_ask_nothing_give_the_mean_everywhere() -> None:
+    one = np.ones(40)
+    table = np.zeros((40, 2), dtype=np.float32)
+    rows = Rows(("a", "b"), table, 0.25 * one, one, np.arange(40))
+    trees = export([fit(rows, Boosting(least_words=30), 0)], rows.names)
+    assert trees.names == ()
+    assert trees.predict(table[:3], rows.names) == pytest.approx([0.25] * 3)
+
+
 def test_a_small_model_learns_that_a_contradicted_year_is_wrong() -> None:
     how = Recipe(boosting=Boosting(bags=1, trees=40, least_words=5), copies=1)
     detector = OfflineDetector(train_offline(records(60), recipe=how))
