@@ -13,6 +13,7 @@ import numpy as np
 from spanlab.errors import StoreError
 from spanlab.schema import Record, Status
 from spanlab.workflows.crew import Crew, Outcome
+from spanlab.workflows.garbage import rarely_collected
 from spanlab.workflows.runs import Failure, Progress, RunRequest
 
 if TYPE_CHECKING:
@@ -76,19 +77,23 @@ class Run:
         records: asyncio.Queue[Record | None] = asyncio.Queue(max(_WINDOW, self.lanes))
         lanes = min(self.lanes, len(self.work.positions))
         try:
-            async with asyncio.TaskGroup() as group:
-                saver = group.create_task(self._save())
-                group.create_task(self._feed(records, lanes))
-                async with asyncio.TaskGroup() as workers:
-                    for _ in range(lanes):
-                        workers.create_task(self._lane(records))
-                self._over = True
-                self._due.set()
-                await saver
+            with rarely_collected():
+                await self._work_and_save(records, lanes)
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
         if self._refused is not None:
             raise self._refused
+
+    async def _work_and_save(self, records: asyncio.Queue[Record | None], lanes: int) -> None:
+        async with asyncio.TaskGroup() as group:
+            saver = group.create_task(self._save())
+            group.create_task(self._feed(records, lanes))
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(lanes):
+                    workers.create_task(self._lane(records))
+            self._over = True
+            self._due.set()
+            await saver
 
     _over: bool = False
     _refused: StoreError | None = None
