@@ -69,7 +69,7 @@ def closest_sentence(passages: Sequence[str], text: str, *, lang: str = "und") -
 
 
 def _likeness(wanted: str, words: str, shared: float) -> float:
-    if shared == 100 and f" {wanted} " in f" {words} ":
+    if f" {wanted} " in f" {words} ":
         return 1.0
     return min(shared / 200 + fuzz.token_sort_ratio(wanted, words) / 200, 0.99)
 

@@ -22,7 +22,7 @@ there is no graph: facts are then checked once, against what the model knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import dspy
@@ -43,11 +43,11 @@ _STANCES: Final[dict[Verdict | None, Stance]] = {"supported": "supports", "refut
 class UcscKg(UcscDetector):
     """Marks the words that state facts which a graph of the passages refutes."""
 
-    async def detection(self, case: Case, inputs: Mapping[str, str]) -> dspy.Prediction:
+    async def detection(self, case: Case) -> dspy.Prediction:
         """Run the program; if a call fails, the trace has what was gathered before."""
         so_far = Gathered()
         try:
-            return await self.ask(**inputs, so_far=so_far)
+            return await self.ask(**self.inputs(case.item), so_far=so_far)
         except SpanlabError:
             case.trace.extend(_relations(so_far.relations))
             case.trace.extend(
@@ -86,6 +86,8 @@ class UcscKg(UcscDetector):
     def explained(self, item: Item, annotation: Annotation, read: Sequence[int]) -> Annotation:
         """Put the closest sentence of the passages beside every span and every claim."""
         explained = super().explained(item, annotation, read)
+        if not read:
+            return explained
         claims = [
             claim.model_copy(
                 update={

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import dspy
 
 from spanlab.detectors.modelled import Case, Modelled
-from spanlab.detectors.ucsc.context import Context, asked, context
+from spanlab.detectors.ucsc.context import asked, context
 from spanlab.detectors.ucsc.evidence import around_of, evidence
 from spanlab.mappers import MappedSpan, Quote, sentences
 from spanlab.schema import Annotation, Evidence, Item, Kind, Span
@@ -30,22 +30,19 @@ class UcscDetector(Modelled):
         case.trace.extend(asked(case.item, self.kit.retriever.name))
         case.trace.extend([RemarkStep(text=read.remark)] if read.remark else [])
         # 2. Hallucinated content detection.
-        prediction = await self.detection(case, self._shown(case.item, read))
+        prediction = await self.detection(case)
         # 3. Span mapping.
         marked = self.mark(case.item, prediction)
-        if not read.passages:
-            return marked.model_copy(update={"note": read.remark})
-        return self.explained(case.item, marked, read.passages)
+        note = None if read.passages else read.remark
+        return self.explained(case.item, marked, read.passages).model_copy(update={"note": note})
 
-    async def detection(self, case: Case, inputs: Mapping[str, str]) -> dspy.Prediction:
+    async def detection(self, case: Case) -> dspy.Prediction:
         """Run the program on an item, with what was retrieved for it."""
-        return await self.ask(**inputs)
+        return await self.ask(**self.inputs(case.item))
 
     def inputs(self, item: Item) -> Mapping[str, str]:
         """Return what the program is called with; see ``Tunable``."""
-        return self._shown(item, context(item, self.kit.retriever.name, self.kit.spec.context))
-
-    def _shown(self, item: Item, read: Context) -> Mapping[str, str]:
+        read = context(item, self.kit.retriever.name, self.kit.spec.context)
         return {"passages": read.text, "question": item.question, "answer": item.answer}
 
     @abstractmethod
@@ -58,7 +55,7 @@ class UcscDetector(Modelled):
 
     def explained(self, item: Item, annotation: Annotation, read: Sequence[int]) -> Annotation:
         """Put the sentence of the passages that comes closest beside every span."""
-        if not annotation.spans:
+        if not read or not annotation.spans:
             return annotation
         parts = sentences(item.answer, item.lang)
         near: dict[str, tuple[Evidence, ...]] = {}  # by sentence: most hold several spans
