@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -66,8 +67,8 @@ class Stopper(Meter):
     Args:
         budget: see ``Meter``.
         spent: see ``Meter``.
-        should_stop: asked before every call.
-        wait: returns when the next call may go out, or is not wanted any more; called in the
+        should_stop: asked before every attempt at a call.
+        wait: returns when the next attempt may go out, or is not wanted any more; called in the
             thread that makes the call.
     """
 
@@ -91,12 +92,24 @@ class Stopper(Meter):
             SpanlabError: the reason why.
         """
         self._go_on()
+        super().start()
+
+    async def turn(self) -> None:
+        """Wait until an attempt may go out, as ``turn_in_thread`` does."""
+        await asyncio.to_thread(self.turn_in_thread)
+
+    def turn_in_thread(self) -> None:
+        """Wait until an attempt may go out, the first of a call or a later one.
+
+        Raises:
+            SpanlabError: the search is to stop; the reason why.
+        """
+        self._go_on()
         try:
             self._wait()
         except SpanlabError as error:
             self.stop(error)
         self._go_on()
-        super().start()
 
     def _go_on(self) -> None:
         if self.reason is None and self._should_stop():

@@ -23,7 +23,7 @@ from spanlab.detectors.base import Finding
 from spanlab.detectors.blocking import wait
 from spanlab.detectors.programs import add_guidance, apply_program
 from spanlab.errors import BudgetError, SpanlabError
-from spanlab.lm import Collected, Meter, predicting, translate
+from spanlab.lm import Collected, Meter, predict
 from spanlab.programs import Predictor
 from spanlab.retrievers import Retriever, ensure
 from spanlab.schema import Annotation, Item, Kind, Status
@@ -133,11 +133,7 @@ class Modelled(dspy.Module):
         Raises:
             SpanlabError: the model gave no answer that can be used.
         """
-        try:
-            with predicting(self.kit.lm):
-                return await self.program.acall(**inputs)
-        except Exception as error:  # noqa: BLE001 - whatever libraries make of a model's words
-            raise translate(error) from None
+        return await predict(self.program, self.kit.lm, **inputs)
 
     def _failed(self, error: SpanlabError) -> Annotation:
         return Annotation(

@@ -3,14 +3,13 @@
     choice = ModelChoice.read()                 # SPANLAB_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY
     meter = Meter(Budget(calls=1000))
     lm = language_model(choice, meter, cache=settings.home / "cache" / "models")
-    with predicting(lm):
-        prediction = await module.acall(...)    # any dspy module
+    prediction = await predict(module, lm, question="…")   # any dspy module
 
 What goes wrong on the way ends as one of spanlab's own errors (``translate``). Nothing of dspy is
 loaded before ``language_model`` is called.
 """
 
-from spanlab.lm.building import language_model, predicting
+from spanlab.lm.building import language_model, predict, predicting
 from spanlab.lm.choice import ModelChoice, Price
 from spanlab.lm.estimates import Estimate, count_tokens, estimate
 from spanlab.lm.failures import translate
@@ -29,6 +28,7 @@ __all__ = [
     "estimate",
     "key_of",
     "language_model",
+    "predict",
     "predicting",
     "redact",
     "translate",

@@ -19,19 +19,22 @@ if TYPE_CHECKING:
     from dspy.signatures.signature import Signature
 
 
-class _Remembered:
+class _Remembered(dspy.ChatAdapter):
     """Writes what many calls have in common once, not for every call; forgets unreadable answers.
 
     In common they have the part of a prompt that a Signature alone decides, with the JSON schemas
     of all fields, and the demonstrations; to make them takes most of a call's own time.
     """
 
+    # What reads an answer in the form asked for; None for any other, which is dspy's to read.
+    _read = staticmethod(read_sections)
+
     def format_system_message(self, signature: type[Signature]) -> str:
         """Return the message that explains fields and task."""
         known = _SYSTEM.setdefault(signature, {})
         key = (type(self), signature.__doc__)  # the instructions as they were written
         if key not in known:
-            known[key] = super().format_system_message(signature)  # type: ignore[misc]  # a mixin
+            known[key] = super().format_system_message(signature)
         return known[key]
 
     def format_demos(
@@ -46,7 +49,7 @@ class _Remembered:
         if key in _DEMOS:
             _, messages = _DEMOS[key]
         else:
-            messages = super().format_demos(signature, demos)  # type: ignore[misc]  # a mixin
+            messages = super().format_demos(signature, demos)
             while len(_DEMOS) >= _MOST_DEMOS:
                 _DEMOS.pop(next(iter(_DEMOS), key), None)
             _DEMOS[key] = (tuple(demos), messages)  # held, so that no other gets their ids
@@ -63,7 +66,7 @@ class _Remembered:
         """Return the message that shows a call's inputs; text is shown as it is, in no detour."""
         shown = {name: inputs[name] for name in signature.input_fields if name in inputs}
         if not all(type(value) is str for value in shown.values()):
-            message: str = super().format_user_message_content(  # type: ignore[misc]  # a mixin
+            message: str = super().format_user_message_content(
                 signature, inputs, prefix, suffix, main_request
             )
             return message
@@ -75,16 +78,16 @@ class _Remembered:
     def _wanted(self, signature: type[Signature]) -> str:
         known = _WANTED.setdefault(signature, {})
         if type(self) not in known:
-            known[type(self)] = self.user_message_output_requirements(signature)  # type: ignore[attr-defined]  # a mixin
+            known[type(self)] = self.user_message_output_requirements(signature)
         return known[type(self)]
 
     def parse(self, signature: type[Signature], completion: str) -> dict[str, Any]:
         """Return the fields of an answer; one that cannot be read is forgotten."""
-        fields: dict[str, Any] | None = self._read(signature, completion)  # type: ignore[attr-defined]  # a mixin
+        fields: dict[str, Any] | None = self._read(signature, completion)
         if fields is not None:
             return fields
         try:
-            fields = super().parse(signature, completion)  # type: ignore[misc]  # a mixin
+            fields = super().parse(signature, completion)
         except AdapterParseError:
             forget_last_answer()
             raise
@@ -111,10 +114,8 @@ class JsonAnswers(_Remembered, dspy.JSONAdapter):
     _read = staticmethod(read_object)
 
 
-class ChatAnswers(_Remembered, dspy.ChatAdapter):
+class ChatAnswers(_Remembered):
     """Asks for marked sections, which every chat model manages; then once more for JSON."""
-
-    _read = staticmethod(read_sections)
 
     def _make_json_adapter_fallback(self) -> JsonAnswers:
         return JsonAnswers()

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from spanlab.errors import BudgetError, ModelError
+from spanlab.errors import ModelError
 
 _T = TypeVar("_T")
 _FIRST_PAUSE = 0.5  # seconds; doubled after each attempt
@@ -28,7 +28,10 @@ class Setback:
 
 
 async def insist(
-    attempt: Callable[[], Awaitable[_T]], judge: Callable[[Exception], Setback], retries: int
+    attempt: Callable[[], Awaitable[_T]],
+    judge: Callable[[Exception], Setback],
+    retries: int,
+    turn: Callable[[], Awaitable[None]] | None = None,
 ) -> _T:
     """Make an attempt, and up to ``retries`` more where that may help.
 
@@ -36,20 +39,21 @@ async def insist(
         attempt: makes one.
         judge: says what an exception of an attempt means.
         retries: how many may follow the first, at least 0.
+        turn: waits until an attempt may be made, before each; what it raises ends them. None
+            lets each go at once.
 
     Returns:
         What the first attempt that succeeds returns.
 
     Raises:
-        BudgetError: an attempt was not to be made.
         ModelError: the last one's setback; never the exception itself, which may quote a key.
     """
     done = 0
     while True:
+        if turn is not None:
+            await turn()
         try:
             return await attempt()
-        except BudgetError:
-            raise
         except Exception as error:  # noqa: BLE001 - judged, and raised as one of ours
             setback = judge(error)
         pause = pause_after(setback, done, retries)

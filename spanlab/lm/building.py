@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from spanlab.errors import UsageError
 from spanlab.lm.choice import ModelChoice
+from spanlab.lm.failures import translate
 from spanlab.lm.secrets import key_of
 from spanlab.lm.usage import Meter
 
@@ -91,6 +92,24 @@ def predicting(lm: dspy.LM) -> Iterator[None]:
 
     with dspy.context(lm=lm, adapter=adapter_for(lm), disable_history=True):
         yield
+
+
+async def predict(module: dspy.Module, lm: dspy.LM, **fields: object) -> dspy.Prediction:
+    """Return what a module answers on a model.
+
+    Args:
+        module: any dspy module.
+        lm: from ``language_model``.
+        fields: the module's inputs.
+
+    Raises:
+        SpanlabError: there is no answer that can be used; the message holds no key.
+    """
+    try:
+        with predicting(lm):
+            return await module.acall(**fields)
+    except Exception as error:  # noqa: BLE001 - dspy raises of all kinds; each has its translation
+        raise translate(error) from None
 
 
 def _quiet() -> None:

@@ -74,6 +74,7 @@ class Engine(_Shared):
     def _ask(self, request: Request) -> Response:
         choice, done = self.line.choice, 0
         while True:
+            self.line.meter.turn_in_thread()
             try:
                 return self.line.client().complete(request)
             except Exception as error:  # noqa: BLE001 - whatever a client raises is classified
@@ -125,11 +126,15 @@ class AsyncEngine(_Shared):
         choice = self.line.choice
 
         async def attempt() -> Response:
-            await self.line.meter.turn()
             async with asyncio.timeout(choice.timeout):
                 return await self.line.client_here().complete(request)
 
-        return await insist(attempt, lambda error: setback_of(error, choice), choice.retries)
+        return await insist(
+            attempt,
+            lambda error: setback_of(error, choice),
+            choice.retries,
+            self.line.meter.turn,
+        )
 
 
 @dataclass

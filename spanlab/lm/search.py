@@ -132,7 +132,10 @@ class SearchModel:
         try:
             async with self._client() as client:
                 completion = await insist(
-                    lambda: self._complete(client, query), self._judge, self.choice.retries
+                    lambda: self._complete(client, query),
+                    self._judge,
+                    self.choice.retries,
+                    self._meter.turn,
                 )
             spent = self._usage(completion.usage)
             return _answer(completion, self.choice)
@@ -155,7 +158,6 @@ class SearchModel:
         )
 
     async def _complete(self, client: AsyncOpenAI, query: str) -> ChatCompletion:
-        await self._meter.turn()
         choice = self.choice
         options: dict[str, Any] = {
             "temperature": choice.temperature,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import dspy
 
+from spanlab.lm import predict
 from spanlab.retrievers.base import Found, Retriever
-from spanlab.retrievers.predicting import predict
 from spanlab.schema import Item, Passage
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dspy
 
+from spanlab.lm import predict
 from spanlab.retrievers.base import Found, Retriever
-from spanlab.retrievers.predicting import predict
 from spanlab.schema import Item
 
 

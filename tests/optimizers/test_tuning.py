@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from gold_answers import GoldAnswers
+from gold_answers import GoldAnswers, better_when_asked
 from model_server import ModelServer, Reply, fail, say
 
 from optimizers.examples import Labelled
@@ -156,6 +156,17 @@ def test_a_search_whose_calls_get_no_turn_ends_with_the_reason(
     with pytest.raises(StoreError, match="gone"):
         ready(Stopper(wait=wait), folds=0)[0].run(examples)
     assert 20 <= len(gold.requests) < 20 + 8  # those that other threads had under way
+
+
+def test_every_attempt_takes_a_turn_also_those_after_an_error(
+    ready: Ready, model_server: ModelServer, samples: Path, examples: list[Labelled]
+) -> None:
+    gold = GoldAnswers(read(samples), noise=better_when_asked())
+    model_server.script(lambda ask: gold(ask) if ask.number % 3 else fail(503, retry_after=0.0))
+    turns: list[int] = []
+    ready(Stopper(wait=lambda: turns.append(1)), folds=0, trials=2)[0].run(examples)
+    assert model_server.count >= 15
+    assert len(turns) == model_server.count
 
 
 def test_a_language_without_labels_learns_from_the_others(
