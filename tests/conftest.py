@@ -29,6 +29,9 @@ def _is_loopback(host: str) -> bool:
 
 sys.addaudithook(_forbid_other_hosts)
 
+# The many processes that tests start shall not compile all of spanlab each.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # What tests and benchmarks share.
 sys.path[:0] = [str(_ROOT / "tests" / folder) for folder in ("model_server", "support")]
 pytest_plugins = ["model_fixtures"]

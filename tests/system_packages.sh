@@ -2,7 +2,7 @@
 # Makes sure of what the tests need beyond Python: Chromium, PostgreSQL and fonts of all scripts.
 set -eu
 missing=""
-command -v chromium >/dev/null || missing="$missing chromium"
+command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || missing="$missing chromium-headless-shell"
 command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
 ls /usr/share/fonts/truetype/noto/NotoSansDevanagari-Regular.ttf >/dev/null 2>&1 || missing="$missing fonts-noto-core"
 ls /usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc >/dev/null 2>&1 || missing="$missing fonts-noto-cjk"

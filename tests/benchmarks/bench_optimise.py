@@ -89,7 +89,7 @@ def kills(records: list[Record]) -> None:
                 until = calls + int(share * calls)
                 wait_until(lambda until=until: server.count >= until, "calls")  # type: ignore[misc]
                 time.sleep(dice.random() * 0.2)
-                ends.append(kill(process, killed.home))
+                ends.append(kill(process, killed.home, server))
         with working(killed, "w"):
             view = jobs.wait(job_id, settings=killed)
         first, second = (Programs(each.programs).load("tuned") for each in (quiet, killed))

@@ -57,13 +57,15 @@ def test_what_is_drawn_in_any_script_is_what_python_slices(
     (span,) = here.state("keys").spans.values()
     assert (span.start, span.end, span.text) == (start, start + len(text), text)
 
-    here.visit("mouse")
+    here.press("Enter")
+    here.wait_for("mouse")
     here.drag_over(text, exactly=True)
     here.settle()
     (span,) = here.state("mouse").spans.values()
     assert (span.start, span.end, span.text) == (start, start + len(text), text)
 
-    here.visit("shown")
+    here.press("Enter")
+    here.wait_for("shown")
     here.until("text => document.querySelector('.sl-seg')?.textContent === text", text)
     here.press("a")
     here.settle()

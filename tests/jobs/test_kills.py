@@ -39,7 +39,7 @@ def test_a_killed_worker_leaves_a_job_that_the_next_one_finishes(
     for calls in (25, 90):
         with working(settings, "w") as process:
             wait_until(partial(has_asked, model, calls), f"{calls} calls")
-            kills.append(killed(process, settings.home))
+            kills.append(killed(process, settings.home, model))
     with working(settings, "another"):
         done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
     assert (done.state, done.progress.done) == (JobState.DONE, 160)

@@ -89,7 +89,7 @@ def test_a_killed_search_ends_with_the_program_of_an_undisturbed_one(
     for share in (0.2, 0.5, 0.8):
         with working(settings, "w") as process:
             wait_until(partial(_asked, gold, calls + int(share * calls)), f"{share:.0%} of calls")
-            kills.append(killed(process, settings.home))
+            kills.append(killed(process, settings.home, gold))
     with working(settings, "w"):
         done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
     assert done.state is JobState.DONE, done.error

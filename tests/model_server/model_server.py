@@ -13,13 +13,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Any, TextIO
+
+from in_background import InBackground
 
 SCHEMA_TOKENS = 4  # characters that count as a token in the usage of an answer
 
@@ -130,7 +130,7 @@ def rules(*pairs: tuple[str, Reply | Script], otherwise: Reply | Script) -> Scri
     return script
 
 
-class ModelServer:
+class ModelServer(InBackground):
     """The endpoint; ``latency`` in seconds holds for every reply, ``log`` gets JSON lines."""
 
     def __init__(
@@ -143,6 +143,7 @@ class ModelServer:
         log: Path | None = None,
         keep: bool = True,
     ) -> None:
+        super().__init__("model-server")
         self.latency = latency
         self.host = host
         self.requests: list[Ask] = []
@@ -151,12 +152,11 @@ class ModelServer:
         self.busiest = 0  # most requests that were open at once
         self.port = port
         self._keep = keep
-        self._open = 0
+        self._under_way = 0
         self._script = script or (lambda ask: say("ok"))
         self._log: TextIO | None = log.open("a", buffering=1) if log else None
-        self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="model-server", daemon=True)
+        self._connections: set[_Connection] = set()
+        self._server: asyncio.Server | None = None
 
     @property
     def url(self) -> str:
@@ -171,38 +171,25 @@ class ModelServer:
         """Return the requests' fingerprints in the order of their coming."""
         return [ask.fingerprint for ask in self.requests]
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._ready.wait()
-        return self
+    @property
+    def connected(self) -> int:
+        """How many connections are open; none of a process that has ended and was heard out."""
+        return len(self._connections)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+    async def _open(self) -> None:
+        self._server = await self._loop.create_server(
+            lambda: _Connection(self, self._connections), self.host, self.port, backlog=4096
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _close(self) -> None:
+        if self._server:
+            self._server.close()
+        for connection in list(self._connections):
+            connection.close()
+        await asyncio.sleep(0)
         if self._log:
             self._log.close()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        connections: set[_Connection] = set()
-        server = self._loop.run_until_complete(
-            self._loop.create_server(
-                lambda: _Connection(self, connections), self.host, self.port, backlog=4096
-            )
-        )
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        self._loop.run_forever()
-        server.close()
-        for connection in list(connections):
-            connection.close()
-        self._loop.run_until_complete(asyncio.sleep(0))
-        self._loop.close()
 
     def answer(
         self, method: str, path: str, headers: dict[str, str], raw: bytes, caller: str = ""
@@ -214,8 +201,8 @@ class ModelServer:
             body = {"unreadable": raw.decode("utf-8", "replace")}
         ask = Ask(self.count, method, path, body, headers, time.time(), caller)
         self.count += 1
-        self._open += 1
-        self.busiest = max(self.busiest, self._open)
+        self._under_way += 1
+        self.busiest = max(self.busiest, self._under_way)
         if self._keep:
             self.requests.append(ask)
         self._note("asked", ask)
@@ -227,7 +214,7 @@ class ModelServer:
 
     def done(self, ask: Ask) -> None:
         """Note that the reply is on its way."""
-        self._open -= 1
+        self._under_way -= 1
         self._note("answered", ask)
 
     def replied(self, ask: Ask) -> None:

@@ -12,8 +12,9 @@ import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
+
+from in_background import InBackground
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -27,18 +28,17 @@ class _Link:
     given_up: bool = False
 
 
-class Cable:
+class Cable(InBackground):
     """A cable to the server that ``connect`` reaches; clients have their end at ``port``."""
 
     def __init__(self, connect: Callable[[], Awaitable[Streams]]) -> None:
+        super().__init__("cable")
         self.port = 0
         self._connect = connect
         self._links: set[_Link] = set()
-        self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
+        self._server: asyncio.Server | None = None
         self._whole = asyncio.Event()
         self._whole.set()
-        self._thread = threading.Thread(target=self._run, name="cable", daemon=True)
 
     @classmethod
     def to_socket(cls, path: str) -> Self:
@@ -71,20 +71,6 @@ class Cable:
         finally:
             self.put_back()
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._ready.wait()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-
     def _call(self, act: Callable[[], None]) -> None:
         done = threading.Event()
         self._loop.call_soon_threadsafe(act)
@@ -101,18 +87,17 @@ class Cable:
             link.client.transport.abort()
         self._whole.set()
 
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._join, "127.0.0.1", 0))
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        self._loop.run_forever()
-        server.close()
-        rest = asyncio.all_tasks(self._loop)
-        for task in rest:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*rest, return_exceptions=True))
-        self._loop.close()
+    async def _open(self) -> None:
+        self._server = await asyncio.start_server(self._join, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _close(self) -> None:
+        if self._server:
+            self._server.close()
+        links = asyncio.all_tasks() - {asyncio.current_task()}
+        for link in links:
+            link.cancel()
+        await asyncio.gather(*links, return_exceptions=True)
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self._whole.wait()

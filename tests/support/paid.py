@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from model_server import Ask, ModelServer, Reply, Script
+from working_jobs import wait_until
 
 _SIGNED = "scripted "
 
@@ -47,18 +48,20 @@ def put_away(home: Path) -> set[int]:
 
 @dataclass(frozen=True)
 class Kill:
-    """When a worker was killed, and which answers its home had by then."""
+    """When a worker was killed, which answers its home had by then, and how many were asked for."""
 
     at: float
     had: frozenset[int]
+    asked: int
 
 
-def killed(process: subprocess.Popen[bytes], home: Path) -> Kill:
-    """Kill a worker (SIGKILL)."""
+def killed(process: subprocess.Popen[bytes], home: Path, model: ModelServer) -> Kill:
+    """Kill a worker (SIGKILL), the only one; what it had sent has come in when this returns."""
     at = time.time()
     process.kill()
     process.wait()
-    return Kill(at, frozenset(put_away(home)))
+    wait_until(lambda: not model.connected, "the model to hear that it is gone")
+    return Kill(at, frozenset(put_away(home)), model.count)
 
 
 @dataclass
@@ -95,7 +98,7 @@ def again_after_kills(model: ModelServer, kills: Sequence[Kill], home: Path) -> 
     for ask in model.requests:
         if ask.number in last:
             continue
-        kill = next(kill for kill in kills if kill.at >= ask.at)
+        kill = next(kill for kill in kills if ask.number < kill.asked)
         answered = model.answered.get(ask.number)
         if ask.number in kill.had:
             again.known += 1
