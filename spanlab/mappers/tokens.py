@@ -8,6 +8,7 @@ Latin name in a Chinese answer, stays a word.
 from __future__ import annotations
 
 import re
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -98,16 +99,30 @@ def sentences(text: str, lang: str) -> list[Extent]:
     return found
 
 
-def load(*langs: str) -> None:
-    """Load what reads words, once in a process.
+def load(lang: str) -> Future[None]:
+    """Begin to load what reads a language, in a thread, once in a process.
 
-    It takes about a second, and a tenth of one more for each language.
+    It takes about a second, and up to three more for a language (French).
 
     Args:
-        langs: BCP 47 tags of texts to come.
+        lang: BCP 47 tag of texts to come.
+
+    Returns:
+        What is done when such texts are read without delay.
     """
-    for code in {"xx", *map(_code, langs)}:
-        _pipeline(code)
+    code = _code(lang)
+    return _LOADED if code in _loaded else _loader.submit(_load, code)
+
+
+_loader = ThreadPoolExecutor(1, thread_name_prefix="languages")
+_loaded: set[str] = set()
+_LOADED: Final[Future[None]] = Future()
+_LOADED.set_result(None)
+
+
+def _load(code: str) -> None:
+    _pipeline(code)
+    _loaded.add(code)
 
 
 class _Ends(NamedTuple):

@@ -14,7 +14,6 @@ from spanlab.detectors import DETECTORS, Detector, Finding, ModelDetector, build
 from spanlab.detectors.ensemble import tally
 from spanlab.errors import BudgetError, SpanlabError
 from spanlab.lm import Meter
-from spanlab.mappers import load
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.settings import Settings
 from spanlab.workflows.runs import Ballot, Failure, RunRequest
@@ -56,18 +55,7 @@ class Crew:
             UsageError: a detector cannot be built as it was asked for.
         """
         built = [build(spec, meter, settings) for spec in request.specs]
-        crew = cls(built, request.ballots, hands)
-        crew.prepare(())
-        return crew
-
-    def prepare(self, records: Sequence[Record]) -> None:
-        """Load what detectors read these items with; in the event loop it would hold up all calls.
-
-        Args:
-            records: items to come; this may be called from any thread.
-        """
-        if self._asking:
-            load(*{record.item.lang for record in records})
+        return cls(built, request.ballots, hands)
 
     def wanted(self, record: Record, *, retry_failed: bool) -> list[Detector | ModelDetector]:
         """Return the detectors that have not finished an item."""

@@ -104,7 +104,7 @@ class Run:
             if self._stopping():
                 break
             try:
-                read = await asyncio.to_thread(self._read, window)
+                read = await asyncio.to_thread(self.store.records_at, self.work.dataset, window)
             except StoreError as error:
                 self._refused = error
                 break
@@ -112,11 +112,6 @@ class Run:
                 await records.put(record)
         for _ in range(lanes):
             await records.put(None)
-
-    def _read(self, positions: Sequence[int]) -> Sequence[Record]:
-        records = self.store.records_at(self.work.dataset, positions)
-        self.crew.prepare(records)
-        return records
 
     async def _lane(self, records: asyncio.Queue[Record | None]) -> None:
         while (record := await records.get()) is not None:

@@ -35,6 +35,7 @@ from working_jobs import (  # noqa: E402
 
 from spanlab import jobs  # noqa: E402
 from spanlab.lm import Meter  # noqa: E402
+from spanlab.mappers import load  # noqa: E402
 from spanlab.schema import Status  # noqa: E402
 from spanlab.settings import Settings  # noqa: E402
 from spanlab.storage import Store  # noqa: E402
@@ -107,6 +108,7 @@ async def _ours(store: Store, settings: Settings, url: str, items: int, at_once:
 
     asked = request(There(), concurrency=at_once)  # type: ignore[arg-type]  # only its address is read
     crew = Crew.of(asked, Meter(), settings)
+    load("en").result()  # once in a process
     slots = asyncio.Semaphore(at_once)
     began = time.perf_counter()
     await Run(store, crew, Work("d", range(items)), slots, at_once).finish()

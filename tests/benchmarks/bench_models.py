@@ -166,6 +166,7 @@ def ready(
     """
     from spanlab.detectors.spec import DetectorSpec
     from spanlab.lm import Meter, ModelChoice
+    from spanlab.mappers import load
     from spanlab.schema import Item, Passage, Record
     from spanlab.settings import Settings
     from spanlab.storage import Store
@@ -193,7 +194,8 @@ def ready(
         request = RunRequest(dataset="bench", detectors=(spec,), concurrency=at_once)
         with Store.open(settings) as store:
             store.import_records("bench", records)
-            crew = Crew.of(request, Meter(), settings)  # loads libraries, once in a process
+            crew = Crew.of(request, Meter(), settings)
+            load("en").result()  # once in a process
 
             async def run() -> None:
                 work = Work("bench", range(items))

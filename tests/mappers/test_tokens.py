@@ -63,12 +63,17 @@ def test_many_marks_in_one_run_cost_no_more_than_many_runs() -> None:
     assert sentences(text, "en")[-1].end == len(text) - 1
 
 
-def test_languages_can_be_loaded_ahead() -> None:
-    """In a process of its own: here others have loaded them."""
+def test_a_language_is_loaded_beside_what_else_goes_on() -> None:
+    """In a process of its own: here others have loaded it."""
     program = (
-        "import sys; from spanlab.mappers import load\n"
+        "import sys, time; from spanlab.mappers import load\n"
         "assert 'spacy' not in sys.modules\n"
-        "load('fi', 'zh-Hant', 'und')\n"
+        "loading, meanwhile = load('fr'), 0\n"
+        "while not loading.done():\n"
+        "    meanwhile += 1; time.sleep(0.01)\n"
+        "assert meanwhile >= 10, meanwhile\n"
+        "assert load('fr-CA').done() and not load('fi').done()\n"
+        "load('xx-unknown').result()\n"
         "assert 'spacy.lang.fi' in sys.modules and 'spacy.lang.sv' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +11,7 @@ import dspy
 from spanlab.detectors.modelled import Case, Modelled
 from spanlab.detectors.ucsc.context import asked, context
 from spanlab.detectors.ucsc.evidence import around_of, evidence
-from spanlab.mappers import MappedSpan, Quote, sentences
+from spanlab.mappers import MappedSpan, Quote, load, sentences
 from spanlab.schema import Annotation, Evidence, Item, Kind, Span
 from spanlab.trace import RemarkStep
 
@@ -24,6 +25,7 @@ class UcscDetector(Modelled):
         """Take an item through the system's steps."""
         if not case.item.answer.strip():
             return self.annotation(note=NO_ANSWER)
+        loading = load(case.item.lang)  # beside the model's calls
         # 1. Context retrieval.
         await case.retrieve(self.kit.retriever)
         read = context(case.item, self.kit.retriever.name, self.kit.spec.context)
@@ -31,6 +33,8 @@ class UcscDetector(Modelled):
         case.trace.extend([RemarkStep(text=read.remark)] if read.remark else [])
         # 2. Hallucinated content detection.
         prediction = await self.detection(case)
+        if not loading.done():
+            await asyncio.wrap_future(loading)
         # 3. Span mapping.
         marked = self.mark(case.item, prediction)
         note = None if read.passages else read.remark
