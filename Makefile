@@ -10,7 +10,7 @@ run: $(READY)  ## import and annotate the samples once, then serve the app
 
 test: $(READY)  ## all tests, on SQLite and PostgreSQL and in a real Chromium
 	sh tests/system_packages.sh
-	$(BIN)/pytest -n 2 $(ARGS)
+	$(BIN)/pytest -n 3 --dist worksteal $(ARGS)  # more than cores: many of them wait
 
 check: $(READY)  ## formatting, lint, types, import contracts
 	$(BIN)/ruff format --check .

@@ -1,23 +1,24 @@
-"""Paid answers reach other hosts: who takes up a job's work knows what was answered before.
+"""Paid answers reach other hosts: what one was answered, no other one pays for.
 
 Answers are cached on the disk of the host that asked. With PostgreSQL, where workers may be on any
 hosts, each one also copies its new answers to the jobs' database, some hundredths of a second
-after they came: no call waits for that. Who takes up work that another worker had begun fetches
-what was answered since it was begun. What a host was answered after it last reached the database
-cannot be known to anybody else.
+after they came: no call waits for that. A question that a host's own cache cannot answer is looked
+up there before it is paid for. What a host was answered after it last reached the database cannot
+be known to anybody else.
 """
 
 from __future__ import annotations
 
-import json
 import logging
+import queue
 import sqlite3
 import threading
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from secrets import token_hex
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from sqlalchemy import Connection, text
@@ -25,43 +26,49 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from spanlab.errors import StoreError
 from spanlab.jobs import database
-from spanlab.lm.cache import cache_in
+from spanlab.lm.cache import cache_in, read
 
 if TYPE_CHECKING:
-    from spanlab.jobs.board import Board
     from spanlab.settings import Settings
 
 _CACHES = ("models", "retrieval")  # folders of answers that cost money or time
 _SOON = 0.02  # seconds between two looks for new answers while they come, and
 _IDLE = 0.25  # while none do
 _AWAY = 1.0  # and while the database does not answer
-_MOST = 500  # answers copied or fetched at once
+_MOST = 500  # answers copied or looked up at once
 _AGAIN = 500  # of the last answers before a worker began, which it may not have copied before
 _KEPT_DAYS = 30
 _LOCK = 730_217  # PostgreSQL's advisory lock for making the table
 _TABLE = f"{database.SCHEMA}.answers"
 _MAKE = f"""
     CREATE TABLE IF NOT EXISTS {_TABLE} (
-        number BIGSERIAL PRIMARY KEY,
         cache TEXT NOT NULL,
         key TEXT NOT NULL,
         answer TEXT NOT NULL,
         at TIMESTAMPTZ NOT NULL DEFAULT now(),
-        UNIQUE (cache, key)
+        PRIMARY KEY (cache, key)
     )
 """
-
 _INSERT = text(
     f"INSERT INTO {_TABLE} (cache, key, answer) SELECT :cache, key, answer FROM "
     "unnest(CAST(:keys AS text[]), CAST(:answers AS text[])) AS new (key, answer) "
     "ON CONFLICT DO NOTHING"
 )
+_DELETE = text(f"DELETE FROM {_TABLE} WHERE cache = :cache AND key = ANY(:keys)")
+_FIND = text(
+    f"SELECT cache, key, answer FROM {_TABLE} JOIN "
+    "unnest(CAST(:caches AS text[]), CAST(:keys AS text[])) AS asked (cache, key) "
+    "USING (cache, key)"
+)
+
+Answer = dict[str, object]
+Found = Future[Answer | None]
 
 log = logging.getLogger(__name__)
 
 
 class Answers:
-    """The answers of one worker's host, copied to and from the jobs' database.
+    """The answers of one worker's host, copied to the jobs' database and looked up there.
 
     Args:
         settings: a PostgreSQL database, and the home with the host's own caches.
@@ -69,14 +76,15 @@ class Answers:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._me = token_hex(4)
-        self._caches = {name: settings.home / "cache" / name for name in _CACHES}
+        self._folders = {name: settings.home / "cache" / name for name in _CACHES}
         self._tails: list[_Tail] = []
+        self._finder = _Finder(settings)
+        self._shelves = [_Shelf(name, self._finder) for name in _CACHES]
         self._over = threading.Event()
         self._copier = threading.Thread(target=self._copy, name="spanlab-answers", daemon=True)
 
     def start(self) -> None:
-        """Begin to copy what comes.
+        """Begin to copy what comes, and to look up what is asked for.
 
         Raises:
             StoreError: the database cannot be reached.
@@ -90,63 +98,19 @@ class Answers:
                 connection.execute(text(old))
         except SQLAlchemyError as error:
             raise _trouble(error) from error
-        self._tails = [_Tail(name, path / "answers.db") for name, path in self._caches.items()]
+        self._tails = [_Tail(name, path / "answers.db") for name, path in self._folders.items()]
+        for shelf in self._shelves:
+            cache_in(self._folders[shelf.name]).elsewhere = shelf
+        self._finder.start()
         self._copier.start()
 
     def stop(self) -> None:
         """Copy what is left, and end; a database that does not answer is not waited for long."""
+        for shelf in self._shelves:
+            cache_in(self._folders[shelf.name]).elsewhere = None
+        self._finder.stop()
         self._over.set()
         self._copier.join(2 * _AWAY)
-
-    def take_up(self, board: Board, workflow_id: str, said: Mapping[str, Any]) -> None:
-        """Fetch the answers to what another worker has begun, and note that this one is at it.
-
-        Args:
-            board: the jobs.
-            workflow_id: a job or a part.
-            said: its attributes.
-
-        Raises:
-            StoreError: a database or the cache refuses.
-        """
-        begun = said.get("begun")
-        if begun is not None and begun["by"] == self._me:
-            return
-        since = self._newest() if begun is None else begun["since"]
-        if begun is not None:
-            self._fetch(since)
-        board.say(workflow_id, begun={"since": since, "by": self._me})
-
-    def _newest(self) -> int:
-        try:
-            with database.connection(self._settings) as connection:
-                newest = text(f"SELECT coalesce(max(number), 0) FROM {_TABLE}")
-                return int(connection.execute(newest).scalar_one())
-        except SQLAlchemyError as error:
-            raise _trouble(error) from error
-
-    def _fetch(self, since: int) -> None:
-        chosen = text(
-            f"SELECT number, cache, key, answer FROM {_TABLE} WHERE number > :since "
-            f"ORDER BY number LIMIT {_MOST}"
-        )
-        while True:
-            try:
-                with database.connection(self._settings) as connection:
-                    rows = connection.execute(chosen, {"since": since}).all()
-            except SQLAlchemyError as error:
-                raise _trouble(error) from error
-            caches = {row.cache: cache_in(self._caches[row.cache]) for row in rows}
-            stored = [
-                caches[row.cache].put(row.key, json.loads(row.answer))
-                for row in rows
-                if caches[row.cache].get(row.key) is None
-            ]
-            for each in stored:
-                each.result()
-            if len(rows) < _MOST:
-                return
-            since = rows[-1].number
 
     def _copy(self) -> None:
         pause, connection = _IDLE, None
@@ -154,6 +118,8 @@ class Answers:
             last, copied = self._over.is_set(), 0
             try:
                 connection = connection or database.alone(self._settings)
+                for shelf in self._shelves:
+                    shelf.drop_forgotten(connection)
                 copied = sum(_copy_new(tail, connection) for tail in self._tails)
             except (SQLAlchemyError, sqlite3.Error) as error:
                 if connection is not None:
@@ -168,6 +134,106 @@ class Answers:
             self._over.wait(pause)
         if connection is not None:
             connection.close()
+
+
+class _Finder:
+    """Looks answers up in the jobs' database: a thread asks for all that is wanted at once."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._asked: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._over = False
+        self._connection: Connection | None = None
+        self._thread = threading.Thread(target=self._run, name="spanlab-finder", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look up."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look up what was asked until now, and nothing more."""
+        with self._lock:
+            self._over = True
+            self._asked.put(None)
+
+    def find(self, cache: str, key: str) -> Found:
+        """Look an answer up; none is found while the database does not answer."""
+        answer: Found = Future()
+        with self._lock:
+            if not self._over:
+                self._asked.put(_Asked(cache, key, answer))
+                return answer
+        answer.set_result(None)
+        return answer
+
+    def _run(self) -> None:
+        while (first := self._asked.get()) is not None:
+            batch = [first]
+            while len(batch) < _MOST and not self._asked.empty():
+                more = self._asked.get()
+                if more is None:
+                    self._asked.put(None)
+                    break
+                batch.append(more)
+            found = self._look_up(batch)
+            for asked in batch:
+                if asked.answer.set_running_or_notify_cancel():
+                    asked.answer.set_result(found.get((asked.cache, asked.key)))
+        if self._connection is not None:
+            self._connection.close()
+
+    def _look_up(self, batch: Sequence[_Asked]) -> dict[tuple[str, str], Answer | None]:
+        wanted = {
+            "caches": [asked.cache for asked in batch],
+            "keys": [asked.key for asked in batch],
+        }
+        try:
+            if self._connection is None:
+                self._connection = database.alone(self._settings)
+            rows = self._connection.execute(_FIND, wanted).all()
+        except SQLAlchemyError as error:
+            if self._connection is not None:
+                self._connection.invalidate()
+                self._connection = None
+            log.warning("answers are not looked up for now: %s", str(error).partition("\n")[0])
+            return {}
+        return {(row.cache, row.key): read(row.answer) for row in rows}
+
+
+class _Shelf:
+    """One cache's answers in the jobs' database; see ``Elsewhere``."""
+
+    def __init__(self, name: str, finder: _Finder) -> None:
+        self.name = name
+        self._finder = finder
+        self._forgotten: deque[str] = deque()
+
+    def find(self, key: str) -> Found:
+        """Look an answer up that was not forgotten."""
+        if key in self._forgotten:
+            nothing: Found = Future()
+            nothing.set_result(None)
+            return nothing
+        return self._finder.find(self.name, key)
+
+    def forget(self, key: str) -> None:
+        """Let the answer be dropped, soon."""
+        self._forgotten.append(key)
+
+    def drop_forgotten(self, connection: Connection) -> None:
+        """Drop what was forgotten, before newer answers to the same are copied."""
+        keys = list(self._forgotten)
+        if keys:
+            connection.execute(_DELETE, {"cache": self.name, "keys": keys})
+            for _ in keys:
+                self._forgotten.popleft()
+
+
+class _Asked(NamedTuple):
+    cache: str
+    key: str
+    answer: Found
 
 
 def _copy_new(tail: _Tail, connection: Connection) -> int:

@@ -87,7 +87,6 @@ async def _prepare(asked: dict[str, Any]) -> Pinned:
         lambda: chosen(me.store.records(request.dataset), request.search)
     )
     job_id = DBOS.workflow_id or ""
-    await me.take_up(await asyncio.to_thread(me.board.part, job_id))
     meter = Meter(request.budget, turn=Gate(me, job_id, request.rate).wait)
     found = await with_passages(found, request, meter, me.store)
     trials = estimate(request.search, len(found)).trials
@@ -148,7 +147,6 @@ async def _watched(
     row = await asyncio.to_thread(me.board.part, job_id)
     if not me.owns(row):
         raise put_aside()
-    await me.take_up(row)
     diary = Diary(dict(row.attributes or {}).get("details", {}), progress_of(row), fold)
     stopped = threading.Event()
     gate = Gate(me, job_id, request.rate)

@@ -91,7 +91,6 @@ async def work_on(
             row = await asyncio.to_thread(me.board.part, part_id)
             if not me.owns(row):
                 return None
-            await me.take_up(row)
             before = Part.of(row)
             desk = await desks.of(job_id, request, before.usage)
             shift = _Shift(me, part_id, before, before.usage, cut_off)

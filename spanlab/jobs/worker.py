@@ -113,16 +113,6 @@ class Worker:
         """Say whether a job or part is this worker's to do, as its row has it."""
         return (row.status, row.executor_id) == ("PENDING", self.name)
 
-    async def take_up(self, row: WorkflowStatus) -> None:
-        """Get to know what was answered to whoever was at a job or part before.
-
-        Raises:
-            StoreError: a database refuses.
-        """
-        if self.answers is not None:
-            said = row.attributes or {}
-            await asyncio.to_thread(self.answers.take_up, self.board, row.workflow_id, said)
-
     def start(self) -> None:
         """Take a name and begin to work, in threads of its own.
 

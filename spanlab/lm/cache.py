@@ -16,7 +16,7 @@ import threading
 import time
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from spanlab.errors import StoreError
 from spanlab.flights import Flights
@@ -36,8 +36,29 @@ class _Write(NamedTuple):
     done: Future[None]
 
 
+def read(entry: str) -> dict[str, object] | None:
+    """Return the answer that an entry of a cache holds; None if it is no JSON object."""
+    try:
+        answer = json.loads(entry)
+    except ValueError:
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+class Elsewhere(Protocol):
+    """What the caches of other machines hold."""
+
+    def find(self, key: str) -> Future[dict[str, object] | None]:
+        """Return an answer that another machine paid for, or None; never an error."""
+
+    def forget(self, key: str) -> None:
+        """Drop an answer that cannot be used."""
+
+
 class AnswerCache:
     """The cache of one directory; make one through ``cache_in``."""
+
+    elsewhere: Elsewhere | None = None
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / _FILE
@@ -61,13 +82,11 @@ class AnswerCache:
                 ).fetchone()
             except sqlite3.Error as error:
                 raise self._trouble(error) from error
-        if row is None:
-            return None
-        try:
-            answer = json.loads(row[0])
-        except ValueError:
-            return None
-        return answer if isinstance(answer, dict) else None
+        return None if row is None else read(row[0])
+
+    def seek(self, key: str) -> Future[dict[str, object] | None] | None:
+        """Look for an answer that ``get`` did not find; None if there is nowhere else to look."""
+        return None if self.elsewhere is None else self.elsewhere.find(key)
 
     def put(self, key: str, answer: dict[str, object]) -> Future[None]:
         """Store an answer; it is on disk when the future is done."""
@@ -76,7 +95,10 @@ class AnswerCache:
 
     def forget(self, key: str) -> Future[None]:
         """Drop an answer; it is gone when the future is done."""
-        return self._queue(key, None)
+        done, elsewhere = self._queue(key, None), self.elsewhere
+        if elsewhere is not None:
+            done.add_done_callback(lambda _: elsewhere.forget(key))
+        return done
 
     def _queue(self, key: str, answer: str | None) -> Future[None]:
         write = _Write(key, answer, Future())

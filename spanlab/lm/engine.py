@@ -62,6 +62,8 @@ class Engine(_Shared):
         request = self.line.addressed(request)
         slot = self.line.slot(request)
         found = self.line.remembered(slot)
+        if found is None:
+            found = self.line.sought(slot)
         if found is not None:
             return found
         with _paid(self.line) as call:
@@ -103,16 +105,17 @@ class AsyncEngine(_Shared):
             return found
         if line.cache is None:
             return await self._pay(request, slot)
-        paid = False
+        mine = False
 
-        async def pay() -> Response:
-            nonlocal paid
-            paid = True
-            return await self._pay(request, slot)
+        async def get() -> Response:
+            nonlocal mine
+            mine = True
+            sought = await line.sought_here(slot)
+            return await self._pay(request, slot) if sought is None else sought
 
         # Others may be asking just that, in another part or job; with the same patience and key.
-        response = await line.cache.flights.join((slot, line.key, line.choice), pay)
-        return response if paid else line.shared(slot, response)
+        response = await line.cache.flights.join((slot, line.key, line.choice), get)
+        return response if mine else line.shared(slot, response)
 
     async def _pay(self, request: Request, slot: str) -> Response:
         with _paid(self.line) as call:

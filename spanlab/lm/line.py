@@ -129,11 +129,29 @@ class Line:
 
     def remembered(self, slot: str) -> Response | None:
         """Return the answer on disk, noted as such, or None."""
-        found = self.cache.get(slot) if self.cache else None
-        if found is None:
+        return self._read(slot, self.cache.get(slot) if self.cache else None)
+
+    def sought(self, slot: str) -> Response | None:
+        """Return the answer that another machine paid for, or None; blocks while it is sought."""
+        seeking = self.cache.seek(slot) if self.cache else None
+        return None if seeking is None else self._found(slot, seeking.result())
+
+    async def sought_here(self, slot: str) -> Response | None:
+        """Do what ``sought`` does; the event loop goes on meanwhile."""
+        seeking = self.cache.seek(slot) if self.cache else None
+        return None if seeking is None else self._found(slot, await asyncio.wrap_future(seeking))
+
+    def _found(self, slot: str, answer: dict[str, object] | None) -> Response | None:
+        response = self._read(slot, answer)
+        if response is not None and self.cache and answer is not None:
+            self.cache.put(slot, answer)
+        return response
+
+    def _read(self, slot: str, answer: dict[str, object] | None) -> Response | None:
+        if answer is None:
             return None
         try:
-            response = response_from_openai_chat(found, model=self.choice.model)
+            response = response_from_openai_chat(answer, model=self.choice.model)
             check(response, self.choice)
         except (LM15Error, ModelError, AttributeError, KeyError, TypeError, ValueError):
             return None  # not what ``remember`` writes: asked anew and overwritten

@@ -45,13 +45,20 @@ class Fetched:
         if self._cache is None:
             return await fetch()
         place = "passages " + hashlib.sha256(json.dumps(asked).encode()).hexdigest()
-        known = self._cache.get(place)
+        known = _read(self._cache.get(place))
         if known is not None:
-            try:
-                return _PASSAGES.validate_python(known.get("passages"))
-            except ValidationError:
-                pass  # not what we write: fetched anew and overwritten
-        found = await fetch()
+            return known
+        seeking = self._cache.seek(place)
+        found = None if seeking is None else _read(await asyncio.wrap_future(seeking))
+        if found is None:
+            found = await fetch()
         kept = self._cache.put(place, {"passages": _PASSAGES.dump_python(found, mode="json")})
         await asyncio.wrap_future(kept)
         return found
+
+
+def _read(answer: dict[str, object] | None) -> tuple[Passage, ...] | None:
+    try:
+        return None if answer is None else _PASSAGES.validate_python(answer.get("passages"))
+    except ValidationError:
+        return None  # not what is written here: fetched anew and overwritten
