@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -110,8 +111,7 @@ def _other_number(at: int, described: Described) -> int | None:
 
 def _positions(sentence: int, described: Described) -> range:
     numbers = described.passages.sentence
-    low, high = np.searchsorted(numbers, [sentence, sentence + 1])
-    return range(int(low), int(high))
+    return range(bisect_left(numbers, sentence), bisect_right(numbers, sentence))
 
 
 def _missing(stretch: Stretch, described: Described) -> str | None:

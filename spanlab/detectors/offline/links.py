@@ -152,6 +152,9 @@ def runs(places: Sequence[tuple[int, ...]]) -> Runs:
         here = {place: before.get(place - 1, 0) + 1 for place in (places[at] if at < count else ())}
         ended = {length for place, length in before.items() if place + 1 not in here}
         for length in ended:
+            if length == 1:  # most are: what is below is slow for so little
+                table[0, at - 1] = max(table[0, at - 1], 1)
+                continue
             inside = np.arange(length)
             stretch = slice(at - length, at)
             np.maximum(table[0, stretch], length, out=table[0, stretch])

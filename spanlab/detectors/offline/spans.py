@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spanlab.detectors.offline.links import Column
 from spanlab.detectors.offline.words import Reading
@@ -62,7 +61,7 @@ def stretches(words: Reading, probs: Column, anyone: Column) -> list[Stretch]:
             _mean(words, probs, first, last),
             bool(hard[first]),
         )
-        for first, last in _runs(probs, hard, loud)
+        for first, last in _runs(probs.tolist(), hard.tolist(), loud.tolist())
     ]
     return _with_gaps(words.text, found)
 
@@ -82,9 +81,7 @@ def decided(found: list[Stretch]) -> list[tuple[int, int]]:
     return merged
 
 
-def _runs(
-    probs: Column, hard: NDArray[np.bool_], loud: NDArray[np.bool_]
-) -> Iterator[tuple[int, int]]:
+def _runs(probs: list[float], hard: list[bool], loud: list[bool]) -> Iterator[tuple[int, int]]:
     first: int | None = None
     low = high = 0.0
     for at, prob in enumerate(probs):
@@ -102,7 +99,7 @@ def _runs(
 def _mean(words: Reading, probs: Column, first: int, last: int) -> float:
     inside = slice(first, last + 1)
     lengths = np.array(words.ends[inside]) - np.array(words.starts[inside])
-    return round(float(np.average(probs[inside], weights=lengths)), 3)
+    return round(float((probs[inside] * lengths).sum() / lengths.sum()), 3)
 
 
 def _with_gaps(text: str, found: list[Stretch]) -> list[Stretch]:

@@ -106,9 +106,10 @@ def read(text: str) -> Reading:
     kinds: list[Kind] = []
     for found in _pattern().finditer(text):
         kind = _KINDS[found.lastgroup or "letters"]
-        piece = found.group()
-        starts.append(found.start())
-        ends.append(found.end())
+        piece = found[0]
+        start, end = found.span()
+        starts.append(start)
+        ends.append(end)
         forms.append(_number(piece) if kind is Kind.NUMBER else fold(piece) or piece)
         kinds.append(kind)
     sentences = _sentences(text)
@@ -129,11 +130,11 @@ def _number(piece: str) -> str:
 @lru_cache(maxsize=1)
 def _pattern() -> re.Pattern[str]:
     marks = _marks()
-    letter = rf"(?:(?![{_UNSPACED}])[^\W\d_])"
+    letter = rf"[^\W\d_{_UNSPACED}]"
     return re.compile(
         rf"(?P<number>{_GROUPED}|{_DECIMAL}|\d+)"
         rf"|(?P<sign>[{_UNSPACED}][{marks}]*)"
-        rf"|(?P<letters>{letter}(?:{letter}|[{marks}\u200c\u200d])*)"
+        rf"|(?P<letters>{letter}(?:{letter}++|[{marks}\u200c\u200d]++)*+)"
     )
 
 
