@@ -181,16 +181,16 @@ def _share(asked: Asked, unit: NDArray[np.int64], n_units: int) -> Column:
 def _unsaid(answer: Reading, asked: Asked, passages: Passages) -> Column:
     """Numbers, names and other words per passage sentence of which the answer says nothing."""
     known = frozenset(answer.forms) | asked.forms
-    counts = np.zeros((passages.n_sentences, 3))
+    counts = [[0.0, 0.0, 0.0] for _ in range(passages.n_sentences)]
     for at, form in enumerate(passages.forms):
         if passages.kinds[at] == BREAK or form in known:
             continue
         if passages.kinds[at] == Kind.NUMBER:
-            counts[passages.sentence[at], 0] += 1
+            counts[passages.sentence[at]][0] += 1
         elif passages.capital[at]:
-            counts[passages.sentence[at], 1] += 1
+            counts[passages.sentence[at]][1] += 1
         elif len(form) > 3:
-            counts[passages.sentence[at], 2] += 1
+            counts[passages.sentence[at]][2] += 1
     return np.minimum(counts, 8.0)
 
 
