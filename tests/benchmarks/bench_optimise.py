@@ -71,7 +71,7 @@ def kills(records: list[Record]) -> None:
     print(f"\nOne optimisation job killed {KILLS} times (SIGKILL) at random moments")
     with (
         ModelServer(
-            signed(GoldAnswers(records, noise=better_when_asked())), latency=0.02
+            signed(GoldAnswers(records, noise=better_when_asked())), latency=LATENCY
         ) as server,
         tempfile.TemporaryDirectory() as folder,
     ):
