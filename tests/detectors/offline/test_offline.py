@@ -10,14 +10,10 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from offline_answers import LIGHTHOUSE, annotate, marked, probable
 
-from spanlab.detectors import detector
-from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Span, Status
+from spanlab.schema import Annotation, Kind, Status
 
-LIGHTHOUSE = (
-    "The Grey Lighthouse north of Skagen was designed by Niels Sigfred Nebelong "
-    "and opened in 1858.[1][2] It is 46 metres tall."
-)
 BRIDGE = "Die Fehmarnsundbrücke ist 963,40 Meter lang und wurde am 30. April 1963 eröffnet."
 HANGZHOU = "杭州湾跨海大桥全长36公里，于2008年5月1日通车，连接嘉兴和宁波。"
 KHALIFA = "افتُتح برج خليفة في دبي في ٤ يناير ٢٠١٠ ويبلغ ارتفاعه ٨٢٨ مترًا."
@@ -37,26 +33,8 @@ BISCAY = "Bizkaiko Zubia 1893an ireki zen Portugaleten."
 TOKYO = "東京タワーは1958年に完成し、高さは333メートルである。"
 
 
-def annotate(answer: str, *passages: str, question: str = "", lang: str = "en") -> Annotation:
-    """Annotate an item made of these texts, and check that the annotation fits it."""
-    given_passages = tuple(Passage(text=text) for text in passages)
-    item = Item(id="x", lang=lang, question=question, answer=answer, passages=given_passages)
-    annotation = detector("offline").annotate(item)
-    annotation.check(item)
-    return annotation
-
-
-def marked(annotation: Annotation) -> list[str]:
-    return [span.text for span in annotation.spans]
-
-
 def decided(annotation: Annotation, answer: str) -> list[str]:
     return [answer[part.start : part.end] for part in annotation.hard or ()]
-
-
-def probable(annotation: Annotation) -> Span:
-    """The most probable span."""
-    return max(annotation.spans, key=lambda span: span.prob)
 
 
 @pytest.mark.parametrize(
@@ -167,57 +145,6 @@ def test_offsets_count_code_points_after_emoji_and_carriage_returns() -> None:
     assert marked(annotate(answer, LIGHTHOUSE)) == ["58"]
 
 
-def test_a_number_with_another_in_its_place_is_refuted_by_that_sentence() -> None:
-    (span,) = annotate("The lighthouse was opened in 1871.", LIGHTHOUSE).spans
-    assert span.text == "1871"
-    assert span.note == "nothing found in the passages of “1871”"
-    (quote,) = span.evidence
-    assert quote == Evidence(
-        passage=0,
-        start=0,
-        end=94,
-        text=LIGHTHOUSE[:94],
-        stance="refutes",
-        note="“1858” stands here instead of “1871”",
-    )
-    assert quote.text.endswith("opened in 1858.")
-
-
-def test_a_name_with_another_in_its_place_is_refuted() -> None:
-    span = probable(annotate("The lighthouse north of Esbjerg opened in 1858.", LIGHTHOUSE))
-    assert span.text == "Esbjerg"
-    assert [(quote.stance, quote.note) for quote in span.evidence] == [
-        ("refutes", "“Skagen” stands here instead of “Esbjerg”")
-    ]
-
-
-def test_an_unknown_name_gets_the_closest_sentence() -> None:
-    other = "Skagen is the northernmost town of Denmark."
-    (span,) = annotate("Skagen's lighthouse was designed by Bo Li.", other, LIGHTHOUSE).spans
-    (quote,) = span.evidence
-    assert span.text == "Bo Li"
-    assert quote.passage == 1
-    assert quote.text.startswith("The Grey Lighthouse")
-
-
-def test_what_the_passages_do_not_speak_of_gets_the_closest_sentence() -> None:
-    other = "Skagen is the northernmost town of Denmark."
-    answer = "The Grey Lighthouse of Skagen is haunted by pirates."
-    span = probable(annotate(answer, other, LIGHTHOUSE))
-    assert "pirates" in span.text
-    assert span.note is not None
-    assert "“pirates”" in span.note
-    (quote,) = span.evidence
-    assert (quote.passage, quote.stance, quote.note) == (1, "closest", None)
-    assert quote.text.startswith("The Grey Lighthouse")
-
-
-def test_a_number_is_not_refuted_by_one_that_the_answer_gives_as_well() -> None:
-    passage = "He was envoy in Saint Petersburg from 1812 to 1818."
-    (span,) = annotate("He was envoy in Saint Petersburg from 1812 to 1826.", passage).spans
-    assert [quote.note for quote in span.evidence] == ["“1818” stands here instead of “1826”"]
-
-
 def test_a_contradicted_number_is_more_probable_than_an_unknown_name_than_a_word() -> None:
     passage = "The museum in Skagen opened in 1928 and shows paintings."
 
@@ -257,14 +184,6 @@ def test_a_passage_that_comes_twice_says_no_more_than_once() -> None:
     assert "1871" in marked(once)
 
 
-def test_the_title_of_a_passage_supports_but_is_not_quoted() -> None:
-    passage = Passage(title="Ada Berg", text="She was born in Oslo.")
-    item = Item(id="x", lang="en", answer="Ada Berg was born in Rome.", passages=(passage,))
-    annotation = detector("offline").annotate(item)
-    annotation.check(item)
-    assert marked(annotation) == ["Rome"]
-
-
 @pytest.mark.parametrize(
     "passages",
     [pytest.param((), id="none"), pytest.param(("", " \n"), id="blank")],
@@ -302,14 +221,6 @@ def test_an_answer_without_words_is_done_without_spans(
 def test_it_signs_as_a_detector() -> None:
     annotation = annotate("It opened in 1871.", LIGHTHOUSE)
     assert (annotation.annotator, annotation.kind) == ("offline", Kind.DETECTOR)
-
-
-def test_very_long_sentences_are_quoted_in_part() -> None:
-    passage = f"{'word ' * 400}the tower opened in 1858 {'word ' * 400}"
-    (span,) = annotate("The tower opened in 1871.", passage).spans
-    (quote,) = span.evidence
-    assert "tower opened in 1858" in quote.text
-    assert len(quote.text) <= 400
 
 
 @pytest.mark.parametrize(

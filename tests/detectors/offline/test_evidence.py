@@ -1,0 +1,75 @@
+"""What the offline detector shows beside a span: the sentence that refutes it or comes closest."""
+
+from __future__ import annotations
+
+from offline_answers import LIGHTHOUSE, annotate, marked, probable
+
+from spanlab.detectors import detector
+from spanlab.schema import Evidence, Item, Passage
+
+
+def test_a_number_with_another_in_its_place_is_refuted_by_that_sentence() -> None:
+    (span,) = annotate("The lighthouse was opened in 1871.", LIGHTHOUSE).spans
+    assert span.text == "1871"
+    assert span.note == "nothing found in the passages of “1871”"
+    (quote,) = span.evidence
+    assert quote == Evidence(
+        passage=0,
+        start=0,
+        end=94,
+        text=LIGHTHOUSE[:94],
+        stance="refutes",
+        note="“1858” stands here instead of “1871”",
+    )
+    assert quote.text.endswith("opened in 1858.")
+
+
+def test_a_name_with_another_in_its_place_is_refuted() -> None:
+    span = probable(annotate("The lighthouse north of Esbjerg opened in 1858.", LIGHTHOUSE))
+    assert span.text == "Esbjerg"
+    assert [(quote.stance, quote.note) for quote in span.evidence] == [
+        ("refutes", "“Skagen” stands here instead of “Esbjerg”")
+    ]
+
+
+def test_an_unknown_name_gets_the_closest_sentence() -> None:
+    other = "Skagen is the northernmost town of Denmark."
+    (span,) = annotate("Skagen's lighthouse was designed by Bo Li.", other, LIGHTHOUSE).spans
+    (quote,) = span.evidence
+    assert span.text == "Bo Li"
+    assert quote.passage == 1
+    assert quote.text.startswith("The Grey Lighthouse")
+
+
+def test_what_the_passages_do_not_speak_of_gets_the_closest_sentence() -> None:
+    other = "Skagen is the northernmost town of Denmark."
+    answer = "The Grey Lighthouse of Skagen is haunted by pirates."
+    span = probable(annotate(answer, other, LIGHTHOUSE))
+    assert "pirates" in span.text
+    assert span.note is not None
+    assert "“pirates”" in span.note
+    (quote,) = span.evidence
+    assert (quote.passage, quote.stance, quote.note) == (1, "closest", None)
+    assert quote.text.startswith("The Grey Lighthouse")
+
+
+def test_a_number_is_not_refuted_by_one_that_the_answer_gives_as_well() -> None:
+    passage = "He was envoy in Saint Petersburg from 1812 to 1818."
+    (span,) = annotate("He was envoy in Saint Petersburg from 1812 to 1826.", passage).spans
+    assert [quote.note for quote in span.evidence] == ["“1818” stands here instead of “1826”"]
+
+
+def test_very_long_sentences_are_quoted_in_part() -> None:
+    passage = f"{'word ' * 400}the tower opened in 1858 {'word ' * 400}"
+    (span,) = annotate("The tower opened in 1871.", passage).spans
+    (quote,) = span.evidence
+    assert "tower opened in 1858" in quote.text
+    assert len(quote.text) <= 400
+
+
+def test_the_title_of_a_passage_supports_but_is_not_quoted() -> None:
+    passage = Passage(title="Ada Berg", text="She was born in Oslo.")
+    item = Item(id="x", lang="en", answer="Ada Berg was born in Rome.", passages=(passage,))
+    annotation = detector("offline").annotate(item)
+    annotation.check(item)
+    assert marked(annotation) == ["Rome"]
