@@ -61,6 +61,7 @@ class AnswerCache:
     elsewhere: Elsewhere | None = None
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._path = folder / _FILE
         try:
             folder.mkdir(parents=True, exist_ok=True)

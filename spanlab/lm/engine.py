@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from spanlab.errors import BudgetError, ModelError
 from spanlab.lm.attempts import insist, pause_after
+from spanlab.lm.kept import keeping
 from spanlab.lm.line import Line
 from spanlab.lm.replies import check, setback_of, usage_of
 from spanlab.lm.usage import Usage
@@ -51,7 +52,7 @@ class _Shared:
 
 
 class Engine(_Shared):
-    """Answers in the calling thread."""
+    """Answers in the calling thread; a process that outlives this one makes the calls."""
 
     def complete(self, request: Request) -> Response:
         """Return the answer, from the cache or from the endpoint.
@@ -66,10 +67,16 @@ class Engine(_Shared):
             found = self.line.sought(slot)
         if found is not None:
             return found
-        with _paid(self.line) as call:
-            call.take(self._ask(request))
-        stored = self.line.remember(slot, call.response)
-        if stored is not None:
+        with keeping(slot) as kept, _paid(self.line) as call:
+            try:
+                call.take(self._ask(request))
+            except ModelError:
+                if kept.done:
+                    self.line.forget(slot)  # it came, and it is no answer
+                raise
+        if kept.done:
+            self.line.note(slot)
+        elif (stored := self.line.remember(slot, call.response)) is not None:
             stored.result()
         return call.response
 

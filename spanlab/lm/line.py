@@ -26,6 +26,7 @@ from dspy.lm15 import (
 from spanlab.errors import ModelError
 from spanlab.lm.cache import AnswerCache, cache_in
 from spanlab.lm.choice import OPENAI, ModelChoice
+from spanlab.lm.kept import POSSIBLE, KeptTransport
 from spanlab.lm.replies import as_chat_body, check
 from spanlab.lm.usage import Meter, Usage
 
@@ -90,8 +91,11 @@ class Line:
         """Return the client that all threads share."""
         with self._lock:
             if self._client is None:
-                self._client = OpenAIChatLM(**self._settings())
-                self._client.transport = type(self._client.transport)(**self._limits())
+                self._client = client = OpenAIChatLM(**self._settings())
+                limits = self._limits()
+                client.transport = type(client.transport)(**limits)
+                if self.cache is not None and POSSIBLE:
+                    client.transport = KeptTransport(self.cache.folder, limits, client.transport)
             return self._client
 
     def client_here(self) -> AsyncOpenAIChatLM:
@@ -160,15 +164,24 @@ class Line:
     def shared(self, slot: str, response: Response) -> Response:
         """Note that an answer was paid for by somebody else, and return it."""
         self.meter.note(self.choice.model, Usage(from_cache=1))
-        last_answer.set((self, slot))
+        self.note(slot)
         return response
 
     def remember(self, slot: str, response: Response) -> Future[None] | None:
         """Store an answer; the future is done when it is on disk."""
         if self.cache is None:
             return None
-        last_answer.set((self, slot))
+        self.note(slot)
         return self.cache.put(slot, as_chat_body(response))
+
+    def note(self, slot: str) -> None:
+        """Note which answer on disk this task had last, for ``forget_last_answer``."""
+        last_answer.set((self, slot))
+
+    def forget(self, slot: str) -> None:
+        """Drop an answer from the disk, so that whoever asks next asks anew."""
+        if self.cache is not None:
+            self.cache.forget(slot).result()
 
     def _limits(self) -> dict[str, Any]:
         seconds = self.choice.timeout
@@ -202,6 +215,7 @@ def _proxy_to(url: str) -> str | None:
 def forget_last_answer() -> None:
     """Drop the last answer of this task from the cache: it could not be read."""
     last = last_answer.get()
-    if last is not None and last[0].cache is not None:
-        last[0].cache.forget(last[1])
+    if last is not None:
+        line, slot = last
+        line.forget(slot)
         last_answer.set(None)

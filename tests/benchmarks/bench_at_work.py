@@ -17,10 +17,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / folder) for folder in ("browser", "support", "model_server")]
 
 from driving import Desk, long_record  # noqa: E402 - after the path that it lies on
-from playwright.sync_api import Page  # noqa: E402
-from serving import Server, chromium, serving  # noqa: E402
-from timing import keys  # noqa: E402
-from working_jobs import fill, request, separate_server, wait_until  # noqa: E402
+from playwright.sync_api import Page  # noqa: E402 - as above
+from serving import Server, chromium, serving  # noqa: E402 - as above
+from timing import keys  # noqa: E402 - as above
+from working_jobs import fill, request, separate_server, wait_until  # noqa: E402 - as above
 
 from spanlab import jobs  # noqa: E402
 from spanlab.schema import Status  # noqa: E402

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from model_server import ModelServer, say
@@ -14,15 +15,18 @@ ELSEWHERE = "http://model.invalid/v1"
 
 @pytest.mark.parametrize("name", ["http_proxy", "all_proxy"])
 def test_a_proxy_of_the_environment_is_used(
-    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, name: str
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.setenv(name, f"http://127.0.0.1:{model_server.port}")
     model_server.script(lambda ask: say("through the proxy"))
-    lm = language_model(ModelChoice(model="m", base_url=ELSEWHERE, retries=0), Meter(), cache=None)
-    assert lm("?") == ["through the proxy"]
-    assert asyncio.run(lm.acall("?")) == ["through the proxy"]
+    choice = ModelChoice(model="m", base_url=ELSEWHERE, retries=0)
+    for cache in (None, tmp_path):
+        lm = language_model(choice, Meter(), cache=cache)
+        assert lm("in a thread") == ["through the proxy"]
+        assert asyncio.run(lm.acall("in a loop")) == ["through the proxy"]
+    assert model_server.count == 4
     assert {ask.headers["host"] for ask in model_server.requests} == {"model.invalid"}
 
 
