@@ -22,10 +22,11 @@ How it works, each step a module of its own:
 4. **Features** (``features``, ``support``, ``shape``, ``polarity``, ``smoothing``,
    ``background``): all of that with the word's shape and position, how much of answer and
    sentence is without support, how common the word is in general, and the same of the words around.
-5. **Model** (``model``, ``trees``, ``leaves``): the mean of gradient-boosted regression trees, each
-   bag on items drawn with replacement, learns the share of annotators that marked a word; others
-   learn whether anyone marked it. Answers without passages have trees of their own. ``training``,
-   ``boosting`` (scikit-learn) and ``synthetic`` make the model; detecting evaluates it with numpy.
+5. **Model** (``model``, ``trees``, ``leaves``, ``perceptrons``): gradient-boosted regression trees,
+   each bag on items drawn with replacement, and small neural networks both learn the share of
+   annotators that marked a word; their mean counts. Other networks learn whether anyone marked it.
+   Answers without passages have a model of their own. ``training``, ``boosting`` and
+   ``backpropagation`` (scikit-learn) and ``synthetic`` make it; detecting evaluates it with numpy.
 6. **Spans** (``units``, ``spans``): unknown names and words of several signs are judged as one; a
    word is hallucinated from probability .35 and .52 of the answer's most probable word on;
    fainter words are spans where it is likely that anyone marks them at all. Neighbours of about
@@ -44,9 +45,10 @@ items.
 
 The recipe (word-level boosting over lexical evidence, the features' families, bags, item weights,
 decision thresholds) follows what an earlier study of the Mu-SHROOM task found to work. Deviations:
-links by similarity in place of a stemmer; a separate model without passages in place of missing
-values; answers compared with irrelevant or single passages are left out of training, because they
-teach the model to trust its passages less; made answers at much lower weight.
+links by similarity in place of a stemmer; neural networks beside the trees; a separate model
+without passages in place of missing values; answers compared with irrelevant or single passages are
+left out of training, because they teach the model to trust its passages less; made answers at much
+lower weight.
 
 Limits. Correct statements in quite other words are doubted. Wrong passages are believed. Errors
 made of words that the passages hold (a swapped relation, a dropped "not") are mostly missed.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.offline.links import Column
+from spanlab.detectors.offline.rows import Rows
 from spanlab.detectors.offline.trees import Trees
 from spanlab.errors import UsageError
 
@@ -24,7 +25,7 @@ class Boosting:
     A tree has at most 64 ``leaves``.
     """
 
-    bags: int = 8
+    bags: int = 6
     trees: int = 110
     leaves: int = 11
     depth: int = 8
@@ -34,38 +35,27 @@ class Boosting:
     features: float = 0.25
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Words to learn from: features, shares, weights, and the item each comes from."""
-
-    names: tuple[str, ...]
-    table: NDArray[np.float32]
-    target: Column
-    weight: Column
-    group: NDArray[np.int64]
-
-
-def boost(rows: Rows, how: Boosting, seed: int, on_bag: Callable[[int], None]) -> Trees:
+def boost(rows: Rows, how: Boosting, seed: int, on_bag: Callable[[], None]) -> Trees:
     """Fit the models and return their average as one sum of trees.
 
     Args:
         rows: what to learn.
         how: how trees are grown.
         seed: of the draws; the same seed gives the same trees.
-        on_bag: called with the number of models fitted.
+        on_bag: called after each model.
 
     Raises:
         UsageError: scikit-learn is not installed.
     """
     models = []
     for bag in range(how.bags):
-        models.append(fit(rows, how, seed + bag))
-        on_bag(bag + 1)
+        models.append(fit(rows.bag(seed + bag), how, seed + bag))
+        on_bag()
     return export(models, rows.names)
 
 
 def fit(rows: Rows, how: Boosting, seed: int) -> HistGradientBoostingRegressor:
-    """Fit one model on items drawn with replacement, in one thread, so that sums are repeatable."""
+    """Fit one model, in one thread, so that sums are repeatable."""
     try:
         from sklearn.ensemble import HistGradientBoostingRegressor
         from threadpoolctl import threadpool_limits
@@ -73,11 +63,6 @@ def fit(rows: Rows, how: Boosting, seed: int) -> HistGradientBoostingRegressor:
         raise UsageError(
             "training needs scikit-learn: pip install 'spanlab[train]'; detecting does not"
         ) from error
-    items = int(rows.group.max()) + 1
-    rng = np.random.default_rng(seed)
-    drawn = np.bincount(rng.integers(0, items, items), minlength=items)
-    weight = rows.weight * drawn[rows.group]
-    used = weight > 0
     model = HistGradientBoostingRegressor(
         max_iter=how.trees,
         learning_rate=how.rate,
@@ -90,7 +75,7 @@ def fit(rows: Rows, how: Boosting, seed: int) -> HistGradientBoostingRegressor:
         random_state=seed,
     )
     with threadpool_limits(limits=1):
-        model.fit(rows.table[used], rows.target[used], weight[used] / weight[used].mean())
+        model.fit(rows.table, rows.target, rows.weight)
     return model
 
 

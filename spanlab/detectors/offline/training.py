@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.offline.background import Counting
-from spanlab.detectors.offline.boosting import Boosting, Rows, boost
+from spanlab.detectors.offline.backpropagation import Backpropagation, propagate
+from spanlab.detectors.offline.boosting import Boosting, boost
 from spanlab.detectors.offline.features import Described, asked, describe
 from spanlab.detectors.offline.lexicon import gather
 from spanlab.detectors.offline.links import Column
 from spanlab.detectors.offline.model import Model, Raters
+from spanlab.detectors.offline.rows import Rows
 from spanlab.detectors.offline.synthetic import Made, Pool, injected, paraphrases, verbatim
-from spanlab.detectors.offline.trees import Trees
 from spanlab.detectors.offline.words import read
 from spanlab.errors import InputError
 from spanlab.labels import Labels, Soft, labels_of
@@ -39,19 +40,26 @@ Progress = Callable[[str, int, int], None]  # what is being done, how far, of ho
 class Recipe:
     """How a model is trained; the defaults made the shipped one.
 
-    ``anyone_bags`` are the models that learn which words anyone marks at all;
-    ``verbatim`` to ``wrong_paraphrase`` are the weights of one made answer against 1.0 for a
-    labelled one, ``copies`` how many of each kind an item gives at most.
+    ``boosting`` makes the trees, ``share`` the perceptrons that learn the same, ``anyone`` those
+    that learn which words anyone marks at all. ``verbatim`` to ``wrong_paraphrase`` are the weights
+    of one made answer against 1.0 for a labelled one, ``copies`` how many of each kind an item
+    gives at most.
     """
 
     boosting: Boosting = field(default_factory=Boosting)
-    anyone_bags: int = 4
+    share: Backpropagation = field(default_factory=Backpropagation)
+    anyone: Backpropagation = field(default_factory=lambda: Backpropagation(members=4))
     copies: int = 2
     verbatim: float = 0.003
-    injected: float = 0.006
-    paraphrase: float = 0.045
-    wrong_paraphrase: float = 0.02
+    injected: float = 0.02
+    paraphrase: float = 0.065
+    wrong_paraphrase: float = 0.045
     seed: int = 0
+
+    @property
+    def models(self) -> int:
+        """How many there are to train for one mode."""
+        return self.boosting.bags + self.share.members + self.anyone.members
 
 
 def train_offline(
@@ -94,8 +102,8 @@ def train_offline(
         blind.append(examples.blind(item, labels))
         on_progress("reading", number + 1, len(items))
     background = examples.counting.whole()
-    grown = _Growing(recipe, 2 * (recipe.boosting.bags + recipe.anyone_bags), on_progress)
-    return Model(grown.raters(given), grown.raters(blind), background)
+    learning = _Learning(recipe, on_progress)
+    return Model(learning.raters(given), learning.raters(blind), background)
 
 
 class _Example(NamedTuple):
@@ -113,34 +121,30 @@ class _Example(NamedTuple):
 
 
 @dataclass
-class _Growing:
-    """Grows one forest after the other, and tells how far it is."""
+class _Learning:
+    """Trains one part of the model after the other, and tells how far it is."""
 
     recipe: Recipe
-    total: int
     on_progress: Progress
     done: int = 0
 
     def raters(self, examples: Sequence[_Example]) -> Raters:
-        """Grow the trees of one mode."""
+        """Train what rates in one mode."""
         filled = [example for example in examples if len(example.share)]
         if not filled:
             raise InputError("too little to learn from", expected="answers with words in them")
-        how = self.recipe.boosting
-        fewer = replace(how, bags=self.recipe.anyone_bags)
-        share = self._grow(_rows(filled, [example.share for example in filled]), how)
-        anyone = self._grow(_rows(filled, [example.anyone for example in filled]), fewer)
-        return Raters(share, anyone)
-
-    def _grow(self, rows: Rows, how: Boosting) -> Trees:
-        before = self.done
-        self.done += how.bags
-        return boost(
-            rows,
-            how,
-            self.recipe.seed,
-            lambda bag: self.on_progress("boosting", before + bag, self.total),
+        recipe = self.recipe
+        shares = _rows(filled, [example.share for example in filled])
+        anyone = _rows(filled, [example.anyone for example in filled])
+        return Raters(
+            boost(shares, recipe.boosting, recipe.seed, self._on_model),
+            propagate(shares, recipe.share, recipe.seed, self._on_model),
+            propagate(anyone, recipe.anyone, recipe.seed, self._on_model),
         )
+
+    def _on_model(self) -> None:
+        self.done += 1
+        self.on_progress("learning", self.done, 2 * self.recipe.models)
 
 
 class _Examples:

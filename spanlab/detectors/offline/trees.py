@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.offline.leaves import Compiled, compiled, shapes
+from spanlab.detectors.offline.rows import columns
 from spanlab.errors import InputError
 
 _ROWS = 128  # evaluated at once, so that what is being worked on stays in the processor's cache
@@ -50,16 +51,8 @@ class Trees:
         Raises:
             InputError: a column is missing.
         """
-        places = {name: place for place, name in enumerate(names)}
-        unknown = sorted(set(self.names) - set(places))
-        if unknown:
-            raise InputError(
-                "the model was trained by another version",
-                found=f"features {', '.join(unknown[:3])}",
-                expected="a model of `spanlab train-offline` of this version",
-            )
-        columns = [places[name] for name in self.names] or [0]  # trees that ask nothing ask any
-        chosen = np.ascontiguousarray(table[:, columns].T, dtype=np.float32)
+        wanted = columns(self.names, names) or [0]  # trees that ask nothing ask any
+        chosen = np.ascontiguousarray(table[:, wanted].T, dtype=np.float32)
         parts = [
             self._compiled.sum(chosen[:, low : low + _ROWS])
             for low in range(0, chosen.shape[1], _ROWS)
@@ -89,7 +82,12 @@ class Trees:
             fields = {field: np.asarray(arrays[f"{prefix}.{field}"]) for field in _FIELDS}
             names = tuple(str(name) for name in arrays[f"{prefix}.names"])
         except (KeyError, IndexError, ValueError) as error:
-            raise InputError("the model file lacks trees", field=prefix, found=error) from error
+            raise InputError(
+                "the model file lacks trees",
+                field=prefix,
+                found=error,
+                expected="a model of `spanlab train-offline` of this version",
+            ) from error
         nodes = len(fields["value"])
         sound = (
             all(fields[field].dtype == kind for field, kind in _FIELDS.items())

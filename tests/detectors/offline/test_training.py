@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +13,18 @@ import pytest
 from numpy.typing import NDArray
 
 from spanlab.detectors.offline import OfflineDetector
-from spanlab.detectors.offline.boosting import Boosting, Rows, export, fit
+from spanlab.detectors.offline.backpropagation import Backpropagation, Scale, side_by_side, train
+from spanlab.detectors.offline.boosting import Boosting, export, fit
 from spanlab.detectors.offline.model import SHIPPED, digest, load, parse
+from spanlab.detectors.offline.rows import Rows
 from spanlab.detectors.offline.training import Recipe, train_offline
 from spanlab.detectors.offline.validation import folds, subjects
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
 from spanlab.workflows.training import Card
 
-SMALL = Recipe(boosting=Boosting(bags=2, trees=5, least_words=5), anyone_bags=2, copies=1)
+FEW = Backpropagation(members=2, hidden=4, rounds=3)
+SMALL = Recipe(Boosting(bags=2, trees=5, least_words=5), share=FEW, anyone=FEW, copies=1)
 PLACES = ("Skagen", "Gedser", "Ribe", "Esbjerg", "Odense", "Viborg", "Randers", "Horsens", "Vejle")
 
 
@@ -51,7 +55,7 @@ def record(number: int) -> Record:
 def test_the_same_records_give_the_same_bytes_and_another_seed_gives_others() -> None:
     one = train_offline(records(24), recipe=SMALL).dump()
     again = train_offline(records(24), recipe=SMALL).dump()
-    other = train_offline(records(24), recipe=Recipe(SMALL.boosting, copies=1, seed=1)).dump()
+    other = train_offline(records(24), recipe=replace(SMALL, seed=1)).dump()
     assert one == again
     assert one != other
 
@@ -80,6 +84,24 @@ def test_trees_give_what_scikit_learn_gives(leaves: int) -> None:
     assert np.abs(trees.predict(table[:, shuffled], names) - expected).max() < 1e-9
 
 
+def test_perceptrons_give_what_scikit_learn_gives() -> None:
+    rng = np.random.default_rng(7)
+    table = rng.normal(size=(3000, 6)).astype(np.float32) * 10 + 5
+    table[:, 5] = 1.0  # a column that is the same everywhere
+    target = np.clip(table[:, 0] / 20 + (table[:, 1] > 5), 0, 1).astype(np.float64)
+    rows = Rows(tuple("abcdef"), table, target, np.ones(3000), np.arange(3000) // 10)
+    scale = Scale.of(table)
+    models = [train(rows, scale, FEW, seed) for seed in range(3)]
+    seen = scale.apply(table).astype(np.float64)
+    expected = np.mean([model.predict(seen) for model in models], axis=0)
+    both = side_by_side(models, scale, rows.names)
+    shuffled = (5, 3, 0, 1, 2, 4)  # columns are found by name
+    names = tuple(rows.names[at] for at in shuffled)
+    found = both.predict(table[:, shuffled], names)
+    assert np.abs(found - expected).max() < 1e-9
+    assert np.corrcoef(found, target)[0, 1] > 0.5
+
+
 def test_trees_that_ask_nothing_give_the_mean_everywhere() -> None:
     one = np.ones(40)
     table = np.zeros((40, 2), dtype=np.float32)
@@ -90,7 +112,8 @@ def test_trees_that_ask_nothing_give_the_mean_everywhere() -> None:
 
 
 def test_a_small_model_learns_that_a_contradicted_year_is_wrong() -> None:
-    how = Recipe(boosting=Boosting(bags=1, trees=40, least_words=5), copies=1)
+    more = Backpropagation(members=1, hidden=8, rounds=60)
+    how = Recipe(Boosting(bags=1, trees=40, least_words=5), share=more, anyone=more, copies=1)
     detector = OfflineDetector(train_offline(records(60), recipe=how))
     unseen = record(100).item
     (hard,) = detector.annotate(unseen).hard or ()
@@ -103,7 +126,7 @@ def test_progress_is_told() -> None:
     train_offline(records(20), recipe=SMALL, on_progress=lambda *progress: told.append(progress))
     assert told[0] == ("reading", 1, 20)
     assert told[19] == ("reading", 20, 20)
-    assert told[-1] == ("boosting", 8, 8)
+    assert told[-1] == ("learning", 12, 12)
 
 
 def test_folds_hold_out_every_item_once() -> None:
@@ -146,7 +169,8 @@ def test_without_scikit_learn_the_extra_is_named() -> None:
     code = (
         "import sys; sys.modules['sklearn'] = None\n"
         "import numpy as np\n"
-        "from spanlab.detectors.offline.boosting import Boosting, Rows, fit\n"
+        "from spanlab.detectors.offline.boosting import Boosting, fit\n"
+        "from spanlab.detectors.offline.rows import Rows\n"
         "one = np.ones(1)\n"
         "fit(Rows(('a',), one[:, None], one, one, one.astype(int)), Boosting(), 0)\n"
     )
@@ -219,7 +243,7 @@ def test_a_damaged_tree_is_refused(
 ) -> None:
     with np.load(SHIPPED) as file:
         arrays = {name: file[name] for name in file.files}
-    arrays["given.share.child"] = child(arrays["given.share.child"])
+    arrays["given.trees.child"] = child(arrays["given.trees.child"])
     np.savez(tmp_path / "m.npz", **arrays)
     with pytest.raises(InputError, match="damaged"):
         parse((tmp_path / "m.npz").read_bytes(), "m.npz")
