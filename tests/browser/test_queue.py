@@ -8,7 +8,7 @@ import pytest
 from driving import REVIEWER, Desk, suggested
 from playwright.sync_api import expect
 
-from spanlab.schema import Item, Record
+from spanlab.schema import Item, Record, Status
 
 pytestmark = pytest.mark.browser
 
@@ -90,6 +90,23 @@ def test_an_excursion_to_another_page_leads_back_to_the_same_item_and_name(desk:
     here.settle()
     assert here.texts("de-1") == ["two"]
     here.until("name => spanlab.editor.place.reviewer === name", REVIEWER)
+
+
+def test_an_excursion_before_python_heard_of_the_item_leads_back_to_it(desk: Sit) -> None:
+    here = desk(_records())
+    here.until("() => !spanlab.editor.wants()")
+    here.page.evaluate("spanlab.component = { ...spanlab.component, setStateValue() {} }")
+    here.press("Enter")
+    here.wait_for("de-1")
+    here.press("a")
+    here.page.click("a:has-text('Datasets')")
+    here.page.wait_for_selector(".sl", state="detached")
+    here.page.click("a:has-text('Review')")
+    here.wait_for("de-1")
+    here.settle()
+    assert here.texts("de-1") == ["two"]
+    assert here.state("en-1").status is Status.DONE
+    here.page.wait_for_url("**item=de-1*")
 
 
 def test_another_queue_begins_with_its_own_first_item(desk: Sit) -> None:

@@ -53,7 +53,8 @@ class Editor {
         this.mine = null;
         this.unchecked = false;
         this.stashed = null;
-        this.told = null;
+        this.told = null; // the item that Python was last told of
+        this.known = null; // the item that Python last answered with
         this.view = new View(parent, this);
         this.timer = setInterval(() => this.outbox.retry(), RETRY_EVERY);
     }
@@ -62,6 +63,9 @@ class Editor {
         clearInterval(this.timer);
         this.view.unmount();
         if (this.wire.editor === this) {
+            this.wire.left = this.place && {
+                queue: queueOf(this.place), item: this.opening ?? this.open, python: [this.told, this.known],
+            };
             this.wire.receive = null;
             this.wire.editor = null;
             this.wire.component = null;
@@ -96,6 +100,7 @@ class Editor {
         const moved = answer.place.id !== this.place?.id;
         if (moved) this.enter(answer);
         else if (answer.open !== this.told && answer.attempt === this.outbox.attempt) this.enter(answer);
+        this.known = answer.open;
         for (const result of answer.results) this.outbox.settle(result);
         this.outbox.answered(answer.attempt);
         for (const [id, near] of Object.entries(answer.near)) this.near.set(id, near);
@@ -126,8 +131,18 @@ class Editor {
         }
         this.open = null;
         this.item = null;
-        this.opening = answer.open;
+        this.opening = before ? answer.open : this.back(answer);
         if (answer.open === null) this.view.empty(answer.empty);
+    }
+
+    /**
+     * The item to begin with: Python's, but where an excursion to another page was quicker than our
+     * last words to Python, the one that we were at.
+     */
+    back({ open, place }) {
+        const { left } = this.wire;
+        const behind = left?.queue === queueOf(place) && left.python.includes(open);
+        return behind ? left.item : open;
     }
 
     /**
@@ -1920,6 +1935,11 @@ function leaveInUrl(item) {
     const url = new URL(location.href);
     url.searchParams.set("item", item);
     history.replaceState(history.state, "", url);
+}
+
+/** A name for dataset, reviewer and filters, whichever item a link asked for. */
+function queueOf(place) {
+    return JSON.stringify({ ...JSON.parse(place.id), entry: null });
 }
 
 function byPlace(one, two) {
