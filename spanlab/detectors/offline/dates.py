@@ -79,6 +79,9 @@ def dates(row: Row, months: Months) -> list[Date]:
     found: list[Date] = []
     at = 0
     while at < len(row.forms):
+        if row.kinds[at] != Kind.NUMBER and _month(row, at, months) is None:
+            at += 1
+            continue
         date, end = _date(row, at, months)
         if date is not None:
             found.append(date)
@@ -120,14 +123,12 @@ def _whole(date: Date, other: Date, wrong: Collection[int]) -> tuple[tuple[int, 
 
 
 def _date(row: Row, at: int, months: Months) -> tuple[Date | None, int]:
-    """Return the date that begins at a word, and where to look for the next one."""
+    """Return the date that begins at a number or month, and where to look for the next one."""
     if row.kinds[at] == Kind.NUMBER:
         for reader in (_in_digits, _with_signs):
             date, end = reader(row, at)
             if date is not None:
                 return date, end
-    elif not _part(row, at, months)[0]:
-        return None, at + 1
     return _with_name(row, at, months)
 
 
@@ -219,17 +220,19 @@ def _part(row: Row, place: int, months: Months) -> tuple[str, int]:
     value = _value(row, place)
     if value is not None:
         return next((part for part in ("day", "year") if _fits(part, value)), ""), value
-    month = months.number(row.forms[place]) if row.kinds[place] == Kind.LETTERS else None
+    month = _month(row, place, months)
     return ("", 0) if month is None else ("month", month)
 
 
+def _month(row: Row, at: int, months: Months) -> int | None:
+    return months.number(row.forms[at]) if row.kinds[at] == Kind.LETTERS else None
+
+
 def _value(row: Row, at: int) -> int | None:
+    if row.kinds[at] != Kind.NUMBER:
+        return None
     digits = row.forms[at][1:]
-    return (
-        int(digits)
-        if row.kinds[at] == Kind.NUMBER and digits.isdecimal() and len(digits) < 5
-        else None
-    )
+    return int(digits) if digits.isdecimal() and len(digits) < 5 else None
 
 
 def _fits(part: str, value: int) -> bool:

@@ -6,8 +6,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from spanlab.detectors.offline.alignment import Slot
 from spanlab.detectors.offline.features import Described
 from spanlab.detectors.offline.shape import year
@@ -105,8 +103,7 @@ def _other_number(at: int, described: Described) -> int | None:
         and passages.forms[position] not in said
         and year(passages.forms[position]) == year(form)
     }
-    near = described.table[at, described.names.index("near_any")] > 0
-    return next(iter(found.values())) if len(found) == 1 and near else None
+    return next(iter(found.values())) if len(found) == 1 and described.near[at] > 0 else None
 
 
 def _positions(sentence: int, described: Described) -> range:
@@ -133,14 +130,13 @@ def _missing(stretch: Stretch, described: Described) -> str | None:
 def _closest(
     stretch: Stretch, described: Described, passages: Sequence[Passage]
 ) -> tuple[Evidence, ...]:
-    inside = slice(stretch.first, _looked_at(stretch).stop)
-    score = described.table[inside, described.names.index("near_any")] * described.weight[inside]
-    at = stretch.first + int(np.argmax(score))
-    if described.table[at, described.names.index("near_any")] <= 0:
+    near, weight = described.near, described.weight
+    at = max(_looked_at(stretch), key=lambda at: near[at] * weight[at])
+    if near[at] <= 0:
         return ()
     positions = _positions(int(described.best[at]), described)
-    inside_text = [p for p in positions if described.passages.word[p] >= 0]
-    return (_quote(inside_text[0], described, passages, None),) if inside_text else ()
+    position = next((place for place in positions if described.passages.word[place] >= 0), None)
+    return () if position is None else (_quote(position, described, passages, None),)
 
 
 def _quote(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,12 @@ class Described:
     confirmed: frozenset[int]
     names: tuple[str, ...]
     table: NDArray[np.float32]
+
+    @cached_property
+    def near(self) -> list[float]:
+        """Share in [0, 1] of a word's neighbours that stand together somewhere in the passages."""
+        found: list[float] = self.table[:, self.names.index("near_any")].tolist()
+        return found
 
 
 def asked(item: Item) -> str:

@@ -25,6 +25,7 @@ _SAME = 80  # rapidfuzz ratio in [0, 100] from which two words are forms of one
 _SAME_PREFIX = 3  # letters that they share at the start
 _SHORTEST = 4  # letters from which on a word may match a similar one
 _FLOOR = 50
+_CLOSEST = 5  # words of which the longest common start counts
 _COLUMNS = ("linked", "exact", "ratio", "prefix", "trigrams", "inside", "distance")
 _COMPANY = 2  # signs that stand in the texts side by side as in the answer
 _NOT_A_NUMBER = -1.0
@@ -122,9 +123,9 @@ def in_company(links: Links, answer: Reading, exempt: NDArray[np.bool_]) -> Link
         answer: the words.
         exempt: 1 for words that may stand alone.
     """
-    signs = np.array(answer.kinds) == Kind.SIGN
-    if not signs.any():
+    if Kind.SIGN not in answer.kinds:
         return links
+    signs = np.array(answer.kinds) == Kind.SIGN
     starts, ends = np.array(answer.starts), np.array(answer.ends)
     touches = signs[:-1] & signs[1:] & (ends[:-1] == starts[1:])
     beside = np.r_[touches, False] | np.r_[False, touches]
@@ -145,22 +146,20 @@ class Runs(NamedTuple):
 
 def runs(places: Sequence[tuple[int, ...]]) -> Runs:
     """Find for each word the longest stretch of words that stands in the texts word for word."""
-    count = len(places)
-    table = np.zeros((3, count))
-    before: dict[int, int] = {}
-    for at in range(count + 1):
-        here = {place: before.get(place - 1, 0) + 1 for place in (places[at] if at < count else ())}
-        ended = {length for place, length in before.items() if place + 1 not in here}
-        for length in ended:
-            if length == 1:  # most are: what is below is slow for so little
-                table[0, at - 1] = max(table[0, at - 1], 1)
-                continue
-            inside = np.arange(length)
-            stretch = slice(at - length, at)
-            np.maximum(table[0, stretch], length, out=table[0, stretch])
-            np.maximum(table[1, stretch], inside, out=table[1, stretch])
-            np.maximum(table[2, stretch], inside[::-1], out=table[2, stretch])
-        before = here
+    table = np.zeros((3, len(places)))
+    at = np.repeat(np.arange(len(places)), [len(found) for found in places])
+    if not len(at):
+        return Runs(*table)
+    ahead = np.array([place for found in places for place in found]) - at
+    order = np.argsort(ahead * len(places) + at)  # the words of a run come one after the other
+    at, ahead = at[order], ahead[order]
+    goes_on = (np.diff(ahead, prepend=ahead[0]) == 0) & (np.diff(at, prepend=at[0]) == 1)
+    begins = np.flatnonzero(~goes_on)
+    length = np.diff(begins, append=len(at))
+    left = np.arange(len(at)) - np.repeat(begins, length)
+    length = np.repeat(length, length)
+    for row, found in zip(table, (length, left, length - left - 1), strict=True):
+        np.maximum.at(row, at, found)
     return Runs(*table)
 
 
@@ -195,27 +194,28 @@ def _add_similar(
     if not asked or not known:
         return
     ratios = process.cdist(asked, known, scorer=fuzz.ratio, dtype=np.uint8, score_cutoff=_FLOOR)
-    trigrams = {gram for form in known for gram in _trigrams(form)}
-    joined = "\n".join(known)
-    for form, row in zip(asked, ratios, strict=True):
-        same = [
-            known[at]
-            for at in np.flatnonzero(row >= _SAME)
-            if known[at][:_SAME_PREFIX] == form[:_SAME_PREFIX]
-        ]
-        if rows[form][0]:
-            if len(same) > 1:
-                places[form] = _all_places(same, texts)
-            continue
-        closest = [known[at] for at in np.argsort(row)[-5:] if row[at]]
-        prefix = max((_common(form, other) for other in closest), default=0.0)
-        grams = _trigrams(form)
-        covered = sum(gram in trigrams for gram in grams) / len(grams)
-        ratio = float(row.max()) / 100
+    same: list[list[str]] = [[] for _ in asked]
+    for row, column in np.argwhere(ratios >= _SAME).tolist():
+        if known[column][:_SAME_PREFIX] == asked[row][:_SAME_PREFIX]:
+            same[row].append(known[column])
+    missing = [row for row, form in enumerate(asked) if not rows[form][0]]
+    best = ratios[missing].max(axis=1, initial=0).tolist()
+    closest = np.argsort(ratios[missing], axis=1)[:, -_CLOSEST:].tolist()
+    joined = f" {'  '.join(known)} "
+    for row, ratio, columns in zip(missing, best, closest, strict=True):
+        form = asked[row]
+        near = [known[column] for column in columns if ratios[row, column]]
+        prefix = max((_common(form, other) for other in near), default=0.0)
+        padded = f" {form} "
+        covered = sum(padded[at : at + 3] in joined for at in range(len(form))) / len(form)
         rows[form] = (
-            float(bool(same)), 0.0, ratio, prefix, covered, float(form in joined), _NOT_A_NUMBER
+            float(bool(same[row])), 0.0, ratio / 100, prefix, covered, float(form in joined),
+            _NOT_A_NUMBER,
         )  # fmt: skip
-        places[form] = _all_places(same, texts)
+        places[form] = _all_places(same[row], texts)
+    for row, form in enumerate(asked):
+        if len(same[row]) > 1:
+            places[form] = _all_places(same[row], texts)
 
 
 def _all_places(forms: list[str], texts: Passages) -> tuple[int, ...]:
@@ -229,11 +229,6 @@ def _common(one: str, other: str) -> float:
         if a != b:
             return at / longest
     return min(len(one), len(other)) / longest
-
-
-def _trigrams(form: str) -> list[str]:
-    padded = f" {form} "
-    return [padded[at : at + 3] for at in range(len(padded) - 2)]
 
 
 def _values(forms: dict[str, list[int]]) -> Column:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
 
 # Arabic and Persian write the same letters with different code points; hamzas and the madda go
 # with the combining marks below. The tatweel and the joiners are no letters at all.
@@ -33,7 +32,6 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:([.,'’\s])\d{3})(?:\1\d{3})*")
 _SEPARATORS = re.compile(r"[.,'’\s]")
 
 
-@lru_cache(maxsize=1 << 16)
 def fold(text: str) -> str:
     """Return ``text`` as it is compared: case, accents, digits and letter variants unified.
 
@@ -54,7 +52,6 @@ def fold(text: str) -> str:
     return _ascii_digits(kept.translate(_VARIANTS))
 
 
-@lru_cache(maxsize=1 << 14)
 def readings(number: str) -> frozenset[str]:
     """Return every value a written number may stand for, in one plain spelling.
 

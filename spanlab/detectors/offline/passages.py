@@ -59,8 +59,7 @@ class Passages:
             self.word += [*words, -1]
             self.forms += [*map(reading.forms.__getitem__, words), "\0"]
             self.sentence += [sentences + reading.sentence[word] for word in words]
-            self.capital += [reading.text[reading.starts[word]].isupper() for word in words]
-            self.capital.append(False)
+            self.capital += [*map(reading.capital, words), False]
             kinds += [*map(reading.kinds.__getitem__, words), BREAK]
             sentences += len(reading.sentences)
             self.sentence.append(max(sentences - 1, 0))
@@ -69,8 +68,8 @@ class Passages:
         self.n_sentences = self.sentence[-1] + 1 if self.sentence else 1
         self.places: dict[str, list[int]] = defaultdict(list)
         for position, form in enumerate(self.forms):
-            if form != "\0":
-                self.places[form].append(position)
+            self.places[form].append(position)
+        self.places.pop("\0", None)
 
     def __len__(self) -> int:
         """Return the number of positions."""

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.offline.rows import columns
+from spanlab.detectors.offline.rows import columns, stored
 from spanlab.errors import InputError
 
 _ROWS = 40  # multiplied at once: for so few, linear algebra wakes no second thread that spins on
@@ -87,15 +87,7 @@ class Perceptrons:
         Raises:
             InputError: an array is missing, of another type or does not fit the others.
         """
-        try:
-            fields = {field: np.asarray(arrays[f"{prefix}.{field}"]) for field in _FIELDS}
-            names = tuple(str(name) for name in arrays[f"{prefix}.names"])
-        except KeyError as error:
-            raise InputError(
-                "the model file lacks perceptrons",
-                field=prefix,
-                expected="a model of `spanlab train-offline` of this version",
-            ) from error
+        fields, names = stored(arrays, prefix, _FIELDS, "perceptrons")
         hidden = fields["outer"].shape
         sound = (
             all(array.dtype == np.float32 for array in fields.values())

@@ -1,15 +1,19 @@
-"""Words to learn from, and which of them a model learns from."""
+"""Words to learn from, the columns that a model learns from, and what it is kept as."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.offline.links import Column
 from spanlab.errors import InputError
+
+_EXPECTED = "a model of `spanlab train-offline` of this version"
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,8 @@ class Rows:
         )
 
 
-def columns(wanted: Sequence[str], names: Sequence[str]) -> list[int]:
+@lru_cache(maxsize=16)
+def columns(wanted: tuple[str, ...], names: tuple[str, ...]) -> list[int]:
     """Return where the columns that a model asks for stand among those there are.
 
     Raises:
@@ -50,6 +55,26 @@ def columns(wanted: Sequence[str], names: Sequence[str]) -> list[int]:
         raise InputError(
             "the model was trained by another version",
             found=f"features {', '.join(unknown[:3])}",
-            expected="a model of `spanlab train-offline` of this version",
+            expected=_EXPECTED,
         )
     return [places[name] for name in wanted]
+
+
+def stored(
+    arrays: Mapping[str, NDArray[np.generic]], prefix: str, fields: Collection[str], what: str
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the arrays of a part of a model, and the names of the columns that it asks for.
+
+    Raises:
+        InputError: one is missing.
+    """
+    try:
+        found = {field: np.asarray(arrays[f"{prefix}.{field}"]) for field in fields}
+        return found, tuple(str(name) for name in np.atleast_1d(arrays[f"{prefix}.names"]))
+    except KeyError as error:
+        raise InputError(
+            f"the model file lacks {what}",
+            field=prefix,
+            found=error,
+            expected=_EXPECTED,
+        ) from error

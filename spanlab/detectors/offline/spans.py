@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
-
-import numpy as np
 
 from spanlab.detectors.offline.links import Column
 from spanlab.detectors.offline.words import Reading
@@ -52,16 +50,17 @@ def stretches(words: Reading, probs: Column, anyone: Column) -> list[Stretch]:
     hard = probs >= max(FLOOR, SHARE * top)
     likely = anyone >= max(_ANYONE, _ANYONE_SHARE * float(anyone.max()))
     loud = hard | (likely & (probs >= _QUIET * top))
+    each, is_hard = probs.tolist(), hard.tolist()
     found = [
         Stretch(
             first,
             last,
             words.starts[first],
             words.ends[last],
-            _mean(words, probs, first, last),
-            bool(hard[first]),
+            _mean(words, each, first, last),
+            is_hard[first],
         )
-        for first, last in _runs(probs.tolist(), hard.tolist(), loud.tolist())
+        for first, last in _runs(each, is_hard, loud.tolist())
     ]
     return _with_gaps(words.text, found)
 
@@ -96,10 +95,11 @@ def _runs(probs: list[float], hard: list[bool], loud: list[bool]) -> Iterator[tu
         yield first, len(probs) - 1
 
 
-def _mean(words: Reading, probs: Column, first: int, last: int) -> float:
-    inside = slice(first, last + 1)
-    lengths = np.array(words.ends[inside]) - np.array(words.starts[inside])
-    return round(float((probs[inside] * lengths).sum() / lengths.sum()), 3)
+def _mean(words: Reading, probs: Sequence[float], first: int, last: int) -> float:
+    inside = range(first, last + 1)
+    lengths = [words.ends[at] - words.starts[at] for at in inside]
+    total = sum(probs[at] * length for at, length in zip(inside, lengths, strict=True))
+    return round(total / sum(lengths), 3)
 
 
 def _with_gaps(text: str, found: list[Stretch]) -> list[Stretch]:

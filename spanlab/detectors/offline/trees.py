@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.offline.leaves import Compiled, compiled, shapes
-from spanlab.detectors.offline.rows import columns
+from spanlab.detectors.offline.rows import columns, stored
 from spanlab.errors import InputError
 
 _ROWS = 128  # evaluated at once, so that what is being worked on stays in the processor's cache
@@ -78,16 +78,7 @@ class Trees:
         Raises:
             InputError: an array is missing, of another type or points outside.
         """
-        try:
-            fields = {field: np.asarray(arrays[f"{prefix}.{field}"]) for field in _FIELDS}
-            names = tuple(str(name) for name in arrays[f"{prefix}.names"])
-        except (KeyError, IndexError, ValueError) as error:
-            raise InputError(
-                "the model file lacks trees",
-                field=prefix,
-                found=error,
-                expected="a model of `spanlab train-offline` of this version",
-            ) from error
+        fields, names = stored(arrays, prefix, _FIELDS, "trees")
         nodes = len(fields["value"])
         sound = (
             all(fields[field].dtype == kind for field, kind in _FIELDS.items())

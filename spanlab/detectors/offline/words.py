@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from spanlab.detectors.offline.normal import fold, readings
@@ -33,10 +34,15 @@ _UNSPACED = (
     "\u0e01-\u0e46\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3"
     "\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
+_SIGN = re.compile(f"[{_UNSPACED}]")
 _GROUPED = r"\d{1,3}(?:(?P<gap>[.,'’٬ \u00a0\u202f])\d{3}(?:(?P=gap)\d{3})*)(?!\d)(?:[.,٫]\d+)?"
 _DECIMAL = r"(?<!\d[.,])(?!\d{4}[.,]\d{4})\d+[.,٫]\d+(?![.,]?\d)"
-_SENTENCE_END = re.compile(
-    r"[.!?…]+[\"'»”’)\]]*(?=\s)|[。！？｡]+[”’」』）)]*|[।॥؟۔]+[\"'»”’)\]]*|[\r\n]+"
+_SENTENCE_END = re.compile(  # one class first: what it leaves out is passed over fast
+    r"[.!?…。！？｡।॥؟۔\r\n]"
+    r"(?:(?<=[.!?…])[.!?…]*[\"'»”’)\]]*(?=\s)"
+    r"|(?<=[。！？｡])[。！？｡]*[”’」』）)]*"
+    r"|(?<=[।॥؟۔])[।॥؟۔]*[\"'»”’)\]]*"
+    r"|(?<=[\r\n])[\r\n]*)"
 )
 _VOWELS = frozenset("aeiouyAEIOUY")  # without one, a short word is an abbreviation: Mr, Dr, St
 _LONGEST_ORDINAL = 2  # digits before a full stop that ends no sentence, as in "am 3. Mai"
@@ -100,31 +106,30 @@ def read(text: str) -> Reading:
     Returns:
         Words and sentences; no words where the text holds only spaces and punctuation.
     """
-    starts: list[int] = []
-    ends: list[int] = []
-    forms: list[str] = []
-    kinds: list[Kind] = []
-    for found in _pattern().finditer(text):
-        kind = _KINDS[found.lastgroup or "letters"]
-        piece = found[0]
-        start, end = found.span()
-        starts.append(start)
-        ends.append(end)
-        forms.append(_number(piece) if kind is Kind.NUMBER else fold(piece) or piece)
-        kinds.append(kind)
+    places = [found.span() for found in _pattern().finditer(text)]
+    words = [_word(text[start:end]) for start, end in places]
+    starts = tuple([start for start, _ in places])
     sentences = _sentences(text)
-    begins = [start for start, _ in sentences]
-    inside = tuple(bisect_right(begins, start) - 1 for start in starts)
-    return Reading(text, tuple(starts), tuple(ends), tuple(forms), tuple(kinds), inside, sentences)
+    first = [bisect_left(starts, begin) for begin, _ in sentences]
+    counts = [after - at for at, after in pairwise([*first, len(places)])]
+    return Reading(
+        text,
+        starts,
+        tuple([end for _, end in places]),
+        tuple([form for form, _ in words]),
+        tuple([kind for _, kind in words]),
+        tuple([number for number, count in enumerate(counts) for _ in range(count)]),
+        sentences,
+    )
 
 
-_KINDS = {"number": Kind.NUMBER, "sign": Kind.SIGN, "letters": Kind.LETTERS}
-
-
-@lru_cache(maxsize=1 << 14)
-def _number(piece: str) -> str:
-    """Return one spelling for all ways to write a number: the shortest of its readings."""
-    return "#" + min(readings(piece), key=lambda value: (len(value), value))
+@lru_cache(maxsize=1 << 16)
+def _word(piece: str) -> tuple[str, Kind]:
+    """Return a word's form and kind."""
+    if piece[0].isdecimal():  # one spelling for all ways to write a number: its shortest reading
+        return "#" + min(readings(piece), key=lambda value: (len(value), value)), Kind.NUMBER
+    kind = Kind.SIGN if _SIGN.match(piece) else Kind.LETTERS
+    return fold(piece) or piece, kind
 
 
 @lru_cache(maxsize=1)
@@ -132,9 +137,9 @@ def _pattern() -> re.Pattern[str]:
     marks = _marks()
     letter = rf"[^\W\d_{_UNSPACED}]"
     return re.compile(
-        rf"(?P<number>{_GROUPED}|{_DECIMAL}|\d+)"
-        rf"|(?P<sign>[{_UNSPACED}][{marks}]*)"
-        rf"|(?P<letters>{letter}(?:{letter}++|[{marks}\u200c\u200d]++)*+)"
+        rf"{letter}(?:{letter}++|[{marks}\u200c\u200d]++)*+"
+        rf"|(?=\d)(?:{_GROUPED}|{_DECIMAL}|\d+)"
+        rf"|[{_UNSPACED}][{marks}]*"
     )
 
 
