@@ -10,10 +10,10 @@ from spanlab.detectors.offline.words import Reading
 
 FLOOR = 0.35  # hallucinated from this probability on …
 SHARE = 0.52  # … and from this share of the answer's most probable word
-_ANYONE = 0.2  # other words are spans where this probable that anyone marks them at all, …
+_ANYONE = 0.3  # other words are spans where this probable that anyone marks them at all, …
 _ANYONE_SHARE = 0.4  # … from this share of the answer's likeliest word
-_QUIET = 0.3  # … and this share of its most probable word on
-_FAINT = 0.3  # an answer all of whose words are below this probability is correct: no spans
+_QUIET = 0.2  # … and this share of its most probable word on
+_FAINT = 0.2  # an answer all of whose words are below this probability is correct: no spans
 _BAND = 0.05  # words of one span differ by no more, so that its one probability speaks for all
 
 
