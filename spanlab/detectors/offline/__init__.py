@@ -30,7 +30,7 @@ How it works, each step a module of its own:
 6. **Spans** (``units``, ``spans``): unknown names and words of several signs are judged as one; a
    word is hallucinated from probability .35 and .52 of the answer's most probable word on;
    fainter words are spans where it is likely that anyone marks them at all. Neighbours of about
-   equal probability are one span. An answer whose words all stay below .3 seems correct and has no
+   equal probability are one span. An answer whose words all stay below .2 seems correct and has no
    spans.
 7. **Evidence** (``evidence``): a span whose slot is filled by another number or name is refuted by
    that sentence, and the note sets the two against each other; otherwise the sentence where the
