@@ -52,12 +52,12 @@ def main() -> None:
         print(f"no shared data at {shared}, set SPANLAB_SHARED")
         return
     records = _records(shared)
+    _print_costs(records)  # before all that training leaves in memory
+    _print_long()
     pairs, probes = _cross_validate(records)
     _print_scores({name: score(found) for name, found in pairs.items()})
     _print_probes(probes)
     _print_reliability(pairs["detector"])
-    _print_costs(records)
-    _print_long()
 
 
 def _records(shared: Path) -> list[Record]:
