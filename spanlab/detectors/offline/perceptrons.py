@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.offline.rows import columns, stored
+from spanlab.detectors.offline.rows import arrays_of, columns, stored
 from spanlab.errors import InputError
 
 _ROWS = 40  # multiplied at once: for so few, linear algebra wakes no second thread that spins on
@@ -74,11 +74,7 @@ class Perceptrons:
 
     def arrays(self, prefix: str) -> dict[str, NDArray[np.generic]]:
         """Return the perceptrons as named arrays for a file."""
-        found: dict[str, NDArray[np.generic]] = {
-            f"{prefix}.{field}": getattr(self, field) for field in _FIELDS
-        }
-        found[f"{prefix}.names"] = np.array(self.names)
-        return found
+        return arrays_of(self, prefix, _FIELDS)
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> Perceptrons:

@@ -60,6 +60,15 @@ def columns(wanted: tuple[str, ...], names: tuple[str, ...]) -> list[int]:
     return [places[name] for name in wanted]
 
 
+def arrays_of(part: Any, prefix: str, fields: Collection[str]) -> dict[str, NDArray[np.generic]]:
+    """Return what ``stored`` takes: the named arrays of a part of a model, and its columns."""
+    found: dict[str, NDArray[np.generic]] = {
+        f"{prefix}.{field}": getattr(part, field) for field in fields
+    }
+    found[f"{prefix}.names"] = np.array(part.names)
+    return found
+
+
 def stored(
     arrays: Mapping[str, NDArray[np.generic]], prefix: str, fields: Collection[str], what: str
 ) -> tuple[dict[str, Any], tuple[str, ...]]:

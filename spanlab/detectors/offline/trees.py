@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.offline.leaves import Compiled, compiled, shapes
-from spanlab.detectors.offline.rows import columns, stored
+from spanlab.detectors.offline.rows import arrays_of, columns, stored
 from spanlab.errors import InputError
 
 _ROWS = 128  # evaluated at once, so that what is being worked on stays in the processor's cache
@@ -65,11 +65,7 @@ class Trees:
 
     def arrays(self, prefix: str) -> dict[str, NDArray[np.generic]]:
         """Return the trees as named arrays for a file."""
-        found: dict[str, NDArray[np.generic]] = {
-            f"{prefix}.{field}": getattr(self, field) for field in _FIELDS
-        }
-        found[f"{prefix}.names"] = np.array(self.names)
-        return found
+        return arrays_of(self, prefix, _FIELDS)
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> Trees:
