@@ -16,15 +16,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / folder) for folder in ("browser", "support", "model_server")]
 
-from driving import Desk, long_record  # noqa: E402 - after the path that it lies on
-from playwright.sync_api import Page  # noqa: E402 - as above
-from serving import Server, chromium, serving  # noqa: E402 - as above
-from timing import keys  # noqa: E402 - as above
-from working_jobs import fill, request, separate_server, wait_until  # noqa: E402 - as above
+from driving import Desk, long_record
+from playwright.sync_api import Page
+from serving import Server, chromium, serving
+from timing import keys
+from working_jobs import fill, request, separate_server, wait_until
 
-from spanlab import jobs  # noqa: E402
-from spanlab.schema import Status  # noqa: E402
-from spanlab.storage import Store  # noqa: E402
+from spanlab import jobs
+from spanlab.schema import Status
+from spanlab.storage import Store
 
 SIZE = (10_000, 500)  # characters and spans of the item that is reviewed
 ITEMS = 20_000  # more than there is time for

@@ -16,16 +16,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "support"), str(ROOT / "model_server")]
 
-from hosts import Host, Network, network, why_not  # noqa: E402 - after the path to it
-from model_server import Ask, ModelServer, caller_with, say  # noqa: E402
-from paid import again_after_loss  # noqa: E402
-from postgres import postgres_at  # noqa: E402
-from working_jobs import NOTHING, fill, key_of, request, states, wait_until, working  # noqa: E402
+from hosts import Host, Network, network, why_not
+from model_server import Ask, ModelServer, caller_with, say
+from paid import again_after_loss
+from postgres import postgres_at
+from working_jobs import NOTHING, fill, key_of, request, states, wait_until, working
 
-from spanlab import jobs  # noqa: E402
-from spanlab.jobs import JobState, board  # noqa: E402
-from spanlab.schema import Status  # noqa: E402
-from spanlab.settings import Settings  # noqa: E402
+from spanlab import jobs
+from spanlab.jobs import JobState, board
+from spanlab.schema import Status
+from spanlab.settings import Settings
 
 AT_ONCE = 8  # calls of each worker
 LATENCY = 0.05

@@ -19,11 +19,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "support"), str(ROOT / "model_server")]
 
-import asyncio  # noqa: E402 - after the path that the tests' own modules lie on
+import asyncio
 
-from model_server import ModelServer, caller_with  # noqa: E402
-from paid import again_after_kills, again_after_loss, killed, signed  # noqa: E402
-from working_jobs import (  # noqa: E402
+from model_server import ModelServer, caller_with
+from paid import again_after_kills, again_after_loss, killed, signed
+from working_jobs import (
     fill,
     key_of,
     request,
@@ -33,14 +33,14 @@ from working_jobs import (  # noqa: E402
     working,
 )
 
-from spanlab import jobs  # noqa: E402
-from spanlab.lm import Meter  # noqa: E402
-from spanlab.mappers import load  # noqa: E402
-from spanlab.schema import Status  # noqa: E402
-from spanlab.settings import Settings  # noqa: E402
-from spanlab.storage import Store  # noqa: E402
-from spanlab.workflows.crew import Crew  # noqa: E402
-from spanlab.workflows.running import Run, Work  # noqa: E402
+from spanlab import jobs
+from spanlab.lm import Meter
+from spanlab.mappers import load
+from spanlab.schema import Status
+from spanlab.settings import Settings
+from spanlab.storage import Store
+from spanlab.workflows.crew import Crew
+from spanlab.workflows.running import Run, Work
 
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"
 

@@ -16,24 +16,24 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "support"), str(ROOT / "model_server")]
 
-from gold_answers import GoldAnswers, better_when_asked  # noqa: E402 - after their path
-from model_server import ModelServer  # noqa: E402
-from paid import again_after_kills, signed  # noqa: E402
-from paid import killed as kill  # noqa: E402
-from working_jobs import wait_until, working  # noqa: E402
+from gold_answers import GoldAnswers, better_when_asked
+from model_server import ModelServer
+from paid import again_after_kills, signed
+from paid import killed as kill
+from working_jobs import wait_until, working
 
-from optimizers.examples import LabelSource, labelled  # noqa: E402
-from optimizers.preparing import resolved, tuner  # noqa: E402
-from optimizers.request import Optimisation, Search  # noqa: E402
-from optimizers.watching import Stopper  # noqa: E402
-from spanlab import jobs  # noqa: E402
-from spanlab.datasets import read  # noqa: E402
-from spanlab.detectors import DetectorSpec  # noqa: E402
-from spanlab.lm import ModelChoice  # noqa: E402
-from spanlab.programs import Programs  # noqa: E402
-from spanlab.schema import Record  # noqa: E402
-from spanlab.settings import Settings  # noqa: E402
-from spanlab.storage import Store  # noqa: E402
+from optimizers.examples import LabelSource, labelled
+from optimizers.preparing import resolved, tuner
+from optimizers.request import Optimisation, Search
+from optimizers.watching import Stopper
+from spanlab import jobs
+from spanlab.datasets import read
+from spanlab.detectors import DetectorSpec
+from spanlab.lm import ModelChoice
+from spanlab.programs import Programs
+from spanlab.schema import Record
+from spanlab.settings import Settings
+from spanlab.storage import Store
 
 ITEMS = 50
 THREADS = 8
