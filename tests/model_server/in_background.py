@@ -8,6 +8,8 @@ from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
 
+_ROUNDS = 10  # of the loop, after it is closed, for connections that came in the last moment
+
 
 class InBackground(ABC):
     """Opens when the block begins and closes when it ends, both in the thread's loop."""
@@ -37,7 +39,7 @@ class InBackground(ABC):
 
     @abstractmethod
     async def _close(self) -> None:
-        """Serve no more."""
+        """Serve no more; whoever joins after that is turned away."""
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -45,4 +47,10 @@ class InBackground(ABC):
         self._ready.set()
         self._loop.run_forever()
         self._loop.run_until_complete(self._close())
+        self._loop.run_until_complete(_settle())
         self._loop.close()
+
+
+async def _settle() -> None:
+    for _ in range(_ROUNDS):
+        await asyncio.sleep(0)

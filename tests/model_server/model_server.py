@@ -150,6 +150,7 @@ class ModelServer(InBackground):
         self.answered: dict[int, float] = {}  # by number; when to who still listened
         self.count = 0
         self.busiest = 0  # most requests that were open at once
+        self.closed = False
         self.port = port
         self._keep = keep
         self._under_way = 0
@@ -185,11 +186,12 @@ class ModelServer(InBackground):
     async def _close(self) -> None:
         if self._server:
             self._server.close()
+        self.closed = True
         for connection in list(self._connections):
             connection.close()
-        await asyncio.sleep(0)
         if self._log:
             self._log.close()
+            self._log = None
 
     def answer(
         self, method: str, path: str, headers: dict[str, str], raw: bytes, caller: str = ""
@@ -274,6 +276,8 @@ class _Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._connections.add(self)
+        if self._server.closed:
+            transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import socket
 import subprocess
 import sys
+import time
 import urllib.request
+import warnings
 from collections import Counter
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
+import pytest
+from cable import Cable
 from model_server import Ask, ModelServer, fail, in_turn, rules, say
 
 
@@ -73,3 +80,33 @@ def test_it_runs_as_a_process_of_its_own_and_logs(tmp_path: Path) -> None:
     events = [json.loads(line) for line in log.read_text().splitlines()]
     assert [event["event"] for event in events] == ["asked", "answered"]
     assert events[0]["asked"] == events[1]["asked"]
+
+
+def _in_one_go(port: int, over: Event) -> None:
+    """Join a server and leave it at once, again and again."""
+    while not over.is_set():
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.001)
+
+
+@pytest.mark.parametrize("serves", ["model", "cable"])
+def test_who_joins_in_the_last_moment_leaves_nothing_open(
+    model_server: ModelServer, serves: str
+) -> None:
+    def server() -> ModelServer | Cable:
+        return Cable.to_port(model_server.port) if serves == "cable" else ModelServer()
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", ResourceWarning)
+        for _ in range(20):
+            over = Event()
+            with server() as short_lived:
+                caller = Thread(target=_in_one_go, args=(short_lived.port, over))
+                caller.start()
+                time.sleep(0.003)
+            over.set()
+            caller.join()
+        gc.collect()
+    assert [str(warning.message) for warning in said] == []

@@ -94,23 +94,31 @@ class Cable(InBackground):
     async def _close(self) -> None:
         if self._server:
             self._server.close()
+            self._server = None
         links = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.sleep(0)  # each has begun, and closes what it holds
         for link in links:
             link.cancel()
         await asyncio.gather(*links, return_exceptions=True)
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await self._whole.wait()
-        there, back = await self._connect()
-        link = _Link(writer, back)
-        self._links.add(link)
         try:
-            await asyncio.gather(self._pass(reader, back, link), self._pass(there, writer, link))
+            if self._server is None:
+                return
+            await self._whole.wait()
+            there, back = await self._connect()
+            link = _Link(writer, back)
+            self._links.add(link)
+            try:
+                await asyncio.gather(
+                    self._pass(reader, back, link), self._pass(there, writer, link)
+                )
+            finally:
+                self._links.discard(link)
+                back.transport.abort()
         except asyncio.CancelledError:
             pass  # the test is over
         finally:
-            self._links.discard(link)
-            back.transport.abort()
             writer.transport.abort()
 
     async def _pass(
