@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -29,12 +30,20 @@ def _is_loopback(host: str) -> bool:
 
 sys.addaudithook(_forbid_other_hosts)
 
+# A shell that puts the tests into the background has Ctrl+C ignored, by whatever they start, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # The many processes that tests start shall not compile all of spanlab each.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # What tests and benchmarks share.
 sys.path[:0] = [str(_ROOT / "tests" / folder) for folder in ("model_server", "support")]
 pytest_plugins = ["model_fixtures"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest test, so that no worker is left with it in the end."""
+    items.sort(key=lambda item: item.path.name != "test_readme.py")
 
 
 @pytest.fixture(scope="session")

@@ -32,7 +32,8 @@ class Server:
     @property
     def address(self) -> str:
         assert self._ready.wait(300), self.lines
-        line = next(line for line in self.lines if line.startswith(READY))
+        line = next((line for line in self.lines if line.startswith(READY)), None)
+        assert line is not None, self.lines
         return line.removeprefix(READY).split()[0]
 
     def stop(self, number: int = signal.SIGINT) -> int:
@@ -47,11 +48,16 @@ class Server:
             self.lines.append(line.rstrip("\n"))
             if line.startswith(READY):
                 self._ready.set()
+        self._ready.set()  # it ended: nobody shall wait for more
 
 
 @contextmanager
 def running(command: list[str], home: Path) -> Iterator[Server]:
-    environment = {name: value for name, value in os.environ.items() if "SPANLAB" not in name}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if "SPANLAB" not in name and "MAKE" not in name and name != "ARGS"
+    }  # what `make test` is given is not for a `make run` in it
     process = subprocess.Popen(
         command,
         cwd=ROOT,

@@ -53,7 +53,7 @@ def test_a_killed_worker_leaves_a_job_that_the_next_one_finishes(
 def test_workers_share_a_job_and_outlive_one_of_them(
     shared_settings: Settings, model: ModelServer, worker: Start
 ) -> None:
-    fill(shared_settings, 500)
+    fill(shared_settings, 300)
     first, second = worker(shared_settings, "first"), worker(shared_settings, "second")
     assert first.poll() is second.poll() is None
     job_id = jobs.submit_detection(request(model), shared_settings)
@@ -66,8 +66,8 @@ def test_workers_share_a_job_and_outlive_one_of_them(
     first.kill()
     first.wait()
     done = jobs.wait(job_id, timeout=SECONDS, settings=shared_settings)
-    assert (done.state, done.progress.done) == (JobState.DONE, 500)
-    assert states(shared_settings) == {Status.DONE: 500}
+    assert (done.state, done.progress.done) == (JobState.DONE, 300)
+    assert states(shared_settings) == {Status.DONE: 300}
     assert repeated(model) <= 8
 
 
