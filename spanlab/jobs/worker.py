@@ -7,10 +7,9 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 from spanlab.errors import SpanlabError
@@ -19,7 +18,7 @@ from spanlab.jobs.answers import Answers
 from spanlab.jobs.board import JOBS, PARTS
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.detecting import start_worker
+from spanlab.workflows.processes import Processes
 
 _WATCH_SECONDS = 2.0  # between two looks at the own place and at the others'
 _SURE_SECONDS = 5.0  # after which a worker that the database has not heard asks no model
@@ -209,7 +208,7 @@ class Worker:
 def _hands(processes: int) -> Executor:
     if processes == 0:
         return ThreadPoolExecutor(1, thread_name_prefix="spanlab-hands")
-    return ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=start_worker)
+    return Processes(processes)
 
 
 _CURRENT: list[Worker] = []

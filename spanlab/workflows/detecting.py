@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Future
 from itertools import islice
-from multiprocessing import get_context, parent_process
 from typing import TypeVar
 
 from spanlab.detectors import (
@@ -28,6 +22,7 @@ from spanlab.detectors import (
 from spanlab.errors import SpanlabError
 from spanlab.lm import Meter
 from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.workflows.processes import Processes
 
 __all__ = ["DETECTORS", "annotate_items", "annotate_records", "with_annotation"]
 
@@ -61,14 +56,11 @@ def annotate_items(
         return
     source = iter(pairs)
     running: deque[tuple[list[T], Future[list[Annotation]]]] = deque()
-    with ProcessPoolExecutor(
-        concurrency, mp_context=get_context("spawn"), initializer=start_worker
-    ) as pool:
+    with Processes(concurrency) as pool:
         while True:
             while len(running) < 2 * concurrency and (chunk := list(islice(source, _CHUNK))):
                 items = [item for _, item in chunk]
-                with _deaf_to_interrupts():
-                    future = pool.submit(_attempt_all, chosen, items)
+                future = pool.submit(_attempt_all, chosen, items)
                 running.append(([key for key, _ in chunk], future))
             if not running:
                 return
@@ -124,32 +116,6 @@ def with_annotation(record: Record, annotation: Annotation) -> Record:
     """Return the record with this annotation instead of the same annotator's earlier one."""
     others = (a for a in record.annotations if a.annotator != annotation.annotator)
     return Record(item=record.item, annotations=(*others, annotation))
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Let processes that start inside not hear Ctrl+C, from their first moment on."""
-    if sys.platform == "win32":
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def start_worker() -> None:
-    """Leave Ctrl+C to the parent of this process, and end when it ends, however that happens."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _attempt(worker: Detector, item: Item) -> Annotation:

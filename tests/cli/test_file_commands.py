@@ -9,31 +9,63 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from working_jobs import wait_until
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Write = Callable[..., Path]
 MakeRecord = Callable[..., dict[str, object]]
 
 
+def _workers(parent: int) -> int:
+    """Return how many processes that share a process's work there are."""
+    count = 0
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended meanwhile
+            started_by = int(status.read_text().rpartition(")")[2].split()[1])
+            count += (
+                started_by == parent and "spawn_main" in (status.parent / "cmdline").read_text()
+            )
+    return count
+
+
+@pytest.fixture
+def many(tmp_path: Path, write: Write, record: MakeRecord) -> Path:
+    """Answers to work on for a while."""
+    return write(tmp_path / "many.jsonl", *(record(n, "It is in Rome. " * 50) for n in range(9000)))
+
+
 @pytest.mark.parametrize(
-    ("stop", "seconds"),
+    ("source", "stop", "seconds"),
     [
-        pytest.param(signal.SIGINT, 1.5, id="Ctrl+C-while-workers-start"),
-        pytest.param(signal.SIGINT, 5, id="Ctrl+C"),
-        pytest.param(signal.SIGKILL, 5, id="killed"),
+        pytest.param("file", signal.SIGINT, 0, id="Ctrl+C-while-workers-start"),
+        pytest.param("file", signal.SIGINT, 2, id="Ctrl+C"),
+        pytest.param("file", signal.SIGKILL, 2, id="killed"),
+        pytest.param("dataset", signal.SIGINT, 0, id="Ctrl+C-while-workers-of-a-job-start"),
     ],
 )
 def test_workers_end_with_their_command_and_without_tracebacks(
-    tmp_path: Path, write: Write, record: MakeRecord, stop: signal.Signals, seconds: float
+    tmp_path: Path, spanlab: Run, many: Path, source: str, stop: signal.Signals, seconds: float
 ) -> None:
-    many = write(tmp_path / "many.jsonl", *(record(n, "It is in Rome. " * 50) for n in range(9000)))
-    command = [str(Path(sys.executable).with_name("spanlab")), "annotate", str(many)]
-    options = ["--detector", "offline", "--concurrency", "2", "-o", str(tmp_path / "out.jsonl")]
-    process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, start_new_session=True)
+    if source == "dataset":
+        assert spanlab("import", many, "--dataset", "mine").returncode == 0
+        work = ["mine"]
+    else:
+        work = [str(many), "-o", str(tmp_path / "out.jsonl")]
+    process = subprocess.Popen(
+        [
+            *(str(Path(sys.executable).with_name("spanlab")), "annotate", *work),
+            *("--detector", "offline", "--concurrency", "2"),
+        ],
+        env=os.environ | {"SPANLAB_HOME": str(tmp_path / "home")},
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
     with process:
+        wait_until(lambda: _workers(process.pid) > 0, "a process at work")
         time.sleep(seconds)
         if stop == signal.SIGINT:
             os.killpg(process.pid, stop)  # as a terminal does
@@ -42,6 +74,7 @@ def test_workers_end_with_their_command_and_without_tracebacks(
         # The workers hold the pipe's other end: it closes when they are gone.
         _, said = process.communicate(timeout=120)
     assert b"Traceback" not in said
+    assert process.returncode != 0
     assert not (tmp_path / "out.jsonl").exists()
 
 
