@@ -45,11 +45,11 @@ def uninterrupted() -> Iterator[None]:
     if threading.current_thread() is threading.main_thread():
         # Any thread may hear a signal, whatever this one's mask is; the main one acts on it.
         before = signal.signal(signal.SIGINT, lambda *said: heard.append(said))
-    masked = _mask(signal.SIGINT)
+    unmask = _mask(signal.SIGINT)
     try:
         yield
     finally:
-        masked()
+        unmask()
         if before is not None:
             signal.signal(signal.SIGINT, before)
         if heard and callable(before):

@@ -88,7 +88,7 @@ def kills(records: list[Record], latency: float) -> None:
         for share in sorted(dice.random() for _ in range(KILLS)):
             with working(killed, "w") as process:
                 until = calls + int(share * calls)
-                wait_until(lambda until=until: server.count >= until, "calls")  # type: ignore[misc]
+                wait_until(lambda until=until: server.count >= until, "calls")  # type: ignore[misc]  # a default is no parameter to mypy
                 time.sleep(dice.random() * 0.2)
                 ends.append(kill(process, killed.home, server))
         with working(killed, "w"):
