@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
-from model_server import ModelServer
 
 from spanlab.datasets import read
+from spanlab.testing import ModelServer
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -48,11 +48,11 @@ def main() -> None:
 def _voting(records: Sequence[Record], home: Path) -> None:
     """Print Corr and IoU of every member and of their vote, by level of noise."""
     from gold_answers import GoldAnswers, Noise, by_prompt
-    from model_server import ModelServer
 
     from spanlab.detectors import EnsembleSpec, spec_of
     from spanlab.labels import labels_of
     from spanlab.scorers import score
+    from spanlab.testing import ModelServer
     from spanlab.workflows.detecting import annotate_records
 
     spec = spec_of("ucsc")

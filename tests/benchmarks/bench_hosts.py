@@ -17,7 +17,6 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "support"), str(ROOT / "model_server")]
 
 from hosts import Host, Network, network, why_not
-from model_server import Ask, ModelServer, caller_with, say
 from paid import again_after_loss
 from postgres import postgres_at
 from working_jobs import NOTHING, fill, key_of, request, states, wait_until, working
@@ -26,6 +25,7 @@ from spanlab import jobs
 from spanlab.jobs import JobState, board
 from spanlab.schema import Status
 from spanlab.settings import Settings
+from spanlab.testing import Ask, ModelServer, caller_with, say
 
 AT_ONCE = 8  # calls of each worker
 LATENCY = 0.05

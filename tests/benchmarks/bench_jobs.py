@@ -21,7 +21,6 @@ sys.path[:0] = [str(ROOT / "support"), str(ROOT / "model_server")]
 
 import asyncio
 
-from model_server import ModelServer, caller_with
 from paid import again_after_kills, again_after_loss, killed, signed
 from working_jobs import (
     fill,
@@ -39,6 +38,7 @@ from spanlab.mappers import load
 from spanlab.schema import Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.testing import ModelServer, caller_with
 from spanlab.workflows.crew import Crew
 from spanlab.workflows.running import Run, Work
 
@@ -49,7 +49,7 @@ class Served(ModelServer):
     """A model in this process, for its log of requests."""
 
     def __init__(self, latency: float) -> None:
-        from model_server import say
+        from spanlab.testing import say
 
         super().__init__(signed(lambda ask: say(NOTHING)), latency=latency)
 

@@ -17,7 +17,6 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "support"), str(ROOT / "model_server")]
 
 from gold_answers import GoldAnswers, better_when_asked
-from model_server import ModelServer
 from paid import again_after_kills, signed
 from paid import killed as kill
 from working_jobs import wait_until, working
@@ -34,6 +33,7 @@ from spanlab.programs import Programs
 from spanlab.schema import Record
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.testing import ModelServer
 
 ITEMS = 50
 THREADS = 8

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import pytest
 from driving import Desk
 from gold_answers import GoldAnswers
-from model_server import Ask, ModelServer, Reply, fail
 from playwright.sync_api import Page, expect
 from serving import Server, serving
 
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span, Status
 from spanlab.storage import Store
+from spanlab.testing import Ask, ModelServer, Reply, fail
 
 pytestmark = pytest.mark.browser
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
-from model_server import ModelServer
 from playwright.sync_api import Page, expect
 from serving import Server, serving
 
@@ -15,6 +14,7 @@ from spanlab.datasets import read
 from spanlab.programs import Programs
 from spanlab.schema import Record
 from spanlab.storage import Store
+from spanlab.testing import ModelServer
 
 pytestmark = pytest.mark.browser
 

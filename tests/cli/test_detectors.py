@@ -7,12 +7,12 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from detector_cases import TOWER, chat
-from model_server import ModelServer
+from detector_cases import TOWER
 
 from spanlab.datasets import read, write
 from spanlab.detectors import ABOUT, EnsembleSpec
 from spanlab.schema import Record
+from spanlab.testing import ModelServer, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -41,7 +41,7 @@ def test_the_printed_ensemble_can_be_changed_and_used(
     (tmp_path / "mine.json").write_text(json.dumps(printed), encoding="utf-8")
     write([Record(item=TOWER)], tmp_path / "tower.jsonl")
     revised = TOWER.answer.replace("1989", "1889")
-    model_server.script(lambda ask: chat(reasoning="so", parts=["1989"], revised=revised))
+    model_server.script(lambda ask: say_fields(reasoning="so", parts=["1989"], revised=revised))
     options = ["--detector", "ucsc", "--config", "mine.json", "-o", "found.jsonl"]
     done = spanlab("annotate", "tower.jsonl", *options)
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from model_server import ModelServer, fail, say
+
+from spanlab.testing import ModelServer, fail, say
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

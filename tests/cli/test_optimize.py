@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
-from model_server import ModelServer, fail
 
 from spanlab.datasets import read
 from spanlab.jobs.board import Board
 from spanlab.programs import Programs
 from spanlab.settings import Settings
+from spanlab.testing import ModelServer, fail
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

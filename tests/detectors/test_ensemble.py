@@ -6,9 +6,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from detector_cases import ANSWER, TOWER, chat, detect
+from detector_cases import ANSWER, TOWER, detect
 from gold_answers import GoldAnswers, Noise, by_prompt
-from model_server import Ask, ModelServer, Reply, fail
 
 from spanlab.datasets import read
 from spanlab.detectors import DetectorSpec, EnsembleSpec, ModelDetector, build, spec_of
@@ -18,6 +17,7 @@ from spanlab.lm import Meter, ModelChoice
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.scorers import score
 from spanlab.settings import Settings
+from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
 from spanlab.workflows.specs import chosen
 
 NAMES = [
@@ -45,9 +45,9 @@ def five(model_server: ModelServer, settings: Settings) -> ModelDetector:
 def answers(ask: Ask) -> Reply:
     """Quote the year, and correct it and the builder."""
     if "`[[ ## parts ## ]]`" in ask.text:
-        return chat(parts=["1989"])
+        return say_fields(parts=["1989"])
     revised = ANSWER.replace("1989", "1889").replace("Ada Smith", "Gustave Eiffel")
-    return chat(reasoning="so it is", revised=revised)
+    return say_fields(reasoning="so it is", revised=revised)
 
 
 def test_the_shipped_ensemble_has_the_paper_s_five_members() -> None:

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from detector_cases import TOWER, chat, detect
-from model_server import ModelServer
+from detector_cases import TOWER, detect
 from pydantic import ValidationError
 
 from spanlab.detectors import (
@@ -31,6 +30,7 @@ from spanlab.lm import Meter, ModelChoice
 from spanlab.programs import Predictor, Program, Programs
 from spanlab.retrievers import RetrieverSpec
 from spanlab.settings import Settings
+from spanlab.testing import ModelServer, say_fields
 
 DEMO = {
     "passages": "[1] The bridge opened in 1901.",
@@ -99,7 +99,7 @@ def test_without_a_model_the_environment_names_it(
     model_server: ModelServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPANLAB_MODEL_UCSC_EXTRACT", "special")
-    model_server.script(lambda ask: chat(parts=[]))
+    model_server.script(lambda ask: say_fields(parts=[]))
     for spec in (
         DetectorSpec(detector="ucsc-extract"),
         DetectorSpec(detector="ucsc-extract", model=ModelChoice(model="named")),
@@ -131,7 +131,7 @@ def test_a_program_s_prompts_are_used_and_come_back_the_same(
     model_server: ModelServer, settings: Settings
 ) -> None:
     Programs(settings.programs).save(tuned("liar"))
-    model_server.script(lambda ask: chat(parts=[]))
+    model_server.script(lambda ask: say_fields(parts=[]))
     built = build(DetectorSpec(detector="ucsc-extract", program="liar"), Meter(), settings)
     assert isinstance(built, Tunable)
     assert isinstance(built, ModelDetector)
@@ -238,7 +238,7 @@ def test_naming_detectors_and_reading_specifications_loads_no_model_library() ->
 def test_many_items_share_one_detector_at_once(
     model_server: ModelServer, settings: Settings
 ) -> None:
-    model_server.script(lambda ask: chat(parts=[{"text": "1989"}]))
+    model_server.script(lambda ask: say_fields(parts=[{"text": "1989"}]))
     built = build(DetectorSpec(detector="ucsc-extract"), Meter(), settings)
     assert isinstance(built, ModelDetector)
     items = [TOWER.model_copy(update={"question": f"Question {number}?"}) for number in range(40)]

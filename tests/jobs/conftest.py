@@ -9,10 +9,10 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
-from model_server import ModelServer, say
 from working_jobs import NOTHING, working
 
 from spanlab.settings import Settings
+from spanlab.testing import ModelServer, say
 
 # The private PostgreSQL server is the storage tests'.
 _found = spec_from_file_location(

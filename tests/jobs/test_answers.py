@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from model_server import ModelServer
 from sqlalchemy import text
 from working_jobs import SECONDS, fill, request, wait_until, working
 
@@ -17,6 +16,7 @@ from spanlab.jobs.answers import Answers
 from spanlab.lm.cache import AnswerCache, cache_in
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.testing import ModelServer
 
 
 class Host:

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from cable import Cable
 from gold_answers import GoldAnswers, better_when_asked
-from model_server import Ask, ModelServer, caller_with
 from sqlalchemy import make_url
 from working_jobs import SECONDS, fill, key_of, request, states, wait_until, working
 
@@ -27,6 +26,7 @@ from spanlab.lm import ModelChoice
 from spanlab.schema import Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.testing import Ask, ModelServer, caller_with
 
 AT_ONCE = 8
 SURE = 5.0  # seconds for which a worker goes on without hearing of its database

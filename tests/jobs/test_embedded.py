@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from model_server import ModelServer
 from working_jobs import SECONDS, environment, fill, request, states
 
 from spanlab import jobs
 from spanlab.jobs import JobState
 from spanlab.schema import Status
 from spanlab.settings import Settings
+from spanlab.testing import ModelServer
 
 PROGRAM = """
 import sys, threading

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from model_server import ModelServer, fail, say
 from working_jobs import NOTHING, SECONDS, fill, request, states, wait_until
 
 from spanlab import jobs
@@ -17,6 +16,7 @@ from spanlab.jobs import JobState, JobView, RunRequest
 from spanlab.schema import Annotation, Kind, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.testing import ModelServer, fail, say
 
 Start = Callable[..., subprocess.Popen[bytes]]
 

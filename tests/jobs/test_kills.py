@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from model_server import ModelServer, say
 from paid import again_after_kills, killed, signed
 from working_jobs import NOTHING, SECONDS, fill, request, states, wait_until, working
 
@@ -15,6 +14,7 @@ from spanlab import jobs
 from spanlab.jobs import JobState, board
 from spanlab.schema import Status
 from spanlab.settings import Settings
+from spanlab.testing import ModelServer, say
 
 Start = Callable[..., subprocess.Popen[bytes]]
 

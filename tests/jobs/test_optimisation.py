@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
-from model_server import ModelServer, caller_with
 from paid import again_after_kills, killed, signed
 from working_jobs import SECONDS, key_of, wait_until, working
 
@@ -26,6 +25,7 @@ from spanlab.programs import Programs
 from spanlab.schema import Record
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.testing import ModelServer, caller_with
 
 THREADS = 4
 

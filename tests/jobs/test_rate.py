@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
-from model_server import ModelServer
 from pydantic import ValidationError
 from working_jobs import SECONDS, fill, states, wait_until
 from working_jobs import request as asking
@@ -25,6 +24,7 @@ from spanlab.lm import ModelChoice
 from spanlab.schema import Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.testing import ModelServer
 
 Start = Callable[..., subprocess.Popen[bytes]]
 

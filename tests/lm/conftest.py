@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from model_server import ModelServer
 
 from spanlab.lm import ModelChoice
+from spanlab.testing import ModelServer
 
 Choose = Callable[..., ModelChoice]
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 from model_fixtures import KEY
-from model_server import ModelServer, Reply, fail, in_turn, say
 from model_task import Task, marked
 
 from spanlab.errors import StoreError
 from spanlab.lm import Meter, ModelChoice, Usage, language_model, predicting, translate
+from spanlab.testing import ModelServer, Reply, fail, in_turn, say
 
 Choose = Callable[..., ModelChoice]
 

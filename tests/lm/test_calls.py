@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from model_fixtures import KEY
-from model_server import Ask, ModelServer, Reply, fail, in_turn, say
 from model_task import Task, marked, signature
 
 from spanlab.errors import StoreError
 from spanlab.lm import Meter, ModelChoice, Price, Usage, language_model, predicting, translate
+from spanlab.testing import Ask, ModelServer, Reply, fail, in_turn, say
 
 Choose = Callable[..., ModelChoice]
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from model_fixtures import KEY
-from model_server import ModelServer, Reply, Script, fail, in_turn, say
 from model_task import Task, marked
 
 from spanlab.errors import (
@@ -30,6 +29,7 @@ from spanlab.errors import (
 )
 from spanlab.lm import Budget, Meter, ModelChoice, Price, Usage, language_model, translate
 from spanlab.lm.replies import setback_of
+from spanlab.testing import ModelServer, Reply, Script, fail, in_turn, say
 
 Choose = Callable[..., ModelChoice]
 

@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from model_server import ModelServer, fail, in_turn, say
 from model_task import Task, marked
 from working_jobs import wait_until
 
 from spanlab.lm import Meter, ModelChoice, Usage, translate
+from spanlab.testing import ModelServer, fail, in_turn, say
 
 Choose = Callable[..., ModelChoice]
 

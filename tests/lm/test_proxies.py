@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from model_server import ModelServer, say
 
 from spanlab.lm import Meter, ModelChoice, language_model
+from spanlab.testing import ModelServer, say
 
 ELSEWHERE = "http://model.invalid/v1"
 

@@ -1,13 +1,9 @@
-"""An item, replies in the form that prompts ask for, and detection, for tests of detectors."""
+"""An item and its detection, for tests of detectors."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
-from typing import Any
-
-from model_server import Reply, say
 
 from spanlab.detectors import Finding, ModelDetector
 from spanlab.schema import Item, Passage
@@ -25,15 +21,6 @@ TOWER = Item(
         Passage(text="Trees are green. The tower was built in 1889 by Gustave Eiffel in Paris."),
     ),
 )
-
-
-def chat(**fields: Any) -> Reply:
-    """Answer with fields in the marked sections that the chat format asks for."""
-    sections = [
-        f"[[ ## {name} ## ]]\n{value if isinstance(value, str) else json.dumps(value)}"
-        for name, value in fields.items()
-    ]
-    return say("\n\n".join([*sections, "[[ ## completed ## ]]"]))
 
 
 def detect(detector: ModelDetector, item: Item = TOWER) -> Finding:

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from model_server import Ask, Reply, say
-
 from spanlab.labels import Extent, flatten, hard_of
 from spanlab.schema import Kind, Record
+from spanlab.testing import Ask, Reply, say, say_fields
 
 INSTRUCTIONS = (
     "Quote the wrong parts of the answer. Keep every quote as short as possible.",
@@ -123,12 +122,7 @@ class GoldAnswers:
         values = {name: self._value(name, kind, given, ask) for name, kind in wanted.items()}
         if as_json:
             return say(json.dumps(values, ensure_ascii=False))
-        sections = [
-            f"[[ ## {name} ## ]]\n"
-            + (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-            for name, value in values.items()
-        ]
-        return say("\n\n".join([*sections, "[[ ## completed ## ]]"]))
+        return say_fields(**values)
 
     def _value(self, name: str, kind: str, given: Mapping[str, str], ask: Ask) -> Any:
         if name == "proposed_instruction":

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from model_server import ModelServer
+
+from spanlab.testing import ModelServer
 
 KEY = "sk-secret-of-the-tests-1234567890"
 

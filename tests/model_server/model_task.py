@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from model_server import Reply, say
-
 from spanlab.lm import Meter, ModelChoice, language_model, predicting
+from spanlab.testing import Reply, say
 
 if TYPE_CHECKING:
     import dspy

@@ -10,9 +10,8 @@ import signal
 from pathlib import Path
 
 from gold_answers import GoldAnswers, better_when_asked
-from model_server import ModelServer, Script, say
 
-TEXT = "[[ ## {name} ## ]]\n{value}\n\n[[ ## completed ## ]]"
+from spanlab.testing import ModelServer, Reply, Script, say_fields
 
 
 def main() -> None:
@@ -28,7 +27,7 @@ def main() -> None:
     parser.add_argument("--better", action="store_true", help="less noise for better prompts")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    script: Script = _constant(TEXT.format(name=given.field, value=given.value))
+    script: Script = _constant(say_fields(**{given.field: given.value}))
     if given.records:
         from spanlab.datasets import read
 
@@ -41,8 +40,8 @@ def main() -> None:
         signal.sigwait({signal.SIGINT, signal.SIGTERM})
 
 
-def _constant(text: str) -> Script:
-    return lambda ask: say(text)
+def _constant(reply: Reply) -> Script:
+    return lambda ask: reply
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from gold_answers import INSTRUCTIONS, GoldAnswers, Noise, better_when_asked, by_prompt
-from model_server import Ask, Script
 
 from spanlab.schema import Annotation, Item, Kind, Record, Span
+from spanlab.testing import Ask, Script
 
 ANSWER = "Bern is the capital of France. It has 9 inhabitants. It lies on the Aare."
 GOLD = ((0, 4), (38, 39))  # "Bern" and "9"

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
-from model_server import ModelServer
 
 from optimizers.examples import Labelled, LabelSource, labelled
 from optimizers.preparing import resolved, tuner
@@ -17,6 +16,7 @@ from optimizers.watching import Event, Stopper
 from spanlab.datasets import read
 from spanlab.detectors import DetectorSpec
 from spanlab.settings import Settings
+from spanlab.testing import ModelServer
 
 Ready = Callable[..., tuple[Tuner, list[Event]]]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
-from model_server import ModelServer, Reply, fail, say
 
 from optimizers.examples import Labelled
 from optimizers.request import Search
@@ -25,6 +24,7 @@ from spanlab.errors import (
     WrongKeyError,
 )
 from spanlab.lm import Budget, ModelChoice
+from spanlab.testing import ModelServer, Reply, fail, say
 
 Ready = Callable[..., tuple[Tuner, list[Event]]]
 

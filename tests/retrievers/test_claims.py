@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import dataclass, field
 
 import pytest
-from model_server import ModelServer, fail, say
 
 from spanlab.errors import UnavailableError, WrongKeyError
 from spanlab.lm import Meter, ModelChoice, language_model
@@ -15,6 +14,7 @@ from spanlab.retrievers.claims import claim_queries
 from spanlab.retrievers.translation import translated
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
+from spanlab.testing import ModelServer, fail, say
 
 ITEM = Item(
     id="a", lang="de", question="Wie hoch ist der Turm?", answer="312 m. Er wurde 1850 gebaut."

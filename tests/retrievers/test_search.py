@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from model_fixtures import KEY
-from model_server import ModelServer, Reply, fail, in_turn
 
 from spanlab.errors import (
     InputError,
@@ -26,6 +25,7 @@ from spanlab.retrievers.results import passages_of
 from spanlab.retrievers.search import search_api
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
+from spanlab.testing import ModelServer, Reply, fail, in_turn
 
 ITEM = Item(id="a", question="How tall is\nthe tower?", answer="It is 312 m tall.")
 TAVILY = {

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from model_fixtures import KEY
-from model_server import ModelServer, Reply, fail, in_turn, say
 
 from spanlab.errors import (
     BudgetError,
@@ -26,6 +25,7 @@ from spanlab.retrievers import RetrieverSpec, ensure, retriever
 from spanlab.retrievers.web import passages, web
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
+from spanlab.testing import ModelServer, Reply, fail, in_turn, say
 
 ITEM = Item(id="a", lang="en", question="How tall is it?", answer="It is 312 m tall.")
 SONAR = say(

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
-from in_background import InBackground
+from spanlab.testing import InBackground
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from model_server import Ask, ModelServer, Reply, Script
 from working_jobs import wait_until
+
+from spanlab.testing import Ask, ModelServer, Reply, Script
 
 _SIGNED = "scripted "
 

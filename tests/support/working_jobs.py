@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
-from model_server import ModelServer
-
 from spanlab.detectors import DetectorSpec
 from spanlab.lm import ModelChoice
 from spanlab.schema import Item, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.testing import ModelServer
 from spanlab.workflows.runs import RunRequest
 
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"  # ucsc-extract: nothing to mark

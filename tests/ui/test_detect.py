@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from model_server import ModelServer, fail, say
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
 from spanlab.jobs import board
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.storage import Store
+from spanlab.testing import ModelServer, fail, say
 
 OpenPage = Callable[..., AppTest]
 EXTRACT = "spanlab.detect.ucsc-extract"

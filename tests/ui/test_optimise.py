@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from model_server import ModelServer
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
@@ -14,6 +13,7 @@ from spanlab.datasets import read
 from spanlab.jobs import board
 from spanlab.programs import HeldOut, Predictor, Program, Programs, Score
 from spanlab.storage import Store
+from spanlab.testing import ModelServer
 
 OpenPage = Callable[..., AppTest]
 

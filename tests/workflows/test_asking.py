@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from detector_cases import TOWER, chat
-from model_server import Ask, ModelServer, Reply, fail
+from detector_cases import TOWER
 
 import spanlab
 from spanlab.detectors import DetectorSpec
@@ -17,13 +16,14 @@ from spanlab.errors import BudgetError, UsageError
 from spanlab.lm import Budget, Meter
 from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
 from spanlab.workflows.detecting import annotate_records
 
 
 @pytest.fixture(autouse=True)
 def _own_home(model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SPANLAB_HOME", str(tmp_path))
-    model_server.script(lambda ask: chat(parts=[{"text": "1989", "probability": 0.8}]))
+    model_server.script(lambda ask: say_fields(parts=[{"text": "1989", "probability": 0.8}]))
 
 
 def towers(count: int) -> list[Record]:
@@ -74,7 +74,7 @@ def test_a_second_run_is_answered_from_the_cache(model_server: ModelServer) -> N
 
 def test_one_item_s_failure_is_one_item_s_failure(model_server: ModelServer) -> None:
     def script(ask: Ask) -> Reply:
-        return fail(402, "nothing left") if "Tower 1?" in ask.text else chat(parts=[])
+        return fail(402, "nothing left") if "Tower 1?" in ask.text else say_fields(parts=[])
 
     model_server.script(script)
     done = spanlab.annotate(towers(3), "ucsc-extract")
@@ -92,7 +92,9 @@ def test_an_ensemble_leaves_its_members_annotations_and_the_vote(
     model_server: ModelServer,
 ) -> None:
     model_server.script(
-        lambda ask: chat(reasoning="so", parts=["1989"], revised=TOWER.answer.replace("1989", "X"))
+        lambda ask: say_fields(
+            reasoning="so", parts=["1989"], revised=TOWER.answer.replace("1989", "X")
+        )
     )
     (record,) = spanlab.annotate(towers(1), "ucsc", model="all-the-same")
     names = [each.annotator for each in record.annotations if each.annotator.startswith("ucsc-")]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from model_server import ModelServer, fail, say
-
 from spanlab.detectors import spec_of
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.settings import Settings
+from spanlab.testing import ModelServer, fail, say
 from spanlab.workflows.requesting import request_of
 from spanlab.workflows.streaming import Stream
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from detector_cases import Make
-from model_server import ModelServer
 
 from spanlab.detectors import DetectorSpec, ModelDetector, build
 from spanlab.lm import Meter, ModelChoice
 from spanlab.settings import Settings
+from spanlab.testing import ModelServer
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ from typing import Any
 
 import dspy
 import pytest
-from detector_cases import TOWER, Make, chat, detect
+from detector_cases import TOWER, Make, detect
 from model_fixtures import KEY
-from model_server import ModelServer, fail
 
 from spanlab.detectors import MODEL_DETECTORS, Finding
 from spanlab.errors import BudgetError
 from spanlab.lm import Budget, Meter, ModelChoice, language_model
 from spanlab.schema import Item, Status
+from spanlab.testing import ModelServer, fail, say_fields
 
 YEAR = {"text": "1989", "probability": 0.9}
 PREDICTORS = {
@@ -30,7 +30,7 @@ PREDICTORS = {
 @pytest.fixture
 def extract(model_server: ModelServer, make: Make) -> Any:
     """The extracting detector, whose model finds the wrong year."""
-    model_server.script(lambda ask: chat(parts=[YEAR]))
+    model_server.script(lambda ask: say_fields(parts=[YEAR]))
     return make("ucsc-extract")
 
 

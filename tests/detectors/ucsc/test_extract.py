@@ -6,13 +6,13 @@ import json
 
 import dspy
 import pytest
-from detector_cases import ANSWER, TOWER, Make, chat, detect
-from model_server import ModelServer, Reply, fail, in_turn, say
+from detector_cases import ANSWER, TOWER, Make, detect
 
 from spanlab.detectors import Tunable
 from spanlab.lm import Budget, Meter
 from spanlab.mappers import Quote
 from spanlab.schema import Passage, Status
+from spanlab.testing import ModelServer, Reply, fail, in_turn, say, say_fields
 from spanlab.trace import CallsStep, QueryStep, QuoteStep, RemarkStep
 
 YEAR = {"text": "1989", "reason": "it was 1889", "probability": 0.9}
@@ -21,7 +21,9 @@ YEAR = {"text": "1989", "reason": "it was 1889", "probability": 0.9}
 def test_quotes_become_spans_with_reason_and_the_sentence_that_comes_closest(
     model_server: ModelServer, make: Make
 ) -> None:
-    model_server.script(lambda ask: chat(parts=[YEAR, {"text": "Ada Smith", "probability": 0.6}]))
+    model_server.script(
+        lambda ask: say_fields(parts=[YEAR, {"text": "Ada Smith", "probability": 0.6}])
+    )
     said = detect(make("ucsc-extract")).annotation
     assert said.status is Status.DONE
     assert [(span.text, span.start, span.prob, span.note) for span in said.spans] == [
@@ -35,7 +37,7 @@ def test_quotes_become_spans_with_reason_and_the_sentence_that_comes_closest(
 
 
 def test_the_trace_tells_question_quotes_and_calls(model_server: ModelServer, make: Make) -> None:
-    model_server.script(lambda ask: chat(parts=[YEAR, {"text": "on the Moon"}]))
+    model_server.script(lambda ask: say_fields(parts=[YEAR, {"text": "on the Moon"}]))
     query, found, invented, calls = detect(make("ucsc-extract")).annotation.trace
     assert query == QueryStep(text=TOWER.question, retriever="given", passages=(0, 1))
     assert isinstance(found, QuoteStep)
@@ -48,14 +50,14 @@ def test_the_trace_tells_question_quotes_and_calls(model_server: ModelServer, ma
 def test_repeated_word_maps_to_its_own_place(model_server: ModelServer, make: Make) -> None:
     """ANCHORS 12: repeated text maps to its own occurrence."""
     answer = "Rome is old, Rome is big, Rome is new."
-    model_server.script(lambda ask: chat(parts=[{"text": "is big"}, {"text": "Rome"}]))
+    model_server.script(lambda ask: say_fields(parts=[{"text": "is big"}, {"text": "Rome"}]))
     item = TOWER.model_copy(update={"answer": answer})
     spans = detect(make("ucsc-extract"), item).annotation.spans
     assert [(span.start, span.text) for span in spans] == [(18, "is big"), (26, "Rome")]
 
 
 def test_nothing_quoted_means_done_without_spans(model_server: ModelServer, make: Make) -> None:
-    model_server.script(lambda ask: chat(parts=[]))
+    model_server.script(lambda ask: say_fields(parts=[]))
     said = detect(make("ucsc-extract")).annotation
     assert (said.status, said.spans, said.note) == (Status.DONE, (), None)
 
@@ -63,7 +65,7 @@ def test_nothing_quoted_means_done_without_spans(model_server: ModelServer, make
 def test_passages_and_question_stand_before_the_answer(
     model_server: ModelServer, make: Make
 ) -> None:
-    model_server.script(lambda ask: chat(parts=[]))
+    model_server.script(lambda ask: say_fields(parts=[]))
     detect(make("ucsc-extract"))
     prompt = model_server.requests[0].messages[-1]["content"]
     order = ["[1] Paris, 2024-05-01", "[2] Trees", TOWER.question, ANSWER]
@@ -73,7 +75,7 @@ def test_passages_and_question_stand_before_the_answer(
 def test_without_passages_the_model_is_told_so_and_so_is_the_reader(
     model_server: ModelServer, make: Make
 ) -> None:
-    model_server.script(lambda ask: chat(parts=[YEAR]))
+    model_server.script(lambda ask: say_fields(parts=[YEAR]))
     said = detect(make("ucsc-extract"), TOWER.model_copy(update={"passages": ()})).annotation
     assert said.note == "no passages: the model judged the answer by what it knows"
     assert RemarkStep(text=said.note) in said.trace
@@ -110,7 +112,7 @@ def test_probabilities_are_read_as_models_write_them(
     part: object, prob: float, model_server: ModelServer, make: Make
 ) -> None:
     """ANCHORS 16: a failed judgement is a state, never a NaN among the numbers."""
-    model_server.script(lambda ask: chat(parts=[part, {"text": None}, {}]))
+    model_server.script(lambda ask: say_fields(parts=[part, {"text": None}, {}]))
     spans = detect(make("ucsc-extract")).annotation.spans
     assert [(span.text, span.prob) for span in spans] == [("1989", prob)]
 
@@ -179,7 +181,9 @@ def test_nearly_right_json_is_read_as_it_was_meant(
 def test_a_refused_call_fails_this_item_and_not_the_next(
     model_server: ModelServer, make: Make
 ) -> None:
-    model_server.script(in_turn(fail(402, "credits exhausted"), lambda ask: chat(parts=[YEAR])))
+    model_server.script(
+        in_turn(fail(402, "credits exhausted"), lambda ask: say_fields(parts=[YEAR]))
+    )
     detector = make("ucsc-extract")
     first, second = detect(detector).annotation, detect(detector).annotation
     assert first.status is Status.FAILED
@@ -200,7 +204,7 @@ def test_of_long_passages_the_model_reads_what_comes_closest_and_the_trace_says_
     model_server: ModelServer, make: Make
 ) -> None:
     """ANCHORS 13: evidence in any piece of any passage counts, wherever it stands."""
-    model_server.script(lambda ask: chat(parts=[YEAR]))
+    model_server.script(lambda ask: say_fields(parts=[YEAR]))
     evidence = "The tower was built in 1889 by Gustave Eiffel in Paris."
     long = Passage(text="Many words. " * 500 + evidence)
     item = TOWER.model_copy(update={"passages": (Passage(text="few words " * 90), long)})
@@ -219,7 +223,7 @@ def test_of_long_passages_the_model_reads_what_comes_closest_and_the_trace_says_
 
 
 def test_reasoning_asks_for_thoughts_first(model_server: ModelServer, make: Make) -> None:
-    model_server.script(lambda ask: chat(reasoning="Eiffel built it in 1889.", parts=[YEAR]))
+    model_server.script(lambda ask: say_fields(reasoning="Eiffel built it in 1889.", parts=[YEAR]))
     said = detect(make("ucsc-extract", reasoning=True)).annotation
     assert [span.text for span in said.spans] == ["1989"]
     prompt = model_server.requests[0].text
@@ -227,7 +231,7 @@ def test_reasoning_asks_for_thoughts_first(model_server: ModelServer, make: Make
 
 
 def test_guidance_is_added_to_the_instruction(model_server: ModelServer, make: Make) -> None:
-    model_server.script(lambda ask: chat(parts=[]))
+    model_server.script(lambda ask: say_fields(parts=[]))
     detect(make("ucsc-extract", guidance="Mark every name."))
     instruction = model_server.requests[0].messages[0]["content"]
     assert instruction.rstrip().endswith("Mark every name.")
@@ -237,7 +241,7 @@ def test_guidance_is_added_to_the_instruction(model_server: ModelServer, make: M
 def test_an_optimiser_finds_the_program_its_inputs_and_the_right_answer(
     model_server: ModelServer, make: Make
 ) -> None:
-    model_server.script(lambda ask: chat(parts=[YEAR]))
+    model_server.script(lambda ask: say_fields(parts=[YEAR]))
     detector = make("ucsc-extract")
     assert isinstance(detector, Tunable)
     assert [name for name, _ in detector.program.named_predictors()] == ["extract"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from detector_cases import ANSWER, TOWER, Make, chat, detect
-from model_server import Ask, ModelServer, Reply, fail
+from detector_cases import ANSWER, TOWER, Make, detect
 
 from spanlab.detectors.ucsc.verification import MAX_ROUNDS
 from spanlab.schema import Status
+from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
 from spanlab.trace import FactStep, RelationStep
 
 BUILT = "The tower was built in 1989."
@@ -37,16 +37,16 @@ class Verifier:
     def __call__(self, ask: Ask) -> Reply:
         prompt = ask.messages[-1]["content"]
         if "`[[ ## relations ## ]]`" in prompt:
-            return chat(relations=self.relations)
+            return say_fields(relations=self.relations)
         if "`[[ ## facts ## ]]`" in prompt:
-            return chat(facts=self.facts)
+            return say_fields(facts=self.facts)
         if "`[[ ## words ## ]]`" in prompt:
-            return chat(words=["1989"] if BUILT in prompt else ["Ada Smith"])
+            return say_fields(words=["1989"] if BUILT in prompt else ["Ada Smith"])
         self.checks.append(prompt)
         left = MAX_ROUNDS - 1 - self.rounds_wanted
         if f"[[ ## rounds_left ## ]]\n{left}\n" not in prompt and self.relations:
             number = len(self.checks)
-            return chat(judgement={"look_up": ["the Tower", f"name {number}"]})
+            return say_fields(judgement={"look_up": ["the Tower", f"name {number}"]})
         wrong = PLACE not in prompt
         judgement: dict[str, object] = {
             "look_up": [],
@@ -54,7 +54,7 @@ class Verifier:
             "reason": "the graph says so",
             "confidence": "80%",
         }
-        return chat(judgement=judgement)
+        return say_fields(judgement=judgement)
 
 
 def test_refuted_facts_mark_the_words_that_state_them(

@@ -7,8 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from detector_cases import chat
-from model_server import ModelServer
+from spanlab.testing import ModelServer, say_fields
 
 PROGRAM = """
 import asyncio, sys
@@ -39,7 +38,7 @@ def test_the_event_loop_goes_on_while_a_language_is_loaded(
     model_server: ModelServer, tmp_path: Path
 ) -> None:
     """In a process of its own: here others have loaded it."""
-    model_server.script(lambda ask: chat(parts=[{"text": "1989", "probability": 0.9}]))
+    model_server.script(lambda ask: say_fields(parts=[{"text": "1989", "probability": 0.9}]))
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, model_server.url, str(tmp_path)],
         env=os.environ | {"OPENAI_API_KEY": "sk-test"},

@@ -1,7 +1,8 @@
-"""The scripted endpoint itself, as a plain HTTP client sees it."""
+"""The scripted endpoint, as a plain HTTP client and as the author of a detector sees it."""
 
 from __future__ import annotations
 
+import doctest
 import gc
 import json
 import socket
@@ -17,7 +18,9 @@ from typing import Any
 
 import pytest
 from cable import Cable
-from model_server import Ask, ModelServer, fail, in_turn, rules, say
+
+import spanlab.testing
+from spanlab.testing import Ask, ModelServer, fail, in_turn, rules, say
 
 
 def post(url: str, prompt: str) -> Any:
@@ -30,6 +33,25 @@ def post(url: str, prompt: str) -> Any:
     )
     with urllib.request.urlopen(request, timeout=60) as reply:
         return json.loads(reply.read())
+
+
+def test_the_example_of_its_documentation_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "SPANLAB_MODEL"):
+        monkeypatch.setenv(name, "set by the example")
+    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path))
+    assert doctest.testmod(spanlab.testing) == (0, 9)
+
+
+def test_it_imports_nothing_that_only_developers_have() -> None:
+    program = (
+        "import sys\n"
+        "for name in ('pytest', 'hypothesis', 'dspy', 'openai', 'httpx'):\n"
+        "    sys.modules[name] = None  # not installed\n"
+        "import spanlab.testing"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_a_reply_is_a_chat_completion_with_usage(model_server: ModelServer) -> None:
@@ -71,7 +93,12 @@ def test_a_script_that_breaks_shows_it(model_server: ModelServer) -> None:
 
 def test_it_runs_as_a_process_of_its_own_and_logs(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
-    command = [sys.executable, str(Path(__file__).parent / "serve.py"), "--log", str(log)]
+    command = [
+        sys.executable,
+        str(Path(__file__).parent / "model_server" / "serve.py"),
+        "--log",
+        str(log),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()

@@ -1,137 +1,31 @@
-"""A language model's HTTP endpoint on this machine, with scripted answers.
-
-It speaks OpenAI's chat protocol over real sockets, so that what is tested is what runs: clients,
-time limits, retries and all. One asyncio loop in a thread of its own (or in a process of its own,
-through serve.py) answers thousands of requests a second.
-
-    with ModelServer(lambda ask: say("4")) as server:
-        ...  # server.url is an OpenAI base URL, server.requests what came in
-"""
+"""The scripted model's HTTP server: one asyncio loop in a thread of its own."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from in_background import InBackground
+from spanlab.testing.in_background import InBackground
+from spanlab.testing.replies import Ask, Reply, Script, caller_with, fail, say
 
-SCHEMA_TOKENS = 4  # characters that count as a token in the usage of an answer
-
-
-@dataclass(frozen=True)
-class Ask:
-    """One request as it came in; ``headers`` are lower-case and without the key.
-
-    ``caller`` tells apart who has which key: see ``caller_with``.
-    """
-
-    number: int
-    method: str
-    path: str
-    body: dict[str, Any]
-    headers: dict[str, str]
-    at: float
-    caller: str = ""
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        """The chat messages."""
-        return list(self.body.get("messages", []))
-
-    @property
-    def text(self) -> str:
-        """All messages' text, one after the other."""
-        return "\n\n".join(str(message.get("content") or "") for message in self.messages)
-
-    @property
-    def fingerprint(self) -> str:
-        """The same for two requests that ask the same."""
-        return hashlib.sha256(json.dumps(self.body, sort_keys=True).encode()).hexdigest()[:24]
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What goes back; ``hang`` never answers and ``drop`` closes the connection instead."""
-
-    status: int = 200
-    body: Any = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    delay: float = 0.0
-    hang: bool = False
-    drop: bool = False
-
-
-Script = Callable[[Ask], Reply]
-
-
-def caller_with(key: str) -> str:
-    """Return the ``caller`` of requests with a key."""
-    return hashlib.sha256(f"Bearer {key}".encode()).hexdigest()[:8]
-
-
-def say(
-    text: str | None,
-    *,
-    finish: str = "stop",
-    cached: int = 0,
-    refusal: str | None = None,
-    delay: float = 0.0,
-    **more: Any,
-) -> Reply:
-    """Answer like a chat model; ``more`` goes into the body (``citations``, ``usage`` …)."""
-    message = {"role": "assistant", "content": text, "refusal": refusal}
-    body = {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 0,
-        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        "cached_tokens": cached,
-        **more,
-    }
-    return Reply(body=body, delay=delay)
-
-
-def fail(
-    status: int,
-    message: str = "scripted",
-    *,
-    code: str | None = None,
-    retry_after: float | None = None,
-) -> Reply:
-    """Answer with an error in OpenAI's form."""
-    headers = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
-    return Reply(status, {"error": {"message": message, "code": code, "type": code}}, headers)
-
-
-def in_turn(*replies: Reply | Script) -> Script:
-    """Give one reply after the other; the last one stays."""
-    left = list(replies)
-
-    def script(ask: Ask) -> Reply:
-        reply = left.pop(0) if len(left) > 1 else left[0]
-        return reply(ask) if callable(reply) else reply
-
-    return script
-
-
-def rules(*pairs: tuple[str, Reply | Script], otherwise: Reply | Script) -> Script:
-    """Give the reply of the first pair whose words stand in the prompt."""
-
-    def script(ask: Ask) -> Reply:
-        reply = next((reply for words, reply in pairs if words in ask.text), otherwise)
-        return reply(ask) if callable(reply) else reply
-
-    return script
+_CHARACTERS_PER_TOKEN = 4  # in the usage of an answer
 
 
 class ModelServer(InBackground):
-    """The endpoint; ``latency`` in seconds holds for every reply, ``log`` gets JSON lines."""
+    """A scripted endpoint that serves for as long as its ``with`` block runs.
+
+    Args:
+        script: what answers each request; without one every answer is "ok".
+        latency: seconds before every reply.
+        host: the address to listen on.
+        port: the port to listen on; 0 is any free one.
+        log: a file that gets one JSON line when a request comes and one when it is answered.
+        keep: whether requests stay in ``requests``; not needed where there are very many.
+    """
 
     def __init__(
         self,
@@ -147,7 +41,7 @@ class ModelServer(InBackground):
         self.latency = latency
         self.host = host
         self.requests: list[Ask] = []
-        self.answered: dict[int, float] = {}  # by number; when to who still listened
+        self.answered: dict[int, float] = {}  # when, by number; without callers that had left
         self.count = 0
         self.busiest = 0  # most requests that were open at once
         self.closed = False
@@ -174,7 +68,7 @@ class ModelServer(InBackground):
 
     @property
     def connected(self) -> int:
-        """How many connections are open; none of a process that has ended and was heard out."""
+        """How many connections are open."""
         return len(self._connections)
 
     async def _open(self) -> None:
@@ -237,7 +131,7 @@ class _Answer:
     reply: Reply
 
     def encoded(self) -> bytes:
-        """The reply as it goes over the wire, with usage filled in."""
+        """Return the reply as it goes over the wire, with usage filled in."""
         body = self.reply.body
         if isinstance(body, dict) and "choices" in body:
             body = _with_usage(body, self.ask)
@@ -252,8 +146,8 @@ class _Answer:
 def _with_usage(body: dict[str, Any], ask: Ask) -> dict[str, Any]:
     body = dict(body)
     cached = body.pop("cached_tokens", 0)
-    asked = len(ask.text) // SCHEMA_TOKENS + 1
-    answered = len(str(body["choices"][0]["message"]["content"] or "")) // SCHEMA_TOKENS + 1
+    asked = len(ask.text) // _CHARACTERS_PER_TOKEN + 1
+    answered = len(str(body["choices"][0]["message"]["content"] or "")) // _CHARACTERS_PER_TOKEN + 1
     usage = {
         "prompt_tokens": asked,
         "completion_tokens": answered,
@@ -324,8 +218,3 @@ class _Connection(asyncio.Protocol):
 def _header(line: str) -> tuple[str, str]:
     name, _, value = line.partition(":")
     return name.strip().lower(), value.strip()
-
-
-def texts(replies: Sequence[str]) -> Script:
-    """Answer with these texts in turn; the last one stays."""
-    return in_turn(*(say(text) for text in replies))

@@ -1,0 +1,60 @@
+"""A scripted language model for tests of detectors: a real HTTP endpoint on this machine.
+
+It speaks OpenAI's chat protocol over sockets, so that clients, time limits, retries and parsing
+are tested as they run; nothing needs to be patched, no key is needed and nothing is paid.
+
+>>> import os
+>>> import spanlab
+>>> from spanlab.schema import Item, Passage, Record
+>>> from spanlab.testing import ModelServer, say_fields
+>>> tower = Item(
+...     id="tower",
+...     lang="en",
+...     question="When was the tower built?",
+...     answer="It was built in 1989.",
+...     passages=(Passage(text="The tower was built in 1889."),),
+... )
+>>> wrong = {"text": "1989", "reason": "it was 1889", "probability": 0.9}
+>>> with ModelServer(lambda ask: say_fields(parts=[wrong])) as server:
+...     os.environ["OPENAI_BASE_URL"] = server.url
+...     os.environ["OPENAI_API_KEY"] = "any"
+...     os.environ["SPANLAB_MODEL"] = "scripted"
+...     (record,) = spanlab.annotate([Record(item=tower)], "ucsc-extract")
+>>> [span.text for span in record.annotations[0].spans]
+['1989']
+>>> "The tower was built in 1889." in server.requests[0].text
+True
+
+A script is any function from ``Ask`` to ``Reply``: ``say``, ``say_fields`` and ``fail`` make
+replies, ``in_turn`` and ``rules`` make scripts. ``InBackground`` is the base for other servers.
+"""
+
+from __future__ import annotations
+
+from spanlab.testing.in_background import InBackground
+from spanlab.testing.replies import (
+    Ask,
+    Reply,
+    Script,
+    caller_with,
+    fail,
+    in_turn,
+    rules,
+    say,
+    say_fields,
+)
+from spanlab.testing.server import ModelServer
+
+__all__ = [
+    "Ask",
+    "InBackground",
+    "ModelServer",
+    "Reply",
+    "Script",
+    "caller_with",
+    "fail",
+    "in_turn",
+    "rules",
+    "say",
+    "say_fields",
+]
