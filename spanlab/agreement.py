@@ -9,15 +9,15 @@ from itertools import combinations
 
 import krippendorff
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from spanlab.errors import InputError
+from spanlab.fields import Frozen
 from spanlab.labels import Extent, coverage, hard_of, iou
 from spanlab.schema import Kind, Record, Status
 
 
 @dataclass(frozen=True)
-class Rated:
+class ItemMarks:
     """One item under several annotators.
 
     ``marks`` holds the merged extents of each annotator that finished the item (none if it found
@@ -31,11 +31,7 @@ class Rated:
     marks: Mapping[str, Sequence[Extent]]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Pair(_Frozen):
+class Pair(Frozen):
     """Two annotators on the ``n`` items that both finished, ``a`` before ``b`` by name.
 
     ``iou`` and ``f1`` are means over those items of the characters' intersection over union and
@@ -51,7 +47,7 @@ class Pair(_Frozen):
     f1: float
 
 
-class LanguageAgreement(_Frozen):
+class LanguageAgreement(Frozen):
     """Krippendorff's alpha on the ``n`` items of one language with two or more annotators."""
 
     lang: str
@@ -59,7 +55,7 @@ class LanguageAgreement(_Frozen):
     alpha: float | None
 
 
-class Agreement(_Frozen):
+class Agreement(Frozen):
     """Agreement on the ``n`` items that two or more annotators finished.
 
     ``alpha`` is Krippendorff's alpha over characters, marked or not marked; annotators may have
@@ -74,7 +70,7 @@ class Agreement(_Frozen):
     pairs: tuple[Pair, ...]
 
 
-def rated(record: Record, annotators: Iterable[str] | None = None) -> Rated:
+def rated(record: Record, annotators: Iterable[str] | None = None) -> ItemMarks:
     """Return what the annotators of a record decided.
 
     Args:
@@ -85,7 +81,7 @@ def rated(record: Record, annotators: Iterable[str] | None = None) -> Rated:
         The item with the marks of those that finished it, which may be nobody.
     """
     wanted = None if annotators is None else set(annotators)
-    return Rated(
+    return ItemMarks(
         id=record.item.id,
         lang=record.item.lang,
         length=len(record.item.answer),
@@ -100,7 +96,7 @@ def rated(record: Record, annotators: Iterable[str] | None = None) -> Rated:
     )
 
 
-def agreement(items: Iterable[Rated]) -> Agreement:
+def agreement(items: Iterable[ItemMarks]) -> Agreement:
     """Measure the agreement of annotators, streaming through the items.
 
     Alpha: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", nominal data, one unit
@@ -119,7 +115,7 @@ def agreement(items: Iterable[Rated]) -> Agreement:
     """
     units: dict[str, Counter[_Unit]] = {}
     counts: Counter[str] = Counter()
-    pairs: dict[tuple[str, str], _Sums] = {}
+    pairs: dict[tuple[str, str], _PairSums] = {}
     for item in items:
         _check(item)
         if len(item.marks) < 2:
@@ -127,7 +123,7 @@ def agreement(items: Iterable[Rated]) -> Agreement:
         counts[item.lang] += 1
         units.setdefault(item.lang, Counter()).update(_units(item))
         for a, b in combinations(sorted(item.marks), 2):
-            pairs.setdefault((a, b), _Sums()).add(item.marks[a], item.marks[b])
+            pairs.setdefault((a, b), _PairSums()).add(item.marks[a], item.marks[b])
     return Agreement(
         n=counts.total(),
         alpha=_alpha(sum(units.values(), Counter())),
@@ -144,7 +140,7 @@ _ROWS = 1_000_000  # disputed characters that the library is given; it takes som
 
 
 @dataclass
-class _Sums:
+class _PairSums:
     """Running sums of one pair of annotators."""
 
     n: int = 0
@@ -161,7 +157,7 @@ class _Sums:
         return Pair(a=a, b=b, n=self.n, iou=self.iou / self.n, f1=self.f1 / self.n)
 
 
-def _units(item: Rated) -> Counter[_Unit]:
+def _units(item: ItemMarks) -> Counter[_Unit]:
     """How many characters of the item were marked by how many of its annotators."""
     marks = list(item.marks.values())
     units: Counter[_Unit] = Counter()
@@ -195,7 +191,7 @@ def _alpha(units: Counter[_Unit]) -> float | None:
     return float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
 
 
-def _check(item: Rated) -> None:
+def _check(item: ItemMarks) -> None:
     for annotator, extents in item.marks.items():
         if extents and extents[-1].end > item.length:
             raise InputError(

@@ -93,7 +93,7 @@ class Program(Frozen):
     predictors: dict[str, Predictor]
 
 
-class Change(Frozen):
+class PromptChange(Frozen):
     """How one predictor differs between two programs; ``diff`` are the lines of a unified diff."""
 
     predictor: str
@@ -228,7 +228,7 @@ class Programs:
         return chosen
 
 
-def compare(before: Program, after: Program) -> tuple[Change, ...]:
+def compare(before: Program, after: Program) -> tuple[PromptChange, ...]:
     """Say how the prompts of two programs differ, predictor by predictor.
 
     Returns:
@@ -242,7 +242,7 @@ def compare(before: Program, after: Program) -> tuple[Change, ...]:
         there, here = (each.demos if each else () for each in (old, new))
         was, is_ = ((each.instruction.splitlines() if each else []) for each in (old, new))
         changes.append(
-            Change(
+            PromptChange(
                 predictor=name,
                 diff=tuple(unified_diff(was, is_, before.name, after.name, n=99, lineterm="")),
                 removed=tuple(demo for demo in there if demo not in here),

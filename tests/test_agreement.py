@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanlab.agreement import Pair, Rated, agreement, rated
+from spanlab.agreement import ItemMarks, Pair, agreement, rated
 from spanlab.datasets import ReadOptions, read
 from spanlab.errors import InputError
 from spanlab.labels import Extent, merge
@@ -21,12 +21,12 @@ Marks = dict[str, list[tuple[int, int]]]
 LENGTH = 10
 
 
-def item(name: str, marks: Marks, *, lang: str = "en", length: int = LENGTH) -> Rated:
+def item(name: str, marks: Marks, *, lang: str = "en", length: int = LENGTH) -> ItemMarks:
     merged = {who: merge([Extent(*pair) for pair in pairs]) for who, pairs in marks.items()}
-    return Rated(id=name, lang=lang, length=length, marks=merged)
+    return ItemMarks(id=name, lang=lang, length=length, marks=merged)
 
 
-def characterwise(items: list[Rated]) -> float | None:
+def characterwise(items: list[ItemMarks]) -> float | None:
     """Alpha as the library has it from one column per character, NaN where somebody is absent."""
     annotators = sorted({who for one in items for who in one.marks})
     columns = []
@@ -72,7 +72,7 @@ def test_alpha_by_hand() -> None:
         pytest.param([], None, id="no-items"),
     ],
 )
-def test_alpha_at_its_ends(items: list[Rated], alpha: float | None) -> None:
+def test_alpha_at_its_ends(items: list[ItemMarks], alpha: float | None) -> None:
     assert agreement(items).alpha == (None if alpha is None else pytest.approx(alpha))
 
 

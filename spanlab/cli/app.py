@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import typer
 
-from spanlab.cli import commands, detectors, index, jobs, more, optimize, programs
+from spanlab.cli import (
+    commands,
+    detectors,
+    index,
+    jobs,
+    optimize,
+    programs,
+    serving,
+    train_offline,
+)
 
 app = typer.Typer(
     name="spanlab",
@@ -41,10 +50,10 @@ app.command()(commands.score)
 app.command()(commands.export)
 app.command()(index.index)
 app.command()(detectors.detectors)
-app.command()(more.datasets)
-app.command()(more.serve)
-app.command()(more.demo)
-app.command()(more.train_offline)
+app.command()(commands.datasets)
+app.command()(serving.serve)
+app.command()(serving.demo)
+app.command()(train_offline.train_offline)
 app.command()(optimize.optimize)
 app.add_typer(programs.app, name="programs")
 app.add_typer(jobs.app, name="jobs")

@@ -261,3 +261,19 @@ def export(
     progress.say(
         f"wrote {counted(count, 'item')} of {dataset!r}" + (f" to {output}" if output else "")
     )
+
+
+def datasets() -> None:
+    """List the datasets with their sizes, languages and annotators.
+
+    Of each annotator it says how many items are in each state: not annotated, done (possibly
+    without spans), failed or skipped.
+
+    \b
+    spanlab datasets
+    """
+    from spanlab.cli import tables
+    from spanlab.storage import Store
+
+    with Store.open() as store:
+        typer.echo(tables.datasets(store.datasets()))

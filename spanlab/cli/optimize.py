@@ -43,7 +43,7 @@ class Transfer(StrEnum):
     OTHERS = "others"
 
 
-class Labels(StrEnum):
+class LabelSource(StrEnum):
     """Whose labels are the truth."""
 
     GOLD = "gold"
@@ -62,7 +62,9 @@ def optimize(
     folds: Annotated[
         int, typer.Option(min=0, help="Cross-validate in so many folds; 0 measures nothing.")
     ] = 2,
-    labels: Annotated[Labels, typer.Option(help="Whose labels are the truth.")] = Labels.GOLD,
+    labels: Annotated[
+        LabelSource, typer.Option(help="Whose labels are the truth.")
+    ] = LabelSource.GOLD,
     annotators: Annotated[
         str | None, typer.Option(help="For reviewed and vote: names with commas between.")
     ] = None,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from spanlab.cli.tables import aligned
-from spanlab.workflows.programs import Change, HeldOut, Program, Programs
+from spanlab.workflows.programs import HeldOut, Program, Programs, PromptChange
 
 
 def listed(programs: Programs) -> str:
@@ -69,7 +69,7 @@ def worth(held_out: HeldOut | None) -> str:
     )
 
 
-def compared(changes: Sequence[Change]) -> str:
+def compared(changes: Sequence[PromptChange]) -> str:
     """Return the differences of two programs, predictor by predictor."""
     if not changes:
         return "the same prompts"

@@ -31,7 +31,7 @@ def bar(task: str, *, unit: str, total: int | None = None) -> Iterator[Advance]:
         remaining time; elsewhere it writes a line every ten seconds, so that logs stay short.
     """
     if not sys.stderr.isatty():
-        yield _Lines(task, unit, total)
+        yield _PlainProgress(task, unit, total)
         return
     from rich.console import Console
     from rich.progress import (
@@ -80,7 +80,7 @@ def steps(task: str) -> Iterator[Callable[[str, int, int], None]]:
         yield report
 
 
-class _Lines:
+class _PlainProgress:
     """Progress for a log: one line every ten seconds."""
 
     def __init__(self, task: str, unit: str, total: int | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from spanlab.scorers import Comparison, Difference, Estimate, Means, Report
+from spanlab.scorers import Comparison, Difference, MeanInterval, Means, Report
 from spanlab.storage import DatasetSummary
 from spanlab.workflows.evaluating import Evaluation
 
@@ -78,7 +78,7 @@ def _row(name: str, means: Means, everything: Means, nothing: Means) -> list[str
     return [name, str(means.n), *figures, *trivial]
 
 
-def _figure(estimate: Estimate | None, metric: str) -> str:
+def _figure(estimate: MeanInterval | None, metric: str) -> str:
     if estimate is None:
         return "-"
     if metric in {"iou", "corr"}:

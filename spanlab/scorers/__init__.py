@@ -14,7 +14,7 @@ from spanlab.scorers._compare import (
     paired,
 )
 from spanlab.scorers._item import METRICS, ItemScore, score_item, score_items
-from spanlab.scorers._report import Estimate, LanguageMeans, Means, Report, mean_of, score
+from spanlab.scorers._report import LanguageMeans, MeanInterval, Means, Report, mean_of, score
 from spanlab.scorers._trivial import mark_all, mark_none
 
 __all__ = [
@@ -22,10 +22,10 @@ __all__ = [
     "Comparison",
     "Difference",
     "Differences",
-    "Estimate",
     "ItemScore",
     "LanguageDifferences",
     "LanguageMeans",
+    "MeanInterval",
     "Means",
     "Report",
     "compare",

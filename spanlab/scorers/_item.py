@@ -6,20 +6,14 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from spanlab.errors import InputError
+from spanlab.fields import Frozen
 from spanlab.labels import Labels
 from spanlab.scorers._spearman import spearman
 from spanlab.scorers._track import Floats, Ints, Track
 
 METRICS: Final = ("iou", "corr", "max_iou", "precision", "recall", "f1", "span_f1")
-
-
-class Frozen(BaseModel):
-    """Base of all results."""
-
-    model_config = ConfigDict(frozen=True)
 
 
 class ItemScore(Frozen):

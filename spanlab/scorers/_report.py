@@ -8,14 +8,15 @@ from itertools import islice
 import numpy as np
 
 from spanlab.errors import InputError
+from spanlab.fields import Frozen
 from spanlab.labels import Labels
-from spanlab.scorers._item import METRICS, Frozen, ItemScore, score_items
+from spanlab.scorers._item import METRICS, ItemScore, score_items
 from spanlab.scorers._resample import Table, bootstrap, interval, means
 
 _BATCH = 4096  # items scored at a time, which bounds the memory
 
 
-class Estimate(Frozen):
+class MeanInterval(Frozen):
     """A mean with its 95 % bootstrap interval; of a single item all three are equal."""
 
     mean: float
@@ -27,13 +28,13 @@ class Means(Frozen):
     """Mean scores of ``n`` items; ``max_iou`` over those of them whose annotators are known."""
 
     n: int
-    iou: Estimate
-    corr: Estimate
-    max_iou: Estimate | None
-    precision: Estimate
-    recall: Estimate
-    f1: Estimate
-    span_f1: Estimate
+    iou: MeanInterval
+    corr: MeanInterval
+    max_iou: MeanInterval | None
+    precision: MeanInterval
+    recall: MeanInterval
+    f1: MeanInterval
+    span_f1: MeanInterval
 
 
 class LanguageMeans(Means):
@@ -53,7 +54,7 @@ class Report(Frozen):
     macro: Means
 
 
-def mean_of(values: Sequence[float]) -> Estimate:
+def mean_of(values: Sequence[float]) -> MeanInterval:
     """Return the mean of any value per item, with its interval.
 
     Raises:
@@ -63,7 +64,7 @@ def mean_of(values: Sequence[float]) -> Estimate:
         raise InputError("no value to take the mean of", expected="at least one item")
     table = np.array(values, dtype=np.float64)[:, None]
     low, high = interval(bootstrap(table, "")[:, 0])
-    return Estimate(mean=float(table.mean()), low=low, high=high)
+    return MeanInterval(mean=float(table.mean()), low=low, high=high)
 
 
 def score(pairs: Iterable[tuple[Labels, Labels]]) -> Report:
@@ -139,14 +140,14 @@ def macro_mean(languages: Sequence[Table]) -> Table:
     return np.stack(columns, axis=-1)
 
 
-def _estimates(observed: Table, samples: Table) -> dict[str, Estimate | None]:
-    estimates: dict[str, Estimate | None] = {}
+def _estimates(observed: Table, samples: Table) -> dict[str, MeanInterval | None]:
+    estimates: dict[str, MeanInterval | None] = {}
     for index, metric in enumerate(METRICS):
         if np.isnan(observed[index]):
             estimates[metric] = None
             continue
         low, high = interval(samples[:, index])
-        estimates[metric] = Estimate(mean=float(observed[index]), low=low, high=high)
+        estimates[metric] = MeanInterval(mean=float(observed[index]), low=low, high=high)
     return estimates
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from spanlab.ui.common import store
 from spanlab.ui.progress import progress
-from spanlab.workflows.comparing import Comparison, compare_dataset
+from spanlab.workflows.comparing import DatasetComparison, compare_dataset
 from spanlab.workflows.managing import DatasetSummary, count_edits
 
 _AT_ONCE = 2_000  # items that are compared without being asked
@@ -23,7 +23,7 @@ _Key = tuple[object, ...]
 
 @dataclass(frozen=True)
 class _Made:
-    comparison: Comparison
+    comparison: DatasetComparison
     at: datetime
 
 
@@ -45,7 +45,7 @@ class _Memory:
                 self._made.popitem(last=False)
 
 
-def compared(summary: DatasetSummary, reference: str | None) -> Comparison | None:
+def compared(summary: DatasetSummary, reference: str | None) -> DatasetComparison | None:
     """Return the comparison of a dataset, making it now if that is quick, else on a button.
 
     Says how many items were looked at and when, and offers to look again. Counts tell that a

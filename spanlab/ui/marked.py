@@ -9,7 +9,7 @@ from spanlab.schema import Annotation, Item, Passage, Record, Status
 from spanlab.ui.common import counted
 from spanlab.ui.counts import kind_in_words
 from spanlab.workflows.comparing import ItemScore
-from spanlab.workflows.marks import Piece, pieces
+from spanlab.workflows.marks import MarkedText, pieces
 
 _LISTED = 100  # spans named one by one under an answer
 
@@ -110,7 +110,7 @@ def _body(item: Item, annotation: Annotation | None) -> str:
     return f"{draft}{text}{_spans(annotation)}"
 
 
-def _piece(piece: Piece) -> str:
+def _piece(piece: MarkedText) -> str:
     if piece.prob <= 0 and not piece.hard:
         return escape(piece.text)
     label = ", ".join(piece.labels)

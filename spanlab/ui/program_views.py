@@ -12,11 +12,11 @@ import streamlit as st
 from spanlab.ui.common import counted, plain
 from spanlab.ui.messages import errors_shown
 from spanlab.workflows.programs import (
-    Change,
     Demo,
     HeldOut,
     Predictor,
     Program,
+    PromptChange,
     compare,
     registry,
 )
@@ -191,14 +191,14 @@ def show_changes(untuned: Mapping[str, Predictor], program: Program) -> None:
     _show_changes(compare(before, program))
 
 
-def _show_changes(changes: Sequence[Change]) -> None:
+def _show_changes(changes: Sequence[PromptChange]) -> None:
     if not changes:
         st.caption("The same prompts.")
     for change in changes:
         _change(change)
 
 
-def _change(change: Change) -> None:
+def _change(change: PromptChange) -> None:
     st.caption(plain(change.predictor))
     st.code("\n".join(change.diff), language="diff", wrap_lines=True)
     for sign, demos in (("-", change.removed), ("+", change.added)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
-from spanlab.workflows.comparing import Agreement, Estimate, Scored
+from spanlab.workflows.comparing import Agreement, MeanInterval, Scored
 
 if TYPE_CHECKING:
     import altair as alt
@@ -126,7 +126,7 @@ def _chart_rows(scores: Sequence[Scored], metric: str) -> list[dict[str, Any]]:
         groups = [(MACRO, scored.report.macro)]
         groups += [(means.lang, means) for means in scored.report.languages]
         for language, means in groups:
-            estimate: Estimate | None = getattr(means, metric)
+            estimate: MeanInterval | None = getattr(means, metric)
             if estimate is not None:
                 rows.append(
                     {

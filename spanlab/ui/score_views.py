@@ -10,7 +10,7 @@ import streamlit as st
 
 from spanlab.ui.counts import kind_in_words
 from spanlab.ui.score_charts import MACRO, NAMES, pair_chart, score_chart
-from spanlab.workflows.comparing import METRICS, Comparison, Estimate, Scored
+from spanlab.workflows.comparing import METRICS, DatasetComparison, MeanInterval, Scored
 
 MEANING = {
     "iou": "Intersection over union of the characters taken for hallucinated. 1 is the same "
@@ -45,7 +45,7 @@ def score_table(scores: Sequence[Scored]) -> pd.DataFrame:
             "Items": macro.n,
         }
         for metric in _MAIN:
-            estimate: Estimate | None = getattr(macro, metric)
+            estimate: MeanInterval | None = getattr(macro, metric)
             row[NAMES[metric]] = None if estimate is None else estimate.mean
             row[f"{NAMES[metric]} 95 %"] = None if estimate is None else _interval(estimate)
         rows.append(row)
@@ -56,19 +56,19 @@ def language_table(scores: Sequence[Scored], metric: str) -> pd.DataFrame:
     """Return one metric with a row per annotator and a column per language, macro first."""
     rows = []
     for scored in scores:
-        macro: Estimate | None = getattr(scored.report.macro, metric)
+        macro: MeanInterval | None = getattr(scored.report.macro, metric)
         row: dict[str, object] = {
             "Annotator": scored.name,
             MACRO: None if macro is None else macro.mean,
         }
         for means in scored.report.languages:
-            estimate: Estimate | None = getattr(means, metric)
+            estimate: MeanInterval | None = getattr(means, metric)
             row[means.lang] = None if estimate is None else estimate.mean
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def show_scores(comparison: Comparison) -> None:
+def show_scores(comparison: DatasetComparison) -> None:
     """Draw the table of macro scores, then one metric per language as chart and table."""
     scores = comparison.scores
     st.dataframe(
@@ -111,7 +111,7 @@ def show_scores(comparison: Comparison) -> None:
         )
 
 
-def agreement_table(comparison: Comparison) -> pd.DataFrame:
+def agreement_table(comparison: DatasetComparison) -> pd.DataFrame:
     """Return Krippendorff's alpha, a row per group of annotators and a column per language."""
     groups = {"Persons": comparison.persons, "Persons and detectors": comparison.independent}
     rows = []
@@ -122,7 +122,7 @@ def agreement_table(comparison: Comparison) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def show_agreement(comparison: Comparison) -> None:
+def show_agreement(comparison: DatasetComparison) -> None:
     """Draw alpha per group and language, and the matrix of all pairs."""
     table = agreement_table(comparison)
     if table.empty:
@@ -162,7 +162,7 @@ def show_agreement(comparison: Comparison) -> None:
     )
 
 
-def _interval(estimate: Estimate) -> str:
+def _interval(estimate: MeanInterval) -> str:
     return f"{estimate.low:.2f} – {estimate.high:.2f}"
 
 

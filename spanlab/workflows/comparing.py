@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from spanlab.agreement import Agreement, Pair, Rated, agreement, rated
+from spanlab.agreement import Agreement, ItemMarks, Pair, agreement, rated
 from spanlab.labels import Labels, disagreement, hard_of, labels_of
 from spanlab.schema import Kind, Record, Status
 from spanlab.scorers import (
     METRICS,
-    Estimate,
     ItemScore,
     LanguageMeans,
+    MeanInterval,
     Means,
     Report,
     mark_all,
@@ -29,11 +29,11 @@ __all__ = [
     "METRICS",
     "NOTHING",
     "Agreement",
-    "Comparison",
     "Cursor",
-    "Estimate",
+    "DatasetComparison",
     "ItemScore",
     "LanguageMeans",
+    "MeanInterval",
     "Means",
     "Order",
     "Page",
@@ -67,7 +67,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class DatasetComparison:
     """What a look at ``looked_at`` of ``n_items`` items says of their annotators.
 
     ``scores`` holds the annotators in the order in which they came, then the two baselines; it is
@@ -95,7 +95,7 @@ def compare_dataset(
     reference: str | None = None,
     limit: int | None = None,
     on_progress: Callable[[int], None] | None = None,
-) -> Comparison:
+) -> DatasetComparison:
     """Compare the annotators of a dataset.
 
     Args:
@@ -121,7 +121,7 @@ def compare_dataset(
 
 def compare_records(
     records: Iterable[Record], kinds: dict[str, Kind], reference: str | None = None
-) -> Comparison:
+) -> DatasetComparison:
     """Compare annotators on records, which are read once and not kept.
 
     Args:
@@ -134,7 +134,7 @@ def compare_records(
     """
     pairs: dict[str, list[tuple[Labels, Labels]]] = {name: [] for name in kinds}
     golds: list[Labels] = []
-    marks: list[Rated] = []
+    marks: list[ItemMarks] = []
     for record in records:
         marks.append(rated(record, kinds))
         if reference is None or not _is_done(record, reference):
@@ -144,7 +144,7 @@ def compare_records(
         for name in kinds:
             if name != reference and _is_done(record, name):
                 pairs[name].append(_pair(record, gold, name, reference))
-    return Comparison(
+    return DatasetComparison(
         n_items=len(marks),
         looked_at=len(marks),
         reference=reference,
@@ -256,7 +256,7 @@ def _scores(
         yield Scored(NOTHING, None, score((gold, mark_none(gold)) for gold in golds))
 
 
-def _only(marks: Iterable[Rated], kinds: dict[str, Kind], *wanted: Kind) -> Iterator[Rated]:
+def _only(marks: Iterable[ItemMarks], kinds: dict[str, Kind], *wanted: Kind) -> Iterator[ItemMarks]:
     for item in marks:
         chosen = {name: marked for name, marked in item.marks.items() if kinds[name] in wanted}
         yield replace(item, marks=chosen)

@@ -105,7 +105,7 @@ def import_files(
     given = options or ReadOptions()
     on_reject = log.counting(log.rejects.append if skip_bad else given.on_reject)
     chosen = replace(given, on_warning=log.warnings.append, on_reject=on_reject)
-    places = _Places(files, chosen)
+    places = _RecordPositions(files, chosen)
 
     def on_taken(index: int, record: Record) -> None:
         file, line, unit = places.of(index)
@@ -138,13 +138,13 @@ def _some(records: Iterator[Record], log: _Log) -> Iterator[Record]:
         yield from records
 
 
-class _Place(NamedTuple):
+class _RecordPosition(NamedTuple):
     file: str
     line: int
     unit: str
 
 
-class _Places:
+class _RecordPositions:
     """Where the records of an import stand, at the cost of eight bytes a record."""
 
     def __init__(self, files: Sequence[Path], options: ReadOptions) -> None:
@@ -163,11 +163,11 @@ class _Places:
                 self._lines.append(placed.line)
                 yield placed.record
 
-    def of(self, index: int) -> _Place:
+    def of(self, index: int) -> _RecordPosition:
         """Return the place of the record that came ``index``-th, counted from 0."""
         number = bisect_right(self._starts, index) - 1
         file = self._options.name or str(self._files[number])
-        return _Place(file, self._lines[index], self._units[number])
+        return _RecordPosition(file, self._lines[index], self._units[number])
 
 
 def guess_columns(columns: Sequence[str]) -> dict[str, str]:

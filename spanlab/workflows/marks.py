@@ -10,7 +10,7 @@ from spanlab.schema import Annotation
 
 
 @dataclass(frozen=True)
-class Piece:
+class MarkedText:
     """A part of the answer that one annotator marks in one way.
 
     ``prob`` in [0, 1] is the highest probability of the spans over it, 0 without one; ``hard``
@@ -23,7 +23,7 @@ class Piece:
     labels: tuple[str, ...] = ()
 
 
-def pieces(answer: str, annotation: Annotation | None) -> list[Piece]:
+def pieces(answer: str, annotation: Annotation | None) -> list[MarkedText]:
     """Cut an answer where the marks of an annotation change.
 
     Args:
@@ -34,7 +34,7 @@ def pieces(answer: str, annotation: Annotation | None) -> list[Piece]:
         Pieces whose texts together are the answer; none for an empty answer.
     """
     if annotation is None:
-        return [Piece(answer)] if answer else []
+        return [MarkedText(answer)] if answer else []
     decided = hard_of(annotation)
     opening: dict[int, list[int]] = {}
     closing: dict[int, list[int]] = {}
@@ -44,7 +44,7 @@ def pieces(answer: str, annotation: Annotation | None) -> list[Piece]:
     starts = {extent.start for extent in decided}
     ends = {extent.end for extent in decided}
     cuts = sorted({0, len(answer), *opening, *closing, *starts, *ends})
-    found: list[Piece] = []
+    found: list[MarkedText] = []
     covering: set[int] = set()
     hard = False
     for start, end in pairwise(cuts):
@@ -54,14 +54,14 @@ def pieces(answer: str, annotation: Annotation | None) -> list[Piece]:
         spans = [annotation.spans[index] for index in covering]
         prob = max((span.prob for span in spans), default=0.0)
         labels = tuple(sorted({span.label for span in spans if span.label}))
-        _append(found, Piece(answer[start:end], prob, hard, labels))
+        _append(found, MarkedText(answer[start:end], prob, hard, labels))
     return found
 
 
-def _append(found: list[Piece], piece: Piece) -> None:
+def _append(found: list[MarkedText], piece: MarkedText) -> None:
     """Add a piece, or lengthen the last one if that is marked in the same way."""
     last = found[-1] if found else None
     if last and (last.prob, last.hard, last.labels) == (piece.prob, piece.hard, piece.labels):
-        found[-1] = Piece(last.text + piece.text, piece.prob, piece.hard, piece.labels)
+        found[-1] = MarkedText(last.text + piece.text, piece.prob, piece.hard, piece.labels)
     else:
         found.append(piece)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from spanlab.programs import Change, Demo, HeldOut, Predictor, Program, Programs, compare
+from spanlab.programs import Demo, HeldOut, Predictor, Program, Programs, PromptChange, compare
 from spanlab.settings import Settings
 
 __all__ = [
-    "Change",
     "Demo",
     "HeldOut",
     "Predictor",
     "Program",
     "Programs",
+    "PromptChange",
     "compare",
     "registry",
 ]

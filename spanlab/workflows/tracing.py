@@ -32,7 +32,7 @@ class Traced:
 
 
 @dataclass(frozen=True)
-class Piece:
+class DiffPiece:
     """A part of a revision: characters of the answer that stayed or went, or new ``text``.
 
     ``start`` and ``end`` are code points of the answer; an insertion stands between the
@@ -62,7 +62,7 @@ def traced(store: Store, dataset: str, item_id: str, annotator: str) -> Traced |
     return None if annotation is None else Traced(record.item, annotation)
 
 
-def revision_pieces(answer: str, revised: str, lang: str) -> tuple[Piece, ...]:
+def revision_pieces(answer: str, revised: str, lang: str) -> tuple[DiffPiece, ...]:
     """Return what a revision kept, took out and put in, word by word.
 
     Words are those of the language, so single characters in Chinese. White space that both texts
@@ -81,7 +81,7 @@ def revision_pieces(answer: str, revised: str, lang: str) -> tuple[Piece, ...]:
     return tuple(_joined(_pieces(answer, revised, lang)))
 
 
-def _pieces(answer: str, revised: str, lang: str) -> Iterator[Piece]:
+def _pieces(answer: str, revised: str, lang: str) -> Iterator[DiffPiece]:
     """Compare the words, and the white space before each of them."""
     old, new = tokens(answer, lang), tokens(revised, lang)
     words = Levenshtein.opcodes([answer[a:b] for a, b in old], [revised[a:b] for a, b in new])
@@ -111,7 +111,7 @@ def _ends(words: Sequence[tuple[int, int]]) -> list[int]:
     return [0, *(end for _, end in words)]
 
 
-def _changed(answer: str, place: tuple[int, int], new: str) -> Iterator[Piece]:
+def _changed(answer: str, place: tuple[int, int], new: str) -> Iterator[DiffPiece]:
     """Compare two stretches that begin with white space; what surrounds a change is kept."""
     start, end = place
     old = answer[start:end]
@@ -119,10 +119,10 @@ def _changed(answer: str, place: tuple[int, int], new: str) -> Iterator[Piece]:
     word = old.lstrip()
     behind = len(word) if word and word == new.lstrip() else 0
     cut = end - behind
-    yield Piece("same", start, start + ahead, old[:ahead])
-    yield Piece("deleted", start + ahead, cut, answer[start + ahead : cut])
-    yield Piece("inserted", cut, cut, new[ahead : len(new) - behind])
-    yield Piece("same", cut, end, answer[cut:end])
+    yield DiffPiece("same", start, start + ahead, old[:ahead])
+    yield DiffPiece("deleted", start + ahead, cut, answer[start + ahead : cut])
+    yield DiffPiece("inserted", cut, cut, new[ahead : len(new) - behind])
+    yield DiffPiece("same", cut, end, answer[cut:end])
 
 
 def _common_space(old: str, new: str) -> int:
@@ -134,7 +134,7 @@ def _common_space(old: str, new: str) -> int:
     )
 
 
-def _joined(pieces: Iterator[Piece]) -> Iterator[Piece]:
+def _joined(pieces: Iterator[DiffPiece]) -> Iterator[DiffPiece]:
     """Join neighbours of one kind; between two kept pieces, what went comes before what came."""
     filled = (piece for piece in pieces if piece.text)
     for same, group in groupby(filled, key=lambda piece: piece.tag == "same"):
@@ -145,4 +145,4 @@ def _joined(pieces: Iterator[Piece]) -> Iterator[Piece]:
             if parts:
                 text = "".join(piece.text for piece in parts)
                 start = run[-1].end if tag == "inserted" else parts[0].start
-                yield Piece(tag, start, parts[-1].end if tag != "inserted" else start, text)
+                yield DiffPiece(tag, start, parts[-1].end if tag != "inserted" else start, text)

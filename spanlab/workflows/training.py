@@ -10,18 +10,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from spanlab.datasets import ReadOptions, read
 from spanlab.detectors.offline import OfflineDetector
 from spanlab.detectors.offline.model import digest
 from spanlab.detectors.offline.training import Progress, train_offline
 from spanlab.detectors.offline.validation import folds
+from spanlab.fields import Frozen
 from spanlab.labels import Labels, labels_of
 from spanlab.schema import Item, Record
-from spanlab.scorers import Estimate, Report, score
+from spanlab.scorers import MeanInterval, Report, score
 
-__all__ = ["Card", "Job", "ModeScores", "train_files", "train_offline"]
+__all__ = ["Card", "ModeScores", "TrainingJob", "train_files", "train_offline"]
 
 LIMITS = (
     "A lexical evidence checker, no fact checker: it knows which words, numbers and names stand "
@@ -35,23 +34,19 @@ LIMITS = (
 Mode = Literal["with passages", "another item's passages", "without passages"]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class ModeScores(_Frozen):
+class ModeScores(Frozen):
     """Cross-validated scores of one mode: macro over languages with intervals, and each language.
 
     ``languages`` maps a language to its mean IoU and Corr.
     """
 
     mode: Mode
-    iou: Estimate
-    corr: Estimate
+    iou: MeanInterval
+    corr: MeanInterval
     languages: dict[str, tuple[float, float]]
 
 
-class Card(_Frozen):
+class Card(Frozen):
     """What a model is, where it comes from, and how far it can be trusted."""
 
     model: str
@@ -68,7 +63,7 @@ class Card(_Frozen):
 
 
 @dataclass(frozen=True)
-class Job:
+class TrainingJob:
     """What to train on, and where to write.
 
     Args:
@@ -89,7 +84,7 @@ class Job:
 
 
 def train_files(
-    job: Job,
+    job: TrainingJob,
     *,
     on_warning: Callable[[str], None] = lambda message: None,
     on_progress: Progress = lambda task, done, total: None,
@@ -129,7 +124,7 @@ def train_files(
 
 
 def _cross_validated(
-    records: Sequence[Record], job: Job, on_progress: Progress
+    records: Sequence[Record], job: TrainingJob, on_progress: Progress
 ) -> tuple[ModeScores, ...]:
     annotator = job.annotator
     others = _neighbours(records)

@@ -21,7 +21,7 @@ import numpy as np
 from spanlab.datasets import ReadOptions, read
 from spanlab.detectors.offline import OfflineDetector
 from spanlab.detectors.offline.features import describe
-from spanlab.detectors.offline.model import SHIPPED, Model, load
+from spanlab.detectors.offline.model import SHIPPED, OfflineModel, load
 from spanlab.detectors.offline.synthetic import Made, Pool, injected, paraphrases, verbatim
 from spanlab.detectors.offline.validation import folds
 from spanlab.detectors.offline.words import read as read_words
@@ -105,7 +105,7 @@ def _labels(item: Item, annotation: Annotation) -> Labels:
     return labels_of(Record(item=item, annotations=(annotation,)), annotation.annotator)
 
 
-def _plain_rule(item: Item, model: Model) -> Annotation:
+def _plain_rule(item: Item, model: OfflineModel) -> Annotation:
     """Mark every word that says something and that neither passages nor question hold."""
     texts = [passage.text for passage in item.passages]
     seen = describe(item.question, item.answer, texts, item.lang, model.background)
@@ -118,7 +118,7 @@ def _plain_rule(item: Item, model: Model) -> Annotation:
     return Annotation(annotator="rule", kind=Kind.DETECTOR, spans=spans)
 
 
-def _made(item: Item, model: Model, peers: Sequence[Item]) -> Iterable[tuple[str, Made]]:
+def _made(item: Item, model: OfflineModel, peers: Sequence[Item]) -> Iterable[tuple[str, Made]]:
     """Make answers from an item's passages of which is known what is right and wrong in them."""
     rng = random.Random(f"probe {item.id}")
     texts = [passage.text for passage in item.passages]

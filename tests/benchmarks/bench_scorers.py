@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.agreement import Rated, agreement
+from spanlab.agreement import ItemMarks, agreement
 from spanlab.datasets import read_labels
 from spanlab.labels import Extent, Labels, Soft, disagreement, harden
 from spanlab.schema import Annotation, Kind, Span
@@ -166,7 +166,7 @@ def made_up_labels(draw: random.Random, name: str, length: int, spans: int) -> L
     return Labels(name, "en", tuple(soft), tuple(harden(soft)), length=length)
 
 
-def made_up_raters() -> tuple[Rated, list[Annotation]]:
+def made_up_raters() -> tuple[ItemMarks, list[Annotation]]:
     """Return five annotators of one long answer, as extents and as annotations."""
     draw = random.Random(1)
     answer = "x" * 100_000
@@ -184,7 +184,7 @@ def made_up_raters() -> tuple[Rated, list[Annotation]]:
         )
         for name, extents in marks.items()
     ]
-    return Rated("long", "en", len(answer), marks), annotations
+    return ItemMarks("long", "en", len(answer), marks), annotations
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spanlab.labels import Extent, hard_of
 from spanlab.schema import Annotation, Interval, Kind, Span
-from spanlab.workflows.marks import Piece, pieces
+from spanlab.workflows.marks import MarkedText, pieces
 
 ANSWER = "abcdefghij"
 
@@ -24,31 +24,36 @@ def span(start: int, end: int, prob: float = 1.0, label: str | None = None) -> S
 @pytest.mark.parametrize(
     ("annotation", "expected"),
     [
-        (None, [Piece(ANSWER)]),
-        (says(), [Piece(ANSWER)]),
+        (None, [MarkedText(ANSWER)]),
+        (says(), [MarkedText(ANSWER)]),
         (
             says(span(2, 4, 0.4)),
-            [Piece("ab"), Piece("cd", 0.4), Piece("efghij")],
+            [MarkedText("ab"), MarkedText("cd", 0.4), MarkedText("efghij")],
         ),
         (
             says(span(0, 4, 0.4, "name"), span(2, 6, 0.9, "date")),
             [
-                Piece("ab", 0.4, False, ("name",)),
-                Piece("cd", 0.9, True, ("date", "name")),
-                Piece("ef", 0.9, True, ("date",)),
-                Piece("ghij"),
+                MarkedText("ab", 0.4, False, ("name",)),
+                MarkedText("cd", 0.9, True, ("date", "name")),
+                MarkedText("ef", 0.9, True, ("date",)),
+                MarkedText("ghij"),
             ],
         ),
-        (says(span(0, 2), span(2, 4)), [Piece("abcd", 1.0, True), Piece("efghij")]),
+        (says(span(0, 2), span(2, 4)), [MarkedText("abcd", 1.0, True), MarkedText("efghij")]),
         (
             says(span(0, 4, 0.4), hard=(Interval(start=2, end=6),)),
-            [Piece("ab", 0.4), Piece("cd", 0.4, True), Piece("ef", 0.0, True), Piece("ghij")],
+            [
+                MarkedText("ab", 0.4),
+                MarkedText("cd", 0.4, True),
+                MarkedText("ef", 0.0, True),
+                MarkedText("ghij"),
+            ],
         ),
     ],
     ids=["no-annotation", "no-spans", "one", "overlapping", "touching", "hard-of-its-own"],
 )
 def test_an_answer_is_cut_where_its_marks_change(
-    annotation: Annotation | None, expected: list[Piece]
+    annotation: Annotation | None, expected: list[MarkedText]
 ) -> None:
     assert pieces(ANSWER, annotation) == expected
 

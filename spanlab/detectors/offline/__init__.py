@@ -63,7 +63,7 @@ from pathlib import Path
 
 from spanlab.detectors.offline.evidence import finding
 from spanlab.detectors.offline.features import asked, describe
-from spanlab.detectors.offline.model import SHIPPED, Model, load
+from spanlab.detectors.offline.model import SHIPPED, OfflineModel, load
 from spanlab.detectors.offline.spans import Stretch, decided, stretches
 from spanlab.detectors.offline.units import together
 from spanlab.schema import Annotation, Interval, Item, Kind, Span, Status
@@ -81,7 +81,7 @@ class OfflineDetector:
 
     name = NAME
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: OfflineModel) -> None:
         self._model = model
 
     def annotate(self, item: Item) -> Annotation:

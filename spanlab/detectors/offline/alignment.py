@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spanlab.detectors.offline.links import Column
 from spanlab.detectors.offline.passages import BREAK, Passages
-from spanlab.detectors.offline.words import Kind, Reading
+from spanlab.detectors.offline.words import Reading, WordKind
 
 Table = NDArray[np.float32]
 
@@ -41,7 +41,7 @@ class Said(NamedTuple):
     new: Column  # 1 for words that the question does not hold
 
 
-class Asked(NamedTuple):
+class QuestionText(NamedTuple):
     """The question's words: their places in the passages and how much each says."""
 
     places: tuple[tuple[int, ...], ...]
@@ -49,7 +49,7 @@ class Asked(NamedTuple):
     forms: frozenset[str]
 
 
-def align(said: Said, asked: Asked, passages: Passages) -> Aligned:
+def align(said: Said, asked: QuestionText, passages: Passages) -> Aligned:
     """Lay an answer along the passages.
 
     Args:
@@ -170,7 +170,7 @@ def _local(held: Table, weight: Column) -> Table:
     return shared / total[:, None]
 
 
-def _share(asked: Asked, unit: NDArray[np.int64], n_units: int) -> Column:
+def _share(asked: QuestionText, unit: NDArray[np.int64], n_units: int) -> Column:
     """Share of the question's weight that each passage sentence holds."""
     if not len(asked.weight):
         return np.zeros(n_units)
@@ -178,14 +178,14 @@ def _share(asked: Asked, unit: NDArray[np.int64], n_units: int) -> Column:
     return np.asarray(asked.weight @ held / (asked.weight.sum() + 1e-6), dtype=np.float64)
 
 
-def _unsaid(answer: Reading, asked: Asked, passages: Passages) -> Column:
+def _unsaid(answer: Reading, asked: QuestionText, passages: Passages) -> Column:
     """Numbers, names and other words per passage sentence of which the answer says nothing."""
     known = frozenset(answer.forms) | asked.forms
     counts = [[0.0, 0.0, 0.0] for _ in range(passages.n_sentences)]
     for at, form in enumerate(passages.forms):
         if passages.kinds[at] == BREAK or form in known:
             continue
-        if passages.kinds[at] == Kind.NUMBER:
+        if passages.kinds[at] == WordKind.NUMBER:
             counts[passages.sentence[at]][0] += 1
         elif passages.capital[at]:
             counts[passages.sentence[at]][1] += 1
@@ -214,7 +214,7 @@ def slots(
     """
     found: dict[int, Slot] = {}
     for at in range(len(answer)):
-        if answer.kinds[at] is Kind.SIGN:
+        if answer.kinds[at] is WordKind.SIGN:
             continue
         candidates = [
             Slot(sides, place, _alike(answer, at, passages, place))

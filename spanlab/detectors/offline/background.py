@@ -55,7 +55,7 @@ class Background:
         return dict(shares)
 
 
-class Counting:
+class WordCounter:
     """Counts words item by item, so that an item can be left out of its own background."""
 
     def __init__(self, lexicon: Lexicon = EMPTY) -> None:

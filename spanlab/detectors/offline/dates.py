@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from spanlab.detectors.offline.lexicon import Months
 from spanlab.detectors.offline.normal import fold
-from spanlab.detectors.offline.words import Kind, Row
+from spanlab.detectors.offline.words import TokenRow, WordKind
 
 _SIGNS = {
     fold(sign): part
@@ -66,7 +66,7 @@ class Match(NamedTuple):
     whole: tuple[tuple[int, int], ...] = ()
 
 
-def dates(row: Row, months: Months) -> list[Date]:
+def dates(row: TokenRow, months: Months) -> list[Date]:
     """Find the dates in a row of words: two parts of one at least.
 
     Args:
@@ -79,7 +79,7 @@ def dates(row: Row, months: Months) -> list[Date]:
     found: list[Date] = []
     at = 0
     while at < len(row.forms):
-        if row.kinds[at] != Kind.NUMBER and _month(row, at, months) is None:
+        if row.kinds[at] != WordKind.NUMBER and _month(row, at, months) is None:
             at += 1
             continue
         date, end = _date(row, at, months)
@@ -122,9 +122,9 @@ def _whole(date: Date, other: Date, wrong: Collection[int]) -> tuple[tuple[int, 
     return tuple(pair for pair in (*front, *back) if pair[0] not in wrong)
 
 
-def _date(row: Row, at: int, months: Months) -> tuple[Date | None, int]:
+def _date(row: TokenRow, at: int, months: Months) -> tuple[Date | None, int]:
     """Return the date that begins at a number or month, and where to look for the next one."""
-    if row.kinds[at] == Kind.NUMBER:
+    if row.kinds[at] == WordKind.NUMBER:
         for reader in (_in_digits, _with_signs):
             date, end = reader(row, at)
             if date is not None:
@@ -132,7 +132,7 @@ def _date(row: Row, at: int, months: Months) -> tuple[Date | None, int]:
     return _with_name(row, at, months)
 
 
-def _in_digits(row: Row, at: int) -> tuple[Date | None, int]:
+def _in_digits(row: TokenRow, at: int) -> tuple[Date | None, int]:
     """Read 31.03.1889, 1889-03-31, 3/31/1889 or 31. 3. 1889."""
     gaps = [(row.gap(n) or "").strip(_AROUND) for n in (at, at + 1) if n + 1 < len(row.forms)]
     if len(gaps) < 2 or gaps[0] != gaps[1] or gaps[0] not in _SEPARATORS:
@@ -150,7 +150,7 @@ def _in_digits(row: Row, at: int) -> tuple[Date | None, int]:
     return Date(tuple(readings), tuple(places), {}), at + 3
 
 
-def _with_signs(row: Row, at: int) -> tuple[Date | None, int]:
+def _with_signs(row: TokenRow, at: int) -> tuple[Date | None, int]:
     """Read 1889年3月31日, or two neighbouring parts of it."""
     reading: dict[str, int] = {}
     places: dict[str, int] = {}
@@ -174,7 +174,7 @@ def _sign(form: str) -> str | None:
     return next((part for sign, part in _SIGNS.items() if form.startswith(sign)), None)
 
 
-def _with_name(row: Row, at: int, months: Months) -> tuple[Date | None, int]:
+def _with_name(row: TokenRow, at: int, months: Months) -> tuple[Date | None, int]:
     """Read 31 March 1889, March 31st, 1889, 31 de marzo de 1889 and the like."""
     parts = list(_parts(row, at, months))
     for order in _NAMED:
@@ -187,15 +187,15 @@ def _with_name(row: Row, at: int, months: Months) -> tuple[Date | None, int]:
     return None, at + 1
 
 
-def _has_ending(row: Row, place: int) -> bool:
+def _has_ending(row: TokenRow, place: int) -> bool:
     """Say whether letters follow a number without a space: 31st, 1er, 31n."""
-    number = row.kinds[place] == Kind.NUMBER
+    number = row.kinds[place] == WordKind.NUMBER
     if not number or place + 1 >= len(row.forms) or row.gap(place) != "":
         return False
-    return row.kinds[place + 1] == Kind.LETTERS and len(row.forms[place + 1]) <= _LONGEST_LINK
+    return row.kinds[place + 1] == WordKind.LETTERS and len(row.forms[place + 1]) <= _LONGEST_LINK
 
 
-def _parts(row: Row, at: int, months: Months) -> Iterator[tuple[str, int, int]]:
+def _parts(row: TokenRow, at: int, months: Months) -> Iterator[tuple[str, int, int]]:
     """Yield part, number and place of up to three neighbouring words that can be of a date."""
     links = found = 0
     for place in range(at, len(row.forms)):
@@ -208,14 +208,14 @@ def _parts(row: Row, at: int, months: Months) -> Iterator[tuple[str, int, int]]:
             found, links = found + 1, 0
         else:
             links += 1
-            short = row.kinds[place] == Kind.LETTERS and len(row.forms[place]) <= _LONGEST_LINK
+            short = row.kinds[place] == WordKind.LETTERS and len(row.forms[place]) <= _LONGEST_LINK
             if not short or links > _MOST_LINKS:
                 return
         if found == len(_RANGE):
             return
 
 
-def _part(row: Row, place: int, months: Months) -> tuple[str, int]:
+def _part(row: TokenRow, place: int, months: Months) -> tuple[str, int]:
     """Return which part of a date a word can be, and its number; an empty name if none."""
     value = _value(row, place)
     if value is not None:
@@ -224,12 +224,12 @@ def _part(row: Row, place: int, months: Months) -> tuple[str, int]:
     return ("", 0) if month is None else ("month", month)
 
 
-def _month(row: Row, at: int, months: Months) -> int | None:
-    return months.number(row.forms[at]) if row.kinds[at] == Kind.LETTERS else None
+def _month(row: TokenRow, at: int, months: Months) -> int | None:
+    return months.number(row.forms[at]) if row.kinds[at] == WordKind.LETTERS else None
 
 
-def _value(row: Row, at: int) -> int | None:
-    if row.kinds[at] != Kind.NUMBER:
+def _value(row: TokenRow, at: int) -> int | None:
+    if row.kinds[at] != WordKind.NUMBER:
         return None
     digits = row.forms[at][1:]
     return int(digits) if digits.isdecimal() and len(digits) < 5 else None

@@ -10,7 +10,7 @@ from spanlab.detectors.offline.alignment import Slot
 from spanlab.detectors.offline.features import Described
 from spanlab.detectors.offline.shape import year
 from spanlab.detectors.offline.spans import Stretch
-from spanlab.detectors.offline.words import Kind
+from spanlab.detectors.offline.words import WordKind
 from spanlab.schema import Evidence, Passage
 
 _MOST_QUOTES = 2
@@ -20,7 +20,7 @@ _LONGEST_STRETCH = 30  # words of a stretch that are looked up
 _TELLING = 0.5  # weight from which a word is worth naming
 
 
-class Finding(NamedTuple):
+class Explanation(NamedTuple):
     """The note on a span and the quotes that go with it."""
 
     note: str | None
@@ -32,7 +32,7 @@ class _Rival(NamedTuple):
     position: int
 
 
-def finding(stretch: Stretch, described: Described, passages: Sequence[Passage]) -> Finding:
+def finding(stretch: Stretch, described: Described, passages: Sequence[Passage]) -> Explanation:
     """Explain a stretch by the passages.
 
     A word whose place in the passages another word takes (a number for a number, a name for a
@@ -50,7 +50,7 @@ def finding(stretch: Stretch, described: Described, passages: Sequence[Passage])
         without passages, or if nothing in them comes near.
     """
     if described.passages.empty:
-        return Finding(None, ())
+        return Explanation(None, ())
     notes: dict[tuple[int, int, int], list[str]] = {}
     first: dict[tuple[int, int, int], int] = {}
     for rival in _rivals(stretch, described):
@@ -62,7 +62,9 @@ def finding(stretch: Stretch, described: Described, passages: Sequence[Passage])
         _quote(position, described, passages, "; ".join(dict.fromkeys(notes[place])))
         for place, position in list(first.items())[:_MOST_QUOTES]
     )
-    return Finding(_missing(stretch, described), quotes or _closest(stretch, described, passages))
+    return Explanation(
+        _missing(stretch, described), quotes or _closest(stretch, described, passages)
+    )
 
 
 def _rivals(stretch: Stretch, described: Described) -> Iterator[_Rival]:
@@ -74,7 +76,7 @@ def _rivals(stretch: Stretch, described: Described) -> Iterator[_Rival]:
         slot = described.slots.get(at)
         if slot is not None and slot.alike and (slot.date or _same_sort(at, slot, described)):
             yield _Rival(said, slot.position)
-        elif answer.kinds[at] is Kind.NUMBER:
+        elif answer.kinds[at] is WordKind.NUMBER:
             other = _other_number(at, described)
             if other is not None:
                 yield _Rival(said, other)
@@ -87,7 +89,7 @@ def _looked_at(stretch: Stretch) -> range:
 def _same_sort(at: int, slot: Slot, described: Described) -> bool:
     """Say whether both are numbers of one sort, or both names; other words only differ."""
     one, other = described.answer.forms[at], described.passages.forms[slot.position]
-    if described.answer.kinds[at] is Kind.NUMBER:
+    if described.answer.kinds[at] is WordKind.NUMBER:
         return year(one) == year(other)
     return described.answer.capital(at)
 
@@ -99,7 +101,7 @@ def _other_number(at: int, described: Described) -> int | None:
     found = {
         passages.forms[position]: position
         for position in _positions(int(described.best[at]), described)
-        if passages.kinds[position] == Kind.NUMBER
+        if passages.kinds[position] == WordKind.NUMBER
         and passages.forms[position] not in said
         and year(passages.forms[position]) == year(form)
     }
@@ -117,7 +119,7 @@ def _missing(stretch: Stretch, described: Described) -> str | None:
         answer.text[answer.starts[at] : answer.ends[at]]
         for at in _looked_at(stretch)
         if not described.known[at]
-        and (described.weight[at] >= _TELLING or answer.kinds[at] is Kind.SIGN)
+        and (described.weight[at] >= _TELLING or answer.kinds[at] is WordKind.SIGN)
     ]
     named = list(dict.fromkeys(words))
     if not named:

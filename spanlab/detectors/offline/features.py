@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.offline.alignment import Asked, Said, Slot, align, slots
+from spanlab.detectors.offline.alignment import QuestionText, Said, Slot, align, slots
 from spanlab.detectors.offline.background import Background
 from spanlab.detectors.offline.dates import dates
 from spanlab.detectors.offline.links import Column, Dated, Links, in_company, link, runs, with_dates
@@ -19,7 +19,7 @@ from spanlab.detectors.offline.polarity import NEGATIONS, NO, YES
 from spanlab.detectors.offline.shape import gaps, hiragana, repeats, year
 from spanlab.detectors.offline.smoothing import neighbours, smoothed
 from spanlab.detectors.offline.support import Sides, support
-from spanlab.detectors.offline.words import Kind, Reading, read
+from spanlab.detectors.offline.words import Reading, WordKind, read
 from spanlab.schema import Item
 
 MOST_PLACES = 64
@@ -146,8 +146,8 @@ class _Description:
         common = np.clip(1 - 1.5 * self._frequency, 0.08, 1)
         weight = common * np.clip(self._length / 5, 0.25, 1.2)
         sign = np.clip(0.6 - 0.6 * self._frequency, 0.1, 0.6)
-        weight = np.where(self._kinds == Kind.SIGN, sign, weight)
-        weight = np.where(self._kinds == Kind.NUMBER, 1.0, weight)
+        weight = np.where(self._kinds == WordKind.SIGN, sign, weight)
+        weight = np.where(self._kinds == WordKind.NUMBER, 1.0, weight)
         return np.asarray(weight * np.where(self._name(), 1.3, 1.0), dtype=np.float64)
 
     def _name(self) -> NDArray[np.bool_]:
@@ -177,7 +177,7 @@ class _Description:
     def _add_alignment(self) -> None:
         """Add where in the passages the answer is, and what stands there instead."""
         forms = tuple(self._asked.places)
-        asked = Asked(
+        asked = QuestionText(
             tuple(tuple(self._given.places.get(form, ())) for form in forms),
             np.array([max(0.1, 1 - 1.5 * self._often(form)) for form in forms]),
             frozenset(forms),
@@ -209,9 +209,9 @@ class _Description:
         total = np.maximum(np.bincount(self._sentence, weight), 1e-6)
         repeated = repeats(self._words.forms)
         unsupported = float((fresh * (1 - self._links.linked)).sum() / (fresh.sum() + 0.3))
-        numbers = float((self._kinds == Kind.NUMBER).sum())
+        numbers = float((self._kinds == WordKind.NUMBER).sum())
         given = sum(form[0] == "#" for form in self._given.places)
-        facts = (self._kinds == Kind.NUMBER) | self._name()
+        facts = (self._kinds == WordKind.NUMBER) | self._name()
         other = ~facts & ~self._stop & (self._frequency < _RARE)
         sides = Sides(facts, other, known > 0, self._links.linked > 0)
         self._columns |= {
@@ -233,11 +233,11 @@ class _Description:
     def _add_shape(self) -> None:
         """Add what the word looks like, and what stands between it and its neighbours."""
         forms = self._words.forms
-        number, before = self._kinds == Kind.NUMBER, gaps(self._words)
+        number, before = self._kinds == WordKind.NUMBER, gaps(self._words)
         self._columns |= {
             "length": self._length,
             "number": number.astype(np.float64),
-            "sign": (self._kinds == Kind.SIGN).astype(np.float64),
+            "sign": (self._kinds == WordKind.SIGN).astype(np.float64),
             "year": np.array([year(form) for form in forms], dtype=np.float64),
             "capital": self._capital,
             "name": self._name().astype(np.float64),

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from spanlab.detectors.offline.words import Kind, read
+from spanlab.detectors.offline.words import WordKind, read
 from spanlab.errors import UsageError
 
 _SHORTEST = 3  # letters of a month's name or abbreviation in the text's own language or English …
@@ -151,7 +151,7 @@ def _months(languages: frozenset[str]) -> dict[str, str]:
 def _main_word(name: str) -> str:
     """Return the only long word of a month's name (``de març``), empty if there is none."""
     found = read(name)
-    if any(kind is not Kind.LETTERS for kind in found.kinds):
+    if any(kind is not WordKind.LETTERS for kind in found.kinds):
         return ""
     long = [form for form in found.forms if len(form) >= _SHORTEST]
     return long[0] if len(long) == 1 else ""

@@ -17,7 +17,7 @@ from rapidfuzz import fuzz, process
 
 from spanlab.detectors.offline.dates import ONE_DATE, Date, match
 from spanlab.detectors.offline.passages import Passages
-from spanlab.detectors.offline.words import Kind, Reading
+from spanlab.detectors.offline.words import Reading, WordKind
 
 Column = NDArray[np.float64]
 
@@ -123,9 +123,9 @@ def in_company(links: Links, answer: Reading, exempt: NDArray[np.bool_]) -> Link
         answer: the words.
         exempt: 1 for words that may stand alone.
     """
-    if Kind.SIGN not in answer.kinds:
+    if WordKind.SIGN not in answer.kinds:
         return links
-    signs = np.array(answer.kinds) == Kind.SIGN
+    signs = np.array(answer.kinds) == WordKind.SIGN
     starts, ends = np.array(answer.starts), np.array(answer.ends)
     touches = signs[:-1] & signs[1:] & (ends[:-1] == starts[1:])
     beside = np.r_[touches, False] | np.r_[False, touches]
@@ -164,7 +164,7 @@ def runs(places: Sequence[tuple[int, ...]]) -> Runs:
 
 
 def _look_up(
-    asked: dict[str, Kind], texts: Passages
+    asked: dict[str, WordKind], texts: Passages
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[int, ...]]]:
     rows: dict[str, tuple[float, ...]] = {}
     places: dict[str, tuple[int, ...]] = {}
@@ -173,12 +173,12 @@ def _look_up(
     for form, kind in asked.items():
         places[form] = tuple(texts.places.get(form, ()))
         found = float(bool(places[form]))
-        if kind is Kind.NUMBER:
+        if kind is WordKind.NUMBER:
             distance = 0.0 if found else _distance(form, values)
             rows[form] = (found,) * 6 + (distance,)
         else:
             rows[form] = (found,) * 6 + (_NOT_A_NUMBER,)
-            if kind is Kind.LETTERS and len(form) >= _SHORTEST:
+            if kind is WordKind.LETTERS and len(form) >= _SHORTEST:
                 similar.append(form)
     _add_similar(similar, texts, rows, places)
     return rows, places

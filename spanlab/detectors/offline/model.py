@@ -30,7 +30,7 @@ _TREES = 0.5  # how much the trees count in the share
 _BEFORE_ALL = (1980, 1, 1, 0, 0, 0)  # a zip member needs a date; a constant keeps bytes the same
 
 
-class Rated(NamedTuple):
+class WordProbabilities(NamedTuple):
     """What a model says of each word, both in [0, 1].
 
     ``share`` is the share of annotators that would mark it, ``anyone`` the probability that at
@@ -46,21 +46,23 @@ class Raters:
     """What rates words in one mode, with passages or without.
 
     ``trees`` and ``share`` both learnt the share, by means so different that their mean errs less
-    than either; ``anyone`` learnt the other number of ``Rated``.
+    than either; ``anyone`` learnt the other number of ``WordProbabilities``.
     """
 
     trees: Trees
     share: Perceptrons
     anyone: Perceptrons
 
-    def rate(self, described: Described) -> Rated:
+    def rate(self, described: Described) -> WordProbabilities:
         """Rate each word of an answer."""
         trees, share, anyone = (
             np.clip(part.predict(described.table, described.names), 0.0, 1.0)
             for part in (self.trees, self.share, self.anyone)
         )
         share = _TREES * trees + (1 - _TREES) * share
-        return Rated(share, np.maximum(share, anyone))  # a share of all is no more than anyone
+        return WordProbabilities(
+            share, np.maximum(share, anyone)
+        )  # a share of all is no more than anyone
 
     def arrays(self, prefix: str) -> dict[str, NDArray[np.generic]]:
         """Return all of it as named arrays for a file."""
@@ -85,7 +87,7 @@ class Raters:
 
 
 @dataclass(frozen=True)
-class Model:
+class OfflineModel:
     """What training leaves.
 
     ``given`` rates words of answers with passages, ``blind`` those without.
@@ -95,10 +97,10 @@ class Model:
     blind: Raters
     background: Background
 
-    def rate(self, described: Described) -> Rated:
+    def rate(self, described: Described) -> WordProbabilities:
         """Rate each word of an answer."""
         if not described.names:
-            return Rated(np.zeros(0), np.zeros(0))
+            return WordProbabilities(np.zeros(0), np.zeros(0))
         return (self.blind if described.passages.empty else self.given).rate(described)
 
     def dump(self) -> bytes:
@@ -127,11 +129,11 @@ class Model:
         path.write_bytes(self.dump())
 
 
-def load(path: Path = SHIPPED) -> Model:
+def load(path: Path = SHIPPED) -> OfflineModel:
     """Read a model.
 
     Args:
-        path: a file that ``Model.save`` wrote.
+        path: a file that ``OfflineModel.save`` wrote.
 
     Raises:
         InputError: there is no such file, or it is something else.
@@ -146,13 +148,13 @@ def load(path: Path = SHIPPED) -> Model:
 
 
 @lru_cache(maxsize=4)
-def _load(path: Path, _written: int, size: int) -> Model:
+def _load(path: Path, _written: int, size: int) -> OfflineModel:
     if size > _TOO_LONG:
         raise InputError("too large for a model", file=path, found=f"{size:,} bytes")
     return parse(path.read_bytes(), str(path))
 
 
-def parse(data: bytes, name: str) -> Model:
+def parse(data: bytes, name: str) -> OfflineModel:
     """Build a model from a file's bytes; no code in them is ever run.
 
     Raises:
@@ -181,7 +183,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _build(arrays: Mapping[str, NDArray[np.generic]]) -> Model:
+def _build(arrays: Mapping[str, NDArray[np.generic]]) -> OfflineModel:
     head = json.loads(str(arrays["head"]))
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise InputError("not a model of the offline detector", expected=FORMAT)
@@ -193,7 +195,7 @@ def _build(arrays: Mapping[str, NDArray[np.generic]]) -> Model:
     known = arrays.get("lexicon")
     lexicon = EMPTY if known is None else Lexicon.parse(known.astype(np.uint8).tobytes())
     background = Background(items, counts, lexicon)
-    return Model(Raters.of(arrays, "given"), Raters.of(arrays, "blind"), background)
+    return OfflineModel(Raters.of(arrays, "given"), Raters.of(arrays, "blind"), background)
 
 
 def _zip(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.offline.normal import blank_marks
-from spanlab.detectors.offline.words import Reading, Row, read
+from spanlab.detectors.offline.words import Reading, TokenRow, read
 
 MOST_WORDS = 2000  # of all passages together; Mu-SHROOM's have 100 to 1,500
 _PIECE = 40  # words; a longer sentence is chosen in pieces
@@ -91,13 +91,13 @@ class Passages:
         reading, word = self.readings[self.text[position]], self.word[position]
         return reading.text[reading.starts[word] : reading.ends[word]]
 
-    def row(self) -> Row:
+    def row(self) -> TokenRow:
         """Return the words as they stand beside each other, with a break where some are left out.
 
         Returns:
             As many words as there are positions.
         """
-        return Row(self.forms, self.kinds, self._gap)
+        return TokenRow(self.forms, self.kinds, self._gap)
 
     def units(self, width: int, shift: int) -> NDArray[np.int64]:
         """Return positions numbered by stretches of ``width`` words that begin ``shift`` later."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from spanlab.detectors.offline.background import base
 from spanlab.detectors.offline.normal import blank_marks
-from spanlab.detectors.offline.words import Kind, Reading, read
+from spanlab.detectors.offline.words import Reading, WordKind, read
 
 _SHORTEST, _LONGEST = 5, 60  # words of a sentence that may stand as an answer; signs count half
 _FEW = (1, 1, 2, 3)  # sentences of an answer, or errors in it: mostly one
@@ -138,7 +138,7 @@ def _confirmed(words: Reading, forms: frozenset[str], often: Callable[[str], flo
     for at, form in enumerate(words.forms):
         capital = words.capital(at)
         cased = cased or capital
-        if words.kinds[at] is Kind.NUMBER or (capital and at):
+        if words.kinds[at] is WordKind.NUMBER or (capital and at):
             facts += 1
             if form not in forms:
                 return False
@@ -189,7 +189,7 @@ def _replacement(
     while (
         last + 1 < len(words)
         and last + 1 - at < longest
-        and words.kinds[last + 1] is Kind.SIGN
+        and words.kinds[last + 1] is WordKind.SIGN
         and words.starts[last + 1] == words.ends[last]
     ):
         last += 1
@@ -210,9 +210,9 @@ def _other_number(written: str, rng: random.Random) -> str:
 
 
 def _sort(words: Reading, at: int) -> str | None:
-    if words.kinds[at] is Kind.NUMBER:
+    if words.kinds[at] is WordKind.NUMBER:
         return "number"
-    if words.kinds[at] is Kind.SIGN:
+    if words.kinds[at] is WordKind.SIGN:
         return "sign"
     length = words.ends[at] - words.starts[at]
     opens = at == 0 or words.sentence[at] != words.sentence[at - 1]
@@ -230,7 +230,7 @@ def _sentences(text: str) -> list[str]:
     words = read(_clean(text))
     size: dict[int, float] = {}
     for number, kind in zip(words.sentence, words.kinds, strict=True):
-        size[number] = size.get(number, 0) + (0.5 if kind is Kind.SIGN else 1.0)
+        size[number] = size.get(number, 0) + (0.5 if kind is WordKind.SIGN else 1.0)
     found = []
     for number, (start, end) in enumerate(words.sentences):
         sentence = words.text[start:end].strip()

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.offline.background import Counting
+from spanlab.detectors.offline.background import WordCounter
 from spanlab.detectors.offline.backpropagation import Backpropagation, propagate
 from spanlab.detectors.offline.boosting import Boosting, boost
 from spanlab.detectors.offline.features import Described, asked, describe
 from spanlab.detectors.offline.lexicon import gather
 from spanlab.detectors.offline.links import Column
-from spanlab.detectors.offline.model import Model, Raters
+from spanlab.detectors.offline.model import OfflineModel, Raters
 from spanlab.detectors.offline.rows import Rows
 from spanlab.detectors.offline.synthetic import Made, Pool, injected, paraphrases, verbatim
 from spanlab.detectors.offline.words import read
@@ -68,7 +68,7 @@ def train_offline(
     annotator: str = "gold",
     recipe: Recipe | None = None,
     on_progress: Progress = lambda task, done, total: None,
-) -> Model:
+) -> OfflineModel:
     """Train a model on labelled items.
 
     Args:
@@ -103,7 +103,7 @@ def train_offline(
         on_progress("reading", number + 1, len(items))
     background = examples.counting.whole()
     learning = _Learning(recipe, on_progress)
-    return Model(learning.raters(given), learning.raters(blind), background)
+    return OfflineModel(learning.raters(given), learning.raters(blind), background)
 
 
 class _Example(NamedTuple):
@@ -152,7 +152,7 @@ class _Examples:
 
     def __init__(self, items: Sequence[Item], recipe: Recipe) -> None:
         self._items, self._recipe = items, recipe
-        self.counting = Counting(gather())
+        self.counting = WordCounter(gather())
         self._own: dict[str, frozenset[str]] = {}
         self._peers: dict[str, list[Item]] = {}
         self._spoken: dict[str, Counter[str]] = {}

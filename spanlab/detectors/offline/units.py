@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spanlab.detectors.offline.features import Described
 from spanlab.detectors.offline.links import Column
-from spanlab.detectors.offline.words import Kind, Reading
+from spanlab.detectors.offline.words import Reading, WordKind
 
 _CONFIRMED = 0.5  # what is left of the probability of a part of a date that stands in the passages
 _WORD = 4  # signs that may be one word
@@ -43,12 +43,12 @@ def together(described: Described, probs: Column) -> Column:
     before: tuple[int, int] | None = None
     for first, last in _units(answer, unknown):
         inside = slice(first, last + 1)
-        signs = answer.kinds[first] is Kind.SIGN
+        signs = answer.kinds[first] is WordKind.SIGN
         word = signs and last - first < _WORD
         mean = np.average(probs[inside], weights=lengths[inside])
         probs[inside] = probs[inside].max() if word else mean
         if before is not None and first == before[1] + 2 and described.stop[first - 1]:
-            if signs and answer.kinds[before[1]] is Kind.SIGN and _touch(answer, first):
+            if signs and answer.kinds[before[1]] is WordKind.SIGN and _touch(answer, first):
                 probs[before[0] : last + 1] = max(probs[before[0]], probs[last])
             else:
                 probs[first - 1] = max(probs[first - 1], min(probs[before[1]], probs[first]))
@@ -70,8 +70,8 @@ def _units(answer: Reading, unknown: NDArray[np.bool_]) -> Iterator[tuple[int, i
 def _belong(answer: Reading, at: int) -> bool:
     """Say whether a word and the one before are parts of one name or of one word."""
     between = answer.text[answer.ends[at - 1] : answer.starts[at]]
-    if answer.kinds[at] is Kind.SIGN:
-        return answer.kinds[at - 1] is Kind.SIGN and not between
+    if answer.kinds[at] is WordKind.SIGN:
+        return answer.kinds[at - 1] is WordKind.SIGN and not between
     named = answer.capital(at) and answer.capital(at - 1)
     return named and between in (" ", "-", "’", "'")
 

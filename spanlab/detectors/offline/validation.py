@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from spanlab.detectors.offline.model import Model
+from spanlab.detectors.offline.model import OfflineModel
 from spanlab.detectors.offline.training import Progress, Recipe, train_offline
 from spanlab.schema import Item, Record
 
@@ -16,10 +16,10 @@ _FEWEST = 10  # such words, from which on two items can be compared
 _SAME = 0.5  # share of them that two items on one subject have in common
 
 
-class Fold(NamedTuple):
+class FoldModel(NamedTuple):
     """A model, and the records that it was not trained on."""
 
-    model: Model
+    model: OfflineModel
     held_out: list[Record]
 
 
@@ -30,7 +30,7 @@ def folds(
     annotator: str = "gold",
     recipe: Recipe | None = None,
     on_progress: Progress = lambda task, done, total: None,
-) -> Iterator[Fold]:
+) -> Iterator[FoldModel]:
     """Train on all folds but one, for each fold in turn.
 
     Items on one subject, asked in several languages, are held out together, with everything that
@@ -62,7 +62,7 @@ def folds(
             on_progress(f"fold {fold + 1} of {count}, {task}", done, total)
 
         model = train_offline(seen, annotator=annotator, recipe=recipe, on_progress=report)
-        yield Fold(model, held_out)
+        yield FoldModel(model, held_out)
 
 
 def subjects(items: Sequence[Item]) -> dict[str, str]:

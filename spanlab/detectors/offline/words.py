@@ -48,7 +48,7 @@ _VOWELS = frozenset("aeiouyAEIOUY")  # without one, a short word is an abbreviat
 _LONGEST_ORDINAL = 2  # digits before a full stop that ends no sentence, as in "am 3. Mai"
 
 
-class Row(NamedTuple):
+class TokenRow(NamedTuple):
     """Words in a row; ``gap(n)`` is what stands between word n and the next, None for a break."""
 
     forms: Sequence[str]
@@ -56,7 +56,7 @@ class Row(NamedTuple):
     gap: Callable[[int], str | None]
 
 
-class Kind(IntEnum):
+class WordKind(IntEnum):
     """What sort of word it is, which decides how it is compared."""
 
     LETTERS = 0
@@ -76,7 +76,7 @@ class Reading:
     starts: tuple[int, ...]
     ends: tuple[int, ...]
     forms: tuple[str, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[WordKind, ...]
     sentence: tuple[int, ...]
     sentences: tuple[tuple[int, int], ...]
 
@@ -84,9 +84,9 @@ class Reading:
         """Return the number of words."""
         return len(self.starts)
 
-    def row(self) -> Row:
+    def row(self) -> TokenRow:
         """Return the words as they stand beside each other."""
-        return Row(self.forms, self.kinds, self._gap)
+        return TokenRow(self.forms, self.kinds, self._gap)
 
     def _gap(self, number: int) -> str | None:
         last = number + 1 >= len(self)
@@ -124,11 +124,11 @@ def read(text: str) -> Reading:
 
 
 @lru_cache(maxsize=1 << 16)
-def _word(piece: str) -> tuple[str, Kind]:
+def _word(piece: str) -> tuple[str, WordKind]:
     """Return a word's form and kind."""
     if piece[0].isdecimal():  # one spelling for all ways to write a number: its shortest reading
-        return "#" + min(readings(piece), key=lambda value: (len(value), value)), Kind.NUMBER
-    kind = Kind.SIGN if _SIGN.match(piece) else Kind.LETTERS
+        return "#" + min(readings(piece), key=lambda value: (len(value), value)), WordKind.NUMBER
+    kind = WordKind.SIGN if _SIGN.match(piece) else WordKind.LETTERS
     return fold(piece) or piece, kind
 
 
