@@ -77,13 +77,13 @@ def test_alpha_at_its_ends(items: list[ItemMarks], alpha: float | None) -> None:
 
 
 def test_adjacent_spans_agree_with_one_span_over_the_same_characters() -> None:
-    """ANCHORS 20: how a selection was made makes no difference."""
+    """How a selection was made makes no difference: adjacent and overlapping spans are alike."""
     found = agreement([item("x", {"a": [(0, 3), (3, 6), (2, 4)], "b": [(0, 6)]})])
     assert (found.alpha, found.pairs[0].iou, found.pairs[0].f1) == (1.0, 1.0, 1.0)
 
 
 def test_second_annotators_of_some_items_are_compared_on_those() -> None:
-    """ANCHORS 8: agreement with a second annotator, who did only some of the items."""
+    """Agreement with a second annotator, who did only some of the items."""
     found = agreement(
         [
             item("1", {"anna": [(0, 4)], "ben": [(0, 4)]}),  # iou 1, f1 1
@@ -105,7 +105,7 @@ def test_second_annotators_of_some_items_are_compared_on_those() -> None:
 
 
 def test_one_campaign_is_measured_by_itself() -> None:
-    """ANCHORS 15: several annotators per item, agreement inside one campaign."""
+    """Several annotators per item, agreement inside one campaign."""
     answer = "Paris is big."
 
     def by(who: str, *spans: tuple[int, int], **more: object) -> Annotation:
@@ -167,7 +167,7 @@ def test_real_raters_agree_as_the_library_says(shared: Path) -> None:
 
 
 def test_a_long_answer_is_counted_in_stretches() -> None:
-    """ANCHORS 4: 100,000 characters with 2,000 spans per annotator take no time to speak of."""
+    """100,000 characters with 2,000 spans per annotator are no special case."""
     spread: Marks = {
         who: [(at + shift, at + shift + 20) for at in range(0, 100_000, 50)]
         for who, shift in {"a": 0, "b": 5, "c": 10, "d": 0, "e": 25}.items()

@@ -92,7 +92,7 @@ ITEM = Item(id="val-en-1", lang="en", answer=TEXT)
 def test_merged_extents_neither_overlap_nor_touch(
     given_: list[tuple[int, int]], merged: list[tuple[int, int]]
 ) -> None:
-    """ANCHORS 20: adjacent and overlapping selections do not corrupt each other."""
+    """Adjacent and overlapping selections do not corrupt each other."""
     assert merge([Extent(*pair) for pair in given_]) == merged
 
 
@@ -145,7 +145,7 @@ def test_coverage_splits_only_where_the_sum_changes() -> None:
 def test_the_highest_probability_wins(
     spans: list[tuple[int, int, float]], flat: list[tuple[int, int, float]]
 ) -> None:
-    """ANCHORS 20: adjacent and overlapping spans keep every character's probability."""
+    """Adjacent and overlapping spans keep every character's probability."""
     assert flatten([Soft(*span) for span in spans]) == flat
 
 
@@ -216,7 +216,7 @@ def test_labels_of_a_record_come_with_its_raters() -> None:
 
 @pytest.mark.parametrize("name", ["carla", "nobody"])
 def test_a_failed_or_missing_annotation_has_no_labels(name: str) -> None:
-    """ANCHORS 16: a failed judgement is a state, not "nothing found"."""
+    """A failed judgement is a state, not "nothing found"."""
     record = Record(item=ITEM, annotations=(by("anna"), unfinished("carla", Status.FAILED)))
     with pytest.raises(
         InputError, match=f"'val-en-1' has no finished annotation by '{name}'.*anna"

@@ -110,13 +110,13 @@ def test_labels_and_notes_come_and_go() -> None:
 
 
 def test_done_without_spans_says_nothing_is_wrong() -> None:
-    """ANCHORS 11: checked without spans is not the same as not annotated."""
+    """Checked without spans is not the same as not annotated."""
     assert _replay(DONE).annotation("me") == Annotation(annotator="me", kind=Kind.PERSON)
     assert _replay(DONE) != _replay()
 
 
 def test_spans_may_touch_and_overlap() -> None:
-    """ANCHORS 20: adjacent and overlapping selections stay what they are."""
+    """Adjacent and overlapping selections stay what they are."""
     touching = Add(span="y", start=9, end=13)
     overlapping = Add(span="z", start=6, end=11)
     state = _replay(FIRST, touching, overlapping)
@@ -166,7 +166,7 @@ def test_a_new_edit_empties_the_redo() -> None:
 
 
 def test_a_decision_keeps_the_evidence_of_the_suggestion() -> None:
-    """ANCHORS 10: a suggestion taken over loses nothing that spoke for it."""
+    """A suggestion taken over loses nothing that spoke for it."""
     item = ITEM.model_copy(update={"passages": (Passage(text="It has two floors."),)})
     cited = Cited(passage=0, start=7, end=17, stance="refutes", note="two, not 3")
     mark = Mark(source="det", start=23, end=31, evidence=(cited,))
@@ -215,7 +215,7 @@ def test_an_imported_annotation_comes_back_as_it_was() -> None:
 
 
 def test_a_failure_without_its_note_says_so() -> None:
-    """ANCHORS 16: a failure is a state with a reason."""
+    """A failure is a state with a reason."""
     failed = ReviewState(status=Status.FAILED, note="out of memory")
     assert failed.annotation("me").note == "out of memory"
     assert _replay(Note(text=""), start=failed).annotation("me").note == "no reason was given"

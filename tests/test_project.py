@@ -26,7 +26,7 @@ def test_the_lock_pins_every_package_with_hashes_and_names_no_address() -> None:
 
 
 def test_nothing_that_is_installed_runs_neural_networks() -> None:
-    """ANCHORS 13: a light install, whatever extras are chosen."""
+    """Users ask for a light install, whatever extras they choose."""
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     packages = set(re.findall(r"^([a-z0-9._-]+)==", lock, re.MULTILINE))
     heavy = ("torch", "transformers", "tensorflow", "jax", "onnxruntime", "nvidia", "triton")
@@ -34,7 +34,7 @@ def test_nothing_that_is_installed_runs_neural_networks() -> None:
 
 
 def test_without_the_extra_for_models_everything_else_works() -> None:
-    """ANCHORS 13: a light install; what needs more says what to install."""
+    """Users ask for a light install; what needs more says what to install."""
     done = subprocess.run(
         [sys.executable, "-c", LIGHT],
         capture_output=True,

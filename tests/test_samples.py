@@ -241,7 +241,7 @@ def test_chinese_answers_have_no_spaces_between_words(records: dict[str, Record]
 def test_of_a_repeated_word_only_a_later_occurrence_is_marked(
     records: dict[str, Record],
 ) -> None:
-    """ANCHORS 12: repeated text maps to its own occurrence; these items put it to the test."""
+    """Repeated text maps to its own occurrence; these items put it to the test."""
     later = {
         record.item.lang
         for record in records.values()

@@ -67,7 +67,7 @@ def soft_labels(*spans: tuple[int, int, float]) -> Labels:
     ],
 )
 def test_hard_scores_by_hand(gold: Pairs, pred: Pairs, expected: tuple[float, ...]) -> None:
-    """ANCHORS 20: adjacent and overlapping spans are counted as the characters they cover."""
+    """Adjacent and overlapping spans are counted as the characters they cover."""
     found = score_item(labels(gold), labels(pred))
     assert [getattr(found, name) for name in SCORES] == pytest.approx(list(expected))
 

@@ -44,7 +44,7 @@ def shares(annotation: Annotation) -> list[tuple[int, int, float]]:
 
 
 def test_a_vote_is_each_characters_share() -> None:
-    """ANCHORS 15: several annotators per item become one annotation that names its voters."""
+    """Several annotators per item become one annotation that names its voters."""
     found = vote(ITEM, [by("a", (0, 5)), by("b", (3, 8)), by("c"), by("d", (3, 5))], name="all")
     # 0-3 a; 3-5 a, b, d; 5-8 b: of four
     assert shares(found) == [(0, 3, 0.25), (3, 5, 0.75), (5, 8, 0.25)]
@@ -55,14 +55,14 @@ def test_a_vote_is_each_characters_share() -> None:
 
 
 def test_votes_on_a_repeated_word_stay_at_their_own_place() -> None:
-    """ANCHORS 12: repeated text maps to its own occurrence."""
+    """Repeated text maps to its own occurrence."""
     found = vote(ITEM, [by("a", (18, 23)), by("b", (18, 23))])
     assert shares(found) == [(18, 23, 1.0)]
     assert found.spans[0].text == "Paris"
 
 
 def test_overlapping_and_adjacent_spans_of_one_annotator_are_one_vote() -> None:
-    """ANCHORS 20: overlapping selections count each character once."""
+    """Overlapping selections count each character once."""
     found = vote(ITEM, [by("a", (0, 5), (2, 8), (8, 12), (0, 5)), by("b")])
     assert shares(found) == [(0, 12, 0.5)]
     assert hard_of(found) == []
@@ -75,7 +75,7 @@ def test_a_detector_votes_for_what_it_decided() -> None:
 
 
 def test_only_finished_annotations_vote() -> None:
-    """ANCHORS 11: "not annotated" is not "annotated, no spans"; only the second votes."""
+    """Not annotated is not the same as annotated without spans: only the second votes."""
     found = vote(
         ITEM,
         [

@@ -41,7 +41,7 @@ def _records() -> list[Record]:
 
 
 def test_everything_of_a_review_works_by_keyboard_alone(desk: Sit) -> None:
-    """ANCHORS 9, 10: caret and spans by key, suggestions on the page and editable."""
+    """Caret and spans by key, suggestions on the page and editable."""
     here = desk(_records())
     here.press("a")  # Percy Shelley is focused first; on to Paris
     here.press("2", "}")  # label takes it over, its end moves back by a word: "in Paris in"
@@ -74,7 +74,7 @@ def test_everything_of_a_review_works_by_keyboard_alone(desk: Sit) -> None:
 
 
 def test_undo_and_redo_survive_going_away_and_coming_back(desk: Sit) -> None:
-    """ANCHORS 5: edits to pre-annotated items are never lost."""
+    """Edits to pre-annotated items are never lost."""
     here = desk(_records())
     here.press("A", "u", "Control+z", "x", "u", "Control+Shift+Z")
     here.settle()
@@ -133,7 +133,7 @@ def test_evidence_of_the_chosen_span_is_marked_and_scrolled_to(desk: Sit) -> Non
 
 
 def test_tab_goes_through_the_spans_scrolls_to_them_and_leaves_behind_the_last(desk: Sit) -> None:
-    """ANCHORS 9: cycle spans by keyboard, scrolling to them."""
+    """Cycle spans by keyboard, scrolling to them."""
     answer = "\n".join(f"Line {index} says something." for index in range(200))
     item = Item(id="long", lang="en", answer=answer)
     far = suggested(item, [("Line 5 says", 0.5), ("Line 190 says", 0.9)])

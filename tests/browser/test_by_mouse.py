@@ -34,7 +34,7 @@ def _action(here: Desk, command: str) -> None:
 
 
 def test_everything_of_a_review_works_by_mouse_alone(desk: Sit) -> None:
-    """ANCHORS 10: suggestions of a detector from the page, editable."""
+    """Suggestions of a detector from the page, editable."""
     here = desk(_records())
     here.click_on("Percy")
     _tool(here, "accept")
@@ -96,7 +96,7 @@ def test_a_span_is_resized_by_dragging_its_ends(
 
 
 def test_adjacent_and_overlapping_selections_leave_the_text_alone(desk: Sit) -> None:
-    """ANCHORS 20: adjacent and overlapping selections do not corrupt the text."""
+    """Adjacent and overlapping selections do not corrupt the text."""
     here = desk([Record(item=ITEM)])
     here.drag_over("Frankenstein")
     here.drag_over(" was ", exactly=True)

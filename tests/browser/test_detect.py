@@ -87,7 +87,7 @@ def done(store: Store, annotator: str) -> set[str]:
 def test_from_choosing_detectors_to_the_trace_of_what_they_found(
     server: Server, store: Store, page: Page, model: Model
 ) -> None:
-    """ANCHORS 10 and 16: a model's suggestions from the page; a failure is a state to repeat."""
+    """A model's suggestions from the page; a failure is a state to repeat."""
     store.import_records("towns", RECORDS)
     page.goto(server.url(dataset="towns").replace("/?", "/detect?"))
     page.get_by_text("ucsc-extract", exact=True).first.click()

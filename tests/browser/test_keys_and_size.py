@@ -56,7 +56,7 @@ def test_every_key_of_the_table_is_what_the_editor_reads_from_the_keyboard(page:
 
 
 def test_100_000_characters_with_2_000_spans_open_and_take_keys(desk: Sit) -> None:
-    """ANCHORS 4: long texts with many predictions open and select."""
+    """Long texts with many predictions open and select."""
     record = long_record("long", 100_000, 2_000)
     here = desk([record])
     whole = here.page.evaluate(
@@ -82,7 +82,7 @@ def test_100_000_characters_with_2_000_spans_open_and_take_keys(desk: Sit) -> No
 
 
 def test_offsets_agree_with_python_in_a_long_text_of_all_planes(page: Page) -> None:
-    """ANCHORS 1: offsets right after emoji, anywhere in a long text."""
+    """Offsets right after emoji, anywhere in a long text."""
     dice = random.Random(7)
     text = "".join(dice.choice("aé漢🎉👩🏽‍🚀\u0301\r\n ") for _ in range(3_000))
     points = [*sorted(dice.sample(range(len(text)), 400)), len(text)]

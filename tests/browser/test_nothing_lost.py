@@ -33,7 +33,7 @@ def test_a_burst_of_200_fast_keys_loses_none(desk: Sit) -> None:
 
 
 def test_a_reload_in_the_middle_of_a_burst_loses_none(desk: Sit) -> None:
-    """ANCHORS 5: edits to pre-annotated items are never lost."""
+    """Edits to pre-annotated items are never lost."""
     here = desk([words_item("burst", 60)])
     here.press(*["a", "x"] * 15)
     here.page.reload()

@@ -32,7 +32,7 @@ CASES = [
 def test_what_is_drawn_in_any_script_is_what_python_slices(
     desk: Sit, lang: str, answer: str, text: str
 ) -> None:
-    """ANCHORS 1, 2, 3: emoji and ZWJ, CRLF, right to left and mixed direction."""
+    """Emoji and ZWJ, CRLF, right to left and mixed direction."""
     item = Item(id="keys", lang=lang, answer=answer)
     mouse = Item(id="mouse", lang=lang, answer=answer)
     shown = Item(id="shown", lang=lang, answer=answer)

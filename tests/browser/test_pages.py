@@ -83,7 +83,7 @@ def card(page: Page, dataset: str) -> Locator:
 
 
 def test_an_uploaded_file_is_counted_and_detected(visit: Callable[..., Page], store: Store) -> None:
-    """ANCHORS 15: several annotators per item, and the counts of each."""
+    """Several annotators per item, and the counts of each."""
     source = f"upload-{next(_number)}"
     lines = BytesIO()
     store.import_records(f"{source}-seed", records())
@@ -138,7 +138,7 @@ def test_a_detection_goes_on_when_its_page_is_left(
 def test_a_wrong_line_is_named_and_nothing_comes_in(
     visit: Callable[..., Page], store: Store
 ) -> None:
-    """ANCHORS 6: an import ends with what was wrong, not with a time-out."""
+    """An import ends with what was wrong, not with a time-out."""
     name = f"wrong-{next(_number)}"
     good = {"id": "a", "answer": "Yes."}
     content = f"{json.dumps(good)}\n{json.dumps({'id': HOSTILE, 'answer': 7})}\n"
@@ -157,7 +157,7 @@ def test_a_wrong_line_is_named_and_nothing_comes_in(
 def test_compare_shows_the_most_disagreed_item_and_walks_on_by_key(
     visit: Callable[..., Page], dataset: str
 ) -> None:
-    """ANCHORS 8: annotators side by side, most disagreement first."""
+    """Annotators side by side, most disagreement first."""
     page = visit("compare", dataset=dataset)
     expect(page.locator(".marked article")).to_have_count(3, timeout=WAIT)
     expect(page.get_by_text("apart · en · disagreement 1.00")).to_be_visible()
@@ -173,7 +173,7 @@ def test_compare_shows_the_most_disagreed_item_and_walks_on_by_key(
 def test_compare_shows_scores_and_agreement(
     visit: Callable[..., Page], dataset: str, store: Store
 ) -> None:
-    """ANCHORS 8: agreement is part of the app."""
+    """Users ask for agreement between annotators as a part of the tool."""
     expected = compare_dataset(store, dataset, reference="gold")
     ben = next(scored for scored in expected.scores if scored.name == "Ben")
     page = visit("compare", dataset=dataset, view="Scores")
@@ -192,7 +192,7 @@ def test_compare_shows_scores_and_agreement(
 def test_a_download_is_what_the_workflow_writes(
     visit: Callable[..., Page], dataset: str, store: Store
 ) -> None:
-    """ANCHORS 7: an export finishes and is whole."""
+    """An export finishes and is whole."""
     page = visit("export", dataset=dataset)
     page.get_by_text("Mu-SHROOM", exact=True).click()
     # Gold labels, two persons: whose are meant has to be said.

@@ -78,7 +78,7 @@ def test_without_a_name_nothing_can_be_marked(desk: Sit) -> None:
 
 
 def test_an_excursion_to_another_page_leads_back_to_the_same_item_and_name(desk: Sit) -> None:
-    """ANCHORS 5: an edit is there after going away and coming back, not only after a reload."""
+    """An edit is there after going away and coming back, not only after a reload."""
     here = desk(_records())
     here.press("Enter")
     here.wait_for("de-1")

@@ -115,7 +115,7 @@ def test_a_range_of_probabilities_leaves_the_items_in_it(desk: Sit) -> None:
 
 
 def test_disagreement_filters_and_orders_the_queue(desk: Sit) -> None:
-    """ANCHORS 8: what annotators disagree on can be gone through first."""
+    """What annotators disagree on can be gone through first."""
     here = desk(_opinions())
     here.open_queue()
     _slide(here, "Disagreement at least", 0.55)  # "half" has 1 - 3/7 = 0.57

@@ -154,7 +154,7 @@ def test_a_trace_opens_beside_the_answer_and_says_all_it_has_by_key(desk: Sit) -
 
 
 def test_a_quote_leads_to_its_place_in_the_answer(desk: Sit) -> None:
-    """ANCHORS 10: suggestions of a model, with what led to them, can be edited."""
+    """Suggestions of a model, with what led to them, can be edited."""
     here = desk([curie(EXTRACT)])
     here.press("Tab")  # to 1859
     open_trace(here, "quotes")
@@ -226,7 +226,7 @@ def test_a_revision_shows_what_went_and_what_came(
 
 
 def test_a_failed_annotation_says_plainly_why(desk: Sit) -> None:
-    """ANCHORS 16: a failed judgement is a state with a reason."""
+    """A failed judgement is a state with a reason."""
     here = desk([curie(BROKEN)])
     here.page.get_by_role("button", name="Trace of broken").click()
     failed = here.page.locator(".sl-trace-failed")

@@ -29,7 +29,7 @@ NEXT = Item(id="next", lang="en", question="And?", answer="All is well.")
 
 
 def test_review_and_export_need_no_mouse(desk: Sit) -> None:
-    """ANCHORS 7, 9: reviewed by key, and what comes out of the Export page is what was reviewed."""
+    """Reviewed by key, and what comes out of the Export page is what was reviewed."""
     found = suggested(ITEM, [("in Paris", 0.8), ("1867", 0.3)])
     here = desk([Record(item=ITEM, annotations=(found,)), Record(item=NEXT)])
     here.press("{", "3", "c")  # "Paris", with a label and a comment
@@ -64,7 +64,7 @@ def test_review_and_export_need_no_mouse(desk: Sit) -> None:
 
 
 def test_review_and_export_need_no_keyboard(desk: Sit) -> None:
-    """ANCHORS 7, 10: reviewed by mouse, and what is downloaded is what was reviewed."""
+    """Reviewed by mouse, and what is downloaded is what was reviewed."""
     quote = Evidence(start=18, end=24, text="Warsaw", passage=0, stance="refutes")
     start = LINE.answer.index("in Paris")
     paris = Span.of(LINE.answer, start, start + 8, prob=0.8, evidence=(quote,))

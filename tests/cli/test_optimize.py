@@ -65,7 +65,7 @@ def test_what_it_will_come_to_is_said_without_a_call(tuned: Run, model_server: M
 
 
 def test_a_search_that_breaks_says_why(tuned: Run, model_server: ModelServer) -> None:
-    """ANCHORS 19: an optimisation that does not get anywhere says why."""
+    """An optimisation that does not get anywhere says why."""
     model_server.script(lambda ask: fail(402, "no money"))
     broken = tuned("optimize", "mine", "--detector", "ucsc-extract", *SMALL)
     assert broken.returncode == 1

@@ -138,7 +138,7 @@ def test_another_json_object_is_no_batch(tmp_path: Path) -> None:
 def test_the_shared_batches_are_read_whole(
     shared: Path, tmp_path: Path, name: str, marks: int, labelled: int, people: int
 ) -> None:
-    """ANCHORS 15 (in files): several annotators per item stay apart."""
+    """Several annotators per item stay apart."""
     path = shared / "faithbench" / f"{name}.json"
     raw = json.loads(path.read_text())["samples"]
     assert sum(len(sample["annotations"]) for sample in raw) == marks

@@ -156,7 +156,7 @@ print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 def test_a_long_file_passes_through_little_memory(tmp_path: Path) -> None:
-    """ANCHORS 7 (in files): 50,000 lines of 60 MB need less than 10 MB (ru_maxrss is in KiB)."""
+    """50,000 lines of 60 MB need less than 10 MB (ru_maxrss is in KiB)."""
     path = tmp_path / "large.jsonl"
     answer = "All of this is held once. " * 46
     with path.open("w") as stream:

@@ -120,7 +120,7 @@ def exported(*records: Record) -> bytes:
 
 
 def test_everything_survives_and_the_bytes_stay_the_same(tmp_path: Path) -> None:
-    """ANCHORS 7 (in files): votes, rejected spans, notes, claims and states survive an export."""
+    """Votes, rejected spans, notes, claims and states survive an export."""
     record = full_record()
     first = tmp_path / "first.jsonl"
     write([record], first)
@@ -132,7 +132,7 @@ def test_everything_survives_and_the_bytes_stay_the_same(tmp_path: Path) -> None
 
 
 def test_the_four_states_stay_apart(tmp_path: Path) -> None:
-    """ANCHORS 11: "not annotated", "no spans", "failed" and "skipped" differ, and from absence."""
+    """Not annotated, without spans, failed and skipped are four different states."""
     path = tmp_path / "states.jsonl"
     write([full_record()], path)
     (record,) = read(path)
@@ -145,7 +145,7 @@ def test_the_four_states_stay_apart(tmp_path: Path) -> None:
 
 
 def test_a_failed_attempt_keeps_its_reason(tmp_path: Path) -> None:
-    """ANCHORS 16: a failed judgement is a state with a reason, and no number."""
+    """A failed judgement is a state with a reason, and no number."""
     path = tmp_path / "failed.jsonl"
     write([full_record()], path)
     assert b'"status":"failed","spans":[],"note":"no credits"' in path.read_bytes()
@@ -156,7 +156,7 @@ def test_a_failed_attempt_keeps_its_reason(tmp_path: Path) -> None:
 
 
 def test_overlapping_adjacent_and_repeated_spans_keep_their_order(tmp_path: Path) -> None:
-    """ANCHORS 20: adjacent and overlapping spans do not corrupt the text or each other."""
+    """Adjacent and overlapping spans do not corrupt the text or each other."""
     answer = "abcdef"
     places = [(2, 4), (0, 2), (1, 5), (2, 4), (4, 6)]
     spans = tuple(Span.of(answer, start, end) for start, end in places)
@@ -177,7 +177,7 @@ def test_overlapping_adjacent_and_repeated_spans_keep_their_order(tmp_path: Path
 
 
 def test_offsets_count_code_points_through_emoji_and_line_ends(tmp_path: Path) -> None:
-    """ANCHORS 1 and 2: offsets stay right after ZWJ sequences, flags, astral letters and CRLF."""
+    """Offsets stay right after ZWJ sequences, flags, astral letters and CRLF."""
     answer = "👩‍👩‍👧‍👦\r\n𝔸 e\u0301 مرحبا 🇳🇴 end"
     start = answer.index("end")
     # The family is 7 code points, CRLF 2, "𝔸 " 2, "e" with its accent and a space 3,

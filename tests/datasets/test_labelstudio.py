@@ -54,7 +54,7 @@ def first_spans(path: Path, **options: Any) -> list[tuple[int, int, str]]:
 def test_offsets_after_emoji_are_told_by_the_quoted_text(
     tmp_path: Path, start: int, end: int
 ) -> None:
-    """ANCHORS 1: both ways of counting lead to the characters that the label quotes."""
+    """Both ways of counting lead to the characters that the label quotes."""
     assert TEXT[18:29] == "moonrockets"
     path = export(tmp_path, task(TEXT, region(start, end, "moonrockets")))
     assert detect(path) == "labelstudio"
@@ -62,7 +62,7 @@ def test_offsets_after_emoji_are_told_by_the_quoted_text(
 
 
 def test_what_fits_neither_way_of_counting_is_refused(tmp_path: Path) -> None:
-    """ANCHORS 1: a shifted label is refused by record and field, and not repaired by guessing."""
+    """A shifted label is refused by record and field, and not repaired by guessing."""
     path = export(
         tmp_path, task("plain", region(0, 2, "pl")), task(TEXT, region(19, 30, "moonrockets"))
     )
@@ -72,7 +72,7 @@ def test_what_fits_neither_way_of_counting_is_refused(tmp_path: Path) -> None:
 
 
 def test_repeated_text_is_told_by_the_other_labels(tmp_path: Path) -> None:
-    """ANCHORS 12 (in files): a repeated word keeps its own place, whichever way offsets count."""
+    """A repeated word keeps its own place, whichever way offsets count."""
     text = "🎉 no no no yes"
     # In UTF-16 units the first "no" is at 3; read as code points that would be "o ".
     # The second "no" is at 6 in units and at 5 in code points. "aa" shows the ambiguous case:
@@ -93,7 +93,7 @@ def test_without_any_evidence_offsets_are_code_points(tmp_path: Path) -> None:
 
 
 def test_line_ends_may_be_quoted_as_browsers_do(tmp_path: Path) -> None:
-    """ANCHORS 2: CRLF counts as two characters, however the quote writes it."""
+    """CRLF counts as two characters, however the quote writes it."""
     text = "one\r\ntwo three"
     for quoted in ("one\r\ntwo", "one\ntwo", "one\\ntwo", "one\\n\\ntwo"):
         assert first_spans(export(tmp_path, task(text, region(0, 8, quoted)))) == [
@@ -102,7 +102,7 @@ def test_line_ends_may_be_quoted_as_browsers_do(tmp_path: Path) -> None:
 
 
 def test_right_to_left_text_keeps_its_offsets(tmp_path: Path) -> None:
-    """ANCHORS 3 (in files): offsets follow the logical order, not the order on screen."""
+    """Offsets follow the logical order, not the order on screen."""
     text = "ولدت Ada في 1815 في لندن"
     start = text.index("1815")
     assert first_spans(export(tmp_path, task(text, region(start, start + 4, "1815")))) == [
@@ -111,7 +111,7 @@ def test_right_to_left_text_keeps_its_offsets(tmp_path: Path) -> None:
 
 
 def test_people_models_states_and_scores(tmp_path: Path) -> None:
-    """ANCHORS 5, 11 and 15 (in files): suggestions and everybody's work stay apart."""
+    """Suggestions and everybody's work stay apart."""
     text = "Oslo has 3 million people."
     number = region(9, 18, "3 million", score=0.25)
     path = export(

@@ -158,7 +158,7 @@ def test_an_annotators_own_hard_labels_are_submitted(tmp_path: Path) -> None:
 
 
 def test_a_failed_item_is_left_out_of_a_submission(tmp_path: Path) -> None:
-    """ANCHORS 16: a failure is not submitted as "nothing found"."""
+    """A failure is not submitted as "nothing found"."""
     item = Item(id="tst-en-1", answer=ANSWER)
     failed = Annotation(annotator="m", kind=Kind.DETECTOR, status=Status.FAILED, note="timeout")
     found_nothing = Annotation(annotator="m", kind=Kind.DETECTOR)
@@ -214,7 +214,7 @@ def test_all_499_published_items_are_read_and_keep_their_labels(
 
 
 def test_published_items_go_through_our_own_format_unchanged(shared: Path, tmp_path: Path) -> None:
-    """ANCHORS 3 (in files): Arabic, Hindi and Chinese items keep every offset."""
+    """Arabic, Hindi and Chinese items keep every offset."""
     for lang in ("ar", "hi", "zh"):
         path = shared / "mushroom" / "val" / f"mushroom.{lang}-val.v2.jsonl"
         records = list(read(path, ReadOptions(on_warning=lambda _: None)))

@@ -131,7 +131,7 @@ def test_a_summary_comes_with_its_text_and_what_was_asked(responses: Path) -> No
 
 
 def test_data_become_a_passage_of_json(responses: Path) -> None:
-    """ANCHORS 1: labels after an emoji are found although their offsets count UTF-16 units."""
+    """Labels after an emoji are found although their offsets count UTF-16 units."""
     record = list(read(responses))[2]
     assert record.item.question == "Describe this shop."
     (passage,) = record.item.passages
@@ -142,7 +142,7 @@ def test_data_become_a_passage_of_json(responses: Path) -> None:
 
 
 def test_a_response_without_labels_is_not_annotated(tmp_path: Path) -> None:
-    """ANCHORS 11: no list of labels is not an empty list of labels."""
+    """No list of labels is not an empty list of labels."""
     line = {key: value for key, value in RESPONSES[1].items() if key != "labels"}
     (record,) = read(corpus(tmp_path, [line]))
     assert record.annotations == ()

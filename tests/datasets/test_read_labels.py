@@ -155,7 +155,7 @@ def test_an_unclear_choice_lists_the_annotators(
 
 
 def test_unfinished_items_are_left_out_and_not_counted_as_nothing(tmp_path: Path) -> None:
-    """ANCHORS 16: a failed, skipped or missing judgement is no prediction of nothing."""
+    """A failed, skipped or missing judgement is no prediction of nothing."""
     path = ours(
         tmp_path,
         (DETECTOR, ADA),

@@ -258,7 +258,7 @@ def kept(record: Record) -> Any:
 @settings(max_examples=60, deadline=None)
 @given(labelled(), st.booleans())
 def test_label_studio_gives_back_the_spans_however_it_counts(record: Record, utf16: bool) -> None:
-    """ANCHORS 1, 2 and 3: no emoji, line end or direction of writing moves a span."""
+    """No emoji, line end or direction of writing moves a span."""
     tasks = json.loads(written([record], "labelstudio"))
     if utf16:
         as_utf16(tasks)

@@ -58,7 +58,7 @@ def test_the_delimiter_is_found(tmp_path: Path, mark: str) -> None:
 
 
 def test_cells_keep_their_text(tmp_path: Path) -> None:
-    """ANCHORS 1 and 2: CRLF, emoji and quotes inside a cell keep their characters."""
+    """CRLF, emoji and quotes inside a cell keep their characters."""
     answer = 'a\r\nb, "😀"\nc'
     cell = answer.replace('"', '""')
     path = table(tmp_path, f'\ufeffid,answer,spans\r\n1,"{cell}","[[7,8]]"\r\n')
@@ -103,7 +103,7 @@ def test_passages_and_spans_may_be_json(tmp_path: Path) -> None:
 
 
 def test_no_spans_differ_from_no_cell(tmp_path: Path) -> None:
-    """ANCHORS 11: an empty list says "checked, none", an empty cell says nothing."""
+    """An empty list says "checked, none", an empty cell says nothing."""
     checked, unknown = records(table(tmp_path, "answer,spans\nx,[]\ny,\n"))
     assert [a.spans for a in checked.annotations] == [()]
     assert unknown.annotations == ()

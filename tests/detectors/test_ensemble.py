@@ -93,7 +93,7 @@ def test_a_member_that_fails_does_not_vote(model_server: ModelServer, five: Mode
 def test_with_fewer_than_half_of_the_members_there_is_no_vote(
     model_server: ModelServer, five: ModelDetector
 ) -> None:
-    """ANCHORS 16: a failed judgement is a state."""
+    """A failed judgement is a state."""
     model_server.script(
         lambda ask: fail(402, "empty") if "4o" in ask.body["model"] else answers(ask)
     )

@@ -68,7 +68,7 @@ def test_a_failing_endpoint_ends_in_its_own_error(
     case: tuple[Reply, type[ModelError], str],
     asynchronous: bool,
 ) -> None:
-    """ANCHORS 18: "credits exhausted" is said as such."""
+    """Exhausted credits are said as such."""
     reply, kind, words = case
     model_server.script(lambda ask: reply)
     meter = Meter()
@@ -105,7 +105,7 @@ BROKEN = {
 def test_an_answer_in_the_wrong_form_ends_in_a_reason(
     model_server: ModelServer, choose: Choose, reply: Reply
 ) -> None:
-    """ANCHORS 17: broken JSON ends neither the run nor in a KeyError."""
+    """Broken JSON ends neither the run nor in a KeyError."""
     model_server.script(lambda ask: reply)
     error, _ = failure_of(Task(choose(), Meter(), None))
     assert type(error) is UnparsableAnswerError
@@ -119,7 +119,7 @@ def test_json_in_the_second_answer_is_taken(model_server: ModelServer, choose: C
 
 
 def test_json_that_can_be_repaired_is(model_server: ModelServer, choose: Choose) -> None:
-    """ANCHORS 17: a missing bracket is no failure."""
+    """JSON with a missing bracket is repaired."""
     model_server.script(lambda ask: say('```json\n{"answer": "4",}'))
     assert Task(choose(), Meter(), None).ask("2+2") == "4"
 
@@ -127,7 +127,7 @@ def test_json_that_can_be_repaired_is(model_server: ModelServer, choose: Choose)
 def test_an_unreadable_answer_is_asked_for_anew_next_time(
     model_server: ModelServer, choose: Choose, cache: Path
 ) -> None:
-    """ANCHORS 17: an item that failed so can be retried alone."""
+    """An item that failed so can be retried alone."""
     model_server.script(lambda ask: say("nonsense"))
     task = Task(choose(), Meter(), cache)
     failure_of(task)

@@ -45,7 +45,7 @@ def test_deleted_and_replaced_words(
 
 
 def test_repeated_text_keeps_its_own_place() -> None:
-    """ANCHORS 12: of a repeated word, the one that was changed is marked."""
+    """Of a repeated word, the one that was changed is marked."""
     answer = "Paris is old. Paris is big. Paris is far."
 
     spans = map_revision(answer, "Paris is old. Rome is big. Paris is far.", lang="en")
@@ -62,7 +62,7 @@ def test_repeated_text_keeps_its_own_place() -> None:
     ],
 )
 def test_offsets_count_code_points(answer: str, revised: str, place: tuple[int, int]) -> None:
-    """ANCHORS 1 and 2: offsets are right after emoji, ZWJ sequences and CRLF."""
+    """Offsets are right after emoji, ZWJ sequences and CRLF."""
     (span,) = map_revision(answer, revised, lang="en")
 
     assert (span.start, span.end) == place

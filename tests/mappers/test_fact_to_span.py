@@ -11,7 +11,7 @@ def found(source: str | None, *words: str) -> list[tuple[int, str]]:
 
 
 def test_words_are_found_in_the_sentence_of_the_fact() -> None:
-    """ANCHORS 12: repeated text maps to its own occurrence."""
+    """Repeated text maps to its own occurrence."""
     assert found("It closed in 1889.", "1889") == [(66, "1889")]
 
 

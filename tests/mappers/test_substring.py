@@ -20,7 +20,7 @@ def mapping(answer: str, *texts: str) -> QuoteMapping:
 
 
 def test_repeated_text_maps_to_its_own_occurrence() -> None:
-    """ANCHORS 12: repeated text maps to its own occurrence."""
+    """Repeated text maps to its own occurrence."""
     answer = "In Paris in 1889, and in Rome in 1900."
 
     assert found(answer, "Paris", "in", "Rome", "in") == [
@@ -41,7 +41,7 @@ def test_repeated_text_maps_to_its_own_occurrence() -> None:
     ],
 )
 def test_offsets_count_code_points(answer: str, quote: str, start: int) -> None:
-    """ANCHORS 1 and 2: offsets are right after emoji, ZWJ sequences and CRLF."""
+    """Offsets are right after emoji, ZWJ sequences and CRLF."""
     assert found(answer, quote) == [(start, quote)]
 
 

@@ -78,7 +78,7 @@ def test_gepa_reflects_on_feedback_behind_the_same_interface(
 def test_a_prompt_that_does_not_beat_the_old_one_is_said_not_to(
     ready: Ready, gold: ModelServer, examples: list[Labelled], samples: Path
 ) -> None:
-    """ANCHORS 19: a search that cannot find anything says so."""
+    """A search that cannot find anything says so."""
     gold.script(GoldAnswers(read(samples), noise=0.5))  # whatever the prompt
     tuner, events = ready(trials=2)
     program = tuner.run(examples)
@@ -105,7 +105,7 @@ def test_a_search_that_cannot_go_on_says_why_and_soon(
     reason: type[SpanlabError],
     most: int,
 ) -> None:
-    """ANCHORS 19: an optimisation that would hang or do one trial says why."""
+    """An optimisation that would hang or do one trial says why."""
     model_server.script(lambda ask: reply)
     choice = ModelChoice(model="m", base_url=model_server.url, retries=0)
     spec = {"detector": "ucsc-extract", "model": choice}
@@ -119,7 +119,7 @@ def test_a_search_that_cannot_go_on_says_why_and_soon(
 def test_an_answer_that_nobody_can_read_ends_the_search_with_that_reason(
     ready: Ready, model_server: ModelServer, examples: list[Labelled]
 ) -> None:
-    """ANCHORS 17: broken answers of the prompt model end in a reason, not in a traceback."""
+    """Broken answers of the prompt model end in a reason, not in a traceback."""
     model_server.script(lambda ask: say("I would rather not."))
     with pytest.raises(UnparsableAnswerError):
         ready(folds=0)[0].run(examples)

@@ -77,7 +77,7 @@ def test_without_a_question_the_answer_is_looked_up(index: Path) -> None:
 
 
 def test_a_long_document_becomes_passages_that_all_have_its_title(tmp_path: Path) -> None:
-    """ANCHORS 13: evidence stands in chunks; every chunk is a passage, and several are found."""
+    """Evidence stands in chunks; every chunk is a passage, and several are found."""
     (tmp_path / "texts").mkdir()
     text = "\n\n".join(f"Section {n} says that the tower has {n} floors." for n in range(40))
     (tmp_path / "texts" / "tower.txt").write_text(text)

@@ -154,7 +154,7 @@ def test_every_failure_is_a_reason_and_nothing_is_kept(
     message: str,
     calls: int,
 ) -> None:
-    """ANCHORS 18: exhausted credits are said as such; a key is never quoted."""
+    """Exhausted credits are said as such; a key is never quoted."""
     model_server.script(lambda ask: reply)
     limit = 0.5 if reply.hang else 60.0
     environment = {

@@ -18,7 +18,7 @@ Say = Callable[..., Annotation]
 def test_edits_survive_when_the_detector_runs_again(
     store: Store, record: MakeRecord, said: Say
 ) -> None:
-    """ANCHORS 5: edits to a pre-annotated item are never lost, even by a second run."""
+    """Edits to a pre-annotated item are never lost, even by a second run."""
     store.import_records("d", [record("a", said("det", (4, 9, 0.8)))])
     mark = Mark(source="det", start=4, end=9, prob=0.8)
     writes = [
@@ -46,7 +46,7 @@ def test_edits_survive_when_the_detector_runs_again(
 def test_what_a_person_reviewed_is_not_overwritten(
     store: Store, record: MakeRecord, said: Say
 ) -> None:
-    """ANCHORS 5: not even by an annotation under the person's own name."""
+    """A person's edits are not lost even by an annotation under the person's own name."""
     mine = said("me", (0, 3), kind=Kind.PERSON)
     store.import_records("d", [record("a", mine)])
     store.save_annotations("d", [("a", said("me", (4, 9), kind=Kind.PERSON))])
@@ -68,7 +68,7 @@ def test_a_second_run_replaces_the_first_in_place(
 
 
 def test_counts_follow_when_a_status_changes(store: Store, record: MakeRecord, said: Say) -> None:
-    """ANCHORS 16: a failed judgement is a state, and a later success takes its place."""
+    """A failed judgement is a state, and a later success takes its place."""
     store.import_records("d", [record("a"), record("b")])
     store.save_annotations("d", [("a", said("det", status=Status.FAILED))])
     assert store.counts("d", "det")[Status.FAILED] == 1

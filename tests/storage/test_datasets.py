@@ -73,7 +73,7 @@ def test_a_record_comes_back_with_everything_in_it(store: Store) -> None:
 
 
 def test_the_samples_come_out_byte_for_byte(store: Store, samples: Path) -> None:
-    """ANCHORS 7: an export streams all there is, in import order, and loses nothing."""
+    """An export streams all there is, in import order, and loses nothing."""
     n_items = store.import_records("samples", read(samples))
     out = BytesIO()
     assert write(store.records("samples"), out) == n_items
@@ -81,7 +81,7 @@ def test_the_samples_come_out_byte_for_byte(store: Store, samples: Path) -> None
 
 
 def test_no_statement_grows_with_the_dataset(store: Store, record: MakeRecord, said: Say) -> None:
-    """ANCHORS 7: no "too many SQL variables", however many items there are."""
+    """No "too many SQL variables", however many items there are."""
     variables = [0]
 
     def look(*event: Any) -> None:
@@ -120,7 +120,7 @@ def test_only_chosen_annotators_are_exported(store: Store, record: MakeRecord, s
 
 
 def test_four_states_are_told_apart(store: Store, record: MakeRecord, said: Say) -> None:
-    """ANCHORS 11, 16: not annotated, nothing found, failed and skipped are different states."""
+    """Not annotated, nothing found, failed and skipped are different states."""
     store.import_records(
         "d",
         [
@@ -158,7 +158,7 @@ def test_four_states_are_told_apart(store: Store, record: MakeRecord, said: Say)
 def test_a_summary_counts_languages_and_annotators(
     store: Store, record: MakeRecord, said: Say
 ) -> None:
-    """ANCHORS 15: several annotators say different things of one item."""
+    """Several annotators say different things of one item."""
     person = said("ann", kind=Kind.PERSON)
     store.import_records("d", [record("a", said("det"), person, lang="fi"), record("b", lang="en")])
     store.import_records("d", [record("c", lang="fi")])
@@ -206,7 +206,7 @@ def test_renaming_keeps_everything(store: Store, record: MakeRecord) -> None:
 
 
 def test_a_copy_goes_its_own_way(store: Store, record: MakeRecord, said: Say) -> None:
-    """ANCHORS 15: a dataset is duplicated with all annotations, and the two part from there."""
+    """A dataset is duplicated with all annotations, and the two part from there."""
     store.import_records("d", [record(str(n), said("det", (0, 3))) for n in range(2100)])
     add = Add(span="s", start=4, end=9)
     store.apply("d", "7", "me", [Write("one", 1, 0, add)])

@@ -122,7 +122,7 @@ def test_of_threads_on_one_version_exactly_one_wins(store: Store, record: MakeRe
 def test_many_people_at_once_lose_nothing_and_miscount_nothing(
     store: Store, record: MakeRecord, said: Say
 ) -> None:
-    """ANCHORS 15: a whole campaign in one dataset, and a detector that runs beside it."""
+    """A whole campaign in one dataset, and a detector that runs beside it."""
     n_items = 12
     store.import_records("d", [record(str(n), said("det", (0, 3))) for n in range(n_items)])
 

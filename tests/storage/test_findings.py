@@ -106,7 +106,7 @@ def test_an_item_that_learns_nothing_stays_as_it_is(store: Store) -> None:
 
 
 def test_a_review_under_way_goes_on(store: Store) -> None:
-    """ANCHORS 5: passages that arrive while a person reviews change nothing the person did."""
+    """Passages that arrive while a person reviews change nothing the person did."""
     item = _item()
     store.import_records("d", [Record(item=item, annotations=(_said("old", 0, GIVEN),))])
     store.apply("d", "a", "me", [Write("s", 1, 0, Add(span="x", start=0, end=3))])
@@ -126,7 +126,7 @@ def test_a_review_under_way_goes_on(store: Store) -> None:
 def test_what_a_person_reviewed_is_not_overwritten_and_nothing_of_the_batch_stays(
     store: Store,
 ) -> None:
-    """ANCHORS 5: not even by a finding under the person's own name."""
+    """A person's edits are not lost even by a finding under the person's own name."""
     item, other = _item(), _item("b")
     store.import_records("d", [Record(item=item), Record(item=other)])
     store.apply("d", "a", "me", [Write("s", 1, 0, SetStatus(status=Status.DONE))])

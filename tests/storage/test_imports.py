@@ -40,7 +40,7 @@ with Store.open(Settings.model_validate_json(sys.argv[1])) as store:
 
 
 def test_an_import_in_many_batches_arrives_whole(store: Store, record: MakeRecord) -> None:
-    """ANCHORS 6: large imports report progress and arrive complete and in order."""
+    """Large imports report progress and arrive complete and in order."""
     seen: list[int] = []
     n_records = store.import_records("d", (record(str(n)) for n in range(2500)), seen.append)
     assert n_records == 2500
@@ -111,7 +111,7 @@ def test_a_name_that_names_nothing_is_refused(store: Store, record: MakeRecord) 
 def test_others_work_while_an_import_runs(
     store: Store, settings: Settings, record: MakeRecord, said: Say
 ) -> None:
-    """ANCHORS 6: an import shuts nobody out, nobody sees half of it, and nobody disturbs it."""
+    """An import shuts nobody out, nobody sees half of it, and nobody disturbs it."""
     store.import_records("d", [record(f"old {n}", said("det")) for n in range(10)])
     waits: list[float] = []
 
@@ -147,7 +147,7 @@ def test_others_work_while_an_import_runs(
 
 
 def test_a_review_waits_for_one_batch_at_most(store: Store, record: MakeRecord) -> None:
-    """ANCHORS 6: writes go on in the gaps between an import's short transactions."""
+    """Writes go on in the gaps between an import's short transactions."""
     store.import_records("d", [record("a")])
     answer = "x" * 500
     records = (record(str(n), answer=answer) for n in range(8000))

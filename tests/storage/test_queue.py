@@ -97,7 +97,7 @@ def filtered(request: pytest.FixtureRequest) -> QueueQuery:
 def test_pages_hold_what_the_filter_lets_through_in_order(
     queues: Store, records: list[Record], filtered: QueueQuery, order: str
 ) -> None:
-    """ANCHORS 8: also the queue of a second annotator, and items ordered by disagreement."""
+    """Also the queue of a second annotator, and items ordered by disagreement."""
     query = replace(filtered, order="disagreement" if order == "disagreement" else "import")
     expected = _expected(records, query)
     assert queues.count("d", query) == len(expected)

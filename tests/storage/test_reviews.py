@@ -148,7 +148,7 @@ def test_what_a_review_cannot_say_is_kept(store: Store, record: MakeRecord) -> N
 def test_an_imported_failure_stays_one_without_its_note(
     store: Store, record: MakeRecord, said: Say
 ) -> None:
-    """ANCHORS 16: a failure is a state, also where a person took away the reason."""
+    """A failure is a state, also where a person took away the reason."""
     store.import_records("d", [record("a", said("me", kind=Kind.PERSON, status=Status.FAILED))])
     _apply(store, Note(text=""))
     mine = store.record("d", "a").by("me")
@@ -157,7 +157,7 @@ def test_an_imported_failure_stays_one_without_its_note(
 
 
 def test_two_people_review_one_item_side_by_side(reviewed: Store) -> None:
-    """ANCHORS 15: each annotator has a log of their own."""
+    """Each annotator has a log of their own."""
     for name in ("one", "two"):
         assert reviewed.apply("d", "a", name, [Write(name, 1, 0, _ADD)]) == Applied(1, 1)
     assert reviewed.apply("d", "a", "one", [Write("one", 2, 1, _DONE)]) == Applied(2, 2)

@@ -64,7 +64,7 @@ def test_without_datasets_the_way_is_shown(open_page: OpenPage) -> None:
 
 
 def test_the_most_disagreed_item_comes_first(open_page: OpenPage, mine: Store) -> None:
-    """ANCHORS 8: agreement is there without a paid edition, down to the item."""
+    """Agreement is part of the app, down to the item."""
     app = open_page("compare")
     assert list(app.dataframe[0].value["Item"]) == ["apart", "same"]
     assert list(app.dataframe[0].value["Differ"]) == [1.0, 0.0]
@@ -74,7 +74,7 @@ def test_the_most_disagreed_item_comes_first(open_page: OpenPage, mine: Store) -
 def test_each_annotator_shows_the_same_answer_with_its_own_marks(
     open_page: OpenPage, mine: Store
 ) -> None:
-    """ANCHORS 15: several annotators per item, side by side."""
+    """Several annotators per item, side by side."""
     page = html(open_page("compare", dataset="mine", item="apart"))
     hard = "<mark class='hard' style='--p:1.000' title='100%'>"
     assert page.count(f"born in {hard}Paris</mark> in 1867.") == 2
@@ -172,7 +172,7 @@ def test_without_gold_labels_the_reference_can_be_chosen(open_page: OpenPage, st
 
 
 def test_agreement_is_given_overall_and_per_language(open_page: OpenPage, mine: Store) -> None:
-    """ANCHORS 8: agreement without the paid edition."""
+    """Users ask for agreement between annotators as a part of the tool."""
     table = open_page("compare", view="Agreement").dataframe[0].value
     expected = compare_dataset(mine, "mine").persons
     assert list(table.columns) == ["Group", "Items", "all languages", "en", "fr"]
@@ -181,7 +181,7 @@ def test_agreement_is_given_overall_and_per_language(open_page: OpenPage, mine: 
 
 
 def test_a_sample_is_said_to_be_one(open_page: OpenPage, store: Store) -> None:
-    """ANCHORS 6: a large dataset does not keep the page waiting."""
+    """A large dataset does not keep the page waiting."""
     pair = (says("Ann", Kind.PERSON, ANSWER, (0, 5)), says("Ben", Kind.PERSON, ANSWER, (0, 5)))
     store.import_records("big", [record(f"i{n}", "en", *pair) for n in range(2_500)])
     app = open_page("compare", view="Agreement")

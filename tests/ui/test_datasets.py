@@ -190,7 +190,7 @@ def annotated(store: Store, dataset: str = "mine") -> None:
 
 
 def test_counts_tell_the_states_apart(open_page: OpenPage, store: Store) -> None:
-    """ANCHORS 15: several annotators per item, each with its own states."""
+    """Several annotators per item, each with its own states."""
     annotated(store)
     app = open_page("datasets")
     html = "".join(element.proto.body for element in app.get("html"))
@@ -294,7 +294,7 @@ def test_a_dataset_is_deleted_only_when_its_name_is_typed(
 
 
 def test_a_copy_has_everything_under_another_name(open_page: OpenPage, store: Store) -> None:
-    """ANCHORS 15: duplicate a run."""
+    """Users ask to duplicate what was annotated."""
     annotated(store)
     app = ask(open_page, "duplicate")
     assert app.text_input[-1].value == "mine copy"

@@ -123,7 +123,7 @@ def test_what_is_wrong_in_the_form_is_said_and_starts_nothing(
 def test_only_failed_items_are_taken_up_on_request(
     open_page: OpenPage, store: Store, reachable: None
 ) -> None:
-    """ANCHORS 16: a failed judgement is a state, and can be repeated alone."""
+    """A failed judgement is a state, and can be repeated alone."""
     failed = Annotation(
         annotator="ucsc-extract", kind=Kind.DETECTOR, status=Status.FAILED, note="no answer"
     )
@@ -178,7 +178,7 @@ def test_another_dataset_has_its_own_latest_job(open_page: OpenPage, store: Stor
 def test_a_failure_is_shown_with_its_reason_and_tried_again(
     open_page: OpenPage, store: Store, model_server: ModelServer, working: None
 ) -> None:
-    """ANCHORS 16: a failed judgement is a state with a reason."""
+    """A failed judgement is a state with a reason."""
     model_server.script(lambda ask: fail(402, "no funds", code="insufficient_quota"))
     store.import_records("mine", records("a"))
     app = start(open_page("detect").checkbox(key=EXTRACT).check().run())

@@ -45,7 +45,7 @@ def test_without_datasets_the_way_is_shown(open_page: OpenPage) -> None:
 
 
 def test_missing_annotations_are_counted_beforehand(open_page: OpenPage, mine: Store) -> None:
-    """ANCHORS 15: what each annotator still lacks is known before the export."""
+    """What each annotator still lacks is known before the export."""
     app = open_page("export")
     assert "2 of 3 not annotated by Ann yet" in app.markdown[0].value
 
@@ -58,7 +58,7 @@ def test_missing_annotations_are_counted_beforehand(open_page: OpenPage, mine: S
 def test_the_file_is_what_the_workflow_writes(
     open_page: OpenPage, mine: Store, format: str, annotator: str | None
 ) -> None:
-    """ANCHORS 7: an export finishes."""
+    """Users ask that the export of a large dataset finishes."""
     app = open_page("export")
     app.selectbox(key="export-annotator-mine").set_value(annotator).run()
     app.radio(key="export-format").set_value(format).run()

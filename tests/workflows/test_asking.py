@@ -49,7 +49,7 @@ def test_records_come_back_in_order_with_the_new_annotation(model_server: ModelS
 def test_a_batch_is_under_way_at_once_and_not_one_after_the_other(
     model_server: ModelServer,
 ) -> None:
-    """ANCHORS 13: real batching. One after the other would take 32 x 0.2 s."""
+    """Users ask for real batching. One after the other would take 32 x 0.2 s."""
     model_server.latency = 0.2
     begun = time.monotonic()
     done = spanlab.annotate(towers(32), "ucsc-extract", concurrency=16)

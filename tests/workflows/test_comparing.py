@@ -82,7 +82,7 @@ def test_a_person_is_not_its_own_rater() -> None:
 
 
 def test_without_a_reference_there_is_agreement_alone() -> None:
-    """ANCHORS 8: agreement needs no gold labels."""
+    """Agreement needs no gold labels."""
     one = record("a", "en", says("Ann", (0, 4)), says("Ben", (0, 4)), says("robot", (0, 2)))
     found = compare_records([one], KINDS)
     assert found.scores == ()
@@ -134,7 +134,7 @@ def test_a_sample_goes_in_even_steps(store: Store, limit: int | None, expected: 
 
 
 def test_a_sample_says_how_much_it_saw(store: Store) -> None:
-    """ANCHORS 6: a large dataset is compared on a sample, and the sample is named."""
+    """A large dataset is compared on a sample, and the sample is named."""
     both = (says("Ann", (0, 4)), says("Ben", (0, 4)))
     store.import_records("mine", [record(str(number), "en", *both) for number in range(300)])
     steps: list[int] = []
@@ -144,7 +144,7 @@ def test_a_sample_says_how_much_it_saw(store: Store) -> None:
 
 
 def test_items_come_by_disagreement(store: Store) -> None:
-    """ANCHORS 8: a second annotator's queue begins where annotators disagree."""
+    """A second annotator's queue begins where annotators disagree."""
     store.import_records(
         "mine",
         [

@@ -33,7 +33,7 @@ def records(count: int) -> list[Record]:
 
 
 def test_one_failure_is_one_items_failure() -> None:
-    """ANCHORS 16: a failed judgement is a state with a reason, and the others go on."""
+    """A failed judgement is a state with a reason, and the others go on."""
     done = spanlab.annotate(records(3), Picky({"i1"}))
     states = [record.annotations[0].status for record in done]
     assert states == [Status.DONE, Status.FAILED, Status.DONE]

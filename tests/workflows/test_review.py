@@ -147,7 +147,7 @@ def test_a_queue_begins_ends_and_goes_on_behind_what_left_it(store: Store) -> No
 
 
 def test_progress_counts_what_one_reviewer_has_finished(store: Store) -> None:
-    """ANCHORS 11: not annotated is not the same as checked without spans."""
+    """Not annotated is not the same as checked without spans."""
     assert progress(store, "words", "Ada") == Progress(done=0, skipped=0, total=3)
     apply_writes(
         store,

@@ -114,7 +114,7 @@ def test_no_more_items_are_under_way_than_there_are_slots(store: Store) -> None:
 
 
 def test_one_failure_is_one_items_failure_and_is_retried_alone(store: Store) -> None:
-    """ANCHORS 16: a failed judgement is a state with a reason, and the others go on."""
+    """A failed judgement is a state with a reason, and the others go on."""
     done = run(store, Asking(broken=["i3", "i9"]))
     assert (done.done, done.failed) == (40, 2)
     assert sorted(done.failures, key=lambda failure: failure.item_id) == [

@@ -37,7 +37,7 @@ PLACES = {
 
 @pytest.mark.parametrize("texts", PLACES.values(), ids=PLACES.keys())
 def test_what_any_chunk_supports_is_supported(texts: tuple[str, ...]) -> None:
-    """ANCHORS 13: evidence aggregated over chunks; those without any outweigh none with it."""
+    """Evidence aggregated over chunks; those without any outweigh none with it."""
     assert said_of(RIGHT, texts).spans == ()
 
 
@@ -52,7 +52,7 @@ def test_what_any_chunk_supports_is_supported(texts: tuple[str, ...]) -> None:
 def test_an_error_has_the_evidence_of_the_chunk_that_refutes_it(
     wrong: str, number: str, fact: str, texts: tuple[str, ...]
 ) -> None:
-    """ANCHORS 13: evidence aggregated over chunks."""
+    """Evidence is aggregated over chunks."""
     (span,) = said_of(wrong, texts).spans
     assert span.text == number
     quote = span.evidence[0]
@@ -61,5 +61,5 @@ def test_an_error_has_the_evidence_of_the_chunk_that_refutes_it(
 
 
 def test_without_evidence_in_any_chunk_nothing_is_supported() -> None:
-    """ANCHORS 13: evidence aggregated over chunks."""
+    """Evidence is aggregated over chunks."""
     assert "1889" in " ".join(span.text for span in said_of(RIGHT, OTHERS).spans)

@@ -135,7 +135,7 @@ def test_wrong_places_in_a_script_without_spaces_are_one_span_that_is_left_to_pe
 
 
 def test_repeated_word_maps_to_its_own_place() -> None:
-    """ANCHORS 12: repeated text maps to its own occurrence."""
+    """Repeated text maps to its own occurrence."""
     answer = "Opened in 1871. The lighthouse of 1858 was opened in 1871."
     annotation = annotate(answer, LIGHTHOUSE)
     assert [(span.start, span.text) for span in annotation.spans] == [(10, "1871"), (53, "1871")]
@@ -143,7 +143,7 @@ def test_repeated_word_maps_to_its_own_place() -> None:
 
 
 def test_offsets_count_code_points_after_emoji_and_carriage_returns() -> None:
-    """ANCHORS 1, 2: offsets right after emoji and ZWJ sequences, and with CRLF."""
+    """Offsets right after emoji and ZWJ sequences, and with CRLF."""
     answer = " 👩‍👩‍👧\r\nIt is 58 metres tall."
     assert marked(annotate(answer, LIGHTHOUSE)) == ["58"]
 

@@ -45,7 +45,7 @@ def test_only_what_the_retriever_found_is_shown() -> None:
 @pytest.mark.parametrize("place", [0, 5, 11], ids=["first", "middle", "last"])
 @pytest.mark.parametrize("apart", [True, False], ids=["passages", "one-passage"])
 def test_evidence_is_shown_wherever_it_stands(place: int, apart: bool) -> None:
-    """ANCHORS 13: in exactly one of many chunks."""
+    """Users ask that evidence counts wherever it stands: in exactly one of many chunks."""
     pieces = [FILLER] * place + [FACT] + [FILLER] * (11 - place)
     texts = pieces if apart else ["\n\n".join(pieces)]
     shown = context(item(*texts), "given", 1500)
@@ -57,13 +57,12 @@ def test_evidence_is_shown_wherever_it_stands(place: int, apart: bool) -> None:
 
 
 def test_evidence_in_every_chunk_is_read_from_the_first_ones() -> None:
-    """ANCHORS 13: in every chunk."""
+    """Users ask that evidence counts wherever it stands; where every chunk has some, any will do."""
     shown = context(item(*[f"{FACT} {FILLER[:500]}"] * 6), "given", 1500)
     assert shown.passages == (0, 1)
 
 
 def test_without_evidence_the_first_ones_are_read() -> None:
-    """ANCHORS 13: in no chunk."""
     shown = context(
         item(*[FILLER] * 6, question="?").model_copy(update={"answer": "x"}), "given", 1500
     )

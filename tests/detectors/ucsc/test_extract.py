@@ -48,7 +48,7 @@ def test_the_trace_tells_question_quotes_and_calls(model_server: ModelServer, ma
 
 
 def test_repeated_word_maps_to_its_own_place(model_server: ModelServer, make: Make) -> None:
-    """ANCHORS 12: repeated text maps to its own occurrence."""
+    """Repeated text maps to its own occurrence."""
     answer = "Rome is old, Rome is big, Rome is new."
     model_server.script(lambda ask: say_fields(parts=[{"text": "is big"}, {"text": "Rome"}]))
     item = TOWER.model_copy(update={"answer": answer})
@@ -111,7 +111,7 @@ def test_an_empty_answer_costs_no_call(model_server: ModelServer, make: Make) ->
 def test_probabilities_are_read_as_models_write_them(
     part: object, prob: float, model_server: ModelServer, make: Make
 ) -> None:
-    """ANCHORS 16: a failed judgement is a state, never a NaN among the numbers."""
+    """A failed judgement is a state, never a NaN among the numbers."""
     model_server.script(lambda ask: say_fields(parts=[part, {"text": None}, {}]))
     spans = detect(make("ucsc-extract")).annotation.spans
     assert [(span.text, span.prob) for span in spans] == [("1989", prob)]
@@ -130,7 +130,7 @@ BROKEN = [
 def test_an_answer_that_cannot_be_read_is_asked_for_once_more_as_json(
     broken: Reply, model_server: ModelServer, make: Make
 ) -> None:
-    """ANCHORS 17: broken JSON from a model ends neither the run nor in a KeyError."""
+    """Broken JSON from a model ends neither the run nor in a KeyError."""
     model_server.script(in_turn(broken, say(json.dumps({"parts": [YEAR]}))))
     said = detect(make("ucsc-extract")).annotation
     assert [span.text for span in said.spans] == ["1989"]
@@ -141,7 +141,7 @@ def test_an_answer_that_cannot_be_read_is_asked_for_once_more_as_json(
 def test_an_answer_that_stays_broken_fails_the_item_with_a_reason(
     broken: Reply, model_server: ModelServer, make: Make
 ) -> None:
-    """ANCHORS 16, 17: a failed judgement is a state with a reason, and the trace keeps the rest."""
+    """A failed judgement is a state with a reason, and the trace keeps the rest."""
     model_server.script(lambda ask: broken)
     said = detect(make("ucsc-extract")).annotation
     assert (said.status, said.spans) == (Status.FAILED, ())
@@ -172,7 +172,7 @@ def test_an_empty_answer_of_the_model_fails_the_item(
 def test_nearly_right_json_is_read_as_it_was_meant(
     text: str, model_server: ModelServer, make: Make
 ) -> None:
-    """ANCHORS 17: broken JSON from a model ends neither the run nor in a KeyError."""
+    """Broken JSON from a model ends neither the run nor in a KeyError."""
     model_server.script(lambda ask: say(f"[[ ## parts ## ]]\n{text}"))
     spans = detect(make("ucsc-extract")).annotation.spans
     assert [(span.text, span.prob) for span in spans] == [("1989", 0.5)]
@@ -203,7 +203,7 @@ def test_a_spent_budget_is_no_failure_of_the_item(model_server: ModelServer, mak
 def test_of_long_passages_the_model_reads_what_comes_closest_and_the_trace_says_so(
     model_server: ModelServer, make: Make
 ) -> None:
-    """ANCHORS 13: evidence in any piece of any passage counts, wherever it stands."""
+    """Evidence in any piece of any passage counts, wherever it stands."""
     model_server.script(lambda ask: say_fields(parts=[YEAR]))
     evidence = "The tower was built in 1889 by Gustave Eiffel in Paris."
     long = Passage(text="Many words. " * 500 + evidence)

@@ -135,7 +135,7 @@ def test_without_passages_each_fact_is_checked_once_by_what_the_model_knows(
 def test_facts_without_words_and_half_relations_are_left_out(
     model_server: ModelServer, make: Make
 ) -> None:
-    """ANCHORS 17: what a model leaves out ends neither the run nor in a KeyError."""
+    """What a model leaves out ends neither the run nor in a KeyError."""
     relations = [*RELATIONS, {"subject": "Tower"}, None, "Tower"]
     facts = [{"fact": ""}, None, {"claim": BUILT, "source": None}]
     model_server.script(Verifier(relations=relations, facts=facts))
@@ -160,7 +160,7 @@ def test_too_many_facts_are_bounded_and_the_trace_says_so(
 def test_a_failure_on_the_way_fails_the_item_with_the_reason(
     model_server: ModelServer, make: Make
 ) -> None:
-    """ANCHORS 16: a failed judgement is a state."""
+    """A failed judgement is a state."""
     verifier = Verifier()
 
     def script(ask: Ask) -> Reply:
@@ -178,7 +178,7 @@ def test_a_failure_on_the_way_fails_the_item_with_the_reason(
 def test_the_trace_of_a_failed_item_has_what_was_gathered_before(
     model_server: ModelServer, make: Make
 ) -> None:
-    """ANCHORS 16: what was paid for until the failure can be read."""
+    """What was paid for until the failure can be read."""
     verifier = Verifier()
 
     def script(ask: Ask) -> Reply:
@@ -231,7 +231,7 @@ def test_the_program_also_runs_without_an_event_loop_as_optimisers_call_it(
 def test_what_ends_one_of_many_calls_is_the_reason_of_the_failure(
     model_server: ModelServer, make: Make
 ) -> None:
-    """ANCHORS 18: "credits exhausted" is said as such, however deep the call was."""
+    """Exhausted credits are said as such, however deep the call was."""
     model_server.script(lambda ask: fail(402, "no funds"))
     failed = detect(make("ucsc-kg")).annotation
     assert failed.status is Status.FAILED

@@ -47,7 +47,7 @@ def test_chinese_is_compared_by_character(model_server: ModelServer, make: Make)
 def test_an_empty_revision_is_a_failure_and_marks_nothing(
     empty: str, model_server: ModelServer, make: Make
 ) -> None:
-    """ANCHORS 16: a failed judgement is a state."""
+    """A failed judgement is a state."""
     model_server.script(lambda ask: say_fields(revised=empty))
     said = detect(make("ucsc-revise")).annotation
     assert (said.status, said.spans) == (Status.FAILED, ())
