@@ -57,7 +57,7 @@ def test_evidence_is_shown_wherever_it_stands(place: int, apart: bool) -> None:
 
 
 def test_evidence_in_every_chunk_is_read_from_the_first_ones() -> None:
-    """Users ask that evidence counts wherever it stands; where every chunk has some, any will do."""
+    """Evidence counts wherever it stands; where every chunk has some, the first will do."""
     shown = context(item(*[f"{FACT} {FILLER[:500]}"] * 6), "given", 1500)
     assert shown.passages == (0, 1)
 
