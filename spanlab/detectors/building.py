@@ -17,7 +17,7 @@ from spanlab.retrievers import RetrieverSpec, retriever
 from spanlab.settings import Settings
 
 if TYPE_CHECKING:
-    from spanlab.detectors.modelled import Kit
+    from spanlab.detectors.common.modelled import Kit
 
 OWN_PROMPT = "none"  # as a program's name: the detector's own prompt, whatever is its default
 
@@ -60,7 +60,7 @@ def _modelled(spec: DetectorSpec, meter: Meter, settings: Settings) -> ModelDete
     module = factory(spec.detector)
     choice = _choice(spec)
     lm = language_model(choice, meter, cache=settings.home / "cache" / "models")
-    from spanlab.detectors.modelled import Kit
+    from spanlab.detectors.common.modelled import Kit
 
     found = retriever(spec.retriever or RetrieverSpec(), meter, settings)
     kit = Kit(spec, found, lm, meter, _prompts(spec, settings))

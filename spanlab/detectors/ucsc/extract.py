@@ -22,12 +22,12 @@ from collections.abc import Mapping, Sequence
 
 import dspy
 
-from spanlab.detectors.modelled import Kit
+from spanlab.detectors.common.marking import quote_steps, span_of
+from spanlab.detectors.common.modelled import Kit
 from spanlab.detectors.ucsc.replies import Part
-from spanlab.detectors.ucsc.system import UcscDetector, span_of
-from spanlab.mappers import Quote, QuoteMapping, map_quotes
+from spanlab.detectors.ucsc.system import UcscDetector
+from spanlab.mappers import Quote, map_quotes
 from spanlab.schema import Annotation, Item
-from spanlab.trace import Place, QuoteStep
 
 
 class UcscExtract(UcscDetector):
@@ -46,10 +46,7 @@ class UcscExtract(UcscDetector):
             span_of(item.answer, span, None if span.quote is None else quotes[span.quote].reason)
             for span in found.spans
         ]
-        return self.annotation(
-            spans=spans,
-            trace=quoted(quotes, found),
-        )
+        return self.annotation(spans=spans, trace=quote_steps(quotes, found))
 
     def expected(self, item: Item, quotes: Sequence[Quote]) -> Mapping[str, object]:
         """Return the gold spans as the program should quote them."""
@@ -103,19 +100,3 @@ class Extraction(dspy.Module):
 def create(kit: Kit) -> UcscExtract:
     """Build the detector."""
     return UcscExtract(kit, Extraction(reasoning=kit.spec.reasoning), guided="extract")
-
-
-def quoted(quotes: Sequence[Quote], found: QuoteMapping) -> list[QuoteStep]:
-    """Return what was quoted and where it stands; quotes that were not found have no places."""
-    places = {mapped.quote: mapped.places for mapped in found.mapped}
-    return [
-        QuoteStep(
-            text=quote.text,
-            prob=quote.prob,
-            reason=quote.reason,
-            places=tuple(
-                Place(start=place.start, end=place.end) for place in places.get(index, ())
-            ),
-        )
-        for index, quote in enumerate(quotes)
-    ]

@@ -22,32 +22,29 @@ there is no graph: facts are then checked once, against what the model knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping
 
 import dspy
 
-from spanlab.detectors.modelled import Case, Kit
-from spanlab.detectors.ucsc.evidence import evidence
+from spanlab.detectors.common.marking import places_of, span_of
+from spanlab.detectors.common.modelled import Case, Kit
 from spanlab.detectors.ucsc.graph import Edge
-from spanlab.detectors.ucsc.system import UcscDetector, span_of
+from spanlab.detectors.ucsc.system import UcscDetector
 from spanlab.detectors.ucsc.verification import Checked, Gathered, Verification
 from spanlab.errors import SpanlabError
 from spanlab.mappers import Quote, QuoteMapping, map_fact, map_quotes
-from spanlab.schema import Annotation, Claim, Item, Span, Stance, Verdict
-from spanlab.trace import FactStep, Place, RelationStep, RemarkStep
-
-_STANCES: Final[dict[Verdict | None, Stance]] = {"supported": "supports", "refuted": "refutes"}
+from spanlab.schema import Annotation, Claim, Item, Span
+from spanlab.trace import FactStep, RelationStep, RemarkStep
 
 
 class UcscKg(UcscDetector):
     """Marks the words that state facts which a graph of the passages refutes."""
 
-    async def detection(self, case: Case) -> dspy.Prediction:
+    async def detection(self, case: Case, inputs: Mapping[str, str]) -> dspy.Prediction:
         """Run the program; if a call fails, the trace has what was gathered before."""
         so_far = Gathered()
         try:
-            return await self.ask(**self.inputs(case.item), so_far=so_far)
+            return await self.ask(**inputs, so_far=so_far)
         except SpanlabError:
             case.trace.extend(_relations(so_far.relations))
             case.trace.extend(
@@ -83,23 +80,6 @@ class UcscKg(UcscDetector):
         source = checked.fact.sentence or None
         return map_fact(item.answer, source, words, lang=item.lang, floor=floor)
 
-    def explained(self, item: Item, annotation: Annotation, read: Sequence[int]) -> Annotation:
-        """Put the closest sentence of the passages beside every span and every claim."""
-        explained = super().explained(item, annotation, read)
-        if not read:
-            return explained
-        claims = [
-            claim.model_copy(
-                update={
-                    "evidence": evidence(
-                        item, read, claim.text, stance=_STANCES.get(claim.verdict, "closest")
-                    )
-                }
-            )
-            for claim in annotation.claims
-        ]
-        return explained.model_copy(update={"claims": tuple(claims)})
-
 
 def create(kit: Kit) -> UcscKg:
     """Build the detector."""
@@ -130,5 +110,5 @@ def _step(checked: Checked, found: QuoteMapping) -> FactStep:
         prob=checked.judgement.confidence,
         reason=checked.judgement.reason or None,
         looked_up=checked.looked_up,
-        places=tuple(Place(start=span.start, end=span.end) for span in found.spans),
+        places=places_of(found.spans),
     )

@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import dspy
 
-from spanlab.detectors.modelled import Kit
-from spanlab.detectors.ucsc.system import UcscDetector, span_of
+from spanlab.detectors.common.marking import span_of
+from spanlab.detectors.common.modelled import Kit
+from spanlab.detectors.ucsc.system import UcscDetector
 from spanlab.errors import UnparsableAnswerError
 from spanlab.mappers import map_revision
 from spanlab.schema import Annotation, Item

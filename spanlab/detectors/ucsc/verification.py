@@ -5,15 +5,14 @@ The steps are those of ``kg``, 2a to 2d.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import dspy
 
 from spanlab.detectors.blocking import wait
-from spanlab.detectors.ucsc.context import NOTHING_FOUND
+from spanlab.detectors.common.context import NOTHING_FOUND
+from spanlab.detectors.common.gathering import together
 from spanlab.detectors.ucsc.graph import Edge, Graph
 from spanlab.detectors.ucsc.replies import Fact, Judgement, Relation, Words
 
@@ -129,13 +128,13 @@ class Verification(dspy.Module):
         # a, b. The graph of the passages and the facts of the answer, at the same time.
         graph: Graph
         facts: list[Fact]
-        graph, facts = await _together(
+        graph, facts = await together(
             self._graph(passages, question, so_far), self._facts(question, answer)
         )
         # c, d. Every fact is checked; the words of the false ones are named.
-        places = asyncio.Semaphore(FACTS_AT_ONCE)
         asking = Asking(question, answer, graph, so_far)
-        checked = await _together(*(self._checked(f, asking, places) for f in facts[:MAX_FACTS]))
+        checks = (self._checked(fact, asking) for fact in facts[:MAX_FACTS])
+        checked = await together(*checks, at_once=FACTS_AT_ONCE)
         left_out = len(facts) - len(checked)
         remarks = [f"{left_out} more facts were not checked"] if left_out else []
         return dspy.Prediction(relations=list(graph.edges), checked=checked, remarks=remarks)
@@ -158,9 +157,8 @@ class Verification(dspy.Module):
         facts: list[Fact] = listed.facts or []
         return [fact for fact in facts if fact.fact.strip()]
 
-    async def _checked(self, fact: Fact, asking: Asking, places: asyncio.Semaphore) -> Checked:
-        async with places:
-            checked = await self._verified(fact, asking)
+    async def _checked(self, fact: Fact, asking: Asking) -> Checked:
+        checked = await self._verified(fact, asking)
         asking.so_far.checked.append(checked)
         return checked
 
@@ -213,17 +211,6 @@ class Asking:
     def entities(self) -> str:
         """The names in the graph, as a prompt shows them."""
         return "; ".join(self.graph.entities[:MAX_NAMES]) or NOTHING_FOUND
-
-
-async def _together(*work: Coroutine[Any, Any, Any]) -> list[Any]:
-    """Return what all of them return; the first error ends the others and is raised."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in work]
-    except BaseExceptionGroup as errors:
-        first = errors.exceptions[0]
-        raise first from first.__cause__  # which says why; the group says nothing more
-    return [task.result() for task in tasks]
 
 
 def _seen(edges: Iterable[Edge], names: Iterable[str]) -> str:

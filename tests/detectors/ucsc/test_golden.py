@@ -86,7 +86,7 @@ REPLIES: dict[str, Any] = {
 
 
 def said(detector: str, name: str, url: str, home: Path) -> bytes:
-    """Return what a detector says of an item as one line: no calls, of a failure its first words."""
+    """Return what a detector says of an item as one line; of a failure the first words alone."""
     choice = ModelChoice(model="scripted", base_url=url, retries=0)
     spec = DetectorSpec(detector=detector, model=choice, context=1000)
     settings = Settings(home=home, database_url="sqlite://", programs=home / "programs")

@@ -1,11 +1,11 @@
-"""Step 1 of every UCSC detector: context for the question, as text for a prompt."""
+"""The passages of an item as text for a prompt, numbered and within a budget of characters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spanlab.detectors.ucsc.selection import Piece, joined, select
+from spanlab.detectors.common.selection import Piece, joined, select
 from spanlab.schema import Item, Passage
 from spanlab.trace import QueryStep
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanlab.detectors.ucsc.context import WITHOUT_CONTEXT, context
+from spanlab.detectors.common.context import WITHOUT_CONTEXT, context
 from spanlab.schema import Item, Passage, Retrieval
 
 FILLER = "Trees grow in the north, and nobody minds them. " * 12  # a piece

@@ -122,7 +122,8 @@ class Modelled(dspy.Module):
             except BudgetError:
                 raise
             except SpanlabError as error:
-                annotation = self._failed(error)
+                note = str(error) or type(error).__name__
+                annotation = self.annotation(status=Status.FAILED, note=note)
         trace = (*case.trace, *annotation.trace, *_calls(used))
         annotation = annotation.model_copy(update={"trace": trace})
         return dspy.Prediction(annotation=annotation, item=case.item)
@@ -135,13 +136,9 @@ class Modelled(dspy.Module):
         """
         return await predict(self.program, self.kit.lm, **inputs)
 
-    def _failed(self, error: SpanlabError) -> Annotation:
-        return Annotation(
-            annotator=self.name,
-            kind=Kind.DETECTOR,
-            status=Status.FAILED,
-            note=str(error) or type(error).__name__,
-        )
+    def annotation(self, **fields: object) -> Annotation:
+        """Return an annotation of this detector; done, unless ``fields`` say otherwise."""
+        return Annotation.model_validate({"annotator": self.name, "kind": Kind.DETECTOR, **fields})
 
 
 def _calls(used: Collected) -> list[Step]:

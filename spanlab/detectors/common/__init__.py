@@ -1,0 +1,9 @@
+"""What detectors that ask a language model share; no detector itself.
+
+modelled ───── the base class: an item's way through a detector, failures, what calls came to
+context ────── the passages of an item as text for a prompt; ``selection`` if there are too many
+replies ────── what models reply with, read leniently
+gathering ──── several calls at once
+marking ────── what a mapper found as spans, and as steps of a trace
+evidence ───── the sentence of the passages that a span or claim is to be read beside
+"""
