@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from detector_cases import ANSWER, TOWER, chat
-from model_server import Ask, ModelServer, Reply, fail
+from detector_cases import ANSWER, TOWER
 
 from spanlab.datasets.jsonl import dumps
 from spanlab.detectors import DetectorSpec, ModelDetector, build
 from spanlab.lm import Meter, ModelChoice
 from spanlab.schema import Annotation, Item, Passage, Record, Retrieval, Status
 from spanlab.settings import Settings
+from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
 
 GOLDEN = Path(__file__).with_name("golden.jsonl")
 LONG = "Many words stand here. " * 90 + "The tower was built in 1889 by Gustave Eiffel in Paris."
@@ -55,12 +55,16 @@ def script(ask: Ask) -> Reply:
         return fail(402, "no funds")
     for field, reply in REPLIES.items():
         if f"`[[ ## {field} ## ]]`" in prompt:
-            return chat(**{field: reply})
+            return say_fields(**{field: reply})
     if "1989" not in prompt.partition("[[ ## fact ## ]]")[2].partition("[[ ##")[0]:
-        return chat(judgement={"verdict": "supported", "confidence": 0.7, "reason": "it says so"})
+        return say_fields(
+            judgement={"verdict": "supported", "confidence": 0.7, "reason": "it says so"}
+        )
     if "(nothing looked up yet)" in prompt:
-        return chat(judgement={"look_up": ["Tower"], "verdict": "", "reason": ""})
-    return chat(judgement={"verdict": "Refuted", "confidence": "80%", "reason": "it was 1889"})
+        return say_fields(judgement={"look_up": ["Tower"], "verdict": "", "reason": ""})
+    return say_fields(
+        judgement={"verdict": "Refuted", "confidence": "80%", "reason": "it was 1889"}
+    )
 
 
 REPLIES: dict[str, Any] = {
