@@ -8,6 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +33,16 @@ sys.addaudithook(_forbid_other_hosts)
 
 # A shell that puts the tests into the background has Ctrl+C ignored, by whatever they start, too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# No test judges time, which says more of the machine than of the code. A failing example prints
+# what repeats it on another machine.
+hypothesis.settings.register_profile(
+    "spanlab",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("spanlab")
 
 # The many processes that tests start shall not compile all of spanlab each.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.errors import InputError
@@ -35,7 +35,6 @@ TEXT = "Paris is big, and Paris is old."
 #       0         1         2         3
 #       0123456789012345678901234567890
 
-relaxed = settings(deadline=None)
 extents = st.lists(
     st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)).map(lambda p: Extent(min(p), max(p)))
 )
@@ -96,7 +95,6 @@ def test_merged_extents_neither_overlap_nor_touch(
     assert merge([Extent(*pair) for pair in given_]) == merged
 
 
-@relaxed
 @given(extents, extents)
 def test_interval_sets_equal_character_sets(a: list[Extent], b: list[Extent]) -> None:
     left, right = characters(a), characters(b)
@@ -109,7 +107,6 @@ def test_interval_sets_equal_character_sets(a: list[Extent], b: list[Extent]) ->
     assert iou(merge(a), merge(b)) == expected
 
 
-@relaxed
 @given(st.lists(st.tuples(extents, st.integers(0, 3)), max_size=5))
 def test_coverage_sums_the_weights_over_each_character(
     weighted: list[tuple[list[Extent], int]],
@@ -154,7 +151,6 @@ def test_the_last_span_wins_where_the_official_scorer_reads_submissions() -> Non
     assert flatten(spans, overlap="last") == [(0, 3, 0.8), (3, 5, 0.2), (5, 6, 0.8), (7, 9, 0.8)]
 
 
-@relaxed
 @given(softs)
 def test_flattening_equals_a_probability_per_character(spans: list[Soft]) -> None:
     highest, last = [0.0] * SIZE, [0.0] * SIZE

@@ -8,7 +8,7 @@ from math import sqrt
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.datasets import read_labels
@@ -223,7 +223,6 @@ def mean_ranks(values: list[float]) -> list[float]:
     return [sum(v < value for v in values) + (values.count(value) + 1) / 2 for value in values]
 
 
-@settings(deadline=None)
 @given(marks, marks)
 def test_interval_scores_equal_character_scores(gold: list[Soft], pred: list[Soft]) -> None:
     wanted, guess = soft_labels(*gold), soft_labels(*pred)
@@ -232,7 +231,6 @@ def test_interval_scores_equal_character_scores(gold: list[Soft], pred: list[Sof
         assert getattr(found, name) == pytest.approx(expected, abs=1e-12), name
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(marks, marks, st.lists(marks, max_size=3)), max_size=5))
 def test_items_scored_together_score_as_they_do_alone(
     sides: list[tuple[list[Soft], list[Soft], list[list[Soft]]]],
@@ -252,7 +250,6 @@ def test_items_scored_together_score_as_they_do_alone(
         assert found.span_f1 == pytest.approx(2 * same / either if either else 1.0)
 
 
-@settings(deadline=None)
 @given(marks, marks)
 def test_scores_stay_in_their_range_and_are_1_for_the_gold_itself(
     gold: list[Soft], pred: list[Soft]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.datasets import ReadOptions, read
@@ -131,7 +131,6 @@ def test_a_vote_that_cannot_be_held(
         vote(ITEM, annotations, weights=weights)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(extents, st.integers(0, 3)), min_size=1, max_size=5))
 def test_votes_equal_a_count_per_character(weighted: list[tuple[list[Extent], int]]) -> None:
     total = sum(weight for _, weight in weighted)

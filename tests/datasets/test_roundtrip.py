@@ -183,7 +183,7 @@ def written(batch: list[Record], name: str) -> bytes:
     return stream.getvalue()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(records(), min_size=1, max_size=3))
 def test_our_own_format_gives_back_the_same_records_and_the_same_bytes(
     batch: list[Record],
@@ -255,7 +255,7 @@ def kept(record: Record) -> Any:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(labelled(), st.booleans())
 def test_label_studio_gives_back_the_spans_however_it_counts(record: Record, utf16: bool) -> None:
     """No emoji, line end or direction of writing moves a span."""

@@ -126,7 +126,7 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=24).map("".join))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_whatever_comes_means_what_it_means_to_dspy(answer: str) -> None:
     assert outcome(ChatAnswers(), Find, answer) == outcome(dspy.ChatAdapter(), Find, answer)
 
@@ -135,7 +135,7 @@ def test_whatever_comes_means_what_it_means_to_dspy(answer: str) -> None:
     st.permutations(["reasoning", "parts", "judgement", "completed"]),
     st.lists(st.sampled_from([PARTS, JUDGED, "[]", '["a\u2028b"]', " x ", ""]), min_size=4),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_sections_in_any_order_mean_what_they_mean_to_dspy(
     names: list[str], values: list[str]
 ) -> None:

@@ -113,12 +113,9 @@ def test_others_work_while_an_import_runs(
 ) -> None:
     """An import shuts nobody out, nobody sees half of it, and nobody disturbs it."""
     store.import_records("d", [record(f"old {n}", said("det")) for n in range(10)])
-    waits: list[float] = []
 
     def others() -> None:
-        start = time.monotonic()
         assert store.apply("d", "old 3", "me", [Write("s", 1, 0, _DONE)]).version == 1
-        waits.append(time.monotonic() - start)
         assert store.datasets()[0].n_items == 10
         assert len(list(store.records("d"))) == 10
         assert store.count("d", QueueQuery(reviewer="me")) == 10
@@ -140,7 +137,6 @@ def test_others_work_while_an_import_runs(
 
     assert store.import_records("d", records()) == 3000
     assert store.datasets()[0].n_items == 3010
-    assert waits[0] < 5
     assert store.counts("d", "me")[Status.DONE] == 1
     assert store.count("d", QueueQuery(reviewer="me", status=Status.DONE)) == 1
     assert store.count("d", QueueQuery(reviewer="me", detector="det", min_prob=0.5)) == 3000
@@ -150,10 +146,17 @@ def test_a_review_waits_for_one_batch_at_most(store: Store, record: MakeRecord) 
     """Writes go on in the gaps between an import's short transactions."""
     store.import_records("d", [record("a")])
     answer = "x" * 500
-    records = (record(str(n), answer=answer) for n in range(8000))
-    thread = threading.Thread(target=lambda: store.import_records("big", records))
-    thread.start()
     n_writes = 0
+
+    def records() -> Iterator[Record]:
+        """Many, and more until there were enough writes."""
+        for n in range(400_000):
+            if n > 8000 and n_writes > 3:
+                return
+            yield record(str(n), answer=answer)
+
+    thread = threading.Thread(target=lambda: store.import_records("big", records()))
+    thread.start()
     while thread.is_alive():
         applied = store.apply("d", "a", "me", [Write("s", n_writes + 1, n_writes, _DONE)])
         n_writes += 1

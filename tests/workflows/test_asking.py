@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,13 +48,11 @@ def test_records_come_back_in_order_with_the_new_annotation(model_server: ModelS
 def test_a_batch_is_under_way_at_once_and_not_one_after_the_other(
     model_server: ModelServer,
 ) -> None:
-    """Users ask for real batching. One after the other would take 32 x 0.2 s."""
+    """Users ask for real batching."""
     model_server.latency = 0.2
-    begun = time.monotonic()
     done = spanlab.annotate(towers(32), "ucsc-extract", concurrency=16)
     assert all(record.annotations[1].status is Status.DONE for record in done)
     assert model_server.busiest == 16
-    assert time.monotonic() - begun < 0.6 * 32 * 0.2
 
 
 def test_it_works_where_an_event_loop_already_runs() -> None:

@@ -106,7 +106,7 @@ def test_the_same_pieces_are_chosen_in_every_process() -> None:
     st.lists(st.text("ab .\n塔", max_size=900), max_size=8),
     st.integers(1000, 3000),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_more_than_the_budget_and_never_nothing(texts: list[str], budget: int) -> None:
     shown = context(item(*texts), "given", budget)
     assert 0 < len(shown.text) <= budget or shown.remark is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.detectors.offline.dates import Date, dates, match
@@ -119,7 +119,6 @@ def test_of_several_dates_the_closest_counts() -> None:
     assert match(said, []) is None
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="0123456789./-–年月日 marchMärz\n", max_size=60))
 def test_dates_of_any_text_are_in_order(text: str) -> None:
     last = -1

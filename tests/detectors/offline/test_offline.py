@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from offline_answers import LIGHTHOUSE, annotate, marked, probable
 
@@ -242,7 +242,6 @@ def test_very_long_texts_come_through(lang: str, answer: str, passage: str) -> N
     assert annotation.status is Status.DONE
 
 
-@settings(deadline=None)
 @given(
     lang=st.sampled_from(["en", "de", "zh", "ar", "hi", "ja", "und"]),
     answer=st.text(max_size=200),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.detectors.offline.words import read
@@ -59,7 +59,6 @@ def test_a_capital_is_known_by_its_first_letter() -> None:
     assert [reading.capital(number) for number in range(4)] == [True, False, False, False]
 
 
-@settings(deadline=None)
 @given(st.text(max_size=300))
 def test_offsets_fit_any_text(text: str) -> None:
     reading = read(text)
