@@ -235,7 +235,9 @@ def score(
 
 def export(
     dataset: Annotated[str, typer.Argument(help="The dataset to write.")],
-    annotator: Annotated[str | None, typer.Option(help="Only this annotator.")] = None,
+    annotator: Annotated[
+        str | None, typer.Option(help="Only this annotator; Mu-SHROOM holds one.")
+    ] = None,
     format: Annotated[ExportFormat, typer.Option(help="Format to write.")] = ExportFormat.SPANLAB,
     output: Output = None,
 ) -> None:

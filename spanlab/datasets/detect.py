@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic_core import from_json
 
-from spanlab.datasets.files import File
+from spanlab.datasets.files import BOM, File
 from spanlab.errors import InputError
 
 # A JSON format is recognised by fields that its records have and those of the others lack.
@@ -42,6 +42,8 @@ _HINTS = (
     ),
 )
 _PARQUET = b"PAR1"
+_LINES = 20
+_HEAD = 1 << 16  # bytes after which one record is enough
 _CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
@@ -60,8 +62,9 @@ def detect(path: Path, name: str | None = None) -> str:
     if head.startswith(_PARQUET):
         return "parquet"
     # A single line may be wrong, which is for the reader to say.
-    if head.lstrip()[:1] in (b"{", b"[") or _has_objects(head):
-        return _json_format(_keys(head, file), file)
+    records = list(_first_objects(file))
+    if head.lstrip()[:1] in (b"{", b"[") or any(records):
+        return _json_format([frozenset(each) for each in records or _first_value(file)], file)
     _check_text(head, file)
     if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
         return "csv"
@@ -82,35 +85,31 @@ def _check_text(head: bytes, file: File) -> None:
         raise InputError("the file is binary", file=file.name, expected="UTF-8 text or parquet")
 
 
-def _keys(head: bytes, file: File) -> list[frozenset[str]]:
-    """Return the field names of the first records."""
-    found = [frozenset(value) for value in _lines(head) if isinstance(value, dict)]
-    if found:
-        return found
-    value = _first_value(file)
-    return [frozenset(value)] if isinstance(value, dict) else []
+def _first_objects(file: File) -> Iterator[dict[str, object]]:
+    """Yield the JSON objects among the first lines, however long a line is."""
+    with file.open() as stream:
+        for _ in range(_LINES):
+            line = stream.readline(_HEAD).removeprefix(BOM)
+            if line.lstrip().startswith(b"{") and not line.endswith(b"\n"):
+                line += stream.readline()
+            try:
+                value = from_json(line)
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                yield value
+                if stream.tell() > _HEAD:
+                    return
 
 
-def _lines(head: bytes) -> Iterator[object]:
-    for line in head.split(b"\n")[:20]:
-        try:
-            yield from_json(line)
-        except ValueError:
-            continue
-
-
-def _has_objects(head: bytes) -> bool:
-    return any(value and isinstance(value, dict) for value in _lines(head))
-
-
-def _first_value(file: File) -> object:
-    """Return the first value of a file whose records are not lines."""
+def _first_value(file: File) -> list[dict[str, object]]:
+    """Return the first record of a file whose records are not lines; none if it is no object."""
     value = file.load()
-    if not isinstance(value, list):
-        return value
-    if not value:
-        raise InputError("the file is an empty array", file=file.name, expected="a record")
-    return value[0]
+    if isinstance(value, list):
+        if not value:
+            raise InputError("the file is an empty array", file=file.name, expected="a record")
+        value = value[0]
+    return [value] if isinstance(value, dict) else []
 
 
 def _json_format(candidates: list[frozenset[str]], file: File) -> str:

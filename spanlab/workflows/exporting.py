@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from spanlab.datasets import write
+from spanlab.errors import InputError
 from spanlab.schema import Record
 from spanlab.workflows.lookup import check_annotators, summary_of
 
@@ -34,7 +35,8 @@ def export_dataset(
         dataset: an existing dataset.
         target: a path, replaced at the end, or an open binary stream.
         format: "spanlab" (lossless), "mushroom" or "labelstudio".
-        annotator: only this annotator's annotations; None for all.
+        annotator: only this annotator's annotations; None for all. "mushroom" holds one
+            annotator's labels: None is refused where there are several.
         on_progress: called now and then with the number of items written.
 
     Returns:
@@ -44,9 +46,8 @@ def export_dataset(
         NotFoundError: the dataset, or the annotator in it, does not exist.
         InputError: the target cannot be written, or the format needs one annotator to be named.
     """
-    chosen = None if annotator is None else [annotator]
-    check_annotators(summary_of(store, dataset), chosen or ())
-    records = store.records(dataset, annotators=chosen)
+    annotator = _whose(store, dataset, format, annotator)
+    records = store.records(dataset, annotators=None if annotator is None else [annotator])
     return write(_reported(records, on_progress), target, format=format, annotator=annotator)
 
 
@@ -74,12 +75,30 @@ def preview_dataset(
         NotFoundError: the dataset, or the annotator in it, does not exist.
         InputError: the format needs one annotator to be named.
     """
+    annotator = _whose(store, dataset, format, annotator)
     chosen = None if annotator is None else [annotator]
-    check_annotators(summary_of(store, dataset), chosen or ())
     records = list(islice(store.records(dataset, annotators=chosen), n_items))
     written = BytesIO()
     write(records, written, format=format, annotator=annotator)
     return written.getvalue().decode()
+
+
+def _whose(store: Store, dataset: str, format: str, annotator: str | None) -> str | None:
+    """Return whose annotations go into the file, None for everybody's."""
+    summary = summary_of(store, dataset)
+    if annotator is not None:
+        check_annotators(summary, [annotator])
+        return annotator
+    names = [each.name for each in summary.annotators]
+    if format != "mushroom" or not names:
+        return None
+    if len(names) > 1:
+        raise InputError(
+            "a Mu-SHROOM file holds the labels of one annotator",
+            found=f"everybody: {', '.join(names)}",
+            expected="one of them as the annotator",
+        )
+    return names[0]
 
 
 def _reported(

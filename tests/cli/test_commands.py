@@ -57,6 +57,28 @@ def test_export_without_output_is_data_on_stdout_and_nothing_else(
     assert "3 items" in exported.stderr
 
 
+def test_export_of_everybody_as_mushroom_asks_for_one_annotator(spanlab: Run, items: Path) -> None:
+    spanlab("import", items, "--dataset", "towers")
+    alone = spanlab("export", "towers", "--format", "mushroom", "-o", "gold.jsonl")
+    assert alone.returncode == 0, alone.stderr
+    spanlab("annotate", "towers", "--detector", "offline")
+    everybody = spanlab("export", "towers", "--format", "mushroom", "-o", "all.jsonl")
+    assert everybody.returncode == 1
+    assert "holds the labels of one annotator" in everybody.stderr
+    assert "gold, offline" in everybody.stderr
+    assert not (items.parent / "all.jsonl").exists()
+
+
+def test_import_recognises_jsonl_whose_first_line_is_long(
+    spanlab: Run, write: Write, record: MakeRecord, tmp_path: Path
+) -> None:
+    long = record(1, "The tower stands.", passages=[{"text": "word " * 1_000_000}])
+    path = write(tmp_path / "long.jsonl", long, record(2, "It fell."))
+    done = spanlab("import", path, "--dataset", "long", "--format", "auto")
+    assert done.returncode == 0, done.stderr
+    assert "2 items" in done.stderr
+
+
 def test_import_is_all_or_nothing_and_says_where_it_is_wrong(
     spanlab: Run, items: Path, tmp_path: Path
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,45 @@ def test_the_format_is_told_from_the_content(tmp_path: Path, content: str, name:
             detect(path)
     else:
         assert detect(path) == name
+
+
+LONG = "x " * 2_500_000  # a passage as RAG items have it, of 5 MB
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize(
+    ("record", "name"),
+    [
+        pytest.param({"passages": LONG, "id": "a", "answer": "x"}, "spanlab", id="our own"),
+        pytest.param({"c": LONG, "id": "a", "model_output_text": ""}, "mushroom", id="mushroom"),
+        pytest.param({"c": LONG, "id": "a", **LABELS}, "mushroom", id="a submission"),
+        pytest.param({"c": LONG, "source_id": "2", "response": "x"}, "ragtruth", id="ragtruth"),
+        pytest.param({"c": LONG, "samples": []}, "faithbench", id="faithbench"),
+        pytest.param({"c": LONG, "id": 1, "data": {}}, "labelstudio", id="labelstudio"),
+    ],
+)
+def test_a_first_line_of_any_length_is_recognised(
+    tmp_path: Path, record: dict[str, Any], name: str, packed: bool
+) -> None:
+    line = json.dumps(record) + "\n"
+    for number, content in enumerate((line, line * 2, f"{{oops}}\n{line}", f"{line[:-9]}\n{line}")):
+        path = tmp_path / f"{number}.bin"
+        path.write_bytes(gzip.compress(content.encode(), 1) if packed else content.encode())
+        assert detect(path) == name
+
+
+def test_an_array_in_one_long_line_is_recognised(tmp_path: Path) -> None:
+    assert detect(file(tmp_path, json.dumps([{"c": LONG, "id": "a", "answer": "x"}]))) == "spanlab"
+
+
+def test_only_the_first_records_are_read_to_recognise_a_file(tmp_path: Path) -> None:
+    line = json.dumps({"passages": LONG[:100_000], "id": "a", "answer": "x"}) + "\n"
+    path = file(tmp_path, line * 200)  # 20 MB
+    tracemalloc.start()
+    assert detect(path) == "spanlab"
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2_000_000
 
 
 def test_an_unknown_format_lists_what_was_looked_for(tmp_path: Path) -> None:

@@ -73,6 +73,16 @@ def test_an_upload_becomes_a_dataset_named_after_its_file(
     assert [record.item.id for record in store.records("answers")] == ["a", "b"]
 
 
+def test_an_upload_whose_first_line_is_longer_than_a_buffer_is_recognised(
+    open_page: OpenPage, store: Store
+) -> None:
+    long = item("a", passages=[{"text": "word " * 1_000_000}])
+    app = upload(open_page("datasets"), lines(long, item("b")))
+    app.button(key="import").click().run()
+    assert "2 items imported into answers" in everything(app)
+    assert [record.item.id for record in store.records("answers")] == ["a", "b"]
+
+
 def test_a_name_that_exists_gets_the_items_behind_its_own(
     open_page: OpenPage, store: Store
 ) -> None:

@@ -68,6 +68,19 @@ def test_the_file_is_what_the_workflow_writes(
     assert app.download_button(key="download-export").label.startswith("Download mine")
 
 
+def test_everybody_does_not_fit_into_a_mushroom_file(open_page: OpenPage, mine: Store) -> None:
+    ben = Annotation(annotator="Ben", kind=Kind.PERSON)
+    mine.save_annotations("mine", [("a", ben)])
+    app = open_page("export")
+    app.radio(key="export-format").set_value("mushroom").run()
+    assert "one annotator" in app.error[0].value
+    assert "Ann, Ben" in app.error[0].value
+    assert app.button(key="make-export").disabled
+    app.selectbox(key="export-annotator-mine").set_value("Ben").run()
+    assert not app.error
+    assert not app.button(key="make-export").disabled
+
+
 def test_the_preview_is_the_beginning_of_the_file(open_page: OpenPage, mine: Store) -> None:
     (preview,) = open_page("export").code
     assert exported(mine, "spanlab").decode().startswith(preview.value)
