@@ -13,7 +13,7 @@ app = typer.Typer(
     no_args_is_help=True,
     help="""Tuned prompts: list, show, compare, use, export, import.
 
-    They lie as JSON files in data/programs (SPANLAB_PROGRAMS), to be read and kept with a project.
+    They lie as JSON files in SPANLAB_HOME/programs, or where SPANLAB_PROGRAMS says.
 
     \b
     spanlab programs list

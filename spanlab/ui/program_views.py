@@ -28,11 +28,10 @@ _LINES = {"+": "green", "-": "red"}
 def show_programs() -> None:
     """Draw the registry: every program, how it compares, and what can be done with it."""
     st.subheader("Programs", anchor=False)
-    st.caption(
-        "Tuned prompts, kept as JSON files in the directory `data/programs` (SPANLAB_PROGRAMS)."
-    )
+    programs = registry()
+    st.caption(f"Tuned prompts, kept as JSON files in `{programs.folder}`.")
     with errors_shown():
-        found = list(registry())
+        found = list(programs)
         if not found:
             st.info(
                 "No program yet. Start a search above, or `spanlab optimize DATASET --detector "

@@ -116,7 +116,7 @@ def _search(server: ModelServer, **more: object) -> Search:
 def _settings(home: Path) -> Settings:
     home.mkdir()
     url = f"sqlite:///{home / 'spanlab.db'}"
-    return Settings(home=home, database_url=url, programs=home / "programs")
+    return Settings(home=home, database_url=url)
 
 
 def _submit(settings: Settings, server: ModelServer, records: list[Record]) -> str:

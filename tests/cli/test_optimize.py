@@ -49,7 +49,7 @@ def test_a_tuned_prompt_is_found_used_and_asked_by_the_detector(
     assert "better than the untuned prompt" in done.stderr
     assert "ucsc-extract uses first" in done.stderr
     assert "sk-secret" not in done.stderr
-    program = Programs(tmp_path / "data" / "programs").load("first")
+    program = Programs(tmp_path / "home" / "programs").load("first")
     assert program.held_out is not None
     found = tuned("annotate", "mine", "--detector", "ucsc-extract", "--limit", "1")
     assert found.returncode == 0, found.stderr

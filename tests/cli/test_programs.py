@@ -42,7 +42,7 @@ def _program(name: str, instruction: str, low: float) -> Program:
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Programs:
-    registry = Programs(tmp_path / "data" / "programs")
+    registry = Programs(tmp_path / "home" / "programs")
     registry.save(_program("sure", "Quote it.\nBe short.", 0.02))
     registry.save(_program("maybe", "Quote it.\nBe quick.", -0.02))
     return registry
@@ -61,6 +61,17 @@ def test_the_list_says_which_one_is_used_and_what_each_is_worth(
     assert programs.default("ucsc-extract") == "sure"
     assert spanlab("programs", "use", "--untuned", "ucsc-extract").returncode == 0
     assert programs.default("ucsc-extract") is None
+
+
+def test_programs_lie_beside_the_database_or_where_the_environment_says(
+    spanlab: Run, programs: Programs, tmp_path: Path
+) -> None:
+    elsewhere = Programs(tmp_path / "elsewhere")
+    elsewhere.save(_program("other", "Quote it.", 0.02))
+    assert "sure" in spanlab("programs", "list").stdout
+    listed = spanlab("programs", "list", SPANLAB_PROGRAMS=str(elsewhere.folder)).stdout
+    assert "other" in listed
+    assert "sure" not in listed
 
 
 def test_a_program_is_shown_with_its_worth_and_prompt(spanlab: Run, programs: Programs) -> None:

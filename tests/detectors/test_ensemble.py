@@ -31,7 +31,7 @@ NAMES = [
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(home=tmp_path, database_url="sqlite://", programs=tmp_path / "programs")
+    return Settings(home=tmp_path, database_url="sqlite://")
 
 
 @pytest.fixture

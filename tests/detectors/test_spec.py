@@ -43,7 +43,7 @@ DEMO = {
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(home=tmp_path, database_url="sqlite://", programs=tmp_path / "programs")
+    return Settings(home=tmp_path, database_url="sqlite://")
 
 
 def tuned(name: str, detector: str = "ucsc-extract") -> Program:

@@ -47,7 +47,7 @@ def gold(records: list[Record]) -> Iterator[ModelServer]:
 def _settings(home: Path, url: str | None = None) -> Settings:
     home.mkdir(exist_ok=True)
     url = url or f"sqlite:///{home / 'spanlab.db'}"
-    return Settings(home=home, database_url=url, programs=home / "programs")
+    return Settings(home=home, database_url=url)
 
 
 def _submit(settings: Settings, model: ModelServer, records: list[Record], **more: object) -> str:

@@ -38,9 +38,7 @@ def gold(samples: Path, model_server: ModelServer) -> ModelServer:
 @pytest.fixture
 def ready(tmp_path: Path) -> Ready:
     """Build a tuner for a small search; with the same home it finds the answers of earlier ones."""
-    settings = Settings(
-        home=tmp_path, database_url=f"sqlite:///{tmp_path / 'db'}", programs=tmp_path / "programs"
-    )
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'db'}")
 
     def build(stopper: Stopper | None = None, **changes: object) -> tuple[Tuner, list[Event]]:
         values: dict[str, object] = {

@@ -35,7 +35,6 @@ def environment(settings: Settings, name: str = "the-tests") -> dict[str, str]:
     return ours | {
         "SPANLAB_HOME": str(settings.home),
         "SPANLAB_DATABASE_URL": settings.database_url,
-        "SPANLAB_PROGRAMS": str(settings.home / "programs"),
         "OPENAI_API_KEY": key_of(name),
     }
 

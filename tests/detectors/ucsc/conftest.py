@@ -16,7 +16,7 @@ from spanlab.testing import ModelServer
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(home=tmp_path, database_url="sqlite://", programs=tmp_path / "programs")
+    return Settings(home=tmp_path, database_url="sqlite://")
 
 
 @pytest.fixture
