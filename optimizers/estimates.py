@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from optimizers import mipro
-from optimizers.request import Search
+from optimizers.examples import Labelled, folds
+from optimizers.preparing import chosen
+from optimizers.request import Optimisation, Search
+from spanlab.detectors import entry_of
+from spanlab.detectors.costs import detecting
+
+if TYPE_CHECKING:
+    from spanlab.storage import Store
 
 _VAL_SIZE = {"light": 100, "medium": 300, "heavy": 1000}  # DSPy's bound on items to choose by
 _FULL_EVERY = 5  # minibatch trials between two full evaluations
@@ -22,6 +32,73 @@ class Effort:
     trials: int
     task_calls: int
     prompt_calls: int
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What a search will come to at most.
+
+    ``items`` are the labelled ones, ``languages`` how many of them in each. ``cost`` is in US
+    dollars, None where no price is known.
+    """
+
+    items: int
+    languages: dict[str, int]
+    effort: Effort
+    cost: float | None
+
+
+def foresee(store: Store, request: Optimisation) -> Foreseen:
+    """Say what a search will come to at most; asks no model.
+
+    Raises:
+        UsageError: there are no labels, or too few of them, or no such detector.
+        NotFoundError: there is no such dataset.
+    """
+    search = request.search
+    examples = chosen(store.records(request.dataset), search)
+    if search.folds and search.target is None:
+        folds(examples, search.folds, search.seed)  # says so if there are too few
+    prompts = entry_of(search.detector.detector).prompts
+    each = _each(examples, search)
+    effort = estimate(search, len(examples), len(prompts), each.calls)
+    return Foreseen(
+        items=len(examples),
+        languages=dict(sorted(Counter(one.item.lang for one in examples).items())),
+        effort=effort,
+        cost=_cost(search, each, effort),
+    )
+
+
+class _Each(NamedTuple):
+    """What the detector asks for one item, on average: calls, and tokens of all of them."""
+
+    calls: int
+    asked: float
+    answered: float
+
+
+def _each(examples: Sequence[Labelled], search: Search) -> _Each:
+    asked = [call for each in examples for call in detecting(each.item, search.detector)]
+    count = len(examples)
+    return _Each(
+        calls=-(-sum(call.number for call in asked) // count),
+        asked=sum(call.asked for call in asked) / count,
+        answered=sum(call.answered for call in asked) / count,
+    )
+
+
+def _cost(search: Search, each: _Each, effort: Effort) -> float | None:
+    task = search.detector.model
+    prompt = search.prompt_model or task
+    if task is None or task.price is None or prompt is None or prompt.price is None:
+        return None
+    shown = 1 + (search.labelled + search.bootstrapped) / 2  # prompts have from none to all
+    calls = max(each.calls, 1)
+    asked, answered = round(each.asked * shown / calls), round(each.answered / calls)
+    return effort.task_calls * task.price.of(asked, 0, answered) + (
+        effort.prompt_calls * prompt.price.of(asked, 0, answered)
+    )
 
 
 def estimate(request: Search, items: int, predictors: int = 1, calls: int = 1) -> Effort:

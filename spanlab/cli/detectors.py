@@ -21,10 +21,15 @@ def detectors(
     spanlab detectors
     spanlab detectors ucsc > mine.json
     """
-    from spanlab.workflows.specs import ABOUT, as_json, chosen
+    from spanlab.detectors import Broken, installed
+    from spanlab.workflows.specs import as_json, chosen
 
     if name is not None:
         typer.echo(as_json(chosen(name)))
         return
-    for about in ABOUT:
-        typer.echo(f"{about.name:<14}{about.what}\n{'':<14}needs {about.needs}")
+    for known, found in installed().items():
+        if isinstance(found, Broken):
+            what, needs = f"cannot be used: {found.problem}", f"another {found.package}"
+        else:
+            what, needs = found.what, found.needs
+        typer.echo(f"{known:<14}{what}\n{'':<14}needs {needs}")

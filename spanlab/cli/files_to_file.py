@@ -12,7 +12,7 @@ from spanlab.cli import progress
 from spanlab.cli.job_tables import usage_text
 from spanlab.cli.words import counted
 from spanlab.datasets import WRITABLE, ReadOptions, detect, read, write
-from spanlab.detectors import DETECTORS, Spec
+from spanlab.detectors import DetectorSpec, Spec, asks_models
 from spanlab.errors import UsageError
 from spanlab.lm import Budget
 from spanlab.schema import Record
@@ -46,8 +46,9 @@ def annotate(job: Job, run: Detection, *, contexts: Path | None) -> None:
     options = ReadOptions(contexts=contexts, on_warning=progress.say)
     records = islice(_read(job.files, options), run.limit)
     names = [spec.signs for spec in run.specs]
-    if names == [name for name in names if name in DETECTORS] and len(names) == 1:
-        done = annotate_records(records, names[0], concurrency=run.concurrency or 1)
+    first, *others = run.specs
+    if not others and isinstance(first, DetectorSpec) and not asks_models(first.detector):
+        done = annotate_records(records, first, concurrency=run.concurrency or 1)
         _write(done, job, annotator=names[0], task="annotating")
         return
     request = request_of("files", run.specs, concurrency=run.concurrency, budget=run.budget)

@@ -85,10 +85,10 @@ class Asked:
         return tuple(self._spec(name) for name in names)
 
     def _spec(self, name: str) -> Spec:
-        from spanlab.detectors import DETECTORS, EnsembleSpec, spec_of
+        from spanlab.detectors import EnsembleSpec, asks_models, spec_of
 
         spec = spec_of(name)
-        if name in DETECTORS:
+        if not asks_models(name):
             if self != Asked():
                 raise UsageError(f"{name!r} asks no model: it takes no options of models")
             return spec

@@ -16,15 +16,14 @@ from spanlab.workflows.programs import registry
 
 def foresee(request: Optimisation) -> None:
     """Say what a search would come to at most, without any call."""
-    from optimizers.estimates import estimate
-    from optimizers.preparing import chosen
+    from optimizers import estimates
     from spanlab.storage import Store
 
     with Store.open(Settings.read()) as store:
-        found = chosen(store.records(request.dataset), request.search)
-    effort = estimate(request.search, len(found))
+        expected = estimates.foresee(store, request)
+    effort = expected.effort
     typer.echo(
-        f"{len(found)} labelled items; at most {effort.trials} evaluations, "
+        f"{expected.items} labelled items; at most {effort.trials} evaluations, "
         f"{effort.task_calls:,} calls of the task model and {effort.prompt_calls} of the "
         "prompt model"
     )

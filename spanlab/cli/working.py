@@ -10,7 +10,7 @@ import typer
 from spanlab import jobs
 from spanlab.cli import progress
 from spanlab.cli.job_tables import usage_text
-from spanlab.detectors import DETECTORS
+from spanlab.detectors import asks_models
 from spanlab.jobs import JobState, JobView, RunRequest
 from spanlab.settings import Settings
 
@@ -44,7 +44,7 @@ def detect(request: RunRequest, left: int) -> JobView:
     from spanlab.jobs import detection
 
     settings = Settings.read()
-    offline = [spec for spec in request.specs if spec.detector in DETECTORS]
+    offline = [spec for spec in request.specs if not asks_models(spec.detector)]
     computes = request.concurrency if offline and request.concurrency > 1 else 0
     with at_work(settings, processes=computes) as queue:
         return follow(detection.submit(request, settings, queue), settings, left)

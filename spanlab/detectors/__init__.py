@@ -4,41 +4,40 @@
     ucsc-extract, ucsc-kg, ucsc-revise  ask a language model
     ucsc                                an ensemble of five, and their vote
 
-A detector is loaded when it is first asked for: naming them costs nothing. One that asks models
-is chosen by a specification (``spec_of``, ``DetectorSpec``, ``EnsembleSpec``) and built with
-``build``.
+Others come from installed packages (``registry``). A detector is loaded when it is first built:
+naming it and reading its ``Entry`` costs nothing. It is chosen by a specification (``spec_of``,
+``DetectorSpec``, ``EnsembleSpec``) and built with ``build``.
 """
 
 from __future__ import annotations
 
 from spanlab.detectors.base import Detector, Finding, ModelDetector, Tunable
-from spanlab.detectors.building import build
-from spanlab.detectors.registry import (
-    ABOUT,
-    DETECTORS,
-    ENSEMBLES,
-    MODEL_DETECTORS,
-    About,
-    detector,
-    spec_of,
-)
-from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, MapperOptions, Spec
+from spanlab.detectors.building import build, detector
+from spanlab.detectors.entry import INSTRUCTION, Calls, Entry, NoOptions, Size
+from spanlab.detectors.kit import Kit
+from spanlab.detectors.registry import Broken, asks_models, entries, entry_of, installed
+from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec, spec_of
 
 __all__ = [
-    "ABOUT",
-    "DETECTORS",
-    "ENSEMBLES",
-    "MODEL_DETECTORS",
-    "About",
+    "INSTRUCTION",
+    "Broken",
+    "Calls",
     "Detector",
     "DetectorSpec",
     "EnsembleSpec",
+    "Entry",
     "Finding",
-    "MapperOptions",
+    "Kit",
     "ModelDetector",
+    "NoOptions",
+    "Size",
     "Spec",
     "Tunable",
+    "asks_models",
     "build",
     "detector",
+    "entries",
+    "entry_of",
+    "installed",
     "spec_of",
 ]

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import cast
 
 from spanlab.detectors.base import Detector, ModelDetector
-from spanlab.detectors.registry import DETECTORS, detector, factory
+from spanlab.detectors.kit import Kit
+from spanlab.detectors.registry import asks_models, entry_of
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.errors import UsageError
 from spanlab.lm import Meter, ModelChoice, language_model
 from spanlab.programs import Predictor, Programs
-from spanlab.retrievers import RetrieverSpec, retriever
+from spanlab.retrievers import RetrieverSpec, given, retriever
 from spanlab.settings import Settings
-
-if TYPE_CHECKING:
-    from spanlab.detectors.common.modelled import Kit
 
 OWN_PROMPT = "none"  # as a program's name: the detector's own prompt, whatever is its default
 
@@ -34,8 +32,8 @@ def build(
             environment.
 
     Returns:
-        For ``offline`` a ``Detector``, for all others a ``ModelDetector``. It may be shared by any
-        number of tasks.
+        A ``Detector`` where the entry names no roles of models, else a ``ModelDetector``. It may
+        be shared by any number of tasks.
 
     Raises:
         UsageError: no detector has that name, nothing names a model, or what language models need
@@ -44,28 +42,61 @@ def build(
         NotFoundError: there is no such program.
         InputError: the program is damaged or another detector's.
     """
+    if isinstance(spec, DetectorSpec) and not asks_models(spec.detector):
+        return detector(spec)
     meter, settings = meter or Meter(), settings or Settings.read()
     if isinstance(spec, EnsembleSpec):
         from spanlab.detectors.ensemble import Ensemble
 
-        return Ensemble(spec, [_modelled(member, meter, settings) for member in spec.members])
-    if spec.detector in DETECTORS:
-        if spec.signs != spec.detector:
-            raise UsageError(f"{spec.detector!r} signs with its own name, not {spec.name!r}")
-        return detector(spec.detector)
-    return _modelled(spec, meter, settings)
+        return Ensemble(spec, [_asking(member, meter, settings) for member in spec.members])
+    return _asking(spec, meter, settings)
 
 
-def _modelled(spec: DetectorSpec, meter: Meter, settings: Settings) -> ModelDetector:
-    module = factory(spec.detector)
+def detector(chosen: str | DetectorSpec) -> Detector:
+    """Return a detector that asks no model, the same one every time in this process.
+
+    Args:
+        chosen: its name, or its specification with options.
+
+    Raises:
+        UsageError: no detector has that name, it asks models, or it cannot be made so.
+    """
+    spec = DetectorSpec(detector=chosen) if isinstance(chosen, str) else chosen
+    if asks_models(spec.detector):
+        raise UsageError(f"{spec.detector!r} asks models: build it from a specification")
+    if spec.signs != spec.detector:
+        raise UsageError(f"{spec.detector!r} signs with its own name, not {spec.name!r}")
+    return _offline(spec.model_dump_json())
+
+
+@cache
+def _offline(spec: str) -> Detector:
+    read = DetectorSpec.model_validate_json(spec)
+    kit = Kit(read, given(), {}, Meter())
+    return cast(Detector, _create(read.detector)(kit))
+
+
+def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> ModelDetector:
+    if not asks_models(spec.detector):
+        raise UsageError(f"{spec.detector!r} cannot be a member: it asks no model")
+    create = _create(spec.detector)
     choice = _choice(spec)
     lm = language_model(choice, meter, cache=settings.home / "cache" / "models")
-    from spanlab.detectors.common.modelled import Kit
+    kit = Kit(
+        spec=spec,
+        retriever=retriever(spec.retriever or RetrieverSpec(), meter, settings),
+        meter=meter,
+        models=dict.fromkeys(entry_of(spec.detector).roles, lm),
+        prompts=_prompts(spec, settings),
+    )
+    return cast(ModelDetector, create(kit))
 
-    found = retriever(spec.retriever or RetrieverSpec(), meter, settings)
-    kit = Kit(spec, found, lm, meter, _prompts(spec, settings))
-    create: Callable[[Kit], ModelDetector] = import_module(module).create
-    return create(kit)
+
+def _create(name: str) -> Callable[[Kit], Detector | ModelDetector]:
+    create = entry_of(name).create
+    if create is None:
+        raise UsageError(f"{name!r} is an ensemble: a specification names its members")
+    return create
 
 
 def _choice(spec: DetectorSpec, environ: Mapping[str, str] = os.environ) -> ModelChoice:

@@ -1,129 +1,96 @@
-"""What detectors there are, what each needs, and the ones that need nothing."""
+"""Which detectors are installed, and what each says of itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
-from importlib import import_module
-from pathlib import Path
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
 from typing import NamedTuple
 
-from spanlab.detectors.base import Detector
-from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
+from spanlab.detectors.entry import Entry
 from spanlab.errors import UsageError
 
-_HERE = Path(__file__).parent
-
-# Each module has a function create() -> Detector.
-_OFFLINE = {"offline": "spanlab.detectors.offline"}
-# Each module has a function create(kit: Kit) -> ModelDetector.
-_MODELLED = {
-    "ucsc-extract": "spanlab.detectors.ucsc.extract",
-    "ucsc-kg": "spanlab.detectors.ucsc.kg",
-    "ucsc-revise": "spanlab.detectors.ucsc.revise",
-}
-_ENSEMBLES = {"ucsc": _HERE / "ucsc" / "ensemble.json"}
-
-DETECTORS = tuple(_OFFLINE)
-MODEL_DETECTORS = tuple(_MODELLED)
-ENSEMBLES = tuple(_ENSEMBLES)
+GROUP = "spanlab.detectors"
+_OURS = "spanlab"  # the distribution whose detectors come first, and keep their names
 
 
-class About(NamedTuple):
-    """A detector in two sentences: what it does, and what it needs beside the item."""
+class Broken(NamedTuple):
+    """An installed detector that cannot be used: ``problem`` says why."""
 
     name: str
-    what: str
-    needs: str
-
-
-ABOUT = (
-    About(
-        "offline",
-        "marks words that passages and question do not support",
-        "nothing; passages help",
-    ),
-    About(
-        "ucsc-extract",
-        "a model quotes what the passages do not support",
-        "a model, one call an item; passages or a retriever help",
-    ),
-    About(
-        "ucsc-kg",
-        "a model checks the answer's facts against a graph of the passages",
-        "a model, 2 calls an item and 1 to 5 a fact; passages or a retriever",
-    ),
-    About(
-        "ucsc-revise",
-        "a model corrects the answer with the fewest changes",
-        "a model (best a reasoning one), one call an item; passages or a retriever help",
-    ),
-    About(
-        "ucsc",
-        "five of these vote, as in the paper; --config FILE replaces the members",
-        "the models of its members, five calls an item; passages or a retriever help",
-    ),
-)
-
-
-def known(name: str) -> str:
-    """Return ``name`` if a detector or ensemble is called so.
-
-    Raises:
-        UsageError: none is; the message lists those there are.
-    """
-    names = [about.name for about in ABOUT]
-    if name not in names:
-        close = get_close_matches(name, names, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise UsageError(f"no detector is called {name!r}{hint} (known: {', '.join(names)})")
-    return name
+    package: str
+    problem: str
 
 
 @cache
-def detector(name: str) -> Detector:
-    """Return the detector that is called ``name`` and needs no model.
-
-    Args:
-        name: one of ``DETECTORS``.
-
-    Returns:
-        The detector, the same one every time.
-
-    Raises:
-        UsageError: no detector has that name; the message lists those there are. Or it asks a
-            model, and has to be built from a specification.
-    """
-    if known(name) not in _OFFLINE:
-        raise UsageError(f"{name!r} asks models: build it from spec_of({name!r})")
-    create: Callable[[], Detector] = import_module(_OFFLINE[name]).create
-    return create()
+def installed() -> Mapping[str, Entry | Broken]:
+    """Return all installed detectors by name: spanlab's own first, ensembles after detectors."""
+    found: dict[str, Entry | Broken] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda each: (not _is_ours(each), each)):
+        name = point.name if point.name not in found else f"{point.name} ({_package(point)})"
+        found[name] = _read(point, taken=name != point.name)
+    return MappingProxyType(dict(sorted(found.items(), key=lambda each: _is_ensemble(each[1]))))
 
 
-def spec_of(name: str) -> Spec:
-    """Return the specification that a name alone stands for.
+def entries() -> tuple[Entry, ...]:
+    """Return the detectors that can be used, in the order of ``installed``."""
+    return tuple(each for each in installed().values() if isinstance(each, Entry))
 
-    Args:
-        name: any detector or ensemble.
 
-    Returns:
-        The detector with everything else left to its defaults, or the shipped ensemble.
+def entry_of(name: str) -> Entry:
+    """Return what the detector or ensemble of this name says of itself.
 
     Raises:
-        UsageError: no detector has that name.
+        UsageError: none is called so, and the message lists those there are; or it is broken.
     """
-    if known(name) in _ENSEMBLES:
-        return EnsembleSpec.read(_ENSEMBLES[name])
-    return DetectorSpec(detector=name)
+    found = installed().get(name)
+    if isinstance(found, Entry):
+        return found
+    if found is not None:
+        raise UsageError(f"{name!r} of the package {found.package} is broken: {found.problem}")
+    names = [entry.name for entry in entries()]
+    close = get_close_matches(name, names, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    known = ", ".join(names) or "none: install spanlab again"
+    raise UsageError(f"no detector is called {name!r}{hint} (known: {known})")
 
 
-def factory(name: str) -> str:
-    """Return the module whose ``create`` builds a detector that asks models.
+def asks_models(name: str) -> bool:
+    """Say whether a detector, or a member of an ensemble, asks language models.
 
     Raises:
-        UsageError: no such detector has that name.
+        UsageError: no detector is called so.
     """
-    if known(name) not in _MODELLED:
-        raise UsageError(f"{name!r} cannot be a member: it is no detector that asks a model")
-    return _MODELLED[name]
+    return entry_of(name).asks_models
+
+
+def _read(point: EntryPoint, *, taken: bool) -> Entry | Broken:
+    try:
+        if taken:
+            raise UsageError("another package has a detector of this name")
+        entry = point.load()
+        if not isinstance(entry, Entry):
+            raise UsageError(f"{point.value} is no spanlab.detectors.entry.Entry")
+        if entry.name != point.name:
+            raise UsageError(f"{point.value} has the name {entry.name!r}, not its entry point's")
+        if (entry.create is None) == (entry.members is None):
+            raise UsageError(f"{point.value} has to have either create or members")
+        entry.options()
+    except Exception as error:  # noqa: BLE001 - whatever breaks there, the others can be used
+        reason = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
+        return Broken(point.name, _package(point), reason)
+    return entry
+
+
+def _is_ours(point: EntryPoint) -> bool:
+    return _package(point) == _OURS
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else "?"
+
+
+def _is_ensemble(found: Entry | Broken) -> bool:
+    return isinstance(found, Entry) and found.members is not None

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import (
+    Field,
+    JsonValue,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from spanlab.errors import InputError
-from spanlab.fields import Frozen, Name, Probability, unique
+from spanlab.detectors.entry import Entry
+from spanlab.detectors.registry import entry_of, installed
+from spanlab.errors import InputError, UsageError
+from spanlab.fields import Frozen, Name, unique
 from spanlab.lm import ModelChoice
 from spanlab.retrievers import RetrieverSpec
 
 CONTEXT_BUDGET = 60_000  # characters of passages in a prompt: about 15,000 tokens of English
-
-
-class MapperOptions(Frozen):
-    """How what a model said becomes spans; see ``spanlab.mappers``.
-
-    ``floor`` is how alike a quote and its place must be. ``refine`` and ``insertions`` say what of
-    a revision is marked; ``prob`` is the probability of its spans, None for the size of change.
-    """
-
-    floor: Probability = 0.85
-    refine: Literal["word", "char"] = "word"
-    insertions: bool = False
-    prob: Probability | None = None
 
 
 class DetectorSpec(Frozen):
@@ -37,17 +33,42 @@ class DetectorSpec(Frozen):
     a tuned prompt of the registry; "none" keeps the detector's own even where another is its
     default. ``reasoning`` lets the model think in words before it answers. ``guidance`` is added
     to the detector's instruction. ``context`` bounds the passages in a prompt, in characters.
+    ``options`` are the detector's own, those of its entry's model.
     """
 
     detector: Name
     name: Name | None = None
     model: ModelChoice | None = None
     retriever: RetrieverSpec | None = None
-    mapper: MapperOptions = MapperOptions()
     program: Name | None = None
     reasoning: bool = False
     guidance: str | None = None
     context: Annotated[int, Field(ge=1000)] = CONTEXT_BUDGET
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @field_validator("options")
+    @classmethod
+    def _are_the_detector_s_own(
+        cls, options: dict[str, JsonValue], info: ValidationInfo
+    ) -> dict[str, JsonValue]:
+        entry = installed().get(info.data.get("detector", ""))
+        if not isinstance(entry, Entry):
+            return options  # whoever builds it says that there is no such detector
+        try:
+            return entry.checked(options)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _reads_what_was_written_before_options(cls, data: Any) -> Any:
+        """Take the former field ``mapper``, one for all detectors, as far as it concerns this."""
+        if not isinstance(data, dict) or "mapper" not in data:
+            return data
+        entry, mapper = installed().get(data.get("detector", "")), data["mapper"]
+        known = entry.options.model_fields if isinstance(entry, Entry) else {}
+        others = {name: value for name, value in data.items() if name != "mapper"}
+        return {"options": {name: mapper[name] for name in mapper if name in known}, **others}
 
     @property
     def signs(self) -> str:
@@ -95,3 +116,20 @@ class EnsembleSpec(Frozen):
 
 
 Spec = DetectorSpec | EnsembleSpec
+
+
+def spec_of(name: str) -> Spec:
+    """Return the specification that a name alone stands for.
+
+    Args:
+        name: any detector or ensemble.
+
+    Returns:
+        The detector with everything else left to its defaults, or the ensemble as it comes.
+
+    Raises:
+        UsageError: no detector has that name.
+        InputError: the ensemble's file is no ensemble.
+    """
+    members = entry_of(name).members
+    return DetectorSpec(detector=name) if members is None else EnsembleSpec.read(members)

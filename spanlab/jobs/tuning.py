@@ -8,38 +8,32 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
-from optimizers.estimates import Effort, estimate
+from optimizers.estimates import Foreseen, foresee
 from optimizers.examples import LabelSource, Transfer
 from optimizers.metrics import TARGETS
-from optimizers.preparing import chosen, resolved
+from optimizers.preparing import resolved
 from optimizers.request import Optimisation, Search
-from spanlab.detectors.registry import MODEL_DETECTORS
+from spanlab.detectors import entries
 from spanlab.errors import UsageError
-from spanlab.lm import Budget, ModelChoice, Price, count_tokens
+from spanlab.lm import Budget, ModelChoice, Price
 from spanlab.workflows.choosing import Sources, Wish, request_of
 from spanlab.workflows.programs import registry
 from spanlab.workflows.requesting import problem
 
 if TYPE_CHECKING:
-    from optimizers.examples import Labelled
     from spanlab.storage import Store
 
 __all__ = [
     "METRICS",
-    "TUNABLE",
     "Foreseen",
     "TuningWish",
     "foresee",
     "free_name",
     "optimisation_of",
+    "tunable",
 ]
 
-TUNABLE: tuple[str, ...] = tuple(MODEL_DETECTORS)
 METRICS: tuple[str, ...] = tuple(TARGETS)
-
-_CALLS = {"ucsc-kg": 12}  # model calls per item, where it is not one
-_PREDICTORS = {"ucsc-kg": 4}
-_ANSWER = 120  # tokens that a model answers with
 
 
 @dataclass(frozen=True)
@@ -71,18 +65,9 @@ class TuningWish:
     rate: float | None = None
 
 
-@dataclass(frozen=True)
-class Foreseen:
-    """What a search will come to at most.
-
-    ``items`` are the labelled ones, ``languages`` how many of them in each. ``cost`` is in US
-    dollars, None where no price is known.
-    """
-
-    items: int
-    languages: dict[str, int]
-    effort: Effort
-    cost: float | None
+def tunable() -> tuple[str, ...]:
+    """Return the detectors that have prompts to tune."""
+    return tuple(entry.name for entry in entries() if entry.prompts)
 
 
 def free_name(detector: str, metric: str) -> str:
@@ -140,49 +125,9 @@ def optimisation_of(store: Store, wish: TuningWish) -> Optimisation:
     return resolved(request)
 
 
-def foresee(store: Store, request: Optimisation) -> Foreseen:
-    """Say what a search will come to at most; asks no model.
-
-    Raises:
-        UsageError: there are no labels, or too few of them.
-        NotFoundError: there is no such dataset.
-    """
-    search = request.search
-    examples = chosen(store.records(request.dataset), search)
-    if search.folds and search.target is None:
-        from optimizers.examples import folds
-
-        folds(examples, search.folds, search.seed)  # says so if there are too few
-    kind = search.detector.detector
-    effort = estimate(search, len(examples), _PREDICTORS.get(kind, 1), _CALLS.get(kind, 1))
-    languages: dict[str, int] = {}
-    for each in examples:
-        languages[each.item.lang] = languages.get(each.item.lang, 0) + 1
-    return Foreseen(
-        items=len(examples),
-        languages=dict(sorted(languages.items())),
-        effort=effort,
-        cost=_cost(search, examples, effort),
-    )
-
-
 def _prompt_model(wish: TuningWish) -> ModelChoice | None:
     if not wish.prompt_model.strip():
         return None
     choice = ModelChoice.read(model=wish.prompt_model.strip())
     price = Price.parse(wish.price) if wish.price.strip() else choice.price
     return choice.model_copy(update={"price": price})
-
-
-def _cost(search: Search, examples: list[Labelled], effort: Effort) -> float | None:
-    model = search.detector.model
-    if model is None or model.price is None:
-        return None
-    texts = (
-        " ".join((each.item.question, each.item.answer, *(p.text for p in each.item.passages)))
-        for each in examples
-    )
-    size = sum(count_tokens(text) for text in texts) / len(examples)
-    shown = 1 + (search.labelled + search.bootstrapped) / 2  # prompts have from none to all
-    calls = effort.task_calls + effort.prompt_calls
-    return calls * model.price.of(round(size * shown), 0, _ANSWER)

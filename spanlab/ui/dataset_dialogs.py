@@ -15,8 +15,7 @@ from spanlab.ui.job_views import latest_job
 from spanlab.ui.job_watch import watch
 from spanlab.ui.messages import errors_shown, tell_after_rerun
 from spanlab.ui.progress import progress
-from spanlab.workflows.choosing import Wish, request_of
-from spanlab.workflows.detecting import DETECTORS
+from spanlab.workflows.choosing import Entry, Wish, installed, request_of
 from spanlab.workflows.managing import (
     DatasetSummary,
     delete_dataset,
@@ -55,7 +54,11 @@ def show_dialog(summaries: Mapping[str, DatasetSummary]) -> None:
 def _detect(summary: DatasetSummary) -> None:
     name = st.selectbox(
         "Detector",
-        DETECTORS,
+        [
+            name
+            for name, entry in installed().items()
+            if isinstance(entry, Entry) and not entry.asks_models
+        ],
         help="offline works without a model and without network: it marks what the passages and "
         "the question do not support.",
     )

@@ -9,13 +9,14 @@ import streamlit as st
 
 from spanlab.ui.common import kept, plain
 from spanlab.workflows.choosing import (
-    OFFERED,
-    About,
+    Broken,
+    Entry,
     SourceKind,
     Sources,
     Surroundings,
     Wish,
     asks_models,
+    installed,
     is_ensemble,
     models_of,
 )
@@ -70,14 +71,18 @@ def wish_form(summary: DatasetSummary, here: Surroundings) -> Wish:
 
 def _detectors() -> tuple[str, ...]:
     _heading("Detectors")
-    return tuple(about.name for about in OFFERED if _offer(about))
+    return tuple(name for name, found in installed().items() if _offer(name, found))
 
 
-def _offer(about: About) -> bool:
+def _offer(name: str, found: Entry | Broken) -> bool:
     with st.container(gap=None):
-        chosen = st.checkbox(about.name, **kept(f"detect.{about.name}"))
-        what = about.what.partition("; --")[0]  # options are for the command line
-        st.caption(f"{_sentence(what)} Needs {plain(about.needs)}.")
+        if isinstance(found, Broken):
+            st.checkbox(name, disabled=True)
+            st.caption(f"Cannot be used: {plain(f'{found.problem} ({found.package})')}")
+            return False
+        chosen = st.checkbox(name, **kept(f"detect.{name}"))
+        what = found.what.partition("; --")[0]  # options are for the command line
+        st.caption(f"{_sentence(what)} Needs {plain(found.needs)}.")
     return chosen
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import streamlit as st
 
-from spanlab.jobs.tuning import METRICS, TUNABLE, TuningWish
+from spanlab.jobs.tuning import METRICS, TuningWish, tunable
 from spanlab.ui.common import kept, plain
 from spanlab.ui.detect_form import rate_limit
 from spanlab.workflows.choosing import Surroundings
@@ -63,7 +63,7 @@ def wish_form(summary: DatasetSummary, here: Surroundings) -> TuningWish:
 
 def _what(wish: TuningWish) -> TuningWish:
     st.markdown("##### Prompt")
-    detector = st.selectbox("Detector", TUNABLE, **kept("optimise.detector"))
+    detector = st.selectbox("Detector", tunable(), **kept("optimise.detector"))
     metric = st.selectbox(
         "Made better for",
         METRICS,

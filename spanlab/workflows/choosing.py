@@ -12,8 +12,17 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from spanlab.detectors.registry import ABOUT, DETECTORS, ENSEMBLES, About, spec_of
-from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
+from spanlab.detectors import (
+    Broken,
+    DetectorSpec,
+    EnsembleSpec,
+    Entry,
+    Spec,
+    asks_models,
+    entry_of,
+    installed,
+    spec_of,
+)
 from spanlab.errors import UsageError
 from spanlab.lm import Budget, ModelChoice, Price
 from spanlab.retrievers import RetrieverSpec
@@ -25,19 +34,19 @@ if TYPE_CHECKING:
     from spanlab.storage import Store
 
 __all__ = [
-    "OFFERED",
-    "About",
+    "Broken",
+    "Entry",
     "Sources",
     "Surroundings",
     "Wish",
     "asks_models",
+    "installed",
     "is_ensemble",
     "models_of",
     "request_of",
     "surroundings",
 ]
 
-OFFERED: tuple[About, ...] = ABOUT  # every detector, with what it does and what it needs
 SourceKind = Literal["given", "bm25", "web", "search"]
 
 _OPENAI = "https://api.openai.com/v1"
@@ -104,14 +113,9 @@ class Wish:
     vote: str = ""
 
 
-def asks_models(name: str) -> bool:
-    """Say whether a detector asks language models."""
-    return name not in DETECTORS
-
-
 def is_ensemble(name: str) -> bool:
     """Say whether a name stands for several detectors and their vote."""
-    return name in ENSEMBLES
+    return entry_of(name).members is not None
 
 
 def models_of(name: str) -> tuple[str, ...]:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
-from spanlab.detectors import DETECTORS, Detector, Finding, ModelDetector, build, detector
+from spanlab.detectors import (
+    Detector,
+    DetectorSpec,
+    Finding,
+    ModelDetector,
+    asks_models,
+    build,
+    detector,
+)
 from spanlab.detectors.ensemble import tally
 from spanlab.errors import BudgetError, SpanlabError
 from spanlab.lm import Meter
@@ -34,12 +42,14 @@ class Outcome:
 class Crew:
     """Detectors that annotate items together, and the votes that they cast.
 
-    ``hands`` runs detectors that ask no model (None: a thread of the event loop's own).
+    ``hands`` runs detectors that ask no model (None: a thread of the event loop's own); ``local``
+    are their specifications by name, from which another process builds its own copies.
     """
 
     detectors: Sequence[Detector | ModelDetector]
     ballots: Sequence[Ballot] = ()
     hands: Executor | None = field(default=None, compare=False)
+    local: Mapping[str, DetectorSpec] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -55,7 +65,8 @@ class Crew:
             UsageError: a detector cannot be built as it was asked for.
         """
         built = [build(spec, meter, settings) for spec in request.specs]
-        return cls(built, request.ballots, hands)
+        local = {spec.signs: spec for spec in request.specs if not asks_models(spec.detector)}
+        return cls(built, request.ballots, hands, local)
 
     def wanted(self, record: Record, *, retry_failed: bool) -> list[Detector | ModelDetector]:
         """Return the detectors that have not finished an item."""
@@ -108,8 +119,8 @@ class Crew:
                 if asking is not None:
                     return await asking.detect(item)
                 loop = asyncio.get_running_loop()
-                # Another process has its own copy of ours: a name is quicker sent than a model.
-                chosen = worker.name if worker.name in DETECTORS else cast(Detector, worker)
+                # Another process has a copy of its own: a specification is quicker sent.
+                chosen = self.local.get(worker.name) or cast(Detector, worker)
                 said = await loop.run_in_executor(self.hands, attempt, chosen, item)
                 return Finding(said, item)
             except BudgetError as error:
@@ -133,9 +144,9 @@ def failed(name: str, error: Exception) -> Annotation:
     )
 
 
-def attempt(chosen: str | Detector, item: Item) -> Annotation:
+def attempt(chosen: DetectorSpec | Detector, item: Item) -> Annotation:
     """Let a detector that asks no model annotate an item; its error becomes a failed annotation."""
-    worker = detector(chosen) if isinstance(chosen, str) else chosen
+    worker = detector(chosen) if isinstance(chosen, DetectorSpec) else chosen
     try:
         return worker.annotate(item)
     except SpanlabError as error:

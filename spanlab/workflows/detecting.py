@@ -9,7 +9,6 @@ from itertools import islice
 from typing import TypeVar
 
 from spanlab.detectors import (
-    DETECTORS,
     Detector,
     DetectorSpec,
     EnsembleSpec,
@@ -24,7 +23,7 @@ from spanlab.lm import Meter
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.workflows.processes import Processes
 
-__all__ = ["DETECTORS", "annotate_items", "annotate_records", "with_annotation"]
+__all__ = ["annotate_items", "annotate_records", "with_annotation"]
 
 T = TypeVar("T")
 
@@ -32,14 +31,17 @@ _CHUNK = 16  # items that a worker process takes at once: enough to hide the han
 
 
 def annotate_items(
-    pairs: Iterable[tuple[T, Item]], chosen: str | Detector, *, concurrency: int = 1
+    pairs: Iterable[tuple[T, Item]],
+    chosen: str | DetectorSpec | Detector,
+    *,
+    concurrency: int = 1,
 ) -> Iterator[tuple[T, Annotation]]:
     """Run a detector over items, in order, holding only a few of them in memory.
 
     Args:
         pairs: what to annotate, each with something of the caller's to know it by.
-        chosen: a registered detector's name, or a detector of your own; one that is to work in
-            several processes must be picklable.
+        chosen: an installed detector's name or specification, or a detector of your own; one that
+            is to work in several processes must be picklable.
         concurrency: number of processes, 1 or more; 1 stays in this process.
 
     Yields:
@@ -49,7 +51,7 @@ def annotate_items(
     Raises:
         UsageError: no detector has this name.
     """
-    worker = detector(chosen) if isinstance(chosen, str) else chosen
+    worker = detector(chosen) if isinstance(chosen, str | DetectorSpec) else chosen
     if concurrency == 1:
         for key, item in pairs:
             yield key, _attempt(worker, item)
@@ -99,8 +101,8 @@ def annotate_records(
         yield from detect_records(records, worker, concurrency=concurrency or CONCURRENCY)
         return
     pairs = ((record, record.item) for record in records)
-    # A name is cheaper to hand to another process than the detector itself.
-    shipped = worker.name if isinstance(chosen, str | DetectorSpec) else worker
+    # A specification is cheaper to hand to another process than the detector itself.
+    shipped = chosen if isinstance(chosen, str | DetectorSpec) else worker
     for record, annotation in annotate_items(pairs, shipped, concurrency=concurrency or 1):
         yield with_annotation(record, annotation)
 
@@ -130,6 +132,6 @@ def _attempt(worker: Detector, item: Item) -> Annotation:
         )
 
 
-def _attempt_all(chosen: str | Detector, items: list[Item]) -> list[Annotation]:
-    worker = detector(chosen) if isinstance(chosen, str) else chosen
+def _attempt_all(chosen: str | DetectorSpec | Detector, items: list[Item]) -> list[Annotation]:
+    worker = detector(chosen) if isinstance(chosen, str | DetectorSpec) else chosen
     return [_attempt(worker, item) for item in items]

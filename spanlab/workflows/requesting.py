@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from spanlab.detectors import DETECTORS, Spec, spec_of
+from spanlab.detectors import Spec, asks_models, entry_of
 from spanlab.errors import UsageError
 from spanlab.schema import Kind
 from spanlab.workflows.lookup import summary_of
@@ -31,12 +31,13 @@ def request_of(dataset: str, detectors: Sequence[Spec], **options: object) -> Ru
     """
     given = {name: value for name, value in options.items() if value is not None}
     fields = {"dataset": dataset, "detectors": tuple(detectors), **given}
-    if all(spec.signs in DETECTORS for spec in detectors):
-        fields.setdefault("concurrency", 1)
     try:
-        return RunRequest.model_validate(fields)
+        request = RunRequest.model_validate(fields)
     except ValidationError as error:
         raise UsageError(problem(error)) from None
+    if "concurrency" in given or any(asks_models(spec.detector) for spec in request.specs):
+        return request
+    return request.model_copy(update={"concurrency": 1})
 
 
 def problem(error: ValidationError) -> str:
@@ -56,7 +57,7 @@ def check(store: Store, request: RunRequest) -> None:
             under which the run would sign.
     """
     for spec in request.specs:
-        spec_of(spec.detector)  # says so if there is none
+        entry_of(spec.detector)  # says so if there is none
     votes = {ballot.name for ballot in request.ballots}
     kinds = {each.name: each.kind for each in summary_of(store, request.dataset).annotators}
     for name in request.annotators:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spanlab.detectors import ABOUT, DETECTORS, DetectorSpec, EnsembleSpec, Spec, spec_of
+from spanlab.detectors import DetectorSpec, EnsembleSpec, Spec, asks_models, spec_of
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice
 from spanlab.retrievers import RetrieverSpec
 
-__all__ = ["ABOUT", "as_json", "chosen"]
+__all__ = ["as_json", "chosen"]
 
 _MANNERS = ("temperature", "seed", "max_tokens")  # of an ensemble's member, good for any model
 
@@ -42,7 +42,7 @@ def chosen(
     if isinstance(spec, EnsembleSpec):
         members = tuple(_with(member, model, retriever) for member in spec.members)
         return spec.model_copy(update={"members": members})
-    if name in DETECTORS and (model is not None or retriever is not None):
+    if not asks_models(name) and (model is not None or retriever is not None):
         raise UsageError(f"{name!r} asks no model and retrieves nothing")
     return _with(spec, model, retriever)
 

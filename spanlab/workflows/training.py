@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from spanlab.datasets import ReadOptions, read
-from spanlab.detectors.offline import OfflineDetector
+from spanlab.detectors.offline.detector import OfflineDetector
 from spanlab.detectors.offline.model import digest
 from spanlab.detectors.offline.training import Progress, train_offline
 from spanlab.detectors.offline.validation import folds

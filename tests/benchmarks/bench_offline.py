@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spanlab.datasets import ReadOptions, read
-from spanlab.detectors.offline import OfflineDetector
+from spanlab.detectors.offline.detector import OfflineDetector
 from spanlab.detectors.offline.features import describe
 from spanlab.detectors.offline.model import SHIPPED, OfflineModel, load
 from spanlab.detectors.offline.synthetic import Made, Pool, injected, paraphrases, verbatim

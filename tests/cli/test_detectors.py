@@ -10,7 +10,7 @@ from pathlib import Path
 from detector_cases import TOWER
 
 from spanlab.datasets import read, write
-from spanlab.detectors import ABOUT, EnsembleSpec
+from spanlab.detectors import EnsembleSpec, entries
 from spanlab.schema import Record
 from spanlab.testing import ModelServer, say_fields
 
@@ -20,8 +20,8 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def test_every_detector_is_listed_with_what_it_does_and_needs(spanlab: Run) -> None:
     done = spanlab("detectors")
     assert done.returncode == 0
-    for about in ABOUT:
-        assert f"{about.name:<14}{about.what}\n{'':<14}needs {about.needs}\n" in done.stdout
+    for entry in entries():
+        assert f"{entry.name:<14}{entry.what}\n{'':<14}needs {entry.needs}\n" in done.stdout
 
 
 def test_an_unknown_name_is_refused_with_the_closest(spanlab: Run) -> None:

@@ -13,15 +13,13 @@ from detector_cases import TOWER, detect
 from pydantic import ValidationError
 
 from spanlab.detectors import (
-    ABOUT,
-    DETECTORS,
-    ENSEMBLES,
-    MODEL_DETECTORS,
     DetectorSpec,
     EnsembleSpec,
     ModelDetector,
     Tunable,
     build,
+    entries,
+    entry_of,
     spec_of,
 )
 from spanlab.detectors.programs import apply_program, program_state
@@ -79,13 +77,13 @@ def test_a_specification_survives_json() -> None:
 
 
 def test_every_detector_is_listed_with_what_it_needs() -> None:
-    names = [about.name for about in ABOUT]
-    assert names == [*DETECTORS, *MODEL_DETECTORS, *ENSEMBLES]
-    assert all(about.what and about.needs for about in ABOUT)
+    names = [entry.name for entry in entries()]
+    assert names == ["offline", "ucsc-extract", "ucsc-kg", "ucsc-revise", "ucsc"]
+    assert all(entry.what and entry.needs for entry in entries())
     assert [spec_of(name).signs for name in names] == names
 
 
-@pytest.mark.parametrize("name", MODEL_DETECTORS)
+@pytest.mark.parametrize("name", ["ucsc-extract", "ucsc-kg", "ucsc-revise"])
 def test_every_model_detector_is_built_signs_and_can_be_tuned(
     name: str, model_server: ModelServer, settings: Settings
 ) -> None:
@@ -93,6 +91,7 @@ def test_every_model_detector_is_built_signs_and_can_be_tuned(
     assert isinstance(built, ModelDetector)
     assert isinstance(built, Tunable)
     assert built.name == "signature"
+    assert tuple(program_state(built.program)) == entry_of(name).prompts
 
 
 def test_without_a_model_the_environment_names_it(
@@ -195,6 +194,33 @@ def test_applying_prompts_leaves_other_predictors_alone(
     assert after == before
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        pytest.param({"flor": 0.5}, r"no option 'flor'; did you mean 'floor'\?", id="unknown"),
+        pytest.param({"floor": "high"}, "'floor' of 'ucsc-extract' is 'high': input", id="text"),
+        pytest.param({"floor": 2}, "is 2: input should be less than or equal to 1", id="bounds"),
+    ],
+)
+def test_an_option_that_is_not_the_detector_s_names_option_and_value(
+    options: dict[str, object], says: str
+) -> None:
+    with pytest.raises(ValidationError, match=says):
+        DetectorSpec.model_validate({"detector": "ucsc-extract", "options": options})
+
+
+def test_options_are_read_by_the_detector_s_own_model_and_survive_json() -> None:
+    spec = DetectorSpec(detector="ucsc-extract", options={"floor": "0.5"})
+    assert spec.options == {"floor": 0.5}
+    assert DetectorSpec.model_validate_json(spec.model_dump_json()) == spec
+
+
+def test_what_was_written_when_mapping_had_a_field_of_its_own_still_loads() -> None:
+    mapper = {"floor": 0.7, "refine": "char", "insertions": False, "prob": None}
+    old = {"detector": "ucsc-extract", "mapper": mapper}
+    assert DetectorSpec.model_validate(old).options == {"floor": 0.7}
+
+
 def test_two_members_cannot_sign_alike() -> None:
     member = DetectorSpec(detector="ucsc-extract")
     with pytest.raises(ValidationError, match="stands twice"):
@@ -228,8 +254,8 @@ def test_a_damaged_configuration_names_file_and_field(
 
 def test_naming_detectors_and_reading_specifications_loads_no_model_library() -> None:
     code = (
-        "import sys; from spanlab.detectors import ABOUT, spec_of;"
-        "[spec_of(about.name) for about in ABOUT];"
+        "import sys; from spanlab.detectors import entries, spec_of;"
+        "[spec_of(entry.name) for entry in entries()];"
         "sys.exit(any(name in sys.modules for name in ('dspy', 'openai', 'spacy', 'numpy')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

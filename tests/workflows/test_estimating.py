@@ -62,8 +62,8 @@ def test_without_a_price_the_cost_is_unknown_and_says_whose(store: Store) -> Non
 
 def test_a_graph_takes_calls_for_each_fact(store: Store) -> None:
     store.import_records("set", items(1))
-    # 100 tokens are 7 facts: a graph, the list of facts, 2 checks each, words of every third
-    assert of(store, Wish("set", ("ucsc-kg",))).calls == 1 + 1 + 14 + 3
+    # 100 tokens are 7 facts: a graph, the list of facts, 4 checks each, and the words of each
+    assert of(store, Wish("set", ("ucsc-kg",))).calls == 1 + 1 + 4 * 7 + 7
 
 
 def test_what_is_done_or_needs_no_model_costs_nothing(store: Store) -> None:

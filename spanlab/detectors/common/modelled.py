@@ -13,42 +13,19 @@ counting are the language model's (``spanlab.lm``).
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import dspy
 
 from spanlab.detectors.base import Finding
 from spanlab.detectors.blocking import wait
+from spanlab.detectors.kit import Kit
 from spanlab.detectors.programs import add_guidance, apply_program
 from spanlab.errors import BudgetError, SpanlabError
-from spanlab.lm import Collected, Meter, predict
-from spanlab.programs import Predictor
+from spanlab.lm import Collected, predict
 from spanlab.retrievers import Retriever, ensure
 from spanlab.schema import Annotation, Item, Kind, Status
 from spanlab.trace import CallsStep, Step
-
-if TYPE_CHECKING:
-    from spanlab.detectors.spec import DetectorSpec
-
-
-@dataclass(frozen=True)
-class Kit:
-    """What a detector works with: its choices, and what was built from them.
-
-    ``prompts`` are those of a tuned program; None keeps the detector's own.
-    """
-
-    spec: DetectorSpec
-    retriever: Retriever
-    lm: dspy.LM
-    meter: Meter
-    prompts: Mapping[str, Predictor] | None = None
-
-    def __deepcopy__(self, memo: object) -> Kit:
-        """Return itself: the copy of a detector asks the same model, under the same meter."""
-        return self
 
 
 @dataclass

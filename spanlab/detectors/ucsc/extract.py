@@ -23,7 +23,8 @@ from collections.abc import Mapping, Sequence
 import dspy
 
 from spanlab.detectors.common.marking import quote_steps, span_of
-from spanlab.detectors.common.modelled import Kit
+from spanlab.detectors.kit import Kit
+from spanlab.detectors.ucsc.entries import QuoteOptions
 from spanlab.detectors.ucsc.replies import Part
 from spanlab.detectors.ucsc.system import UcscDetector
 from spanlab.mappers import Quote, map_quotes
@@ -41,7 +42,9 @@ class UcscExtract(UcscDetector):
             for part in parts
             if part.text.strip()
         ]
-        found = map_quotes(item.answer, quotes, floor=self.kit.spec.mapper.floor)
+        found = map_quotes(
+            item.answer, quotes, floor=QuoteOptions.model_validate(self.kit.spec.options).floor
+        )
         spans = [
             span_of(item.answer, span, None if span.quote is None else quotes[span.quote].reason)
             for span in found.spans

@@ -27,7 +27,9 @@ from collections.abc import Iterable, Mapping
 import dspy
 
 from spanlab.detectors.common.marking import places_of, span_of
-from spanlab.detectors.common.modelled import Case, Kit
+from spanlab.detectors.common.modelled import Case
+from spanlab.detectors.kit import Kit
+from spanlab.detectors.ucsc.entries import QuoteOptions
 from spanlab.detectors.ucsc.graph import Edge
 from spanlab.detectors.ucsc.system import UcscDetector
 from spanlab.detectors.ucsc.verification import Checked, Gathered, Verification
@@ -76,7 +78,7 @@ class UcscKg(UcscDetector):
     def _map(self, item: Item, checked: Checked) -> QuoteMapping:
         judgement = checked.judgement
         words = [Quote(text, judgement.confidence, judgement.reason) for text in checked.words]
-        floor = self.kit.spec.mapper.floor
+        floor = QuoteOptions.model_validate(self.kit.spec.options).floor
         source = checked.fact.sentence or None
         return map_fact(item.answer, source, words, lang=item.lang, floor=floor)
 

@@ -12,7 +12,7 @@ Published scores on the English test set, the paper's and not of this code: IoU 
 
 Deviations. The prompt is our own. Words are the language's (characters in Chinese and the like)
 instead of what stands between spaces. The probability of a span follows the size of the change
-unless the mapper's options give one. What was only added marks nothing unless asked for.
+unless the options give one. What was only added marks nothing unless asked for.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from __future__ import annotations
 import dspy
 
 from spanlab.detectors.common.marking import span_of
-from spanlab.detectors.common.modelled import Kit
+from spanlab.detectors.kit import Kit
+from spanlab.detectors.ucsc.entries import RevisionOptions
 from spanlab.detectors.ucsc.system import UcscDetector
 from spanlab.errors import UnparsableAnswerError
 from spanlab.mappers import map_revision
@@ -33,7 +34,7 @@ class UcscRevise(UcscDetector):
 
     def mark(self, item: Item, prediction: dspy.Prediction) -> Annotation:
         """Mark the words that the revision deleted or replaced."""
-        options = self.kit.spec.mapper
+        options = RevisionOptions.model_validate(self.kit.spec.options)
         revised = str(prediction.revised or "")
         if not revised.strip():
             raise UnparsableAnswerError("the model returned an empty revision; retry the item")

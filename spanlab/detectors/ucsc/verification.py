@@ -13,11 +13,10 @@ import dspy
 from spanlab.detectors.blocking import wait
 from spanlab.detectors.common.context import NOTHING_FOUND
 from spanlab.detectors.common.gathering import together
+from spanlab.detectors.ucsc.entries import MAX_FACTS, MAX_ROUNDS
 from spanlab.detectors.ucsc.graph import Edge, Graph
 from spanlab.detectors.ucsc.replies import Fact, Judgement, Relation, Words
 
-MAX_ROUNDS = 4  # calls per fact; the paper leaves the number open, most facts need one look-up
-MAX_FACTS = 40  # facts of one answer that are checked; more are left out, which the trace says
 MAX_NAMES = 300  # entities that a prompt lists
 FACTS_AT_ONCE = 4  # facts of one answer under way at the same time
 

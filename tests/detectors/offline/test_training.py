@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spanlab.detectors.offline import OfflineDetector
 from spanlab.detectors.offline.backpropagation import Backpropagation, Scale, side_by_side, train
 from spanlab.detectors.offline.boosting import Boosting, export, fit
+from spanlab.detectors.offline.detector import OfflineDetector
 from spanlab.detectors.offline.model import SHIPPED, digest, load, parse
 from spanlab.detectors.offline.rows import Rows
 from spanlab.detectors.offline.training import Recipe, train_offline

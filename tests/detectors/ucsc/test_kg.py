@@ -7,7 +7,7 @@ from typing import Any
 
 from detector_cases import ANSWER, TOWER, Make, detect
 
-from spanlab.detectors.ucsc.verification import MAX_ROUNDS
+from spanlab.detectors.ucsc.entries import MAX_ROUNDS
 from spanlab.schema import Status
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
 from spanlab.trace import FactStep, RelationStep

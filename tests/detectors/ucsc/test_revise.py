@@ -31,7 +31,7 @@ def test_an_unchanged_answer_means_done_without_spans(
 
 def test_the_probability_can_be_given(model_server: ModelServer, make: Make) -> None:
     model_server.script(lambda ask: say_fields(revised=RIGHT))
-    said = detect(make("ucsc-revise", mapper={"prob": 0.7})).annotation
+    said = detect(make("ucsc-revise", options={"prob": 0.7})).annotation
     assert {span.prob for span in said.spans} == {0.7}
 
 

@@ -1,0 +1,85 @@
+"""What detectors ask of models for one item, at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from spanlab.detectors.entry import INSTRUCTION, Size
+from spanlab.detectors.registry import entry_of
+from spanlab.detectors.spec import DetectorSpec
+from spanlab.errors import UsageError
+from spanlab.lm import ModelChoice, count_tokens
+from spanlab.retrievers import RetrieverSpec
+from spanlab.schema import Item
+
+_PASSAGE = 220  # tokens of a passage that is still to be found
+_CLAIM = 28  # tokens of an answer that make one claim
+
+
+class Asked(NamedTuple):
+    """So many calls of one model (None: nothing names it); tokens are of all of them together."""
+
+    model: ModelChoice | None
+    number: int
+    asked: int
+    answered: int
+
+
+def asked_of(item: Item, specs: Sequence[DetectorSpec]) -> Iterator[Asked]:
+    """Yield the most calls that detectors make for an item, with those of their retrievers.
+
+    Raises:
+        UsageError: no detector is called like one of these.
+    """
+    asking = [spec for spec in specs if entry_of(spec.detector).asks_models]
+    retrievers = {spec.retriever for spec in asking if spec.retriever is not None}
+    for retriever in retrievers:  # what one detector fetched, the others read
+        yield from _retrieving(item, retriever)
+    for spec in asking:
+        yield from detecting(item, spec)
+
+
+def detecting(item: Item, spec: DetectorSpec) -> Iterator[Asked]:
+    """Yield the most calls that a detector makes for an item, without those of its retriever.
+
+    Raises:
+        UsageError: no detector is called so.
+    """
+    read = sum(count_tokens(passage.text) for passage in item.passages)
+    if spec.retriever is not None and not _fetched(item, spec.retriever):
+        read += spec.retriever.k * _PASSAGE
+    passages = min(read, spec.context // 4)
+    size = Size(passages, count_tokens(item.question), count_tokens(item.answer))
+    model = _model(spec)
+    for calls in entry_of(spec.detector).estimate(size, spec):
+        number = calls.number
+        yield Asked(model, number, number * calls.asked, number * calls.answered)
+
+
+def _retrieving(item: Item, retriever: RetrieverSpec) -> Iterator[Asked]:
+    if retriever.kind == "given" or _fetched(item, retriever):
+        return
+    question, answer = count_tokens(item.question), count_tokens(item.answer)
+    queries = 1
+    if retriever.queries == "claims":
+        queries = min(max(answer // _CLAIM, 1), 10)
+        yield Asked(retriever.writer, 1, INSTRUCTION + question + answer, 50 + answer)
+    if retriever.translate:
+        yield Asked(retriever.writer, queries, queries * (INSTRUCTION + question), queries * 30)
+    if retriever.kind == "web":
+        yield Asked(retriever.model, queries, queries * (50 + question), queries * 400)
+
+
+def _fetched(item: Item, retriever: RetrieverSpec) -> bool:
+    """Say whether the item seems to have what such a retriever finds."""
+    return any(each.retriever.startswith(retriever.kind) for each in item.retrievals)
+
+
+def _model(spec: DetectorSpec) -> ModelChoice | None:
+    if spec.model is not None:
+        return spec.model
+    try:
+        return ModelChoice.read(role=spec.signs)
+    except UsageError:
+        return None

@@ -1,0 +1,121 @@
+"""What a detector says of itself: name, needs, options, what it will cost, and how it is built.
+
+A package brings a detector by an entry point of the group ``spanlab.detectors``. Its name is the
+detector's, its object an ``Entry`` in a module that is quick to load:
+
+    [project.entry-points."spanlab.detectors"]
+    shouting = "my_package.entry:ENTRY"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic import JsonValue, ValidationError
+
+from spanlab.errors import UsageError
+from spanlab.fields import Frozen
+
+if TYPE_CHECKING:
+    from spanlab.detectors.base import Detector, ModelDetector
+    from spanlab.detectors.kit import Kit
+    from spanlab.detectors.spec import DetectorSpec
+
+JUDGE = "judge"  # the role of the model that decides what is hallucinated
+
+# Tokens, for estimates of what a detector will cost.
+INSTRUCTION = 450  # of an instruction with the form of the answer
+THINKING = 400  # that a model thinks in, if it is asked to
+
+
+class Size(NamedTuple):
+    """Tokens of what a prompt shows of an item."""
+
+    passages: int
+    question: int
+    answer: int
+
+    @property
+    def whole(self) -> int:
+        """All of it, with the instruction."""
+        return INSTRUCTION + self.passages + self.question + self.answer
+
+
+class Calls(NamedTuple):
+    """So many model calls for an item; ``asked`` and ``answered`` are the tokens of each."""
+
+    number: int
+    asked: int
+    answered: int
+    role: str = JUDGE
+
+
+class NoOptions(Frozen):
+    """The options of a detector that has none."""
+
+
+def _no_calls(_size: Size, _spec: DetectorSpec) -> Iterable[Calls]:
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A detector, or an ensemble of detectors.
+
+    Attributes:
+        name: what it is asked for by, the name of its entry point.
+        what: what it does, in one clause.
+        needs: what it needs beside the item, in one clause.
+        create: builds it; loads what is slow to load only when it is called. None for an ensemble.
+        options: the model of its own options; every field needs a default.
+        roles: the roles of the language models it asks; empty if it asks none.
+        prompts: the names of the predictors that an optimiser can tune; empty if there are none.
+        estimate: the most model calls that an item of this size will take.
+        members: for an ensemble, the JSON file of an ``EnsembleSpec``.
+    """
+
+    name: str
+    what: str
+    needs: str
+    create: Callable[[Kit], Detector | ModelDetector] | None = None
+    options: type[Frozen] = NoOptions
+    roles: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    estimate: Callable[[Size, DetectorSpec], Iterable[Calls]] = _no_calls
+    members: Path | None = None
+
+    @property
+    def asks_models(self) -> bool:
+        """Whether it, or a member of it, asks language models."""
+        return bool(self.roles) or self.members is not None
+
+    def checked(self, options: Mapping[str, Any]) -> dict[str, JsonValue]:
+        """Return options as the detector's own model reads them; texts may stand for numbers.
+
+        Raises:
+            UsageError: an option is unknown or has a wrong value; says what would be right.
+        """
+        try:
+            read = self.options.model_validate(options)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            named, *inner = (str(part) for part in first["loc"] or ("",))
+            if first["type"] == "extra_forbidden" and not inner:
+                raise UsageError(self._unknown(named)) from None
+            message = first["msg"].removeprefix("Value error, ")
+            raise UsageError(
+                f"option {named!r} of {self.name!r} is {first['input']!r}: "
+                f"{message[:1].lower()}{message[1:]}"
+            ) from None
+        return read.model_dump(mode="json", exclude_unset=True)
+
+    def _unknown(self, option: str) -> str:
+        known = list(self.options.model_fields)
+        close = get_close_matches(option, known, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        has = f"it has {', '.join(known)}" if known else "it has none"
+        return f"{self.name!r} has no option {option!r}{hint} ({has})"

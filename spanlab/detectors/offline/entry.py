@@ -1,0 +1,21 @@
+"""What the offline detector says of itself."""
+
+from __future__ import annotations
+
+from spanlab.detectors.base import Detector
+from spanlab.detectors.entry import Entry
+from spanlab.detectors.kit import Kit
+
+
+def _create(_kit: Kit) -> Detector:
+    from spanlab.detectors.offline.detector import create
+
+    return create()
+
+
+ENTRY = Entry(
+    name="offline",
+    what="marks words that passages and question do not support",
+    needs="nothing; passages help",
+    create=_create,
+)

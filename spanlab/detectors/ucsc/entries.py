@@ -1,0 +1,111 @@
+"""What the UCSC detectors say of themselves, their options, and what they cost at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from spanlab.detectors.base import ModelDetector
+from spanlab.detectors.entry import INSTRUCTION, JUDGE, THINKING, Calls, Entry, Size
+from spanlab.detectors.kit import Kit
+from spanlab.detectors.spec import DetectorSpec
+from spanlab.fields import Frozen, Probability
+
+MAX_ROUNDS = 4  # calls per fact; the paper leaves the number open, most facts need one look-up
+MAX_FACTS = 40  # facts of one answer that are checked; more are left out, which the trace says
+_FACT = 14  # tokens of an answer that make one fact
+
+
+class QuoteOptions(Frozen):
+    """How quotes become spans; ``floor`` is how alike a quote and its place must be."""
+
+    floor: Probability = 0.85
+
+
+class RevisionOptions(Frozen):
+    """What of a revision is marked.
+
+    ``refine`` says whether whole words or characters, ``insertions`` whether what was only added
+    marks its place, ``prob`` is the spans' probability, None for the size of the change.
+    """
+
+    refine: Literal["word", "char"] = "word"
+    insertions: bool = False
+    prob: Probability | None = None
+
+
+def _extract(kit: Kit) -> ModelDetector:
+    from spanlab.detectors.ucsc.extract import create
+
+    return create(kit)
+
+
+def _extract_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
+    yield Calls(1, size.whole, 60 + size.answer // 2 + spec.reasoning * THINKING)
+
+
+def _revise(kit: Kit) -> ModelDetector:
+    from spanlab.detectors.ucsc.revise import create
+
+    return create(kit)
+
+
+def _revise_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
+    yield Calls(1, size.whole, 20 + size.answer + spec.reasoning * THINKING)
+
+
+def _kg(kit: Kit) -> ModelDetector:
+    from spanlab.detectors.ucsc.kg import create
+
+    return create(kit)
+
+
+def _kg_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
+    if size.passages:
+        asked = INSTRUCTION + size.passages + size.question
+        yield Calls(1, asked, min(size.passages, 2000))
+    yield Calls(1, INSTRUCTION + size.question + size.answer, 50 + 3 * size.answer)
+    facts = min(max(size.answer // _FACT, 1), MAX_FACTS)
+    seen = INSTRUCTION + size.question + min(size.passages, 600)
+    checks = facts * (MAX_ROUNDS if size.passages else 1)
+    yield Calls(checks, seen, 80 + spec.reasoning * THINKING)
+    yield Calls(facts, INSTRUCTION + size.question + size.answer, 30)
+
+
+EXTRACT = Entry(
+    name="ucsc-extract",
+    what="a model quotes what the passages do not support",
+    needs="a model, one call an item; passages or a retriever help",
+    create=_extract,
+    options=QuoteOptions,
+    roles=(JUDGE,),
+    prompts=("extract",),
+    estimate=_extract_calls,
+)
+KG = Entry(
+    name="ucsc-kg",
+    what="a model checks the answer's facts against a graph of the passages",
+    needs="a model, 2 calls an item and 1 to 5 a fact; passages or a retriever",
+    create=_kg,
+    options=QuoteOptions,
+    roles=(JUDGE,),
+    prompts=("graph", "facts", "check", "words"),
+    estimate=_kg_calls,
+)
+REVISE = Entry(
+    name="ucsc-revise",
+    what="a model corrects the answer with the fewest changes",
+    needs="a model (best a reasoning one), one call an item; passages or a retriever help",
+    create=_revise,
+    options=RevisionOptions,
+    roles=(JUDGE,),
+    prompts=("revise",),
+    estimate=_revise_calls,
+)
+UCSC = Entry(
+    name="ucsc",
+    what="five of these vote, as in the paper; --config FILE replaces the members",
+    needs="the models of its members, five calls an item; passages or a retriever help",
+    members=Path(__file__).with_name("ensemble.json"),
+)
