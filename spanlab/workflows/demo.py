@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanlab.detectors import spec_of
-from spanlab.errors import InputError
 from spanlab.workflows.importing import import_files
 from spanlab.workflows.requesting import request_of
 from spanlab.workflows.runs import RunRequest
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from spanlab.storage import Store
 
 DATASET = "samples"
-_SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples.jsonl"
+_SAMPLES = Path(__file__).resolve().parents[1] / "samples.jsonl"
 _PERSONS = ("synthetic-annotator-1", "synthetic-annotator-2", "synthetic-annotator-3")
 _VOTE = "vote"
 
@@ -28,16 +27,9 @@ def prepare_samples(store: Store, on_progress: Callable[[int], None] | None = No
     Args:
         store: the annotation database.
         on_progress: called now and then with the number of items done in the current step.
-
-    Raises:
-        InputError: the samples are not there, as in an installation without the repository.
     """
     summary = next((d for d in store.datasets() if d.name == DATASET), None)
     if summary is None:
-        if not _SAMPLES.is_file():
-            raise InputError(
-                "the samples are not there", file=_SAMPLES, expected="a clone of the repository"
-            )
         import_files(store, [_SAMPLES], DATASET, on_progress=on_progress)
     if summary is None or _VOTE not in {each.name for each in summary.annotators}:
         vote_dataset(store, DATASET, _PERSONS, name=_VOTE, on_progress=on_progress)
