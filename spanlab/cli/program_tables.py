@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from spanlab.cli.tables import aligned
 from spanlab.workflows.programs import HeldOut, Program, Programs, PromptChange
+from spanlab.workflows.wording import figure
 
 
 def listed(programs: Programs) -> str:
@@ -59,13 +60,17 @@ def worth(held_out: HeldOut | None) -> str:
         if held_out.better
         else "does not beat the untuned prompt beyond chance"
     )
+    mean, low, high = (
+        figure(value, signed=True) for value in (difference.mean, difference.low, difference.high)
+    )
     languages = ", ".join(
-        f"{lang} {before:.3f} → {after:.3f}" for lang, (before, after) in held_out.languages.items()
+        f"{lang} {figure(before)} → {figure(after)}"
+        for lang, (before, after) in held_out.languages.items()
     )
     return (
-        f"{verdict}: {base.mean:.3f} → {tuned.mean:.3f} on {held_out.items} held-out items "
-        f"({held_out.folds} folds), difference {difference.mean:+.3f} "
-        f"[{difference.low:+.3f}, {difference.high:+.3f}], p = {held_out.p:.3g}\n{languages}"
+        f"{verdict}: {figure(base.mean)} → {figure(tuned.mean)} "
+        f"on {held_out.items} held-out items ({held_out.folds} folds), "
+        f"difference {mean} [{low}, {high}], p = {held_out.p:.3g}\n{languages}"
     )
 
 
@@ -86,7 +91,7 @@ def _short(held_out: HeldOut | None) -> str:
     if held_out is None:
         return "not measured"
     sign = "" if held_out.better else " (not beyond chance)"
-    return f"{held_out.baseline.mean:.3f} → {held_out.tuned.mean:.3f}{sign}"
+    return f"{figure(held_out.baseline.mean)} → {figure(held_out.tuned.mean)}{sign}"
 
 
 def _demo(demo: object) -> str:

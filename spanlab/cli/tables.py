@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from spanlab.scorers import Comparison, Difference, MeanInterval, Means, Report
 from spanlab.storage import DatasetSummary
 from spanlab.workflows.evaluating import Evaluation
+from spanlab.workflows.wording import figure
 
 _SHOWN = {  # metric → heading
     "iou": "IoU",
@@ -74,7 +75,9 @@ def datasets(summaries: Iterable[DatasetSummary]) -> str:
 
 def _row(name: str, means: Means, everything: Means, nothing: Means) -> list[str]:
     figures = [_figure(getattr(means, metric), metric) for metric in _SHOWN]
-    trivial = [f"{base.iou.mean:.3f}/{base.corr.mean:.3f}" for base in (everything, nothing)]
+    trivial = [
+        f"{figure(base.iou.mean)}/{figure(base.corr.mean)}" for base in (everything, nothing)
+    ]
     return [name, str(means.n), *figures, *trivial]
 
 
@@ -82,22 +85,24 @@ def _figure(estimate: MeanInterval | None, metric: str) -> str:
     if estimate is None:
         return "-"
     if metric in {"iou", "corr"}:
-        return f"{estimate.mean:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
-    return f"{estimate.mean:.3f}"
+        return f"{figure(estimate.mean)} [{figure(estimate.low)}, {figure(estimate.high)}]"
+    return figure(estimate.mean)
 
 
 def _comparison(comparison: Comparison) -> str:
     rows = [["difference", "n", "IoU", "p", "Corr", "p"]]
     named = [(row.lang, row) for row in comparison.languages]
     for name, row in [*named, ("macro", comparison.macro)]:
-        cells = [cell for figure in (row.iou, row.corr) for cell in _difference(figure)]
+        cells = [cell for each in (row.iou, row.corr) for cell in _difference(each)]
         rows.append([name, str(row.n), *cells])
     return f"\nPRED minus --against, paired:\n{aligned(rows)}"
 
 
-def _difference(figure: Difference) -> tuple[str, str]:
-    interval = f"{figure.difference:+.3f} [{figure.low:+.3f}, {figure.high:+.3f}]"
-    return interval, f"{figure.p:.3f}"
+def _difference(found: Difference) -> tuple[str, str]:
+    mean, low, high = (
+        figure(value, signed=True) for value in (found.difference, found.low, found.high)
+    )
+    return f"{mean} [{low}, {high}]", figure(found.p)
 
 
 def _missing_and_extra(evaluation: Evaluation) -> list[str]:

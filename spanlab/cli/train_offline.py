@@ -31,6 +31,7 @@ def train_offline(
     """
     from spanlab.cli import inputs, progress
     from spanlab.workflows.training import TrainingJob, train_files
+    from spanlab.workflows.wording import figure
 
     words = ["spanlab", "train-offline", *files]
     words += ["--contexts", str(contexts)] if contexts else []
@@ -41,5 +42,7 @@ def train_offline(
     with progress.steps("training") as on_progress:
         card = train_files(job, on_warning=progress.say, on_progress=on_progress)
     for scores in card.scores:
-        progress.say(f"{scores.mode}: IoU {scores.iou.mean:.3f}, Corr {scores.corr.mean:.3f}")
+        progress.say(
+            f"{scores.mode}: IoU {figure(scores.iou.mean)}, Corr {figure(scores.corr.mean)}"
+        )
     progress.say(f"wrote {output} ({card.size:,} bytes, SHA-256 {card.sha256}) and its card")

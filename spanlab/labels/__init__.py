@@ -27,7 +27,7 @@ from spanlab.labels._soft import (
     harden,
     labels_of,
 )
-from spanlab.labels._trim import mushroom_extents, trim
+from spanlab.labels._trim import mushroom_extents, trim, trim_space
 from spanlab.labels._vote import vote
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "overlap",
     "size",
     "trim",
+    "trim_space",
     "union",
     "vote",
 ]

@@ -43,6 +43,20 @@ def trim(text: str, extent: Bounded) -> Extent | None:
     return Extent(extent.start + first, extent.start + mask.rfind("w") + 1)
 
 
+def trim_space(text: str, extent: Bounded) -> Extent:
+    """Return ``extent`` without the white space at its two edges; as it is if it has nothing else.
+
+    Args:
+        text: the whole text.
+        extent: characters ``[start, end)`` of it.
+    """
+    quote = text[extent.start : extent.end]
+    if not quote.strip():
+        return Extent(extent.start, extent.end)
+    start = extent.end - len(quote.lstrip())
+    return Extent(start, extent.start + len(quote.rstrip()))
+
+
 def mushroom_extents(text: str, raters: Iterable[Sequence[Bounded]]) -> list[list[Extent]]:
     """Return annotators' raw spans as SemEval-2025 Task 3 cleaned them before its vote.
 

@@ -23,6 +23,7 @@ from spanlab.workflows.comparing import (
     open_record,
 )
 from spanlab.workflows.managing import DatasetSummary, list_datasets
+from spanlab.workflows.wording import figure
 
 _ALL = "All languages"
 _ORDERS: dict[str, Order] = {"Most disagreement first": "disagreement", "As imported": "import"}
@@ -118,7 +119,7 @@ def _walk(summary: DatasetSummary, record: Record, order: Order, lang: str | Non
     item, disagreed = record.item, disagreement(record.annotations)
     about = [plain(item.id), plain(item.lang)]
     if disagreed is not None:
-        about.append(f"disagreement {disagreed:.2f}")
+        about.append(f"disagreement {figure(disagreed, 2)}")
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, icon, key, step in _STEPS:
             neighbour = neighbour_item(store(), summary.name, item.id, step, order=order, lang=lang)

@@ -10,6 +10,7 @@ from spanlab.ui.common import counted
 from spanlab.ui.counts import kind_in_words
 from spanlab.workflows.comparing import ItemScore
 from spanlab.workflows.marks import MarkedText, pieces
+from spanlab.workflows.wording import figure
 
 _LISTED = 100  # spans named one by one under an answer
 
@@ -84,7 +85,11 @@ def _card(record: Record, name: str, score: ItemScore | None) -> str:
     annotation = record.by(name)
     about = [] if annotation is None else [kind_in_words(annotation.kind)]
     if score is not None:
-        about += [f"IoU {score.iou:.2f}", f"Corr {score.corr:.2f}", f"F1 {score.f1:.2f}"]
+        about += [
+            f"IoU {figure(score.iou, 2)}",
+            f"Corr {figure(score.corr, 2)}",
+            f"F1 {figure(score.f1, 2)}",
+        ]
     return (
         f"<article><h3>{escape(name)}</h3><p class='about'>{' · '.join(about) or '—'}</p>"
         f"{_body(record.item, annotation)}</article>"

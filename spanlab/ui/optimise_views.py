@@ -12,6 +12,7 @@ from spanlab.jobs import JobState, JobView
 from spanlab.ui.common import plain
 from spanlab.ui.program_views import show_changes, show_prompts, show_worth, use_button
 from spanlab.workflows.programs import HeldOut, Predictor, registry
+from spanlab.workflows.wording import figure
 
 if TYPE_CHECKING:
     from spanlab.ui.score_charts import Chart
@@ -35,7 +36,9 @@ def show_search(view: JobView) -> None:
     found: Mapping[str, Any] | None = details.get("best")
     with best:
         if found is not None:
-            st.markdown(f"**Best prompt so far** · {found['score']:.3f} in {plain(_which(found))}")
+            st.markdown(
+                f"**Best prompt so far** · {figure(found['score'])} in {plain(_which(found))}"
+            )
             show_prompts(
                 {
                     name: Predictor.model_validate(prompt)

@@ -20,6 +20,7 @@ from spanlab.workflows.programs import (
     compare,
     registry,
 )
+from spanlab.workflows.wording import figure
 
 _CHANGED = "spanlab.program-changed"
 _LINES = {"+": "green", "-": "red"}
@@ -52,7 +53,8 @@ def show_worth(held_out: HeldOut | None) -> None:
         )
         return
     base, tuned, difference = held_out.baseline, held_out.tuned, held_out.difference
-    sure = f"95 % of resamples between {difference.low:+.3f} and {difference.high:+.3f}"
+    low, high = figure(difference.low, signed=True), figure(difference.high, signed=True)
+    sure = f"95 % of resamples between {low} and {high}"
     if held_out.better:
         st.success(
             plain(f"Better than the untuned prompt on items it has not seen: {sure}."),
@@ -64,11 +66,11 @@ def show_worth(held_out: HeldOut | None) -> None:
             icon=":material/trending_flat:",
         )
     columns = st.columns(4)
-    columns[0].metric("Untuned", f"{base.mean:.3f}", help=_interval(base.low, base.high))
+    columns[0].metric("Untuned", figure(base.mean), help=_interval(base.low, base.high))
     columns[1].metric(
         "Tuned",
-        f"{tuned.mean:.3f}",
-        f"{difference.mean:+.3f}",
+        figure(tuned.mean),
+        figure(difference.mean, signed=True),
         help=_interval(tuned.low, tuned.high),
     )
     columns[2].metric("Held-out items", f"{held_out.items:,}", help=f"{held_out.folds} folds")
@@ -80,7 +82,7 @@ def show_worth(held_out: HeldOut | None) -> None:
         ]
     )
     st.dataframe(
-        table.style.format({"untuned": "{:.3f}", "tuned": "{:.3f}", "difference": "{:+.3f}"}),
+        table.style.format({"untuned": "{:z.3f}", "tuned": "{:z.3f}", "difference": "{:+z.3f}"}),
         hide_index=True,
         width="stretch",
     )
@@ -161,7 +163,7 @@ def _about(program: Program) -> str:
     worth = (
         "not measured"
         if held_out is None
-        else f"{held_out.baseline.mean:.3f} → {held_out.tuned.mean:.3f}"
+        else f"{figure(held_out.baseline.mean)} → {figure(held_out.tuned.mean)}"
         + ("" if held_out.better else ", not beyond chance")
     )
     return (
@@ -255,4 +257,4 @@ def _remove(name: str) -> None:
 
 
 def _interval(low: float, high: float) -> str:
-    return f"95 % interval {low:.3f} to {high:.3f}"
+    return f"95 % interval {figure(low)} to {figure(high)}"

@@ -11,6 +11,7 @@ import streamlit as st
 from spanlab.ui.counts import kind_in_words
 from spanlab.ui.score_charts import MACRO, NAMES, pair_chart, score_chart
 from spanlab.workflows.comparing import METRICS, DatasetComparison, MeanInterval, Scored
+from spanlab.workflows.wording import figure, unsigned_zero
 
 MEANING = {
     "iou": "Intersection over union of the characters taken for hallucinated. 1 is the same "
@@ -46,7 +47,7 @@ def score_table(scores: Sequence[Scored]) -> pd.DataFrame:
         }
         for metric in _MAIN:
             estimate: MeanInterval | None = getattr(macro, metric)
-            row[NAMES[metric]] = None if estimate is None else estimate.mean
+            row[NAMES[metric]] = _mean(estimate)
             row[f"{NAMES[metric]} 95 %"] = None if estimate is None else _interval(estimate)
         rows.append(row)
     return pd.DataFrame(rows)
@@ -59,11 +60,11 @@ def language_table(scores: Sequence[Scored], metric: str) -> pd.DataFrame:
         macro: MeanInterval | None = getattr(scored.report.macro, metric)
         row: dict[str, object] = {
             "Annotator": scored.name,
-            MACRO: None if macro is None else macro.mean,
+            MACRO: _mean(macro),
         }
         for means in scored.report.languages:
             estimate: MeanInterval | None = getattr(means, metric)
-            row[means.lang] = None if estimate is None else estimate.mean
+            row[means.lang] = _mean(estimate)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -117,8 +118,12 @@ def agreement_table(comparison: DatasetComparison) -> pd.DataFrame:
     rows = []
     for name, found in groups.items():
         if found.n:
-            row: dict[str, object] = {"Group": name, "Items": found.n, MACRO: found.alpha}
-            rows.append(row | {each.lang: each.alpha for each in found.languages})
+            row: dict[str, object] = {
+                "Group": name,
+                "Items": found.n,
+                MACRO: unsigned_zero(found.alpha),
+            }
+            rows.append(row | {each.lang: unsigned_zero(each.alpha) for each in found.languages})
     return pd.DataFrame(rows)
 
 
@@ -162,8 +167,12 @@ def show_agreement(comparison: DatasetComparison) -> None:
     )
 
 
+def _mean(estimate: MeanInterval | None) -> float | None:
+    return None if estimate is None else unsigned_zero(estimate.mean)
+
+
 def _interval(estimate: MeanInterval) -> str:
-    return f"{estimate.low:.2f} – {estimate.high:.2f}"
+    return f"{figure(estimate.low, 2)} – {figure(estimate.high, 2)}"
 
 
 def _number(label: str, meaning: str | None = None) -> Any:

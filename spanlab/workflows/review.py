@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.errors import StoreError
+from spanlab.labels import trim_space
 from spanlab.oplog import Operation
 from spanlab.schema import Annotation, Interval, Name, Span, Status
 from spanlab.storage import QueueQuery, Review, Store, Write
@@ -128,9 +129,16 @@ def open_item(store: Store, dataset: str, item_id: str, reviewer: str) -> Review
 
 
 def first_item(store: Store, dataset: str, query: QueueQuery) -> str | None:
-    """Return the id of the first item of a queue, None if it is empty."""
-    rows = store.page(dataset, query).rows
-    return rows[0].item_id if rows else None
+    """Return the id of the item to begin a queue with, None if it is empty.
+
+    That is the first one that the reviewer has not finished; where all are, the first of all.
+    """
+    unfinished = replace(query, limit=1, status=query.status or Status.NOT_ANNOTATED)
+    for each in (unfinished, replace(query, limit=1)):
+        rows = store.page(dataset, each).rows
+        if rows:
+            return rows[0].item_id
+    return None
 
 
 def neighbours(store: Store, dataset: str, query: QueueQuery, item_id: str) -> Neighbours:
@@ -198,7 +206,21 @@ def suggestions(annotation: Annotation, answer: str) -> list[Suggestion]:
 
     What an annotator decided as one piece (``hard``) is one suggestion, with the highest of its
     probabilities and all of its evidence, however finely the probabilities are graded within.
+    White space at the edges of a span is no part of its suggestion: nobody means to mark it.
     """
+    found = _decisions(annotation, answer)
+    trimmed = [replace(one, span=_trimmed(one.span, answer)) for one in found]
+    return sorted(trimmed, key=lambda one: (one.span.start, one.span.end))
+
+
+def _trimmed(span: Span, answer: str) -> Span:
+    start, end = trim_space(answer, span)
+    if (start, end) == (span.start, span.end):
+        return span
+    return span.model_copy(update={"start": start, "end": end, "text": answer[start:end]})
+
+
+def _decisions(annotation: Annotation, answer: str) -> list[Suggestion]:
     if annotation.hard is None:
         return [Suggestion(span, span.prob > 0.5) for span in annotation.spans]
     pieces = sorted(annotation.hard, key=lambda piece: piece.start)
@@ -212,7 +234,7 @@ def suggestions(annotation: Annotation, answer: str) -> list[Suggestion]:
             found.append(Suggestion(span, likely=False))
     for piece, spans in zip(pieces, inside, strict=True):
         found.append(Suggestion(_joined(spans, piece, answer), likely=True))
-    return sorted(found, key=lambda one: (one.span.start, one.span.end))
+    return found
 
 
 def _joined(spans: Sequence[Span], piece: Interval, answer: str) -> Span:

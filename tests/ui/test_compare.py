@@ -190,3 +190,15 @@ def test_a_sample_is_said_to_be_one(open_page: OpenPage, store: Store) -> None:
     app.button(key="compare").click().run()
     assert "A sample of 500 of the 2,500 items" in "".join(c.value for c in app.caption)
     assert list(app.dataframe[0].value["Items"]) == [500, 500]
+
+
+def test_a_correlation_that_rounds_to_zero_has_no_minus_sign(
+    open_page: OpenPage, store: Store
+) -> None:
+    answer = "x" * 99  # 10 of 99 characters marked by each, one by both: Corr is -1/890
+    gold = says("gold", Kind.GOLD, answer, (0, 10))
+    ann = says("Ann", Kind.PERSON, answer, (9, 19))
+    store.import_records("near", [record("one", "en", gold, ann, answer=answer)])
+    scores = compare_dataset(store, "near", reference="gold").scores
+    assert -0.005 < scores[0].report.macro.corr.mean < 0
+    assert "Corr 0.00" in html(open_page("compare", dataset="near", item="one"))

@@ -88,6 +88,27 @@ def test_without_a_decision_likely_means_more_than_one_half() -> None:
     assert [one.likely for one in suggestions(graded, "one two")] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "kept"),
+    [
+        pytest.param(0, 4, "one", id="space behind"),
+        pytest.param(3, 9, "two\u3000🎉", id="space before"),
+        pytest.param(9, 16, "three", id="line break and no-break space"),
+        pytest.param(3, 4, " ", id="nothing but space stays to be decided"),
+    ],
+)
+def test_a_suggestion_has_no_white_space_at_its_edges(start: int, end: int, kept: str) -> None:
+    answer = "one two\u3000🎉\nthree\xa0."
+    span = Span.of(answer, start, end, prob=0.4)
+    hard = (Interval(start=start, end=end),)
+    for decided in (None, hard):
+        said = Annotation(annotator="d", kind=Kind.DETECTOR, spans=(span,), hard=decided)
+        (one,) = suggestions(said, answer)
+        assert one.span.text == kept
+        assert one.span.fits(answer)
+        assert one.span.prob == 0.4
+
+
 def test_an_outbox_that_arrives_twice_has_its_effect_once(store: Store) -> None:
     outbox = [_write(1, 0), _write(2, 1, kind="add", span="party", start=8, end=9)]
     stored = [Outcome("tab", 1, stored=True), Outcome("tab", 2, stored=True)]
@@ -144,6 +165,15 @@ def test_a_queue_begins_ends_and_goes_on_behind_what_left_it(store: Store) -> No
     apply_writes(store, [_write(1, 0, item="b", kind="status", status="done")])
     assert neighbours(store, "words", left, "b") == Neighbours("a", "c")
     assert first_item(store, "words", QueueQuery(reviewer="Ada", lang="de")) is None
+
+
+def test_who_returns_begins_with_the_first_item_not_finished_yet(store: Store) -> None:
+    apply_writes(store, [_write(1, 0, item="a", kind="status", status="done")])
+    assert first_item(store, "words", EVERYTHING) == "b"
+    assert first_item(store, "words", QueueQuery(reviewer="Grace")) == "a"
+    apply_writes(store, [_write(2, 0, item="b", kind="status", status="skipped")])
+    apply_writes(store, [_write(3, 0, item="c", kind="status", status="done")])
+    assert first_item(store, "words", EVERYTHING) == "a"
 
 
 def test_progress_counts_what_one_reviewer_has_finished(store: Store) -> None:

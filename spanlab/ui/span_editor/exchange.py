@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -114,7 +114,7 @@ def _stand(store: Store, place: Place, sent: Sent) -> tuple[str | None, dict[str
                 return item, _about(store, place, sent, item)
             except NotFoundError:
                 sent = Sent()
-    first = review.first_item(store, place.dataset, replace(place.query, limit=1))
+    first = review.first_item(store, place.dataset, place.query)
     if first is None:
         return None, {"items": [], "versions": {}, "near": {}}
     return first, _about(store, place, Sent(), first)
