@@ -16,7 +16,7 @@ from spanlab.detectors import Tunable, build
 from spanlab.detectors.building import OWN_PROMPT
 from spanlab.errors import UsageError
 from spanlab.lm import Meter, ModelChoice, language_model
-from spanlab.retrievers import RetrieverSpec, ensure, retriever
+from spanlab.retrievers import ensure, retriever
 from spanlab.schema import Annotation, Item, Record
 from spanlab.settings import Settings
 
@@ -108,8 +108,8 @@ async def with_passages(
     Raises:
         SpanlabError: something could not be retrieved.
     """
-    spec = request.search.detector.retriever or RetrieverSpec()
-    if spec.kind == "given":
+    spec = request.search.detector.retriever
+    if spec is None or spec.kind == "given":
         return list(examples)
     source = retriever(spec, meter, Settings.read())
     turn = asyncio.Semaphore(_AT_ONCE)

@@ -22,21 +22,20 @@ class Merged(NamedTuple):
     moved: dict[int, int]
 
 
-def joined(item: Item, retriever: str, queries: Sequence[str], passages: Sequence[Passage]) -> Item:
+def joined(item: Item, asked: Retrieval, passages: Sequence[Passage]) -> Item:
     """Note with an item what a retriever was asked for it and found.
 
     Args:
-        item: the item so far, without a retrieval of that name.
-        retriever: the retriever's name.
-        queries: what it was asked.
-        passages: what it found; those that the item has already are not appended again.
+        item: the item so far, without such a retrieval.
+        asked: who was asked for what, without passages.
+        passages: what was found; those that the item has already are not appended again.
 
     Returns:
         The item with one more retrieval, also if nothing was found.
     """
     all_of = _Passages(item.passages)
     places = tuple(dict.fromkeys(all_of.add(passage) for passage in passages))
-    retrieval = Retrieval(retriever=retriever, queries=tuple(queries), passages=places)
+    retrieval = asked.model_copy(update={"passages": places})
     return item.model_copy(
         update={"passages": all_of.all(), "retrievals": (*item.retrievals, retrieval)}
     )
@@ -55,15 +54,15 @@ def merged(stored: Item, found: Item) -> Merged:
     """
     all_of = _Passages(stored.passages)
     moved = {index: all_of.add(each, index) for index, each in enumerate(found.passages)}
-    retrievals = {each.retriever: each for each in stored.retrievals}
+    retrievals = {each.key: each for each in stored.retrievals}
     for each in found.retrievals:
         places = tuple(moved[index] for index in each.passages)
-        there = retrievals.get(each.retriever)
-        retrievals[each.retriever] = Retrieval(
-            retriever=each.retriever,
-            queries=_union(there.queries if there else (), each.queries),
-            passages=_union(there.passages if there else (), places),
-        )
+        there = retrievals.get(each.key)
+        both = {
+            "queries": _union(there.queries if there else (), each.queries),
+            "passages": _union(there.passages if there else (), places),
+        }
+        retrievals[each.key] = each.model_copy(update=both)
     now = {"passages": all_of.all(), "retrievals": tuple(retrievals.values())}
     same = now["passages"] == stored.passages and now["retrievals"] == stored.retrievals
     return Merged(stored if same else stored.model_copy(update=now), moved)

@@ -7,8 +7,9 @@ shifted offset is found where it enters and not in somebody's results.
 
 from __future__ import annotations
 
+from datetime import date
 from enum import StrEnum
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -145,14 +146,25 @@ class Claim(Frozen):
 
 
 class Retrieval(Frozen):
-    """What a retriever was asked for an item and found; ``passages`` are 0-based indices.
+    """What a retriever was asked for an item and found, noted also if that is nothing.
 
-    It stands there even if nothing was found, so that nobody asks twice.
+    ``query``, ``k`` and ``before`` are what a detector asked: a text, how many passages at most,
+    and the day before which they must be published. Without ``query`` it is what the retriever
+    searches an item by, its question or claims. ``queries`` are the texts that were searched for,
+    such as a translation; ``passages`` are 0-based indices of the item's.
     """
 
     retriever: Name
     queries: tuple[str, ...] = ()
     passages: tuple[Offset, ...] = ()
+    query: str | None = None
+    k: Annotated[int, Field(ge=1)] | None = None
+    before: date | None = None
+
+    @property
+    def key(self) -> tuple[str, str | None, int | None, date | None]:
+        """What an item has one retrieval of: who was asked for what."""
+        return (self.retriever, self.query, self.k, self.before)
 
 
 class Item(Frozen):
@@ -169,7 +181,8 @@ class Item(Frozen):
 
     @model_validator(mode="after")
     def _retrieved_passages_exist(self) -> Self:
-        unique((retrieval.retriever for retrieval in self.retrievals), "retriever")
+        if len({retrieval.key for retrieval in self.retrievals}) < len(self.retrievals):
+            raise ValueError("a retriever was asked the same twice")
         for index, retrieval in enumerate(self.retrievals):
             for passage in retrieval.passages:
                 if passage >= len(self.passages):

@@ -21,25 +21,29 @@ from spanlab.trace import QueryStep, RemarkStep
 A, B, C, D = (Passage(text=text) for text in ("alpha", "beta", "gamma", "delta"))
 
 
+def asked(retriever: str, *queries: str) -> Retrieval:
+    return Retrieval(retriever=retriever, queries=queries)
+
+
 def test_found_passages_are_appended_and_noted() -> None:
-    item = joined(_item(A), "web", ["why?"], [B, C])
+    item = joined(_item(A), asked("web", "why?"), [B, C])
     assert item.passages == (A, B, C)
     assert item.retrievals == (Retrieval(retriever="web", queries=("why?",), passages=(1, 2)),)
 
 
 def test_a_passage_the_item_has_is_pointed_to_instead_of_repeated() -> None:
-    item = joined(_item(A, B), "web", ["why?"], [B, C, B, A])
+    item = joined(_item(A, B), asked("web", "why?"), [B, C, B, A])
     assert item.passages == (A, B, C)
     assert item.retrievals[0].passages == (1, 2, 0)
 
 
 def test_the_same_words_from_another_page_are_another_passage() -> None:
     elsewhere = Passage(text="alpha", url="https://b.example")
-    assert joined(_item(A), "web", [], [elsewhere]).passages == (A, elsewhere)
+    assert joined(_item(A), asked("web"), [elsewhere]).passages == (A, elsewhere)
 
 
 def test_nothing_found_is_noted() -> None:
-    item = joined(_item(), "web", ["why?"], [])
+    item = joined(_item(), asked("web", "why?"), [])
     assert (item.passages, item.retrievals) == (
         (),
         (Retrieval(retriever="web", queries=("why?",)),),
@@ -47,8 +51,8 @@ def test_nothing_found_is_noted() -> None:
 
 
 def test_merging_keeps_what_stands_and_says_where_the_rest_went() -> None:
-    stored = joined(_item(A), "one", ["q"], [B])
-    found = joined(_item(A), "two", ["r"], [C, B, D])
+    stored = joined(_item(A), asked("one", "q"), [B])
+    found = joined(_item(A), asked("two", "r"), [C, B, D])
     item, moved = merged(stored, found)
     assert item.passages == (A, B, C, D)
     assert moved == {0: 0, 1: 2, 2: 1, 3: 3}
@@ -59,14 +63,14 @@ def test_merging_keeps_what_stands_and_says_where_the_rest_went() -> None:
 
 
 def test_two_answers_of_one_retriever_become_one() -> None:
-    stored, found = joined(_item(), "web", ["q"], [A]), joined(_item(), "web", ["q"], [B])
+    stored, found = joined(_item(), asked("web", "q"), [A]), joined(_item(), asked("web", "q"), [B])
     assert merged(stored, found).item.retrievals == (
         Retrieval(retriever="web", queries=("q",), passages=(0, 1)),
     )
 
 
 def test_merging_what_is_there_changes_nothing() -> None:
-    stored = joined(_item(A, A), "web", ["q"], [B])
+    stored = joined(_item(A, A), asked("web", "q"), [B])
     item, moved = merged(stored, stored)
     assert item is stored
     assert moved == {0: 0, 1: 1, 2: 2}  # also the passage that the item came with twice

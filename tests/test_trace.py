@@ -21,9 +21,11 @@ def test_a_retrieval_names_passages_of_its_item() -> None:
         )
 
 
-def test_one_retriever_is_asked_once() -> None:
-    with pytest.raises(ValidationError, match="retriever 'r' stands twice"):
-        Item(id="a", answer="b", retrievals=(Retrieval(retriever="r"), Retrieval(retriever="r")))
+def test_one_retriever_is_asked_the_same_once() -> None:
+    one, other = Retrieval(retriever="r"), Retrieval(retriever="r", query="b?")
+    assert Item(id="a", answer="b", retrievals=(one, other)).retrievals == (one, other)
+    with pytest.raises(ValidationError, match="a retriever was asked the same twice"):
+        Item(id="a", answer="b", retrievals=(one, one))
 
 
 @pytest.mark.parametrize(

@@ -124,10 +124,10 @@ class Asked:
             return None
         from pydantic import ValidationError
 
-        from spanlab.retrievers import RetrieverSpec
+        from spanlab.retrievers import retriever_spec
 
         try:
-            return RetrieverSpec.model_validate(
+            return retriever_spec(
                 {
                     "kind": self.retriever,
                     "corpus": self.corpus,

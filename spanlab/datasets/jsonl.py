@@ -4,7 +4,7 @@ One record per line. The item's fields stand at the top, its annotations in ``an
 
     {"id": …, "lang": …, "question": …, "answer": …, "passages": [{"text": …}],
      "process": {"nodes": [{"id": …, "text": …, "stage": …, "sources": […]}]},
-     "retrievals": [{"retriever": …, "queries": […], "passages": […]}], "meta": {…},
+     "retrievals": [{"retriever": …, "queries": […], "passages": […], "query": …}], "meta": {…},
      "annotations": [{"annotator": …, "kind": …, "status": …,
                       "spans": [{"start": …, "end": …, "text": …, "prob": …, "label": …, "note": …,
                                  "source": …, "evidence": [{"passage": …, "start": …, "end": …,

@@ -14,7 +14,7 @@ from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.errors import UsageError
 from spanlab.lm import Meter, ModelChoice, language_model
 from spanlab.programs import Predictor, Programs
-from spanlab.retrievers import RetrieverSpec, given, retriever
+from spanlab.retrievers import Given, GivenSpec, retriever
 from spanlab.settings import Settings
 
 OWN_PROMPT = "none"  # as a program's name: the detector's own prompt, whatever is its default
@@ -72,7 +72,7 @@ def detector(chosen: str | DetectorSpec) -> Detector:
 @cache
 def _offline(spec: str) -> Detector:
     read = DetectorSpec.model_validate_json(spec)
-    kit = Kit(read, given(), {}, Meter())
+    kit = Kit(read, Given(), {}, Meter())
     return cast(Detector, _create(read.detector)(kit))
 
 
@@ -84,7 +84,7 @@ def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> ModelDetect
     lm = language_model(choice, meter, cache=settings.home / "cache" / "models")
     kit = Kit(
         spec=spec,
-        retriever=retriever(spec.retriever or RetrieverSpec(), meter, settings),
+        retriever=retriever(spec.retriever or GivenSpec(), meter, settings),
         meter=meter,
         models=dict.fromkeys(entry_of(spec.detector).roles, lm),
         prompts=_prompts(spec, settings),

@@ -47,8 +47,9 @@ def detecting(item: Item, spec: DetectorSpec) -> Iterator[Asked]:
         UsageError: no detector is called so.
     """
     read = sum(count_tokens(passage.text) for passage in item.passages)
-    if spec.retriever is not None and not _fetched(item, spec.retriever):
-        read += spec.retriever.k * _PASSAGE
+    source = spec.retriever
+    if source is not None and source.kind != "given" and not _fetched(item, source):
+        read += source.k * _PASSAGE
     passages = min(read, spec.context // 4)
     size = Size(passages, count_tokens(item.question), count_tokens(item.answer))
     model = _model(spec)

@@ -10,6 +10,7 @@ import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -121,8 +122,13 @@ class SearchModel:
     def __repr__(self) -> str:
         return f"SearchModel({self.choice.model!r} at {self.choice.host})"
 
-    async def ask(self, query: str) -> SearchAnswer:
+    async def ask(self, query: str, before: date | None = None) -> SearchAnswer:
         """Ask the model.
+
+        Args:
+            query: what to search for and answer.
+            before: pages published on that day or later are left out, by models that can do so:
+                Perplexity's.
 
         Raises:
             ModelError: it gave no answer; the message says why and holds no key.
@@ -132,7 +138,7 @@ class SearchModel:
         try:
             async with self._client() as client:
                 completion = await insist(
-                    lambda: self._complete(client, query),
+                    lambda: self._complete(client, query, before),
                     self._judge,
                     self.choice.retries,
                     self._meter.turn,
@@ -157,8 +163,11 @@ class SearchModel:
             http_client=self._openai.DefaultAsyncHttpxClient(verify=_certificates()),
         )
 
-    async def _complete(self, client: AsyncOpenAI, query: str) -> ChatCompletion:
+    async def _complete(
+        self, client: AsyncOpenAI, query: str, before: date | None
+    ) -> ChatCompletion:
         choice = self.choice
+        limits = before is not None and "sonar" in choice.model
         options: dict[str, Any] = {
             "temperature": choice.temperature,
             "max_tokens": choice.max_tokens,
@@ -168,6 +177,7 @@ class SearchModel:
         completion = await client.chat.completions.create(
             model=choice.model,
             messages=[{"role": "user", "content": query}],
+            extra_body={"search_before_date_filter": f"{before:%m/%d/%Y}"} if limits else None,
             **{name: value for name, value in options.items() if value is not None},
         )
         if not getattr(completion, "choices", None):

@@ -1,4 +1,4 @@
-"""Retrievers: from an item to passages that its answer can be judged by.
+"""Retrievers: from a query to passages that an answer can be judged by.
 
     given ─────────────── the passages an item came with
     bm25 ──────────────── a local corpus, indexed by `spanlab index`
@@ -6,27 +6,44 @@
     search ────────────── a plain search-results API
     translated, claims ── what any of them is asked: in English, or claim by claim
 
-What is found is stored with the item, under the retriever's name, and shared by all detectors.
+``search(query)`` is all that a provider has; ``retrieve`` and ``ensure`` ask it for an item. What
+is found is stored with the item, under the retriever's name, and shared by all detectors.
 """
 
 from __future__ import annotations
 
 from spanlab.passages import Merged, merged, renumbered
-from spanlab.retrievers.asking import ensure
-from spanlab.retrievers.base import Found, Retriever
-from spanlab.retrievers.given import given
+from spanlab.retrievers.asking import ensure, retrieval_of, retrieve
+from spanlab.retrievers.base import Found, Query, Retriever
+from spanlab.retrievers.given import Given
 from spanlab.retrievers.results import Shape
-from spanlab.retrievers.spec import RetrieverSpec, retriever
+from spanlab.retrievers.spec import (
+    Bm25Spec,
+    GivenSpec,
+    RetrieverSpec,
+    SearchSpec,
+    WebSpec,
+    retriever,
+    retriever_spec,
+)
 
 __all__ = [
+    "Bm25Spec",
     "Found",
+    "Given",
+    "GivenSpec",
     "Merged",
+    "Query",
     "Retriever",
     "RetrieverSpec",
+    "SearchSpec",
     "Shape",
+    "WebSpec",
     "ensure",
-    "given",
     "merged",
     "renumbered",
+    "retrieval_of",
+    "retrieve",
     "retriever",
+    "retriever_spec",
 ]

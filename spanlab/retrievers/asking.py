@@ -1,36 +1,117 @@
-"""Asking a retriever once for an item, however many detectors want to know."""
+"""Asking a retriever: for an item or for a query, and each only once for an item."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
+
 from spanlab.flights import Flights
 from spanlab.passages import joined
-from spanlab.retrievers.base import Found, Retriever
+from spanlab.retrievers.base import Found, Query, QueryWriter, Retriever, question_of
 from spanlab.retrievers.given import NAME as GIVEN
-from spanlab.schema import Item
+from spanlab.schema import Item, Passage, Retrieval
 
 
-async def ensure(item: Item, retriever: Retriever) -> Item:
-    """Return the item with what ``retriever`` finds for it, asking only if nobody has before.
+async def ensure(item: Item, retriever: Retriever, query: Query | None = None) -> Item:
+    """Return the item with what ``retriever`` finds for it, searching only if nobody has before.
 
-    Whoever asks for the same item while the answer is under way waits for that answer, in any
-    thread and event loop of this process.
+    Concurrent callers in any thread and event loop of this process share one search.
 
     Args:
         item: question, answer and the passages so far.
-        retriever: who to ask. It is not asked if the item names it among its retrievals, found
-            anything or not, nor if it only gives what the item has.
+        retriever: who to ask; the one for given passages is never asked.
+        query: what to search for; None for what the retriever searches an item by.
 
     Returns:
-        The item with new passages appended and the retrieval noted.
+        The item with new passages appended and the retrieval noted, also where nothing was found;
+        the item itself if the retriever was asked the same for it before.
 
     Raises:
         SpanlabError: the retriever could not look; the item stays as it is.
     """
-    if retriever.name == GIVEN or any(each.retriever == retriever.name for each in item.retrievals):
+    if retriever.name == GIVEN or retrieval_of(item, retriever, query) is not None:
         return item
-    key = (retriever.name, item.id, item.lang, item.question, item.answer)
-    found = await _FLIGHTS.join(key, lambda: retriever.retrieve(item))
-    return joined(item, retriever.name, found.queries, found.passages)
+    query = _unless_usual(item, retriever, query)
+    if query is None:
+        key = (retriever.name, item.id, item.lang, item.question, item.answer)
+        found = await _FLIGHTS.join(key, lambda: retrieve(item, retriever))
+        noted = Retrieval(retriever=retriever.name, queries=found.queries)
+    else:
+        found = await _FLIGHTS.join((retriever.name, query), lambda: _search(retriever, query))
+        noted = Retrieval(
+            retriever=retriever.name,
+            query=query.text,
+            k=query.k,
+            before=query.before,
+            queries=found.queries,
+        )
+    return joined(item, noted, found.passages)
+
+
+def retrieval_of(item: Item, retriever: Retriever, query: Query | None = None) -> Retrieval | None:
+    """Return what is noted with an item of asking a retriever; None if it has not been asked.
+
+    Args:
+        item: the item.
+        retriever: who may have been asked.
+        query: for what; None for what the retriever searches an item by.
+    """
+    query = _unless_usual(item, retriever, query)
+    asked = (None, None, None) if query is None else (query.text, query.k, query.before)
+    for each in item.retrievals:
+        if each.key == (retriever.name, *asked):
+            return each
+    return None
+
+
+async def retrieve(item: Item, retriever: Retriever) -> Found:
+    """Search for what an item is to be judged by.
+
+    Args:
+        item: the item; its question is searched for, or its answer where there is none, unless
+            the retriever writes queries of its own.
+        retriever: who is asked.
+
+    Returns:
+        All that was searched for and found: of several queries the best passage of each first.
+
+    Raises:
+        SpanlabError: one of the searches failed. All are waited for, so that what the others found
+            is in the cache for the next try.
+    """
+    queries: tuple[Query, ...] = (question_of(item),)
+    if isinstance(retriever, QueryWriter):
+        queries = await retriever.queries(item)
+    asking = (_search(retriever, query) for query in queries if query.text)
+    answers = await asyncio.gather(*asking, return_exceptions=True)
+    found: list[Found] = []
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+        found.append(answer)
+    return Found(
+        tuple(query for each in found for query in each.queries),
+        _by_turns([each.passages for each in found]),
+    )
+
+
+async def _search(retriever: Retriever, query: Query) -> Found:
+    found = await retriever.search(query)
+    return replace(found, passages=tuple(filter(query.admits, found.passages)))
+
+
+def _unless_usual(item: Item, retriever: Retriever, query: Query | None) -> Query | None:
+    """Return None for a query that is what the retriever searches the item by anyway."""
+    if query is None or isinstance(retriever, QueryWriter):
+        return query
+    return None if replace(query, language=item.lang) == question_of(item) else query
+
+
+def _by_turns(lists: Sequence[Sequence[Passage]]) -> tuple[Passage, ...]:
+    rounds = zip_longest(*lists)
+    return tuple(dict.fromkeys(each for turn in rounds for each in turn if each is not None))
 
 
 _FLIGHTS: Flights[Found] = Flights()

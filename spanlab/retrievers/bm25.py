@@ -10,26 +10,33 @@ import asyncio
 from functools import lru_cache
 from pathlib import Path
 
-from spanlab.retrievers.base import Found
+from spanlab.retrievers.base import Found, Query
 from spanlab.retrievers.index import Index, Manifest
-from spanlab.schema import Item
+from spanlab.schema import Passage
 
 K = 5  # passages per query
 
 
 class BM25:
-    """Finds the passages of a corpus that share the rarest words with the question."""
+    """Finds the passages of a corpus that share the rarest words with a query."""
 
     def __init__(self, index: Index, name: str, k: int) -> None:
         self._index = index
         self._k = k
         self.name = name
 
-    async def retrieve(self, item: Item) -> Found:
-        """Search for the question, or for the answer where there is none."""
-        query = item.question.strip() or item.answer.strip()
-        hits = await asyncio.to_thread(self._index.search, query, self._k)
-        return Found((query,) if query else (), tuple(hit.passage for hit in hits))
+    async def search(self, query: Query) -> Found:
+        """Search the corpus; passages that are too new for the query take nobody's place."""
+        return Found((query.text,), await asyncio.to_thread(self._search, query))
+
+    def _search(self, query: Query) -> tuple[Passage, ...]:
+        wanted = looked_at = query.k or self._k
+        while True:
+            hits = self._index.search(query.text, looked_at)
+            admitted = [hit.passage for hit in hits if query.admits(hit.passage)]
+            if len(admitted) >= wanted or len(hits) < looked_at:
+                return tuple(admitted[:wanted])
+            looked_at *= 4
 
 
 def bm25(index: Path, k: int = K) -> BM25:

@@ -6,18 +6,11 @@ claims of the answer instead of the question.
 
 from __future__ import annotations
 
-import asyncio
-from itertools import zip_longest
-from typing import TYPE_CHECKING
-
 import dspy
 
 from spanlab.lm import predict
-from spanlab.retrievers.base import Found, Retriever
-from spanlab.schema import Item, Passage
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from spanlab.retrievers.base import Found, Query, Retriever, question_of
+from spanlab.schema import Item
 
 MOST = 8  # claims of one answer; each is a search
 
@@ -41,42 +34,33 @@ class WriteClaims(dspy.Signature):
 
 
 class ClaimQueries:
-    """Asks another retriever for every claim of the answer."""
+    """Searches with another retriever, for an item by every claim of its answer.
 
-    def __init__(self, inner: Retriever, lm: dspy.LM, *, english: bool, most: int) -> None:
-        self._inner = inner
+    Args:
+        inner: who is asked.
+        lm: writes the claims; from ``lm.language_model``.
+        english: whether the claims are written in English, whatever the answer's language.
+        most: how many claims of one answer at most, at least 1.
+    """
+
+    def __init__(
+        self, inner: Retriever, lm: dspy.LM, *, english: bool = False, most: int = MOST
+    ) -> None:
         self._lm = lm
         self._english = english
         self._most = most
         self._write = dspy.Predict(WriteClaims)
+        self._inner = inner
         self.name = f"{inner.name}+claims" + ("-en" if english else "")
 
-    async def retrieve(self, item: Item) -> Found:
-        """Ask for the claims; for the question where the answer claims nothing.
+    async def search(self, query: Query) -> Found:
+        """Search for a query as it is."""
+        return await self._inner.search(query)
 
-        The passages come by turns, the best of every claim first.
-        """
-        claims = await self._claims(item)
-        if not claims:
-            return await self._inner.retrieve(item)
-        asking = (
-            self._inner.retrieve(item.model_copy(update={"question": claim})) for claim in claims
-        )
-        # All are waited for, also when one fails: what the others found is kept for the next try.
-        answers = await asyncio.gather(*asking, return_exceptions=True)
-        found: list[Found] = []
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                raise answer
-            found.append(answer)
-        return Found(
-            tuple(query for each in found for query in each.queries),
-            _by_turns([each.passages for each in found]),
-        )
-
-    async def _claims(self, item: Item) -> tuple[str, ...]:
+    async def queries(self, item: Item) -> tuple[Query, ...]:
+        """Return the claims of the answer; the question where the answer claims nothing."""
         if not item.answer.strip():
-            return ()
+            return (question_of(item),)
         written = await predict(
             self._write,
             self._lm,
@@ -85,24 +69,7 @@ class ClaimQueries:
             language="English" if self._english else "that of the answer",
             most=self._most,
         )
-        claims = (" ".join(claim.split()) for claim in written.claims)
-        return tuple(dict.fromkeys(claim for claim in claims if claim))[: self._most]
-
-
-def claim_queries(
-    inner: Retriever, lm: dspy.LM, *, english: bool = False, most: int = MOST
-) -> ClaimQueries:
-    """Return a retriever that asks ``inner`` for every claim of the answer.
-
-    Args:
-        inner: who is asked.
-        lm: writes the claims; from ``lm.language_model``.
-        english: whether the claims are written in English, whatever the answer's language.
-        most: how many claims of one answer at most, at least 1.
-    """
-    return ClaimQueries(inner, lm, english=english, most=most)
-
-
-def _by_turns(lists: Sequence[Sequence[Passage]]) -> tuple[Passage, ...]:
-    rounds = zip_longest(*lists)
-    return tuple(dict.fromkeys(each for turn in rounds for each in turn if each is not None))
+        texts = dict.fromkeys(" ".join(claim.split()) for claim in written.claims)
+        language = "en" if self._english else item.lang
+        claims = [Query(text, language=language) for text in texts if text]
+        return tuple(claims[: self._most]) or (question_of(item),)

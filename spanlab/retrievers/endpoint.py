@@ -19,7 +19,8 @@ _LOOKS_LIKE = "https://api.example.com/search?q={query}"
 class Endpoint:
     """Where to ask, and how the answer looks.
 
-    ``url`` has ``{query}`` where the query goes, and ``{k}`` where the number of results does. One
+    ``url`` has ``{query}`` where the query goes, ``{k}`` where the number of results does, and
+    ``{before}`` where the day does before which they must be published (ISO, or nothing). One
     without ``{query}`` gets it as JSON, ``{"query": …}``, by POST. ``header`` carries the key:
     ``Authorization`` after the word Bearer, any other alone. ``timeout`` is in seconds and holds
     for one attempt; ``retries`` attempts may follow the first.

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanlab.retrievers.base import Found
-from spanlab.schema import Item
+from spanlab.retrievers.base import Found, Query
 
 NAME = "given"
 
 
 @dataclass(frozen=True)
 class Given:
-    """Answers with the item's own passages; ``ensure`` never asks it anything."""
+    """The retriever that looks nowhere: detectors judge by the passages that an item has."""
 
     name: str = NAME
 
-    async def retrieve(self, item: Item) -> Found:
-        """Return the passages that the item has."""
-        return Found(passages=item.passages)
-
-
-def given() -> Given:
-    """Return the retriever that looks nowhere: detectors judge by the passages an item has."""
-    return Given()
+    async def search(self, query: Query) -> Found:
+        """Find nothing; ``ensure`` does not even ask."""
+        return Found()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -14,11 +15,11 @@ from spanlab.errors import ModelError, UnavailableError, UsageError
 from spanlab.lm.attempts import Setback, insist, seconds_of
 from spanlab.lm.failures import Reply, failure_of, no_answer_in_time, no_connection, translate
 from spanlab.lm.secrets import redact
-from spanlab.retrievers.base import Found
+from spanlab.retrievers.base import Found, Query
 from spanlab.retrievers.endpoint import KEY, Endpoint
 from spanlab.retrievers.fetched import Fetched
 from spanlab.retrievers.results import passages_of
-from spanlab.schema import Item, Passage
+from spanlab.schema import Passage
 
 if TYPE_CHECKING:
     import httpx
@@ -37,48 +38,58 @@ class _StatusError(Exception):
 
 
 class Search:
-    """Asks a search API for the question."""
+    """Asks a search API.
 
-    def __init__(self, endpoint: Endpoint, fetched: Fetched, k: int) -> None:
+    Args:
+        endpoint: where and how.
+        cache: directory of what was fetched; None asks anew every time.
+        k: how many results are kept, at least 1.
+
+    Raises:
+        UsageError: the HTTP library is not installed.
+        StoreError: the cache cannot be used.
+    """
+
+    def __init__(self, endpoint: Endpoint, cache: Path | None, k: int = K) -> None:
+        library()
         self._endpoint = endpoint
-        self._fetched = fetched
+        self._fetched = Fetched(cache)
         self._k = k
         self.name = f"search:{endpoint.host}" + (f"/{k}" if k != K else "")
 
-    async def retrieve(self, item: Item) -> Found:
-        """Ask for the question, or for the answer where there is none."""
-        query = " ".join((item.question.strip() or item.answer).split())[:_LONGEST_QUERY]
-        if not query:
-            return Found()
+    async def search(self, query: Query) -> Found:
+        """Ask the API for a query, on one line."""
+        text = " ".join(query.text.split())[:_LONGEST_QUERY]
+        query = replace(query, text=text, k=query.k or self._k)
         endpoint = self._endpoint
-        asked: list[JsonValue] = [
-            "search",
-            endpoint.url,
-            endpoint.shape.model_dump(mode="json"),
-            self._k,
-            query,
-        ]
+        shape = endpoint.shape.model_dump(mode="json")
+        asked: list[JsonValue] = ["search", endpoint.url, shape, query.k, text]
+        if query.before is not None:
+            asked.append(query.before.isoformat())
 
         async def fetch() -> tuple[Passage, ...]:
             return await insist(lambda: self._ask(query), self._judge, endpoint.retries)
 
-        return Found((query,), await self._fetched.passages(asked, fetch))
+        return Found((text,), await self._fetched.passages(asked, fetch))
 
-    async def _ask(self, query: str) -> tuple[Passage, ...]:
+    async def _ask(self, query: Query) -> tuple[Passage, ...]:
         endpoint = self._endpoint
         headers = {"Accept": "application/json"}
         if endpoint.key:
             bearer = "Bearer " if endpoint.header.lower() == "authorization" else ""
             headers[endpoint.header] = bearer + endpoint.key
-        filled = endpoint.url.replace("{k}", str(self._k))
+        before = query.before.isoformat() if query.before else ""
+        filled = endpoint.url.replace("{k}", str(query.k)).replace("{before}", before)
         async with library().AsyncClient(timeout=endpoint.timeout, headers=headers) as client:
             if "{query}" in filled:
-                request = client.build_request("GET", filled.replace("{query}", quote(query, "")))
+                address = filled.replace("{query}", quote(query.text, ""))
+                request = client.build_request("GET", address)
             else:
-                request = client.build_request("POST", filled, json={"query": query})
+                request = client.build_request("POST", filled, json={"query": query.text})
             response = await client.send(request, stream=True)
             try:
-                return await self._read(response)
+                found = await self._read(response)
+                return tuple(filter(query.admits, found))[: query.k]
             finally:
                 await response.aclose()
 
@@ -97,7 +108,7 @@ class Search:
             raise ModelError(
                 f"{self._endpoint.host} sent no JSON: “{redact(_message(data))[:200]}”"
             ) from None
-        return passages_of(answer, self._endpoint.shape)[: self._k]
+        return passages_of(answer, self._endpoint.shape)
 
     def _judge(self, error: Exception) -> Setback:
         host, http = self._endpoint.host, library()
@@ -116,22 +127,6 @@ class Search:
         found = translate(error)
         words = redact(f"{host}: {found}")
         return Setback(found if isinstance(found, ModelError) else ModelError(words), again=False)
-
-
-def search_api(endpoint: Endpoint, cache: Path | None, k: int = K) -> Search:
-    """Return the retriever that asks a search API.
-
-    Args:
-        endpoint: where and how.
-        cache: directory of what was fetched; None asks anew every time.
-        k: how many results are kept, at least 1.
-
-    Raises:
-        UsageError: the HTTP library is not installed.
-        StoreError: the cache cannot be used.
-    """
-    library()
-    return Search(endpoint, Fetched(cache), k)
 
 
 def library() -> ModuleType:

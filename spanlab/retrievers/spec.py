@@ -2,51 +2,151 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    TypeAdapter,
+    model_serializer,
+    model_validator,
+)
 
-from spanlab.errors import UsageError
 from spanlab.fields import Frozen
-from spanlab.lm import Meter, ModelChoice
+from spanlab.lm import Meter, ModelChoice, language_model
 from spanlab.retrievers.base import Retriever
-from spanlab.retrievers.given import given
+from spanlab.retrievers.given import Given
 from spanlab.retrievers.results import Shape
 from spanlab.settings import Settings
 
 WRITER = "retrieval"  # the role of the model that writes claims and translates
 
 
-class RetrieverSpec(Frozen):
-    """Where passages come from.
+class _Spec(Frozen):
+    kind: str
 
-    ``queries`` says what is asked: the item's question, or every claim of its answer. With
-    ``translate`` that is put into English first; the answer stays as it is. ``corpus`` is the
-    index that ``bm25`` searches. ``model`` is the search model of ``web``; ``url`` and ``shape``
-    are the address and the form of the results of ``search``: without them the environment says.
-    ``writer`` is the model that writes claims and translates (else SPANLAB_MODEL_RETRIEVAL or
-    SPANLAB_MODEL). ``k`` is how many passages each query gives at most.
+    @model_serializer(mode="wrap")
+    def _kind_is_always_written(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        return {"kind": self.kind, **write(self)}
+
+    @abstractmethod
+    def open(self, meter: Meter, settings: Settings) -> Retriever:
+        """Build the retriever, as it is asked for a query."""
+
+
+class GivenSpec(_Spec):
+    """The passages that an item has; nothing is searched for."""
+
+    kind: Literal["given"] = "given"
+
+    def open(self, meter: Meter, settings: Settings) -> Retriever:
+        """Build the retriever that finds nothing."""
+        return Given()
+
+
+class _Searching(_Spec):
+    """What searches: ``queries`` says for what, the item's question or every claim of its answer.
+
+    With ``translate`` that is put into English first; the answer stays as it is. ``writer`` is the
+    model that writes claims and translates (else SPANLAB_MODEL_RETRIEVAL or SPANLAB_MODEL). ``k``
+    is how many passages each query gives at most.
     """
 
-    kind: Literal["given", "bm25", "web", "search"] = "given"
     queries: Literal["question", "claims"] = "question"
     translate: bool = False
-    corpus: Path | None = None
-    model: ModelChoice | None = None
-    url: str | None = None
-    shape: Shape | None = None
     writer: ModelChoice | None = None
     k: Annotated[int, Field(ge=1, le=100)] = 5
 
-    @model_validator(mode="after")
-    def _has_what_it_needs(self) -> Self:
-        if self.kind == "bm25" and self.corpus is None:
+
+class Bm25Spec(_Searching):
+    """A local corpus; ``corpus`` is the index that `spanlab index` has written."""
+
+    kind: Literal["bm25"] = "bm25"
+    corpus: Path
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_a_corpus(cls, fields: object) -> object:
+        if isinstance(fields, Mapping) and fields.get("corpus") is None:
             raise ValueError("bm25 needs a corpus: the index that `spanlab index` has written")
-        if self.kind == "given" and (self.queries != "question" or self.translate):
-            raise ValueError("the given passages are not asked for: no claims, no translation")
-        return self
+        return fields
+
+    def open(self, meter: Meter, settings: Settings) -> Retriever:
+        """Build the retriever that searches the index."""
+        from spanlab.retrievers.bm25 import bm25
+
+        return bm25(self.corpus, k=self.k)
+
+
+class WebSpec(_Searching):
+    """A search model; without ``model`` the environment names it."""
+
+    kind: Literal["web"] = "web"
+    model: ModelChoice | None = None
+
+    def open(self, meter: Meter, settings: Settings) -> Retriever:
+        """Build the retriever that asks the model."""
+        from spanlab.lm.search import search_choice
+        from spanlab.retrievers.web import Web
+
+        return Web(self.model or search_choice(), meter, _cache(settings), self.k)
+
+
+class SearchSpec(_Searching):
+    """A search API: its address, and the form of its results; else the environment says."""
+
+    kind: Literal["search"] = "search"
+    url: str | None = None
+    shape: Shape | None = None
+
+    def open(self, meter: Meter, settings: Settings) -> Retriever:
+        """Build the retriever that asks the API."""
+        from spanlab.retrievers.endpoint import Endpoint
+        from spanlab.retrievers.search import Search
+
+        endpoint = Endpoint.read(url=self.url, shape=self.shape)
+        return Search(endpoint, _cache(settings), self.k)
+
+
+_SPECS: dict[str, type[_Spec]] = {
+    "given": GivenSpec,
+    "bm25": Bm25Spec,
+    "web": WebSpec,
+    "search": SearchSpec,
+}
+_FIELDS = {name for spec in _SPECS.values() for name in spec.model_fields}
+
+
+def _of_one_kind(fields: object) -> object:
+    """Leave out fields of other kinds: one class had all of them, and so has stored JSON."""
+    if not isinstance(fields, Mapping):
+        return fields
+    kind = str(fields.get("kind", "given"))
+    if kind == "given" and (fields.get("queries") == "claims" or fields.get("translate")):
+        raise ValueError("the given passages are not asked for: no claims, no translation")
+    own = _SPECS[kind].model_fields if kind in _SPECS else _FIELDS
+    kept = {name: fields[name] for name in fields if name in own or name not in _FIELDS}
+    return {"kind": kind} | kept
+
+
+RetrieverSpec = Annotated[
+    Annotated[GivenSpec | Bm25Spec | WebSpec | SearchSpec, Field(discriminator="kind")],
+    BeforeValidator(_of_one_kind),
+]
+_ANY: TypeAdapter[RetrieverSpec] = TypeAdapter(RetrieverSpec)
+
+
+def retriever_spec(fields: Mapping[str, object]) -> RetrieverSpec:
+    """Return the specification that fields amount to, ``kind`` among them.
+
+    Raises:
+        pydantic.ValidationError: there is no such kind, or a field does not fit.
+    """
+    return _ANY.validate_python(fields)
 
 
 def retriever(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retriever:
@@ -62,56 +162,19 @@ def retriever(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retrieve
         InputError: the index cannot be used.
         StoreError: the cache cannot be used.
     """
-    found = _BUILDERS[spec.kind](spec, meter, settings)
-    if spec.queries == "question" and not spec.translate:
+    found = spec.open(meter, settings)
+    if isinstance(spec, GivenSpec) or (spec.queries == "question" and not spec.translate):
         return found
-    from spanlab.lm import language_model
-
     choice = spec.writer or ModelChoice.read(role=WRITER)
     lm = language_model(choice, meter, cache=settings.home / "cache" / "models")
     if spec.queries == "claims":
-        from spanlab.retrievers.claims import claim_queries
+        from spanlab.retrievers.claims import ClaimQueries
 
-        return claim_queries(found, lm, english=spec.translate)
-    from spanlab.retrievers.translation import translated
+        return ClaimQueries(found, lm, english=spec.translate)
+    from spanlab.retrievers.translation import Translated
 
-    return translated(found, lm)
-
-
-def _given(_spec: RetrieverSpec, _meter: Meter, _settings: Settings) -> Retriever:
-    return given()
-
-
-def _bm25(spec: RetrieverSpec, _meter: Meter, _settings: Settings) -> Retriever:
-    from spanlab.retrievers.bm25 import bm25
-
-    if spec.corpus is None:
-        raise UsageError("bm25 needs a corpus: the index that `spanlab index` has written")
-    return bm25(spec.corpus, k=spec.k)
-
-
-def _web(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retriever:
-    from spanlab.lm.search import search_choice
-    from spanlab.retrievers.web import web
-
-    return web(spec.model or search_choice(), meter, cache=_cache(settings), k=spec.k)
-
-
-def _search(spec: RetrieverSpec, _meter: Meter, settings: Settings) -> Retriever:
-    from spanlab.retrievers.endpoint import Endpoint
-    from spanlab.retrievers.search import search_api
-
-    endpoint = Endpoint.read(url=spec.url, shape=spec.shape)
-    return search_api(endpoint, cache=_cache(settings), k=spec.k)
+    return Translated(found, lm)
 
 
 def _cache(settings: Settings) -> Path:
     return settings.home / "cache" / "retrieval"
-
-
-_BUILDERS: dict[str, Callable[[RetrieverSpec, Meter, Settings], Retriever]] = {
-    "given": _given,
-    "bm25": _bm25,
-    "web": _web,
-    "search": _search,
-}

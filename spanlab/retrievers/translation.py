@@ -1,12 +1,13 @@
-"""Asking in English, in which most has been written; the answer under review stays as it is."""
+"""Searching in English, in which most has been written; the answer under review stays as it is."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import dspy
 
 from spanlab.lm import predict
-from spanlab.retrievers.base import Found, Retriever
-from spanlab.schema import Item
+from spanlab.retrievers.base import Found, Query, Retriever
 
 
 class TranslateQuestion(dspy.Signature):
@@ -22,7 +23,12 @@ class TranslateQuestion(dspy.Signature):
 
 
 class Translated:
-    """Asks another retriever in English."""
+    """Puts every query into English and asks another retriever.
+
+    Args:
+        inner: who is asked.
+        lm: translates; from ``lm.language_model``.
+    """
 
     def __init__(self, inner: Retriever, lm: dspy.LM) -> None:
         self._inner = inner
@@ -30,21 +36,10 @@ class Translated:
         self._translate = dspy.Predict(TranslateQuestion)
         self.name = f"{inner.name}+en"
 
-    async def retrieve(self, item: Item) -> Found:
-        """Ask for the question in English; an English or empty question goes on as it is."""
-        question = item.question.strip()
-        if not question or item.lang.partition("-")[0] == "en":
-            return await self._inner.retrieve(item)
-        prediction = await predict(self._translate, self._lm, question=question)
-        english = " ".join(prediction.english.split()) or question
-        return await self._inner.retrieve(item.model_copy(update={"question": english}))
-
-
-def translated(inner: Retriever, lm: dspy.LM) -> Translated:
-    """Return a retriever that asks ``inner`` in English.
-
-    Args:
-        inner: who is asked.
-        lm: translates; from ``lm.language_model``.
-    """
-    return Translated(inner, lm)
+    async def search(self, query: Query) -> Found:
+        """Search in English; a query in English goes on as it is."""
+        if query.language.partition("-")[0] == "en":
+            return await self._inner.search(query)
+        prediction = await predict(self._translate, self._lm, question=query.text)
+        english = " ".join(prediction.english.split()) or query.text
+        return await self._inner.search(replace(query, text=english, language="en"))

@@ -9,9 +9,9 @@ from pydantic import JsonValue
 
 from spanlab.lm import Meter, ModelChoice
 from spanlab.lm.search import SearchAnswer, SearchModel, Source
-from spanlab.retrievers.base import Found
+from spanlab.retrievers.base import Found, Query
 from spanlab.retrievers.fetched import Fetched
-from spanlab.schema import Item, Passage
+from spanlab.schema import Passage
 
 K = 5  # sources per query, beside the answer
 
@@ -20,33 +20,7 @@ _MARK = re.compile(r"\[(\d{1,3})\]")
 
 
 class Web:
-    """Asks a search model the question; the answer comes first, its sources after it."""
-
-    def __init__(self, model: SearchModel, fetched: Fetched, k: int) -> None:
-        self._model = model
-        self._fetched = fetched
-        self._k = k
-        self.name = f"web:{model.choice.model[:_LONGEST_NAME]}" + (f"/{k}" if k != K else "")
-
-    async def retrieve(self, item: Item) -> Found:
-        """Ask for the question, or for the answer where there is none."""
-        query = item.question.strip() or item.answer.strip()
-        if not query:
-            return Found()
-        choice = self._model.choice
-        settings = choice.model_dump(
-            mode="json", include={"model", "temperature", "max_tokens", "reasoning_effort", "seed"}
-        )
-        asked: list[JsonValue] = ["web", choice.endpoint, settings, self._k, query]
-
-        async def fetch() -> tuple[Passage, ...]:
-            return passages(await self._model.ask(query), choice.model, self._k)
-
-        return Found((query,), await self._fetched.passages(asked, fetch))
-
-
-def web(choice: ModelChoice, meter: Meter, cache: Path | None, k: int = K) -> Web:
-    """Return the retriever that asks a search model.
+    """Asks a search model; the answer comes first, its sources after it.
 
     Args:
         choice: which model; see ``lm.search.search_choice``.
@@ -59,7 +33,34 @@ def web(choice: ModelChoice, meter: Meter, cache: Path | None, k: int = K) -> We
         UsageError: openai is not installed, or a budget in money is set and no price.
         StoreError: the cache cannot be used.
     """
-    return Web(SearchModel(choice, meter), Fetched(cache), k)
+
+    def __init__(self, choice: ModelChoice, meter: Meter, cache: Path | None, k: int = K) -> None:
+        self._model = SearchModel(choice, meter)
+        self._fetched = Fetched(cache)
+        self._k = k
+        self.name = f"web:{choice.model[:_LONGEST_NAME]}" + (f"/{k}" if k != K else "")
+
+    async def search(self, query: Query) -> Found:
+        """Ask the model; with a date in the query, what it says itself is no evidence.
+
+        Its answer is written now, from pages of any date; its sources say when they are from.
+        """
+        choice, k = self._model.choice, query.k or self._k
+        settings = choice.model_dump(
+            mode="json", include={"model", "temperature", "max_tokens", "reasoning_effort", "seed"}
+        )
+        asked: list[JsonValue] = ["web", choice.endpoint, settings, k, query.text]
+        if query.before is not None:
+            asked.append(query.before.isoformat())
+
+        async def fetch() -> tuple[Passage, ...]:
+            answer = await self._model.ask(query.text, before=query.before)
+            if query.before is None:
+                return passages(answer, choice.model, k)
+            sources = passages(answer, choice.model, len(answer.sources))[1:]
+            return tuple(filter(query.admits, sources))[:k]
+
+        return Found((query.text,), await self._fetched.passages(asked, fetch))
 
 
 def passages(answer: SearchAnswer, model: str, k: int) -> tuple[Passage, ...]:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
@@ -25,7 +24,7 @@ from spanlab.detectors import (
 )
 from spanlab.errors import UsageError
 from spanlab.lm import Budget, ModelChoice, Price
-from spanlab.retrievers import RetrieverSpec
+from spanlab.retrievers import RetrieverSpec, retriever_spec
 from spanlab.schema import Status
 from spanlab.workflows.requesting import problem
 from spanlab.workflows.runs import RunRequest
@@ -221,16 +220,17 @@ def _retriever(wish: Wish, environ: Mapping[str, str]) -> RetrieverSpec | None:
     writer = None
     if sources.claims or sources.translate:
         writer = ModelChoice.read(environ, model=wish.model.strip() or None, role="retrieval")
-    return RetrieverSpec(
-        kind=sources.kind,
-        queries="claims" if sources.claims else "question",
-        translate=sources.translate,
-        corpus=Path(sources.corpus.strip()) if sources.kind == "bm25" else None,
-        url=sources.url.strip() or None,
-        model=_searcher(sources, environ) if sources.kind == "web" else None,
-        writer=writer,
-        k=sources.k,
-    )
+    fields: dict[str, object] = {
+        "kind": sources.kind,
+        "queries": "claims" if sources.claims else "question",
+        "translate": sources.translate,
+        "corpus": sources.corpus.strip(),
+        "url": sources.url.strip() or None,
+        "model": _searcher(sources, environ) if sources.kind == "web" else None,
+        "writer": writer,
+        "k": sources.k,
+    }
+    return retriever_spec(fields)
 
 
 def _searcher(sources: Sources, environ: Mapping[str, str]) -> ModelChoice:

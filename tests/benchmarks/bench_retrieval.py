@@ -18,7 +18,7 @@ import numpy as np
 from spanlab.passages import joined
 from spanlab.retrievers.building import build
 from spanlab.retrievers.index import Index
-from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
+from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Retrieval, Span
 from spanlab.settings import Settings
 from spanlab.storage import Store
 
@@ -89,7 +89,10 @@ def _print_saving(home: Path) -> None:
     with Store.open(Settings(home=home, database_url=f"sqlite:///{home}/bench.db")) as store:
         store.import_records("d", (Record(item=item) for item in items))
         plain = _seconds(lambda: store.save_annotations("d", ((each.id, bare) for each in items)))
-        grown = [_Finding(joined(each, "web", ["?"], [found]), (said,)) for each in items]
+        grown = [
+            _Finding(joined(each, Retrieval(retriever="web", queries=("?",)), [found]), (said,))
+            for each in items
+        ]
         seconds = _seconds(lambda: store.save_findings("d", grown))
     print(
         f"  save {_ITEMS:,} findings with new passages: {_ITEMS / seconds:,.0f} items/s, "

@@ -26,7 +26,7 @@ from spanlab.detectors.programs import apply_program, program_state
 from spanlab.errors import InputError, MissingKeyError, UsageError
 from spanlab.lm import Meter, ModelChoice
 from spanlab.programs import Predictor, Program, Programs
-from spanlab.retrievers import RetrieverSpec
+from spanlab.retrievers import Bm25Spec, GivenSpec, RetrieverSpec, SearchSpec, WebSpec
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, say_fields
 
@@ -68,12 +68,47 @@ def test_a_specification_survives_json() -> None:
         detector="ucsc-extract",
         name="mine",
         model=ModelChoice(model="m", base_url="http://localhost:1/v1", temperature=0.2),
-        retriever=RetrieverSpec(kind="bm25", corpus=Path("wiki"), queries="claims"),
+        retriever=Bm25Spec(corpus=Path("wiki"), queries="claims"),
         program="short-quotes",
         reasoning=True,
     )
     assert DetectorSpec.model_validate_json(spec.model_dump_json()) == spec
     assert spec.signs == "mine"
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        pytest.param({}, GivenSpec(), id="given"),
+        pytest.param({"kind": "bm25", "corpus": "wiki"}, Bm25Spec(corpus=Path("wiki")), id="bm25"),
+        pytest.param(
+            {"kind": "web", "queries": "claims", "corpus": "wiki", "writer": {"model": "w"}},
+            WebSpec(queries="claims", writer=ModelChoice(model="w")),
+            id="web",
+        ),
+        pytest.param(
+            {"kind": "search", "url": "http://a", "k": 3},
+            SearchSpec(url="http://a", k=3),
+            id="search",
+        ),
+    ],
+)
+def test_a_retriever_that_was_stored_with_all_fields_of_all_kinds_is_read(
+    stored: dict[str, object], expected: RetrieverSpec
+) -> None:
+    flat = {"kind": "given", "queries": "question", "translate": False, "k": 5}
+    flat |= dict.fromkeys(("corpus", "model", "url", "shape", "writer"))
+    spec = DetectorSpec.model_validate({"detector": "ucsc-kg", "retriever": flat | stored})
+    assert spec.retriever == expected
+    short = DetectorSpec(detector="ucsc-kg", retriever=expected).model_dump_json(exclude_unset=True)
+    assert DetectorSpec.model_validate_json(short) == spec
+
+
+def test_a_field_that_no_retriever_has_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"retriever\.web\.corpsu"):
+        DetectorSpec.model_validate(
+            {"detector": "ucsc-kg", "retriever": {"kind": "web", "corpsu": "wiki"}}
+        )
 
 
 def test_every_detector_is_listed_with_what_it_needs() -> None:

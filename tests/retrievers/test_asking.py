@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
 from threading import Event, Thread
 
 import pytest
 
 from spanlab.errors import UnavailableError
-from spanlab.retrievers import Found, ensure, given
+from spanlab.retrievers import Found, Given, Query, ensure, retrieval_of, retrieve
 from spanlab.schema import Item, Passage, Retrieval
 
 ITEM = Item(id="a", question="How tall?", answer="330 m", passages=(Passage(text="given"),))
@@ -25,7 +26,7 @@ class Counting:
     name: str = "counting"
     asked: int = 0
 
-    async def retrieve(self, item: Item) -> Found:
+    async def search(self, query: Query) -> Found:
         self.asked += 1
         await asyncio.sleep(0.05)
         if self.error:
@@ -41,7 +42,7 @@ class Holding:
     def __init__(self) -> None:
         self.asking, self.let_go = Event(), Event()
 
-    async def retrieve(self, item: Item) -> Found:
+    async def search(self, query: Query) -> Found:
         self.asking.set()
         await asyncio.to_thread(self.let_go.wait, 60)
         return FOUND
@@ -66,8 +67,73 @@ def test_a_second_run_fetches_nothing_also_if_nothing_was_found() -> None:
 
 
 def test_the_given_passages_are_not_asked_for() -> None:
-    assert asyncio.run(ensure(ITEM, given())) is ITEM
-    assert asyncio.run(given().retrieve(ITEM)) == Found((), ITEM.passages)
+    assert asyncio.run(ensure(ITEM, Given())) is ITEM
+    assert asyncio.run(ensure(ITEM, Given(), Query("another?"))) is ITEM
+    assert asyncio.run(retrieve(ITEM, Given())) == Found()
+
+
+@dataclass
+class Library:
+    """Finds a passage that says what was asked, and one that every query finds."""
+
+    name: str = "library"
+    asked: list[Query] = field(default_factory=list)
+
+    async def search(self, query: Query) -> Found:
+        self.asked.append(query)
+        await asyncio.sleep(0.01)
+        return Found((query.text,), (Passage(text=f"on {query.text}"), Passage(text="shared")))
+
+
+def test_one_query_after_the_other_is_asked_for_one_item() -> None:
+    library = Library()
+    hops = [Query("Who built it?"), Query("When did Eiffel live?"), Query("Who built it?")]
+
+    async def hop() -> Item:
+        item = await ensure(ITEM, library)
+        for query in hops:
+            item = await ensure(item, library, query)
+        return item
+
+    item = asyncio.run(hop())
+    assert [query.text for query in library.asked] == ["How tall?", *(q.text for q in hops[:2])]
+    assert [passage.text for passage in item.passages] == [
+        *("given", "on How tall?", "shared", "on Who built it?", "on When did Eiffel live?")
+    ]
+    found = [retrieval_of(item, library, query) for query in (None, *hops)]
+    assert [each.passages for each in found if each] == [(1, 2), (3, 2), (4, 2), (3, 2)]
+    assert Item.model_validate_json(item.model_dump_json()) == item
+
+
+@pytest.mark.parametrize(
+    ("query", "times"),
+    [
+        pytest.param(Query("Who?", k=3, before=date(2024, 5, 1)), 1, id="the same"),
+        pytest.param(Query("Who?", language="en", k=3, before=date(2024, 5, 1)), 1, id="language"),
+        pytest.param(Query("Who?", k=4, before=date(2024, 5, 1)), 2, id="more passages"),
+        pytest.param(Query("Who?", k=3, before=date(2024, 5, 2)), 2, id="another day"),
+        pytest.param(Query("Who?"), 2, id="no limits"),
+    ],
+)
+def test_a_query_is_known_by_its_text_its_number_and_its_day(query: Query, times: int) -> None:
+    library = Library()
+
+    async def twice() -> Item:
+        first = await ensure(ITEM, library, Query("Who?", k=3, before=date(2024, 5, 1)))
+        return await ensure(first, library, query)
+
+    item = asyncio.run(twice())
+    assert (len(library.asked), len(item.retrievals)) == (times, times)
+
+
+def test_asking_for_the_items_own_question_is_what_a_retrieval_asks_anyway() -> None:
+    library = Library()
+    own = asyncio.run(ensure(ITEM, library, Query("How tall?", language="en")))
+    assert own.retrievals == (
+        Retrieval(retriever="library", queries=("How tall?",), passages=(1, 2)),
+    )
+    assert asyncio.run(ensure(own, library)) is own
+    assert len(library.asked) == 1
 
 
 def test_detectors_that_ask_at_once_share_the_answer() -> None:

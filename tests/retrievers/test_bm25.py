@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spanlab.errors import InputError, UsageError
-from spanlab.retrievers import RetrieverSpec, ensure, retriever
+from spanlab.retrievers import Bm25Spec, GivenSpec, ensure, retrieve, retriever, retriever_spec
 from spanlab.retrievers.bm25 import bm25
 from spanlab.retrievers.building import Options, build
 from spanlab.retrievers.index import Index
@@ -41,7 +41,7 @@ def index(corpus: Path, tmp_path: Path) -> Path:
 
 
 def test_a_question_finds_its_passage_with_title_url_and_date(index: Path) -> None:
-    found = asyncio.run(bm25(index).retrieve(_item("How tall is the Eiffel Tower?")))
+    found = asyncio.run(retrieve(_item("How tall is the Eiffel Tower?"), bm25(index)))
     assert found.queries == ("How tall is the Eiffel Tower?",)
     assert found.passages[0] == Passage(
         text=TOWER, title="Tower", url="https://a.example/tower", date="2024-05-01"
@@ -70,10 +70,10 @@ def test_no_more_than_k_and_better_ones_first(index: Path) -> None:
 
 
 def test_without_a_question_the_answer_is_looked_up(index: Path) -> None:
-    found = asyncio.run(bm25(index).retrieve(_item("  ", "The Eiffel tower")))
+    found = asyncio.run(retrieve(_item("  ", "The Eiffel tower"), bm25(index)))
     assert found.queries == ("The Eiffel tower",)
     assert found.passages[0].text == TOWER
-    assert asyncio.run(bm25(index).retrieve(_item("", ""))).queries == ()
+    assert asyncio.run(retrieve(_item("", ""), bm25(index))).queries == ()
 
 
 def test_a_long_document_becomes_passages_that_all_have_its_title(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_the_name_changes_with_the_corpus(corpus: Path, index: Path) -> None:
     corpus.write_text(json.dumps({"text": "Zebras are striped."}) + "\n")
     build(corpus, index)
     assert bm25(index).name != before
-    found = asyncio.run(bm25(index).retrieve(_item("striped zebras")))
+    found = asyncio.run(retrieve(_item("striped zebras"), bm25(index)))
     assert [passage.text for passage in found.passages] == ["Zebras are striped."]
 
 
@@ -173,16 +173,16 @@ def test_a_passage_that_is_damaged_is_said_to_be(index: Path) -> None:
 def test_a_specification_leads_to_it(index: Path, tmp_path: Path) -> None:
     from spanlab.lm import Meter
 
-    spec = RetrieverSpec(kind="bm25", corpus=index, k=2)
-    assert RetrieverSpec.model_validate_json(spec.model_dump_json()) == spec
+    spec = Bm25Spec(corpus=index, k=2)
+    assert retriever_spec(json.loads(spec.model_dump_json())) == spec
     settings = Settings(home=tmp_path, database_url="sqlite:///unused.db")
     built = retriever(spec, Meter(), settings)
     assert built.name == bm25(index, k=2).name
-    assert retriever(RetrieverSpec(), Meter(), settings).name == "given"
+    assert retriever(GivenSpec(), Meter(), settings).name == "given"
     with pytest.raises(ValueError, match="bm25 needs a corpus"):
-        RetrieverSpec(kind="bm25")
+        retriever_spec({"kind": "bm25"})
     with pytest.raises(ValueError, match="given passages are not asked for"):
-        RetrieverSpec(queries="claims")
+        retriever_spec({"queries": "claims"})
 
 
 def test_every_question_of_mushroom_finds_its_own_context(shared: Path, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_every_question_of_mushroom_finds_its_own_context(shared: Path, tmp_path
         records = read(shared / "mushroom" / "val" / f"mushroom.{lang}-val.v2.jsonl", options)
         right = 0
         for record in records:
-            passages = asyncio.run(found.retrieve(record.item)).passages
+            passages = asyncio.run(retrieve(record.item, found)).passages
             right += bool(passages) and passages[0].title == f"{record.item.id}.context"
         assert right >= least, lang
 

@@ -9,12 +9,12 @@ import pytest
 
 from spanlab.errors import UnavailableError, WrongKeyError
 from spanlab.lm import Meter, ModelChoice, language_model
-from spanlab.retrievers import Found, RetrieverSpec, ensure, retriever
-from spanlab.retrievers.claims import claim_queries
-from spanlab.retrievers.translation import translated
+from spanlab.retrievers import Found, Query, WebSpec, ensure, retrieve, retriever
+from spanlab.retrievers.claims import ClaimQueries
+from spanlab.retrievers.translation import Translated
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
-from spanlab.testing import ModelServer, fail, say
+from spanlab.testing import ModelServer, fail, say, say_fields
 
 ITEM = Item(
     id="a", lang="de", question="Wie hoch ist der Turm?", answer="312 m. Er wurde 1850 gebaut."
@@ -26,15 +26,15 @@ class Echo:
     """Finds for each query two passages that say so, and one that all have in common."""
 
     name: str = "echo"
-    asked: list[Item] = field(default_factory=list)
+    asked: list[Query] = field(default_factory=list)
     fails_at: str = "nothing"
 
-    async def retrieve(self, item: Item) -> Found:
-        self.asked.append(item)
-        if self.fails_at in item.question:
+    async def search(self, query: Query) -> Found:
+        self.asked.append(query)
+        if self.fails_at in query.text:
             raise UnavailableError("down")
-        texts = (f"first of {item.question}", f"second of {item.question}", "common")
-        return Found((item.question,), tuple(Passage(text=text) for text in texts))
+        texts = (f"first of {query.text}", f"second of {query.text}", "common")
+        return Found((query.text,), tuple(Passage(text=text) for text in texts))
 
 
 def claims(*texts: str) -> str:
@@ -48,7 +48,7 @@ def test_every_claim_is_asked_for(model_server: ModelServer) -> None:
     )
     inner, meter = Echo(), Meter()
     lm = language_model(ModelChoice.read(), meter, cache=None)
-    asked = claim_queries(inner, lm)
+    asked = ClaimQueries(inner, lm)
     item = asyncio.run(ensure(ITEM, asked))
     assert asked.name == "echo+claims"
     assert item.retrievals[0].queries == ("The tower is 312 m", "Built 1850")
@@ -59,7 +59,7 @@ def test_every_claim_is_asked_for(model_server: ModelServer) -> None:
         "second of Built 1850",
         "common",
     ]
-    assert {each.answer for each in inner.asked} == {ITEM.answer}
+    assert {each.language for each in inner.asked} == {"de"}
     assert meter.usage.calls == 1
     prompt = model_server.requests[0].text
     assert ITEM.question in prompt
@@ -70,8 +70,8 @@ def test_no_more_claims_than_allowed(model_server: ModelServer) -> None:
     model_server.script(lambda ask: say(claims(*(f"claim {n}" for n in range(30)))))
     inner = Echo()
     lm = language_model(ModelChoice.read(), Meter(), cache=None)
-    asyncio.run(claim_queries(inner, lm, most=3).retrieve(ITEM))
-    assert [each.question for each in inner.asked] == ["claim 0", "claim 1", "claim 2"]
+    asyncio.run(retrieve(ITEM, ClaimQueries(inner, lm, most=3)))
+    assert [each.text for each in inner.asked] == ["claim 0", "claim 1", "claim 2"]
 
 
 @pytest.mark.parametrize("answer", ["I do not know.", " "], ids=["no claims", "no answer"])
@@ -82,8 +82,8 @@ def test_where_nothing_is_claimed_the_question_is_asked(
     inner = Echo()
     lm = language_model(ModelChoice.read(), Meter(), cache=None)
     item = ITEM.model_copy(update={"answer": answer})
-    asyncio.run(claim_queries(inner, lm).retrieve(item))
-    assert [each.question for each in inner.asked] == [ITEM.question]
+    asyncio.run(retrieve(item, ClaimQueries(inner, lm)))
+    assert [each.text for each in inner.asked] == [ITEM.question]
 
 
 def test_one_failing_query_fails_them_all_once_all_have_ended(model_server: ModelServer) -> None:
@@ -91,7 +91,7 @@ def test_one_failing_query_fails_them_all_once_all_have_ended(model_server: Mode
     inner = Echo(fails_at="two")
     lm = language_model(ModelChoice.read(), Meter(), cache=None)
     with pytest.raises(UnavailableError, match="down"):
-        asyncio.run(claim_queries(inner, lm).retrieve(ITEM))
+        asyncio.run(retrieve(ITEM, ClaimQueries(inner, lm)))
     assert len(inner.asked) == 3  # what the others found lies in the cache for the next try
 
 
@@ -100,32 +100,36 @@ def test_the_question_is_put_into_english_and_the_answer_stays(model_server: Mod
     model_server.script(lambda ask: say(english))
     inner = Echo()
     lm = language_model(ModelChoice.read(), Meter(), cache=None)
-    asked = translated(inner, lm)
-    found = asyncio.run(asked.retrieve(ITEM))
+    asked = Translated(inner, lm)
+    found = asyncio.run(retrieve(ITEM, asked))
     assert asked.name == "echo+en"
     assert found.queries == ("How tall is the tower?",)
-    assert inner.asked[0].answer == ITEM.answer
+    assert inner.asked == [Query("How tall is the tower?", language="en")]
 
 
-@pytest.mark.parametrize(
-    "item",
-    [
-        ITEM.model_copy(update={"lang": "en-GB", "question": "How tall?"}),
-        ITEM.model_copy(update={"question": " "}),
-    ],
-    ids=["English already", "no question"],
-)
-def test_what_needs_no_translation_costs_none(model_server: ModelServer, item: Item) -> None:
+def test_a_question_in_english_needs_no_translation(model_server: ModelServer) -> None:
     inner = Echo()
     lm = language_model(ModelChoice.read(), Meter(), cache=None)
-    asyncio.run(translated(inner, lm).retrieve(item))
-    assert (model_server.count, inner.asked) == (0, [item])
+    item = ITEM.model_copy(update={"lang": "en-GB", "question": "How tall?"})
+    asyncio.run(retrieve(item, Translated(inner, lm)))
+    assert (model_server.count, inner.asked) == (0, [Query("How tall?", language="en-GB")])
+
+
+def test_where_there_is_no_question_the_answer_is_put_into_english(
+    model_server: ModelServer,
+) -> None:
+    model_server.script(lambda ask: say_fields(english="It is 312 m tall."))
+    inner = Echo()
+    lm = language_model(ModelChoice.read(), Meter(), cache=None)
+    item = ITEM.model_copy(update={"question": " "})
+    assert asyncio.run(retrieve(item, Translated(inner, lm))).queries == ("It is 312 m tall.",)
+    assert ITEM.answer in model_server.requests[0].text
 
 
 def test_a_model_that_fails_fails_the_retrieval(model_server: ModelServer) -> None:
     model_server.script(lambda ask: fail(401))
     lm = language_model(ModelChoice.read(), Meter(), cache=None)
-    for asked in (claim_queries(Echo(), lm), translated(Echo(), lm)):
+    for asked in (ClaimQueries(Echo(), lm), Translated(Echo(), lm)):
         with pytest.raises(WrongKeyError, match="OPENAI_API_KEY"):
             asyncio.run(ensure(ITEM, asked))
 
@@ -135,7 +139,7 @@ def test_a_specification_leads_to_both(
 ) -> None:
     monkeypatch.setenv("SPANLAB_SEARCH_BASE_URL", model_server.url)
     meter = Meter()
-    both = RetrieverSpec(kind="web", queries="claims", translate=True)
+    both = WebSpec(queries="claims", translate=True)
     built = retriever(both, meter, settings_here)
     assert built.name == "web:sonar-pro+claims-en"
     model_server.script(
@@ -151,5 +155,5 @@ def test_a_specification_leads_to_both(
     again = asyncio.run(ensure(ITEM, retriever(both, meter, settings_here)))
     assert (again, model_server.count) == (item, 2)  # both calls lie on disk
 
-    one = RetrieverSpec(kind="web", translate=True)
+    one = WebSpec(translate=True)
     assert retriever(one, meter, settings_here).name == "web:sonar-pro+en"

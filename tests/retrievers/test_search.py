@@ -19,10 +19,10 @@ from spanlab.errors import (
     WrongKeyError,
 )
 from spanlab.lm import Meter
-from spanlab.retrievers import RetrieverSpec, Shape, ensure, retriever
+from spanlab.retrievers import SearchSpec, Shape, ensure, retrieve, retriever, retriever_spec
 from spanlab.retrievers.endpoint import Endpoint
 from spanlab.retrievers.results import passages_of
-from spanlab.retrievers.search import search_api
+from spanlab.retrievers.search import Search
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, Reply, fail, in_turn
@@ -103,7 +103,7 @@ def test_the_query_goes_into_the_address_and_the_key_into_its_header(
 ) -> None:
     model_server.script(lambda ask: Reply(body=TAVILY))
     endpoint = Endpoint(f"{model_server.url}/s?q={{query}}&n={{k}}", header="X-Key", key=KEY)
-    found = asyncio.run(search_api(endpoint, None, k=2).retrieve(ITEM))
+    found = asyncio.run(retrieve(ITEM, Search(endpoint, None, k=2)))
     assert found.queries == ("How tall is the tower?",)
     assert found.passages == EXPECTED
     (ask,) = model_server.requests
@@ -114,7 +114,7 @@ def test_the_query_goes_into_the_address_and_the_key_into_its_header(
 
 def test_without_a_place_in_the_address_the_query_is_posted(model_server: ModelServer) -> None:
     model_server.script(lambda ask: Reply(body=TAVILY))
-    asyncio.run(search_api(Endpoint(model_server.url), None, k=1).retrieve(ITEM))
+    asyncio.run(retrieve(ITEM, Search(Endpoint(model_server.url), None, k=1)))
     (ask,) = model_server.requests
     assert (ask.method, ask.body) == ("POST", {"query": "How tall is the tower?"})
 
@@ -125,7 +125,7 @@ def test_what_was_fetched_is_not_fetched_again_also_if_it_was_nothing(
     model_server.script(lambda ask: Reply(body={"results": []}))
     endpoint = Endpoint(f"{model_server.url}?q={{query}}")
     for _ in range(2):
-        assert asyncio.run(search_api(endpoint, tmp_path).retrieve(ITEM)).passages == ()
+        assert asyncio.run(retrieve(ITEM, Search(endpoint, tmp_path))).passages == ()
     assert model_server.count == 1
 
 
@@ -164,12 +164,12 @@ def test_every_failure_is_a_reason_and_nothing_is_kept(
     named = Endpoint.read(environment)
     quick = Endpoint(named.url, key=named.key, timeout=limit, retries=2)
     with pytest.raises(error, match=message) as caught:
-        asyncio.run(ensure(ITEM, search_api(quick, tmp_path)))
+        asyncio.run(ensure(ITEM, Search(quick, tmp_path)))
     assert KEY not in str(caught.value)
     assert model_server.count == calls
 
     model_server.script(in_turn(fail(503), Reply(body=TAVILY)))
-    item = asyncio.run(ensure(ITEM, search_api(named, tmp_path)))
+    item = asyncio.run(ensure(ITEM, Search(named, tmp_path)))
     assert item.passages == EXPECTED
 
 
@@ -204,8 +204,8 @@ def test_a_wrong_environment_is_said_to_be(environment: dict[str, str], message:
 
 def test_a_specification_leads_to_it(model_server: ModelServer, tmp_path: Path) -> None:
     model_server.script(lambda ask: Reply(body={"items": [{"b": "S"}]}))
-    spec = RetrieverSpec(kind="search", url=model_server.url, shape=Shape(text="b"), k=3)
-    assert RetrieverSpec.model_validate(json.loads(spec.model_dump_json())) == spec
+    spec = SearchSpec(url=model_server.url, shape=Shape(text="b"), k=3)
+    assert retriever_spec(json.loads(spec.model_dump_json())) == spec
     settings = Settings(home=tmp_path, database_url="sqlite:///unused.db")
     built = retriever(spec, Meter(), settings)
     assert built.name == f"search:127.0.0.1:{model_server.port}/3"

@@ -21,8 +21,8 @@ from spanlab.errors import (
 )
 from spanlab.lm import Budget, Meter, ModelChoice, Price
 from spanlab.lm.search import SearchAnswer, Source, search_choice
-from spanlab.retrievers import RetrieverSpec, ensure, retriever
-from spanlab.retrievers.web import passages, web
+from spanlab.retrievers import WebSpec, ensure, retrieve, retriever
+from spanlab.retrievers.web import Web, passages
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, Reply, fail, in_turn, say
@@ -55,7 +55,7 @@ def test_the_answer_and_its_sources_are_passages(
     model_server: ModelServer, choice: ModelChoice
 ) -> None:
     model_server.script(lambda ask: SONAR)
-    found = asyncio.run(web(choice, Meter(), None).retrieve(ITEM))
+    found = asyncio.run(retrieve(ITEM, Web(choice, Meter(), None)))
     assert found.queries == ("How tall is it?",)
     assert found.passages == (
         Passage(
@@ -86,11 +86,11 @@ def test_citations_alone_and_annotations_are_sources_too(
     message = {"role": "assistant", "content": "330 m", "annotations": [noted]}
     annotated = Reply(body={"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
     model_server.script(in_turn(say("330 m [1]", citations=["https://a.example"]), annotated))
-    asked = web(choice, Meter(), None)
-    first = asyncio.run(asked.retrieve(ITEM)).passages
+    asked = Web(choice, Meter(), None)
+    first = asyncio.run(retrieve(ITEM, asked)).passages
     assert first[0].text == "330 m [1]\n\n[1] https://a.example"
     assert first[1].url == "https://a.example"
-    second = asyncio.run(asked.retrieve(ITEM)).passages
+    second = asyncio.run(retrieve(ITEM, asked)).passages
     assert second[1:] == (Passage(text="D", title="D", url="https://d.example"),)
 
 
@@ -109,13 +109,13 @@ def test_what_was_fetched_is_not_fetched_again(
     model_server: ModelServer, choice: ModelChoice, tmp_path: Path
 ) -> None:
     model_server.script(lambda ask: SONAR)
-    first = asyncio.run(web(choice, Meter(), tmp_path).retrieve(ITEM))
+    first = asyncio.run(retrieve(ITEM, Web(choice, Meter(), tmp_path)))
     meter = Meter()
-    again = asyncio.run(web(choice, meter, tmp_path).retrieve(ITEM))  # as another process would
+    again = asyncio.run(retrieve(ITEM, Web(choice, meter, tmp_path)))  # as another process would
     assert again == first
     assert (model_server.count, meter.usage.calls) == (1, 0)
     other = ITEM.model_copy(update={"question": "How old is it?"})
-    asyncio.run(web(choice, meter, tmp_path).retrieve(other))
+    asyncio.run(retrieve(other, Web(choice, meter, tmp_path)))
     assert model_server.count == 2
 
 
@@ -127,7 +127,7 @@ def test_half_an_emoji_is_kept_like_any_answer(
     body += b' {"role": "assistant", "content": "330 m \\ud83d"}}], "citations": ["\\udc00"]}'
     model_server.script(lambda ask: Reply(body=body))
     for _ in range(2):
-        found = asyncio.run(web(choice, Meter(), tmp_path).retrieve(ITEM))
+        found = asyncio.run(retrieve(ITEM, Web(choice, Meter(), tmp_path)))
         assert [passage.text for passage in found.passages] == ["330 m ?", "?"]
     assert model_server.count == 1
 
@@ -144,18 +144,18 @@ def test_calls_and_cost_are_counted_and_a_budget_stops_them(
     )
     priced = choice.model_copy(update={"price": Price(input=3, cached=3, output=15)})
     meter = Meter(Budget(calls=2))
-    asked = web(priced, meter, None)
-    asyncio.run(asked.retrieve(ITEM))
+    asked = Web(priced, meter, None)
+    asyncio.run(retrieve(ITEM, asked))
     # 10 × 3 $ + 20 × 15 $ per million tokens
     assert meter.usage.cost == pytest.approx(0.00033)
-    asyncio.run(asked.retrieve(ITEM))
+    asyncio.run(retrieve(ITEM, asked))
     assert meter.usage.cost == pytest.approx(0.00633)
     assert (meter.usage.calls, meter.usage.input_tokens, meter.usage.output_tokens) == (2, 20, 40)
     with pytest.raises(BudgetError, match="2 calls"):
-        asyncio.run(asked.retrieve(ITEM))
+        asyncio.run(retrieve(ITEM, asked))
     assert model_server.count == 2
     with pytest.raises(UsageError, match="SPANLAB_PRICE_SEARCH"):
-        web(choice, Meter(Budget(cost=1.0)), None)
+        Web(choice, Meter(Budget(cost=1.0)), None)
 
 
 @pytest.mark.parametrize(
@@ -197,21 +197,21 @@ def test_every_failure_is_a_reason_and_nothing_is_kept(
     # Waiting for a reply that never comes is the test where it hangs; elsewhere it must not end.
     limit = 0.5 if reply.hang else 60.0
     quick = choice.model_copy(update={"retries": 2, "timeout": limit})
-    asked = web(quick, Meter(), tmp_path)
+    asked = Web(quick, Meter(), tmp_path)
     with pytest.raises(error, match=message) as caught:
         asyncio.run(ensure(ITEM, asked))
     assert KEY not in str(caught.value) + repr(caught.value.__cause__) + repr(asked)
     assert model_server.count == calls
 
     model_server.script(lambda ask: SONAR)
-    item = asyncio.run(ensure(ITEM, web(choice, Meter(), tmp_path)))  # a later run asks again
+    item = asyncio.run(ensure(ITEM, Web(choice, Meter(), tmp_path)))  # a later run asks again
     assert len(item.passages) == 4
 
 
 def test_a_passing_failure_is_tried_again(model_server: ModelServer, choice: ModelChoice) -> None:
     model_server.script(in_turn(fail(503), fail(429, retry_after=0), SONAR))
     meter = Meter()
-    found = asyncio.run(web(choice, meter, None).retrieve(ITEM))
+    found = asyncio.run(retrieve(ITEM, Web(choice, meter, None)))
     assert len(found.passages) == 4
     assert (model_server.count, meter.usage.calls) == (3, 1)
 
@@ -221,7 +221,7 @@ def test_a_missing_key_is_said_before_anything_is_asked(monkeypatch: pytest.Monk
         monkeypatch.delenv(f"SPANLAB_SEARCH_{name}", raising=False)
     assert search_choice({}).model == "sonar-pro"
     with pytest.raises(MissingKeyError, match=r"api\.perplexity\.ai: set SPANLAB_SEARCH_API_KEY"):
-        web(search_choice({}), Meter(), None)
+        Web(search_choice({}), Meter(), None)
     with pytest.raises(UsageError, match="SPANLAB_SEARCH_BASE_URL"):
         search_choice({"SPANLAB_SEARCH_BASE_URL": "ftp://x"})
 
@@ -231,7 +231,7 @@ def test_a_specification_leads_to_it(
 ) -> None:
     model_server.script(lambda ask: SONAR)
     settings = Settings(home=tmp_path, database_url="sqlite:///unused.db")
-    built = retriever(RetrieverSpec(kind="web", k=1), Meter(), settings)
+    built = retriever(WebSpec(k=1), Meter(), settings)
     assert built.name == "web:sonar-pro/1"
     item = asyncio.run(ensure(ITEM, built))
     assert len(item.passages) == 2

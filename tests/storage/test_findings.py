@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date
 
 import pytest
 
+from spanlab.datasets.jsonl import dumps, loads
 from spanlab.errors import InputError, NotFoundError, StoreError
 from spanlab.oplog import Add, SetStatus
 from spanlab.passages import joined
@@ -37,10 +39,14 @@ class Found:
     annotations: tuple[Annotation, ...]
 
 
+def asked(retriever: str, *queries: str) -> Retrieval:
+    return Retrieval(retriever=retriever, queries=queries)
+
+
 def test_passages_and_annotation_are_kept_together(store: Store) -> None:
     item = _item()
     store.import_records("d", [Record(item=item)])
-    enriched = joined(item, "web", ["How tall?"], [WEB])
+    enriched = joined(item, asked("web", "How tall?"), [WEB])
 
     assert store.save_findings("d", [Found(enriched, (_said("det", 1, WEB),))]) == 1
 
@@ -53,18 +59,39 @@ def test_passages_and_annotation_are_kept_together(store: Store) -> None:
 def test_a_retrieval_that_found_nothing_is_kept_too(store: Store) -> None:
     item = _item()
     store.import_records("d", [Record(item=item)])
-    store.save_findings("d", [Found(joined(item, "web", ["How tall?"], []), ())])
+    store.save_findings("d", [Found(joined(item, asked("web", "How tall?"), []), ())])
     assert store.record("d", "a").item.retrievals == (
         Retrieval(retriever="web", queries=("How tall?",)),
     )
+
+
+def test_several_queries_of_one_retriever_are_kept_beside_each_other(store: Store) -> None:
+    """As a detector asks that looks further from what it found."""
+    item = _item()
+    store.import_records("d", [Record(item=item)])
+    who = Retrieval(retriever="web", queries=("who?",), query="who?")
+    when = who.model_copy(update={"query": "when?", "k": 3, "before": date(2024, 5, 1)})
+    found = joined(joined(joined(item, asked("web", "a"), [WEB]), who, [CORPUS]), when, [WEB])
+    other = joined(joined(item, who, [GIVEN]), when, [CORPUS])
+    for each in (found, other):
+        store.save_findings("d", [Found(each, (_said("det", 1, each.passages[1]),))])
+
+    kept = store.record("d", "a").item
+    assert kept.passages == (GIVEN, WEB, CORPUS)
+    assert [(each.query, each.before, each.passages) for each in kept.retrievals] == [
+        (None, None, (1,)),
+        ("who?", None, (2, 0)),
+        ("when?", date(2024, 5, 1), (1, 2)),
+    ]
+    assert loads(dumps(Record(item=kept))).item == kept
 
 
 def test_evidence_follows_its_passage_where_another_detector_was_faster(store: Store) -> None:
     """Both detectors start from the same item and each appends its own passage at index 1."""
     item = _item()
     store.import_records("d", [Record(item=item)])
-    first = Found(joined(item, "web", ["a"], [WEB]), (_said("one", 1, WEB),))
-    second = Found(joined(item, "bm25", ["b"], [CORPUS]), (_said("two", 1, CORPUS),))
+    first = Found(joined(item, asked("web", "a"), [WEB]), (_said("one", 1, WEB),))
+    second = Found(joined(item, asked("bm25", "b"), [CORPUS]), (_said("two", 1, CORPUS),))
 
     store.save_findings("d", [first])
     store.save_findings("d", [second])
@@ -84,8 +111,10 @@ def test_two_findings_of_one_item_may_come_in_one_batch(store: Store) -> None:
     item = _item()
     store.import_records("d", [Record(item=item)])
     found = [
-        Found(joined(item, "bm25", ["b"], [CORPUS]), (_said("one", 1, CORPUS),)),
-        Found(joined(item, "web", ["a"], [WEB]), (_said("two", 1, WEB), _said("vote", 1, WEB))),
+        Found(joined(item, asked("bm25", "b"), [CORPUS]), (_said("one", 1, CORPUS),)),
+        Found(
+            joined(item, asked("web", "a"), [WEB]), (_said("two", 1, WEB), _said("vote", 1, WEB))
+        ),
     ]
     assert store.save_findings("d", found) == 2
     record = store.record("d", "a")
@@ -111,7 +140,9 @@ def test_a_review_under_way_goes_on(store: Store) -> None:
     store.import_records("d", [Record(item=item, annotations=(_said("old", 0, GIVEN),))])
     store.apply("d", "a", "me", [Write("s", 1, 0, Add(span="x", start=0, end=3))])
 
-    store.save_findings("d", [Found(joined(item, "web", ["q"], [WEB]), (_said("det", 1, WEB),))])
+    store.save_findings(
+        "d", [Found(joined(item, asked("web", "q"), [WEB]), (_said("det", 1, WEB),))]
+    )
 
     done = store.apply("d", "a", "me", [Write("s", 2, 1, SetStatus(status=Status.DONE))])
     assert (done.acknowledged, done.refused) == (2, ())
@@ -131,8 +162,8 @@ def test_what_a_person_reviewed_is_not_overwritten_and_nothing_of_the_batch_stay
     store.import_records("d", [Record(item=item), Record(item=other)])
     store.apply("d", "a", "me", [Write("s", 1, 0, SetStatus(status=Status.DONE))])
     found = [
-        Found(joined(other, "web", ["q"], [WEB]), (_said("det", 1, WEB),)),
-        Found(joined(item, "web", ["q"], [WEB]), (_said("me", 1, WEB, kind=Kind.PERSON),)),
+        Found(joined(other, asked("web", "q"), [WEB]), (_said("det", 1, WEB),)),
+        Found(joined(item, asked("web", "q"), [WEB]), (_said("me", 1, WEB, kind=Kind.PERSON),)),
     ]
     with pytest.raises(StoreError, match="'me' has reviewed item 'a' of 'd'"):
         store.save_findings("d", found)
@@ -163,7 +194,7 @@ def test_findings_are_durable_as_they_come(store: Store) -> None:
 
     def found() -> Iterator[Found]:
         for n in range(count - 1):
-            item = joined(_item(f"i{n}"), "web", ["q"], [WEB])
+            item = joined(_item(f"i{n}"), asked("web", "q"), [WEB])
             yield Found(item, (_said("det", 1, WEB),))
         raise RuntimeError("the detector broke")
 

@@ -13,7 +13,7 @@ import spanlab
 from spanlab.detectors import DetectorSpec
 from spanlab.errors import BudgetError, UsageError
 from spanlab.lm import Budget, Meter
-from spanlab.retrievers import RetrieverSpec
+from spanlab.retrievers import GivenSpec
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
 from spanlab.workflows.detecting import annotate_records
@@ -143,4 +143,4 @@ def test_what_a_detector_has_no_use_for_is_refused() -> None:
     with pytest.raises(UsageError, match="put them into the spec"):
         spanlab.annotate(towers(1), DetectorSpec(detector="ucsc-extract"), model="m")
     with pytest.raises(UsageError, match="'nonsense'"):
-        spanlab.annotate(towers(1), "nonsense", retriever=RetrieverSpec())
+        spanlab.annotate(towers(1), "nonsense", retriever=GivenSpec())

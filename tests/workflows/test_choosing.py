@@ -10,6 +10,7 @@ import pytest
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec
 from spanlab.errors import UsageError
 from spanlab.lm import Budget, Price
+from spanlab.retrievers import Bm25Spec, WebSpec
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
@@ -96,7 +97,7 @@ def test_a_wish_becomes_a_request(store: Store) -> None:
     assert (extract.model.model, extract.model.base_url) == ("large", "http://127.0.0.1:9/v1")
     assert extract.model.price == Price(input=1, cached=0.5, output=2)
     retriever = extract.retriever
-    assert retriever is not None
+    assert isinstance(retriever, Bm25Spec)
     assert (retriever.kind, retriever.queries, retriever.translate) == ("bm25", "claims", True)
     assert (retriever.corpus, retriever.k) == (Path("/tmp/index"), 3)
     assert retriever.writer is not None
@@ -131,7 +132,7 @@ def test_members_keep_their_models_unless_one_is_to_serve_all(store: Store) -> N
 def test_a_search_model_has_an_endpoint_and_a_key_of_its_own(store: Store) -> None:
     wish = Wish("set", ("ucsc-extract",), sources=Sources("web", model="other-search"))
     retriever = detector(store, wish).retriever
-    assert retriever is not None
+    assert isinstance(retriever, WebSpec)
     assert retriever.model is not None
     assert retriever.model.model == "other-search"
     assert retriever.model.base_url != HERE["OPENAI_BASE_URL"]

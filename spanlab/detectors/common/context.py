@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spanlab.detectors.common.selection import Piece, joined, select
-from spanlab.schema import Item, Passage
+from spanlab.schema import Item, Passage, Retrieval
 from spanlab.trace import QueryStep
 
 NOTHING_FOUND = "(none: judge by what you know for certain)"
@@ -30,13 +30,11 @@ class Context:
 def readable(item: Item, retriever: str) -> tuple[int, ...]:
     """Return the indices of the passages that a detector with this retriever reads.
 
-    What the retriever found for the item; all passages of the item if it has not been asked, as is
-    so for the retriever that only gives what is there.
+    What the retriever found for the item itself, not for queries of other detectors; all passages
+    if it has not been asked, as is so for the retriever that only gives what is there.
     """
-    for retrieval in item.retrievals:
-        if retrieval.retriever == retriever:
-            return retrieval.passages
-    return tuple(range(len(item.passages)))
+    found = _retrieval(item, retriever)
+    return tuple(range(len(item.passages))) if found is None else found.passages
 
 
 def context(item: Item, retriever: str, budget: int) -> Context:
@@ -84,14 +82,15 @@ def _closest(item: Item, indices: Sequence[int], budget: int) -> Context:
 
 def asked(item: Item, retriever: str) -> tuple[QueryStep, ...]:
     """Return what was asked for an item's context, as steps of a trace."""
-    for retrieval in item.retrievals:
-        if retrieval.retriever == retriever:
-            return tuple(
-                QueryStep(text=query, retriever=retriever, passages=retrieval.passages)
-                for query in retrieval.queries
-            )
-    there = tuple(range(len(item.passages)))
-    return (QueryStep(text=item.question, retriever=retriever, passages=there),) if there else ()
+    found = _retrieval(item, retriever)
+    passages = readable(item, retriever)
+    queries = found.queries if found else (item.question,) if passages else ()
+    return tuple(QueryStep(text=text, retriever=retriever, passages=passages) for text in queries)
+
+
+def _retrieval(item: Item, retriever: str) -> Retrieval | None:
+    key = Retrieval(retriever=retriever).key
+    return next((each for each in item.retrievals if each.key == key), None)
 
 
 def _shown(passage: Passage, number: int, text: str) -> str:
