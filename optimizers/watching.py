@@ -13,11 +13,10 @@ from dspy.utils.callback import BaseCallback
 from spanlab.detectors.programs import program_state
 from spanlab.errors import (
     BudgetError,
-    MissingKeyError,
+    ConfigurationError,
     NoCreditError,
     SpanlabError,
     UnavailableError,
-    WrongKeyError,
 )
 from spanlab.fields import Frozen
 from spanlab.lm import Budget, Meter, Usage, translate
@@ -26,7 +25,7 @@ from spanlab.programs import Predictor
 if TYPE_CHECKING:
     import dspy
 
-HOPELESS = (WrongKeyError, NoCreditError, MissingKeyError, BudgetError)
+HOPELESS = (ConfigurationError, NoCreditError, BudgetError)
 PATIENCE = 5  # calls in a row that find no model, until the search gives up
 
 Stage = Literal["search", "baseline", "held-out"]

@@ -4,13 +4,17 @@
     ├── InputError            a file, line or field is not what it should be   (exit status 1)
     ├── UsageError            a request that cannot be met as it was made      (exit status 2)
     ├── ModelError            a language model gave no answer that can be used
-    │   ├── MissingKeyError         no key is set for the endpoint
-    │   ├── WrongKeyError           the endpoint does not accept the key
+    │   ├── ConfigurationError      key, address or model's name is wrong: ends the run
+    │   │   ├── MissingKeyError         no key is set for the endpoint
+    │   │   ├── WrongKeyError           the endpoint does not accept the key
+    │   │   └── UnknownModelError       the endpoint has no such model, or is not at this address
+    │   ├── ForbiddenError          the key may not do this
     │   ├── NoCreditError           the account behind the key has nothing left
     │   ├── RefusedError            the model or its provider declined to answer
     │   ├── ContextTooLongError     the prompt does not fit the model
     │   ├── UnparsableAnswerError   an answer came, but not in the form asked for
     │   ├── UnavailableError        no answer after all retries
+    │   │   └── NoConnectionError       nothing listens at the address
     │   └── BudgetError             the run's own limit on calls, tokens or money is reached
     └── StoreError            the annotation database
         ├── NotFoundError     a dataset, item or annotator that is not there   (exit status 1)
@@ -93,16 +97,32 @@ class UsageError(SpanlabError):
 class ModelError(SpanlabError):
     """A language model gave no answer that can be used; the message says why and what to do.
 
-    It is one item's failure, which can be retried alone; a reached budget stops the run.
+    It is one item's failure, which can be retried alone. Two kinds end the run instead: a
+    ``BudgetError`` ends it early, a ``ConfigurationError`` ends it as failed.
     """
 
 
-class MissingKeyError(ModelError, UsageError):
+class ConfigurationError(ModelError):
+    """The key, the address or the name of the model is wrong, so every other call would fail alike.
+
+    No item is to blame: those that met it, and those not tried yet, stay as they were.
+    """
+
+
+class MissingKeyError(ConfigurationError, UsageError):
     """No key is set for an endpoint that needs one."""
 
 
-class WrongKeyError(ModelError):
-    """The endpoint does not accept the key, or the key may not use this model."""
+class WrongKeyError(ConfigurationError):
+    """The endpoint does not accept the key."""
+
+
+class UnknownModelError(ConfigurationError):
+    """The endpoint has no model of this name, or there is no endpoint at this address."""
+
+
+class ForbiddenError(ModelError):
+    """The endpoint accepts the key, but not for this call."""
 
 
 class NoCreditError(ModelError):
@@ -123,6 +143,10 @@ class UnparsableAnswerError(ModelError):
 
 class UnavailableError(ModelError):
     """No answer after all retries: rate limits, a failing server, a timeout, no connection."""
+
+
+class NoConnectionError(UnavailableError):
+    """Nothing listens at the endpoint's address, or no host has its name."""
 
 
 class BudgetError(ModelError):

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+import typer
+
 from spanlab.lm import Usage
 
 if TYPE_CHECKING:
@@ -39,24 +41,40 @@ def listed(jobs: Sequence[JobView]) -> str:
     """Return jobs as a table, one line each."""
     if not jobs:
         return "no jobs: spanlab annotate DATASET --detector NAME makes one"
-    rows = [["job", "state", "done", "failed", "left", "created", "what"]]
+    rows = [["job", "state", "done", "left", "created", "what"]]
     rows += [
         [
             job.id,
-            job.state.value,
+            _state(job),
             f"{job.progress.done:,} of {job.progress.total:,}",
-            f"{job.progress.failed:,}",
             "" if job.progress.remaining is None else seconds_text(job.progress.remaining),
             _when(job.created),
-            job.title,
+            job.title if job.error is None else f"{job.title}: {job.error}",
         ]
         for job in jobs
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
+    lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
+    ]
+    colours = [None, *(_colour(job) for job in jobs)]
+    return "\n".join(
+        typer.style(line, fg=colour) if colour else line
+        for line, colour in zip(lines, colours, strict=True)
     )
+
+
+def _state(job: JobView) -> str:
+    failed = f", {job.progress.failed:,} failed" if job.progress.failed else ""
+    return f"{job.state.value}{failed}"
+
+
+def _colour(job: JobView) -> str | None:
+    """Return red for a job that failed, yellow for one that is done but for some items."""
+    if job.state.value == "failed":
+        return typer.colors.RED
+    return typer.colors.YELLOW if job.state.value == "done" and job.progress.failed else None
 
 
 def shown(job: JobView) -> str:

@@ -104,7 +104,7 @@ def sum_up(view: JobView) -> None:
     if view.progress.stopped:
         progress.say(f"stopped early: {view.progress.stopped}")
     if view.error is not None:
-        progress.say(f"the job broke: {view.error}")
+        progress.say(f"the job failed: {view.error}")
     if view.state is not JobState.DONE:
         progress.say(f"job {view.id} is {view.state.value}")
         raise typer.Exit(1)

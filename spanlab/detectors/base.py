@@ -77,6 +77,7 @@ class ModelDetector(Protocol):
 
         Raises:
             BudgetError: the run's budget is used up; nothing is wrong with the item.
+            ConfigurationError: key, address or name of the model is wrong; nor here.
         """
         ...
 

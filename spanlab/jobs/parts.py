@@ -80,7 +80,8 @@ async def work_on(
         What the part came to; None if it has been stopped, or taken over by another worker.
 
     Raises:
-        SpanlabError: a detector cannot be built, or the database refuses.
+        SpanlabError: a detector cannot be built, key, address or name of a model is wrong, or
+            the database refuses.
     """
     me = worker.current()
     desks = _DESKS_OF.setdefault(id(me), _Desks())
@@ -166,7 +167,7 @@ class _Shift:
             done=max(run.done, self.before.done),
             usage=self.usage,
             failures=(*self.before.failures, *run.failures)[-_FAILURES:],
-            stopped=None if run.stopped == _PUT_ASIDE else run.stopped,
+            stopped=None if run.stopped == _PUT_ASIDE or run.broken else run.stopped,
         )
         if part != self.told:
             await asyncio.to_thread(self.me.board.say, self.part_id, **part.attributes())

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from spanlab.errors import BudgetError, ModelError
 from spanlab.lm.attempts import insist, pause_after
+from spanlab.lm.failures import at_first
 from spanlab.lm.kept import keeping
 from spanlab.lm.line import Line
 from spanlab.lm.replies import check, setback_of, usage_of
@@ -163,6 +164,7 @@ class _Call:
 
     def take(self, response: Response) -> None:
         """Note what the answer cost, and refuse one that is none."""
+        self.line.answered = True
         self.usage = usage_of(response, self.line.choice)
         check(response, self.line.choice)
         self.answer = response
@@ -177,8 +179,8 @@ def _paid(line: Line) -> Iterator[_Call]:
         yield call
     except BudgetError:
         raise  # nothing went out
-    except ModelError:
+    except ModelError as error:
         call.usage += Usage(failed=1)
-        raise
+        raise (error if line.answered else at_first(error)) from None
     finally:
         line.meter.finish(line.choice.model, call.usage)

@@ -6,12 +6,16 @@ import re
 from dataclasses import dataclass
 
 from spanlab.errors import (
+    ConfigurationError,
     ContextTooLongError,
+    ForbiddenError,
     ModelError,
+    NoConnectionError,
     NoCreditError,
     RefusedError,
     SpanlabError,
     UnavailableError,
+    UnknownModelError,
     UnparsableAnswerError,
     WrongKeyError,
 )
@@ -68,7 +72,8 @@ def failure_of(reply: Reply, *, host: str, model: str, key_name: str) -> ModelEr
     if declined and reply.status not in {401, 404} and _REFUSED.search(words):
         return RefusedError(f"{host} refused the prompt by its content policy{said}")
     if reply.status in {401, 403}:
-        return WrongKeyError(
+        refusal = WrongKeyError if reply.status == 401 else ForbiddenError
+        return refusal(
             f"{host} does not accept the key in {key_name} for {model}{said}; set the right key"
         )
     return _unavailable(reply, host, model, said)
@@ -76,7 +81,7 @@ def failure_of(reply: Reply, *, host: str, model: str, key_name: str) -> ModelEr
 
 def _unavailable(reply: Reply, host: str, model: str, said: str) -> ModelError:
     if reply.status == 404:
-        return ModelError(
+        return UnknownModelError(
             f"{host} has no model {model!r} at this address{said}; "
             "check SPANLAB_MODEL and OPENAI_BASE_URL"
         )
@@ -93,10 +98,30 @@ def _unavailable(reply: Reply, host: str, model: str, said: str) -> ModelError:
     return ModelError(f"{host} refused the request with status {reply.status}{said}")
 
 
-def no_connection(host: str, why: str) -> UnavailableError:
-    """Return the error for an endpoint that cannot be reached."""
-    return UnavailableError(
-        f"no connection to {host}{_said(why)}; check OPENAI_BASE_URL and the network, "
+def at_first(error: ModelError) -> ModelError:
+    """Return what an error amounts to if the endpoint has answered no call of the run before.
+
+    A wrong key (401) and an unknown model (404) are the configuration's whenever they come. A
+    forbidden call (403) and a refused connection are so only at first: later, the former can be
+    due to one prompt, and the latter to a server that starts anew.
+    """
+    if isinstance(error, ForbiddenError | NoConnectionError):
+        return ConfigurationError(str(error))
+    return error
+
+
+def no_connection(host: str, cause: BaseException) -> UnavailableError:
+    """Return the error for an endpoint that cannot be reached.
+
+    Args:
+        host: the endpoint as messages name it.
+        cause: what the client raised; its cause tells whether a connection was made at all.
+    """
+    why = cause.__cause__ or cause
+    # Clients have their own class for it, and agree on the name.
+    kind = NoConnectionError if type(why).__name__ == "ConnectError" else UnavailableError
+    return kind(
+        f"no connection to {host}{_said(str(why))}; check OPENAI_BASE_URL and the network, "
         "then retry the failed items"
     )
 
@@ -131,7 +156,7 @@ def translate(error: BaseException) -> SpanlabError:
         if "APITimeoutError" in kind:
             return no_answer_in_time(_host_of(cause), _seconds_of(cause))
         if "APIConnectionError" in kind:
-            return no_connection(_host_of(cause), str(cause.__cause__ or ""))
+            return no_connection(_host_of(cause), cause)
         reply = _reply_of(cause)
         if reply:
             return failure_of(reply, host=_host_of(cause), model="the model", key_name="the key")

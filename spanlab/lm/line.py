@@ -70,12 +70,16 @@ _built: ContextVar[tuple[Request, Any] | None] = ContextVar("_built", default=No
 
 @dataclass(eq=False)
 class Line:
-    """A connection of one choice to its endpoint, for all threads and event loops."""
+    """A connection of one choice to its endpoint, for all threads and event loops.
+
+    ``answered`` says that the endpoint has answered a call.
+    """
 
     choice: ModelChoice
     meter: Meter
     cache: AnswerCache | None
     key: str = field(repr=False)
+    answered: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _client: OpenAIChatLM | None = field(default=None, repr=False)
     _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAIChatLM] = field(

@@ -30,7 +30,7 @@ def setback_of(error: Exception, choice: ModelChoice) -> Setback:
     if late or (isinstance(error, lm15.TransportError) and "timed out" in str(error)):
         return Setback(no_answer_in_time(choice.host, choice.timeout), again=True)
     if isinstance(error, lm15.TransportError):
-        return Setback(no_connection(choice.host, str(error)), again=True)
+        return Setback(no_connection(choice.host, error), again=True)
     if isinstance(error, lm15.LM15Error):
         return _reported(error, choice)
     name = type(error).__name__

@@ -27,6 +27,7 @@ from spanlab.lm.attempts import Setback, insist, seconds_of
 from spanlab.lm.choice import ModelChoice, Price
 from spanlab.lm.failures import (
     Reply,
+    at_first,
     failure_of,
     no_answer_in_time,
     no_connection,
@@ -117,6 +118,7 @@ class SearchModel:
         self._openai = openai
         self._key = key_of(choice)
         self._meter = meter
+        self._answered = False
         self.choice = choice
 
     def __repr__(self) -> str:
@@ -143,13 +145,14 @@ class SearchModel:
                     self.choice.retries,
                     self._meter.turn,
                 )
+            self._answered = True
             spent = self._usage(completion.usage)
             return _answer(completion, self.choice)
         except BudgetError:
             raise  # nothing went out
-        except ModelError:
+        except ModelError as error:
             spent += Usage(failed=1)
-            raise
+            raise (error if self._answered else at_first(error)) from None
         finally:
             self._meter.finish(self.choice.model, spent)
 
@@ -191,7 +194,7 @@ class SearchModel:
         if isinstance(error, library.APIStatusError):
             return self._refused(error)
         if isinstance(error, library.APIConnectionError):
-            return Setback(_renamed(no_connection(host, str(error.__cause__ or ""))), again=True)
+            return Setback(_renamed(no_connection(host, error)), again=True)
         if isinstance(error, ValueError):
             words = f"{host} sent a reply that is no chat completion; check SPANLAB_SEARCH_BASE_URL"
             return Setback(UnparsableAnswerError(words), again=False)

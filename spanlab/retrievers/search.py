@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from spanlab.errors import ModelError, UnavailableError, UsageError
+from spanlab.errors import ConfigurationError, ModelError, UnavailableError, UsageError
 from spanlab.lm.attempts import Setback, insist, seconds_of
 from spanlab.lm.failures import Reply, failure_of, no_answer_in_time, no_connection, translate
 from spanlab.lm.secrets import redact
@@ -116,12 +116,14 @@ class Search:
             reply = error.reply
             failed = failure_of(reply, host=host, model="the search", key_name=KEY)
             if reply.status == 404:
-                failed = ModelError(f"{host} has nothing at this address; check SPANLAB_SEARCH_URL")
+                failed = ConfigurationError(
+                    f"{host} has nothing at this address; check SPANLAB_SEARCH_URL"
+                )
             return Setback(failed, isinstance(failed, UnavailableError), reply.retry_after)
         if isinstance(error, http.TimeoutException):
             return Setback(no_answer_in_time(host, self._endpoint.timeout), again=True)
         if isinstance(error, http.TransportError):
-            text = str(no_connection(host, type(error).__name__))
+            text = str(no_connection(host, error))
             text = text.replace("OPENAI_BASE_URL", "SPANLAB_SEARCH_URL")
             return Setback(UnavailableError(text), again=True)
         found = translate(error)

@@ -69,7 +69,7 @@ _RETRY = _Button("Try again", ":material/replay:", jobs.retry)
 
 def job_head(view: JobView) -> None:
     """Draw a job's title, state, progress and what it has used."""
-    look = _LOOKS[view.state]
+    look = _look(view)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{plain(view.title)}**", width="content")
         st.badge(look.word, icon=look.icon, color=look.colour)
@@ -81,6 +81,13 @@ def job_head(view: JobView) -> None:
         st.error(plain(view.error), icon=":material/error:")
     if view.progress.stopped and view.state is not JobState.RUNNING:
         st.warning(f"It ended early: {plain(view.progress.stopped)}", icon=":material/info:")
+
+
+def _look(view: JobView) -> _Look:
+    """Return the looks of a job's state; done is amber and says how many items failed, if any."""
+    if view.state is JobState.DONE and view.progress.failed:
+        return _Look(f"Done, {view.progress.failed:,} failed", ":material/warning:", "orange")
+    return _LOOKS[view.state]
 
 
 def job_actions(view: JobView, key: str, *extra: Callable[[], None]) -> None:

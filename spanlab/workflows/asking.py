@@ -9,7 +9,7 @@ from concurrent.futures import Future
 
 from spanlab.detectors import Finding, ModelDetector
 from spanlab.detectors.blocking import submit
-from spanlab.errors import BudgetError
+from spanlab.errors import BudgetError, ConfigurationError
 from spanlab.schema import Record
 from spanlab.workflows.crew import failed
 
@@ -33,6 +33,7 @@ def detect_records(
 
     Raises:
         BudgetError: the budget is used up. What was paid for is in the cache of answers.
+        ConfigurationError: key, address or name of the model is wrong.
     """
     slots = asyncio.Semaphore(concurrency)
     running: deque[tuple[Record, Future[Finding]]] = deque()
@@ -52,7 +53,7 @@ async def _one(worker: ModelDetector, record: Record, slots: asyncio.Semaphore) 
     async with slots:
         try:
             return await worker.detect(record.item)
-        except BudgetError:
+        except (BudgetError, ConfigurationError):
             raise
         except Exception as error:  # noqa: BLE001 - what breaks on one item ends no run
             return Finding(failed(worker.name, error), record.item)

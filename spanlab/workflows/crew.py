@@ -20,7 +20,7 @@ from spanlab.detectors import (
     detector,
 )
 from spanlab.detectors.ensemble import tally
-from spanlab.errors import BudgetError, SpanlabError
+from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm import Meter
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.settings import Settings
@@ -31,25 +31,27 @@ _REASON = 500  # characters of a reason that are kept with an item
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a crew has to say of one item; ``spent`` says that the budget ended its work on it."""
+    """What a crew has to say of one item; ``ended`` is the error that ends the run, if any."""
 
     findings: tuple[Finding, ...] = ()
     failures: tuple[Failure, ...] = ()
-    spent: str | None = None
+    ended: BudgetError | ConfigurationError | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Crew:
     """Detectors that annotate items together, and the votes that they cast.
 
     ``hands`` runs detectors that ask no model (None: a thread of the event loop's own); ``local``
-    are their specifications by name, from which another process builds its own copies.
+    are their specifications by name, from which another process builds its own copies. ``broken``
+    is the error of a detector that every other item would meet, too: nothing is asked after it.
     """
 
     detectors: Sequence[Detector | ModelDetector]
     ballots: Sequence[Ballot] = ()
     hands: Executor | None = field(default=None, compare=False)
     local: Mapping[str, DetectorSpec] = field(default_factory=dict)
+    broken: ConfigurationError | None = None
 
     @classmethod
     def of(
@@ -88,13 +90,15 @@ class Crew:
             retry_failed: whether a detector that failed on the item tries again.
 
         Returns:
-            What to store; nothing of a detector that the budget stopped.
+            What to store; nothing of a detector whose error ends the run.
         """
         wanted = self.wanted(record, retry_failed=retry_failed)
         work = [self._one(each, record.item, slots) for each in wanted]
         results = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
         found = [result for result in results if isinstance(result, Finding)]
-        spent = next((str(result) for result in results if isinstance(result, BudgetError)), None)
+        errors = [result for result in results if not isinstance(result, Finding)]
+        # A wrong key outweighs a spent budget: the former has to be mended first.
+        errors.sort(key=lambda error: isinstance(error, BudgetError))
         failures = tuple(
             Failure(record.item.id, said.annotator, said.note or "")
             for finding in found
@@ -103,7 +107,7 @@ class Crew:
         )
         changed = {said.annotator for finding in found for said in finding.annotations}
         votes = _votes(self.ballots, record, found, changed)
-        return Outcome((*found, *votes), failures, spent)
+        return Outcome((*found, *votes), failures, errors[0] if errors else None)
 
     @cached_property
     def _asking(self) -> dict[str, ModelDetector]:
@@ -112,8 +116,10 @@ class Crew:
 
     async def _one(
         self, worker: Detector | ModelDetector, item: Item, slots: asyncio.Semaphore
-    ) -> Finding | BudgetError:
+    ) -> Finding | BudgetError | ConfigurationError:
         async with slots:
+            if self.broken is not None:
+                return self.broken
             try:
                 asking = self._asking.get(worker.name)
                 if asking is not None:
@@ -124,6 +130,9 @@ class Crew:
                 said = await loop.run_in_executor(self.hands, attempt, chosen, item)
                 return Finding(said, item)
             except BudgetError as error:
+                return error
+            except ConfigurationError as error:
+                self.broken = error
                 return error
             except Exception as error:  # noqa: BLE001 - what breaks on one item ends no run
                 return Finding(failed(worker.name, error), item)

@@ -93,6 +93,7 @@ def annotate_records(
     Raises:
         UsageError: no detector has this name, or something it needs is missing.
         BudgetError: the budget is used up.
+        ConfigurationError: key, address or name of the model is wrong.
     """
     worker = _worker(chosen, meter)
     if isinstance(worker, ModelDetector):

@@ -71,6 +71,7 @@ def annotate(
     Raises:
         UsageError: no detector has this name, or something it needs is missing.
         BudgetError: the budget is used up; what was paid for is in the cache of answers.
+        ConfigurationError: key, address or name of the model is wrong.
     """
     if isinstance(detector, str):
         detector = chosen(detector, model=model, retriever=retriever)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanlab.errors import StoreError
+from spanlab.errors import BudgetError, ConfigurationError, StoreError
 from spanlab.schema import Record, Status
 from spanlab.workflows.crew import Crew, Outcome
 from spanlab.workflows.garbage import rarely_collected
@@ -61,6 +61,7 @@ class Run:
     done: int = 0
     failed: int = 0
     stopped: str | None = None
+    broken: ConfigurationError | None = None
     failures: list[Failure] = field(default_factory=list)
     _waiting: list[Outcome] = field(default_factory=list)
     _due: asyncio.Event = field(default_factory=asyncio.Event)
@@ -72,6 +73,8 @@ class Run:
         Raises:
             StoreError: the database refuses; what was saved stays, and calls that were under way
                 have come to their end, so that their answers are in the cache.
+            ConfigurationError: key, address or name of a model is wrong; the results of what was
+                under way are saved, and items not tried stay open.
         """
         self._room.set()
         records: asyncio.Queue[Record | None] = asyncio.Queue(max(_WINDOW, self.lanes))
@@ -83,6 +86,8 @@ class Run:
             raise _first(errors) from None
         if self._refused is not None:
             raise self._refused
+        if self.broken is not None:
+            raise self.broken
 
     async def _work_and_save(self, records: asyncio.Queue[Record | None], lanes: int) -> None:
         async with asyncio.TaskGroup() as group:
@@ -120,8 +125,14 @@ class Run:
             await self._room.wait()
             again = self.work.retry_failed and record.item.id not in self.work.given_up
             outcome = await self.crew.annotate(record, self.slots, retry_failed=again)
-            self.stopped = self.stopped or outcome.spent
+            self._note_end(outcome.ended)
             self._hand_over(outcome)
+
+    def _note_end(self, error: BudgetError | ConfigurationError | None) -> None:
+        if isinstance(error, ConfigurationError):
+            self.broken = self.broken or error
+        if error is not None:
+            self.stopped = self.stopped or str(error)
 
     def _stopping(self) -> bool:
         self.stopped = self.stopped or self.stop()
@@ -155,7 +166,7 @@ class Run:
 
     def _count(self, batch: Sequence[Outcome]) -> None:
         for outcome in batch:
-            self.done += outcome.spent is None
+            self.done += outcome.ended is None
             self.failed += bool(outcome.failures)
             self.failures += outcome.failures
 

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 
 from spanlab.detectors.base import Finding
 from spanlab.detectors.blocking import submit
+from spanlab.errors import ConfigurationError
 from spanlab.lm import Meter, Usage
 from spanlab.passages import merged, renumbered
 from spanlab.schema import Record
@@ -45,6 +46,9 @@ class Stream:
         """Yield the records in order with what the detectors say now in place of before.
 
         Once the budget is spent (``spent`` says so) records come out as they went in.
+
+        Raises:
+            ConfigurationError: key, address or name of the model is wrong.
         """
         under_way: deque[tuple[Record, Future[Outcome]]] = deque()
         source = iter(records)
@@ -66,7 +70,10 @@ class Stream:
                     return
                 record, future = under_way.popleft()
                 outcome = future.result()
-                self.spent = self.spent or outcome.spent
+                if isinstance(outcome.ended, ConfigurationError):
+                    raise outcome.ended
+                if outcome.ended is not None:
+                    self.spent = self.spent or str(outcome.ended)
                 yield with_findings(record, outcome.findings)
         finally:
             for _, future in under_way:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from spanlab.testing import ModelServer, fail, say
+from spanlab.testing import ModelServer, Reply, fail, say
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -39,7 +40,7 @@ def test_a_dataset_is_annotated_as_a_job_that_can_be_looked_at_and_retried(
     assert "1 items failed: spanlab jobs show" in done.stderr
 
     listed = spanlab("jobs", "list").stdout.splitlines()[1].split()
-    assert listed[1:6] == ["done", "5", "of", "5", "1"]
+    assert listed[1:6] == ["done,", "1", "failed", "5", "of"]
     shown = spanlab("jobs", "show", listed[0]).stdout
     assert "failed: i3 (ucsc-extract)" in shown
 
@@ -61,6 +62,51 @@ def test_files_are_annotated_without_a_database(
     assert "budget of 3 calls is used up" in done.stderr
     out = [json.loads(line) for line in (items.parent / "out.jsonl").read_text().splitlines()]
     assert [len(record.get("annotations", ())) for record in out] == [1, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        pytest.param(fail(401, "no"), "does not accept the key in OPENAI_API_KEY", id="key"),
+        pytest.param(fail(404, "no"), "has no model 'm' at this address", id="model"),
+        pytest.param(None, "no connection to 127.0.0.1", id="address"),
+    ],
+)
+def test_a_wrong_key_model_or_address_ends_the_work_as_failed_and_leaves_items_open(
+    model_server: ModelServer, spanlab: Run, items: Path, reply: Reply | None, reason: str
+) -> None:
+    model_server.script(lambda ask: reply or fail(500))
+    address = {} if reply else {"OPENAI_BASE_URL": f"http://127.0.0.1:{unused_port()}/v1"}
+    one_by_one = ("--detector", "ucsc-extract", "--model", "m", "--concurrency", "1")
+    spanlab("import", items, "--dataset", "d")
+    failed = spanlab("annotate", "d", *one_by_one, **address)
+    assert failed.returncode == 1
+    assert reason in failed.stderr
+    assert model_server.count == (1 if reply else 0)
+    (listed,) = spanlab("jobs", "list").stdout.splitlines()[1:]
+    assert listed.split()[1:5] == ["failed", "0", "of", "5"]
+    assert reason in listed
+
+    to_file = spanlab("annotate", items, *one_by_one, "-o", "out.jsonl", **address)
+    assert to_file.returncode == 1
+    assert reason in to_file.stderr
+    assert not (items.parent / "out.jsonl").exists()
+
+    model_server.script(lambda ask: say(NOTHING))
+    again = spanlab("jobs", "retry", listed.split()[0])
+    if reply:  # the address is part of what a job was asked
+        assert "5 of 5 items" in again.stderr, again.stderr
+    else:
+        again = spanlab("annotate", "d", *one_by_one)
+        assert "ucsc-extract annotated 5 items" in again.stderr, again.stderr
+    assert again.returncode == 0
+
+
+def unused_port() -> int:
+    """Return a port at which connections are refused."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 @pytest.mark.parametrize(

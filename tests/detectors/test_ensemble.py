@@ -80,7 +80,7 @@ def test_members_sign_their_own_annotations_and_the_vote_counts_them(
 
 def test_a_member_that_fails_does_not_vote(model_server: ModelServer, five: ModelDetector) -> None:
     model_server.script(
-        lambda ask: fail(401, "who are you?") if "Llama" in ask.body["model"] else answers(ask)
+        lambda ask: fail(402, "empty") if "Llama" in ask.body["model"] else answers(ask)
     )
     finding = detect(five)
     assert finding.members[0].status is Status.FAILED

@@ -144,6 +144,27 @@ def test_a_job_that_cannot_be_done_says_why(
     assert "no-such-program" in broken.error
 
 
+def test_a_key_that_is_wrong_from_some_moment_on_ends_the_job_and_a_retry_goes_on(
+    settings: Settings, model: ModelServer, worker: Start
+) -> None:
+    model.script(lambda ask: say(NOTHING) if ask.number < 40 else fail(401, "revoked"))
+    fill(settings, 400)
+    worker(settings)
+    first = jobs.submit_detection(request(model), settings)
+    failed = jobs.wait(first, timeout=SECONDS, settings=settings)
+    assert failed.state is JobState.FAILED
+    assert failed.error is not None
+    assert "revoked" in failed.error
+    assert failed.failures == ()
+    assert states(settings) == {Status.DONE: 40, Status.NOT_ANNOTATED: 360}
+    assert model.count < 40 + 2 * 8  # those that were under way
+
+    model.script(lambda ask: say(NOTHING))
+    done = jobs.wait(jobs.retry(first, settings), timeout=SECONDS, settings=settings)
+    assert (done.state, done.progress.done) == (JobState.DONE, 360)
+    assert states(settings) == {Status.DONE: 400}
+
+
 def test_a_wrong_request_is_refused_at_once(settings: Settings, model: ModelServer) -> None:
     with pytest.raises(NotFoundError, match="there is no dataset 'd'"):
         jobs.submit_detection(request(model), settings)

@@ -16,12 +16,16 @@ from model_task import Task, marked
 
 from spanlab.errors import (
     BudgetError,
+    ConfigurationError,
     ContextTooLongError,
+    ForbiddenError,
     ModelError,
+    NoConnectionError,
     NoCreditError,
     RefusedError,
     SpanlabError,
     UnavailableError,
+    UnknownModelError,
     UnparsableAnswerError,
     UsageError,
     WrongKeyError,
@@ -34,7 +38,7 @@ Choose = Callable[..., ModelChoice]
 
 FAILURES = [
     ("wrong-key", fail(401, f"Incorrect API key: {KEY}"), WrongKeyError, "OPENAI_API_KEY"),
-    ("forbidden", fail(403, "no access to m"), WrongKeyError, "no access to m"),
+    ("forbidden", fail(403, "no access to m"), ConfigurationError, "no access to m"),
     ("no-credit", fail(402, "Payment required"), NoCreditError, "credits exhausted"),
     ("no-quota", fail(429, "x", code="insufficient_quota"), NoCreditError, "credits exhausted"),
     ("no-balance", fail(403, "Insufficient balance"), NoCreditError, "credits exhausted"),
@@ -47,7 +51,7 @@ FAILURES = [
     ("empty", say(""), UnparsableAnswerError, "empty"),
     ("no-json", Reply(body=b"<html>gateway</html>"), UnparsableAnswerError, "form"),
     ("half-reply", Reply(body=b'{"choices": [{"mess'), UnparsableAnswerError, "form"),
-    ("no-model", fail(404, "The model m does not exist"), ModelError, "SPANLAB_MODEL"),
+    ("no-model", fail(404, "The model m does not exist"), UnknownModelError, "SPANLAB_MODEL"),
     ("odd", fail(418, "a teapot"), ModelError, "418"),
     ("crowded", fail(429, "slow down"), UnavailableError, "rate limit"),
     ("broken", fail(500, "oops"), UnavailableError, "500"),
@@ -216,8 +220,20 @@ def test_an_endpoint_that_is_not_there_is_named(choose: Choose, asynchronous: bo
         port = taken.getsockname()[1]
         choice = choose(base_url=f"http://127.0.0.1:{port}/v1")
         error, _ = failure_of(Task(choice, Meter(), None), asynchronous)
-    assert type(error) is UnavailableError
+    assert type(error) is ConfigurationError
     assert f"no connection to 127.0.0.1:{port}" in str(error)
+
+
+def test_an_endpoint_that_has_answered_is_not_taken_for_a_wrong_one(
+    choose: Choose,
+) -> None:
+    with ModelServer(in_turn(marked("4"), fail(403, "not this prompt"))) as server:
+        task = Task(choose(base_url=server.url), Meter(), None)
+        task.ask("1")
+        error, _ = failure_of(task)
+        assert type(error) is ForbiddenError
+    error, _ = failure_of(task)
+    assert type(error) is NoConnectionError
 
 
 def test_the_budget_stops_before_the_next_call(model_server: ModelServer, choose: Choose) -> None:

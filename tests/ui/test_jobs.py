@@ -11,6 +11,7 @@ from spanlab.detectors.spec import DetectorSpec
 from spanlab.jobs import RunRequest
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
+from spanlab.testing import ModelServer, fail
 
 OpenPage = Callable[..., AppTest]
 
@@ -50,6 +51,28 @@ def test_an_action_that_comes_too_late_is_said(open_page: OpenPage, store: Store
     app.button(key=f"jobs-Pause-{job}").click().run()
     assert not app.exception
     assert "nothing to pause" in "\n".join(error.value for error in app.error)
+
+
+def test_done_is_amber_and_says_how_many_items_failed(
+    open_page: OpenPage, store: Store, working: None, model_server: ModelServer
+) -> None:
+    store.import_records("mine", [Record(item=Item(id=name, answer=name)) for name in "abc"])
+    model_server.script(lambda ask: fail(400, "no"))
+    request = RunRequest(dataset="mine", detectors=(DetectorSpec(detector="ucsc-extract"),))
+    jobs.wait(jobs.submit_detection(request), timeout=60)
+    assert ":orange-badge[:material/warning: Done, 3 failed]" in everything(open_page("jobs"))
+
+
+def test_a_wrong_key_ends_the_job_as_failed_with_the_reason(
+    open_page: OpenPage, store: Store, working: None, model_server: ModelServer
+) -> None:
+    store.import_records("mine", [Record(item=Item(id=name, answer=name)) for name in "abc"])
+    model_server.script(lambda ask: fail(401, "no"))
+    request = RunRequest(dataset="mine", detectors=(DetectorSpec(detector="ucsc-extract"),))
+    jobs.wait(jobs.submit_detection(request), timeout=60)
+    shown = everything(open_page("jobs"))
+    assert ":red-badge[:material/error: Failed]" in shown
+    assert "does not accept the key in OPENAI_API_KEY" in shown
 
 
 def test_details_open_and_close(open_page: OpenPage, store: Store) -> None:

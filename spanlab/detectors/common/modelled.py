@@ -21,7 +21,7 @@ from spanlab.detectors.base import Finding
 from spanlab.detectors.blocking import wait
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.programs import add_guidance, apply_program
-from spanlab.errors import BudgetError, SpanlabError
+from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm import Collected, predict
 from spanlab.retrievers import Retriever, ensure
 from spanlab.schema import Annotation, Item, Kind, Status
@@ -91,12 +91,13 @@ class Modelled(dspy.Module):
 
         Raises:
             BudgetError: the run's budget is used up; nothing is wrong with the item.
+            ConfigurationError: key, address or name of the model is wrong; see there.
         """
         case = Case(item)
         with self.kit.meter.calls() as used:
             try:
                 annotation = await self.steps(case)
-            except BudgetError:
+            except (BudgetError, ConfigurationError):
                 raise
             except SpanlabError as error:
                 note = str(error) or type(error).__name__
