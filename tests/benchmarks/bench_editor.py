@@ -25,16 +25,16 @@ SIZES = {"10,000 / 500": (10_000, 500), "100,000 / 2,000": (100_000, 2_000)}
 OPEN = """
 (id) => new Promise((done) => {
     const editor = spanlab.editor;
-    editor.items.delete(id);
+    editor.cache.items.delete(id);
     const begin = performance.now();
     const look = () => {
         const shown = document.querySelector(`.sl[data-item="${id}"] .sl-seg`);
-        if (!shown || editor.opening !== null) return requestAnimationFrame(look);
+        if (!shown || editor.navigation.opening !== null) return requestAnimationFrame(look);
         const channel = new MessageChannel();
         channel.port1.onmessage = () => done(performance.now() - begin);
         channel.port2.postMessage(null);
     };
-    editor.turnTo(id);
+    editor.navigation.turnTo(id);
     requestAnimationFrame(look);
 })
 """

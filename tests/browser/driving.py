@@ -19,7 +19,7 @@ DETECTOR = "detector-a"
 # included, and the opening of an item, which takes no keys.
 _SETTLED = """() => {
     const { editor, outbox } = globalThis.spanlab ?? {};
-    return Boolean(editor) && outbox.writes.length === 0 && editor.opening === null
+    return Boolean(editor) && outbox.writes.length === 0 && editor.navigation.opening === null
         && localStorage.getItem(`spanlab.outbox.${outbox.before}`) === null
         && document.querySelector(".sl")?.dataset.unsaved === "0";
 }"""
@@ -110,7 +110,7 @@ class Desk:
         """Wait until the editor goes by a queue with these fields of ``QueueQuery``."""
         self.until(
             """wanted => {
-                const asked = JSON.parse(spanlab.editor?.place?.id ?? "{}").query ?? {};
+                const asked = JSON.parse(spanlab.editor?.navigation.place?.id ?? "{}").query ?? {};
                 return Object.entries(wanted).every(([name, value]) => asked[name] === value);
             }""",
             query,
@@ -128,10 +128,10 @@ class Desk:
         """A place on the screen just inside the character after (or before) a UTF-16 unit."""
         x, y = self.page.evaluate(
             """([unit, after]) => {
-                const { view, item } = spanlab.editor;
-                view.scrollTo(unit);
+                const { view: { geometry }, item } = spanlab.editor;
+                geometry.scrollTo(unit);
                 const from = after ? unit - 1 : unit;
-                const [start, end] = [view.position(from + 1), view.position(from)];
+                const [start, end] = [geometry.position(from + 1), geometry.position(from)];
                 const last = end.offset === end.node.length;
                 const range = document.createRange();
                 range.setStart(end.node, last ? end.offset - 1 : end.offset);

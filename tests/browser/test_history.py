@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from modules import open_modules
 from playwright.sync_api import Page
 
-import spanlab.ui.span_editor
 from spanlab.errors import OperationError
 from spanlab.oplog import OPERATION, Operation, ReviewState, replay
 from spanlab.schema import Annotation, Item, Kind, Passage, Span
 
 pytestmark = pytest.mark.browser
 
-SCRIPT = Path(spanlab.ui.span_editor.__file__).with_name("span_editor.js")
 ITEM = Item(
     id="item",
     lang="en",
@@ -33,9 +31,8 @@ KINDS = (
 LENGTH = 90  # operations of a log, beyond one checkpoint of the JavaScript
 
 REPLAY = """
-async ([source, logs, snapshot, length]) => {
-    const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-    const { History } = await import(url);
+async ([logs, snapshot, length]) => {
+    const { History } = await import("/history.js");
     return logs.map((log) => {
         const history = new History(snapshot, [], length);
         const refused = [];
@@ -65,10 +62,8 @@ def test_random_logs_lead_to_the_same_state_in_javascript_and_python(page: Page)
         )
     )
     snapshot = json.loads(start.model_dump_json())
-    page.goto("about:blank")
-    found = page.evaluate(
-        REPLAY, [SCRIPT.read_text(encoding="utf-8"), logs, snapshot, len(ITEM.answer)]
-    )
+    open_modules(page)
+    found = page.evaluate(REPLAY, [logs, snapshot, len(ITEM.answer)])
     refusals = 0
     for log, result in zip(logs, found, strict=True):
         assert result == _in_python(start, log)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 from driving import Desk, long_record
+from modules import open_modules
 from playwright.sync_api import Page, expect
 
-import spanlab.ui.span_editor
 from spanlab.schema import Item, Record
 from spanlab.ui.span_editor import KEYS
 
 pytestmark = pytest.mark.browser
 
 Sit = Callable[[Sequence[Record]], Desk]
-
-SCRIPT = Path(spanlab.ui.span_editor.__file__).with_name("span_editor.js")
 
 
 def test_the_sheet_lists_every_key_and_what_it_does(desk: Sit) -> None:
@@ -34,11 +30,11 @@ def test_the_sheet_lists_every_key_and_what_it_does(desk: Sit) -> None:
 
 
 def test_every_key_of_the_table_is_what_the_editor_reads_from_the_keyboard(page: Page) -> None:
-    page.goto("about:blank")
+    open_modules(page)
     commands, specs = page.evaluate(
-        """async ([source, keys]) => {
-            const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-            const { COMMANDS, specOf } = await import(url);
+        """async (keys) => {
+            const { COMMANDS } = await import("/commands.js");
+            const { specOf } = await import("/keys.js");
             const read = keys.map((spec) => {
                 const parts = spec.split("+");
                 const name = parts.pop();
@@ -49,7 +45,7 @@ def test_every_key_of_the_table_is_what_the_editor_reads_from_the_keyboard(page:
             });
             return [Object.keys(COMMANDS), read];
         }""",
-        [SCRIPT.read_text(encoding="utf-8"), [spec for key in KEYS for spec in key.keys]],
+        [spec for key in KEYS for spec in key.keys],
     )
     assert set(commands) == {key.command for key in KEYS}
     assert specs == [spec for key in KEYS for spec in key.keys]
@@ -79,23 +75,3 @@ def test_100_000_characters_with_2_000_spans_open_and_take_keys(desk: Sit) -> No
             return 0 < rows && rows < 60;
         }"""
     )
-
-
-def test_offsets_agree_with_python_in_a_long_text_of_all_planes(page: Page) -> None:
-    """Offsets right after emoji, anywhere in a long text."""
-    dice = random.Random(7)
-    text = "".join(dice.choice("aé漢🎉👩🏽‍🚀\u0301\r\n ") for _ in range(3_000))
-    points = [*sorted(dice.sample(range(len(text)), 400)), len(text)]
-    units = [len(text[:point].encode("utf-16-le")) // 2 for point in points]
-    page.goto("about:blank")
-    found = page.evaluate(
-        """async ([source, text, points, units]) => {
-            const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-            const { Text } = await import(url);
-            const whole = new Text(text, "en");
-            return [points.map((point) => whole.unit(point)),
-                    units.map((unit) => whole.point(unit)), whole.points];
-        }""",
-        [SCRIPT.read_text(encoding="utf-8"), text, points, units],
-    )
-    assert found == [units, points, len(text)]

@@ -46,7 +46,7 @@ def test_what_is_drawn_in_any_script_is_what_python_slices(
     start = answer.index(text)
 
     forward = here.page.evaluate(
-        "(unit) => spanlab.editor.view.isRightToLeft(unit) ? 'ArrowLeft' : 'ArrowRight'",
+        "(unit) => spanlab.editor.view.geometry.isRightToLeft(unit) ? 'ArrowLeft' : 'ArrowRight'",
         here.unit(text),
     )
     unit = here.unit(text)
@@ -76,10 +76,10 @@ def test_what_is_drawn_in_any_script_is_what_python_slices(
 def _walk_to(here: Desk, unit: int, forward: str) -> None:
     """Walk the caret there key by key; it must stop exactly there."""
     for _ in range(200):
-        if here.page.evaluate("spanlab.editor.caret") >= unit:
+        if here.page.evaluate("spanlab.editor.selection.caret") >= unit:
             break
         here.press(forward)
-    assert here.page.evaluate("spanlab.editor.caret") == unit
+    assert here.page.evaluate("spanlab.editor.selection.caret") == unit
 
 
 def test_the_caret_steps_over_whole_graphemes_and_words_of_the_language(desk: Sit) -> None:
@@ -90,7 +90,7 @@ def test_the_caret_steps_over_whole_graphemes_and_words_of_the_language(desk: Si
     here.settle()
     assert here.texts("zh") == ["巴黎"]
     here.press("End", "ArrowLeft", "ArrowLeft")
-    assert here.page.evaluate("spanlab.editor.caret") == here.unit("👨")
+    assert here.page.evaluate("spanlab.editor.selection.caret") == here.unit("👨")
 
 
 def test_a_mouse_selection_snaps_to_words_and_never_halves_a_character(desk: Sit) -> None:
@@ -99,7 +99,7 @@ def test_a_mouse_selection_snaps_to_words_and_never_halves_a_character(desk: Sit
     here.drag_over("stronaut land")
     here.page.evaluate(
         """() => { const e = spanlab.editor; const at = e.item.text.whole.indexOf("👩");
-                   e.view.drag(at + 1, at + 3, true); }"""
+                   e.view.pointer.drag(at + 1, at + 3, true); }"""
     )
     here.settle()
     assert here.texts("snap") == ["👩🏽‍🚀", "astronaut landed"]

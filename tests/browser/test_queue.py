@@ -89,12 +89,12 @@ def test_an_excursion_to_another_page_leads_back_to_the_same_item_and_name(desk:
     here.wait_for("de-1")
     here.settle()
     assert here.texts("de-1") == ["two"]
-    here.until("name => spanlab.editor.place.reviewer === name", REVIEWER)
+    here.until("name => spanlab.editor.navigation.place.reviewer === name", REVIEWER)
 
 
 def test_an_excursion_before_python_heard_of_the_item_leads_back_to_it(desk: Sit) -> None:
     here = desk(_records())
-    here.until("() => !spanlab.editor.wants()")
+    here.until("() => !spanlab.editor.conversation.wants()")
     here.page.evaluate("spanlab.component = { ...spanlab.component, setStateValue() {} }")
     here.press("Enter")
     here.wait_for("de-1")
@@ -120,11 +120,17 @@ def test_a_dataset_deleted_meanwhile_ends_nothing_and_what_was_typed_is_kept(des
     here = desk(_records())
     other = Desk(here.server, here.store, here.page, "left-over")
     here.store.import_records(other.dataset, _records())
-    here.until("() => !spanlab.editor.wants()")  # nothing more is asked for but what is typed
+    here.until(
+        "() => !spanlab.editor.conversation.wants()"
+    )  # nothing more is asked for but what is typed
     here.store.delete_dataset(here.dataset)
     here.press("a")
     here.page.wait_for_function(
-        "name => spanlab.editor?.place?.dataset !== name && spanlab.editor?.open", arg=here.dataset
+        """name => {
+            const { place, open } = spanlab.editor?.navigation ?? {};
+            return place?.dataset !== name && open;
+        }""",
+        arg=here.dataset,
     )
     here.page.wait_for_selector("text=1 not saved, kept here")
     assert here.page.locator(".stException").count() == 0

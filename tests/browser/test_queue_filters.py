@@ -24,7 +24,7 @@ SLIDERS = {  # label and thumb → field of the queue
     ("Disagreement at least", 0): "min_disagreement",
 }
 AT = """([field, value]) => {
-    const at = JSON.parse(spanlab.editor?.place?.id ?? "{}").query?.[field];
+    const at = JSON.parse(spanlab.editor?.navigation.place?.id ?? "{}").query?.[field];
     const everything = field === "max_prob" ? 1 : 0; // then there is no limit
     return at !== undefined && Math.abs((at ?? everything) - value) < 0.001;
 }"""

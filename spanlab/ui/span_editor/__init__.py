@@ -19,6 +19,7 @@ from streamlit.components.v2.types import ComponentRenderer
 
 from spanlab.ui.span_editor.exchange import Answer, Place, Sent, exchange
 from spanlab.ui.span_editor.keys import KEYS, Key
+from spanlab.ui.span_editor.modules import script
 
 __all__ = ["KEYS", "Answer", "Key", "Place", "Sent", "editor", "exchange", "sent", "wire"]
 
@@ -39,7 +40,7 @@ def editor(labels: Sequence[str]) -> None:
         labels: what the keys 1 to 9 stand for, at most nine.
     """
     data = {"keys": [asdict(key) for key in KEYS], "labels": list(labels)}
-    _component("spanlab_editor", _script(), _style())(key="span_editor", data=data)
+    _component("spanlab_editor", script(), _style())(key="span_editor", data=data)
 
 
 def wire(answer: Mapping[str, JsonValue]) -> None:
@@ -61,17 +62,10 @@ def _component(name: str, js: str, css: str | None) -> ComponentRenderer:
 
 
 @cache
-def _script() -> str:
-    return _asset("span_editor.js") + _asset("trace.js")
-
-
-@cache
 def _style() -> str:
-    return _asset("span_editor.css") + _asset("trace.css")
-
-
-def _asset(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    folder = files(__package__)
+    sheets = (folder.joinpath(name) for name in ("span_editor.css", "trace.css"))
+    return "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
 
 
 def _nothing() -> None:

@@ -1,0 +1,49 @@
+/** Who annotated the open item: a chip each, to show or hide what they suggest. */
+
+import { h } from "./dom.js";
+import { keyName } from "./keys.js";
+import { tellsOfItself } from "./trace.js";
+import { KIND_WORDS, STATUS_WORDS, kindOf, plural } from "./words.js";
+
+/** The chips above the list of spans. */
+export class Annotators {
+    constructor(view) {
+        this.view = view;
+        this.node = h("div", { class: "sl-annotators", role: "group", "aria-label": "Suggestions shown" });
+    }
+
+    build(annotators) {
+        const inOrder = Object.keys(KIND_WORDS);
+        const sorted = [...annotators].sort((one, two) => inOrder.indexOf(one.kind) - inOrder.indexOf(two.kind));
+        const nodes = sorted.flatMap((annotator) => [this.chip(annotator), ...this.traceOpener(annotator)]);
+        if (nodes.length === 0) nodes.push(h("span", { class: "sl-quiet" }, "Nobody has annotated this item yet."));
+        this.node.replaceChildren(...nodes);
+    }
+
+    chip(annotator) {
+        const { editor } = this.view;
+        const { name, status, note } = annotator;
+        const shown = editor.visibility.shows(annotator);
+        const what = status === "done" ? plural(annotator.spans.length, "span") : STATUS_WORDS[status];
+        const node = h("button", {
+            class: "sl-chip", type: "button", "aria-pressed": String(shown), "data-status": status,
+            title: shown ? "Shown; click to hide" : "Hidden; click to show",
+        }, h("b", {}, name), ` ${kindOf(annotator)} · ${shown || status !== "done" ? what : "hidden"}`);
+        if (note && (shown || status === "failed")) node.append(" ", h("i", { dir: "auto", title: note }, note));
+        node.addEventListener("mousedown", (event) => event.preventDefault());
+        node.addEventListener("click", () => editor.toggle(annotator));
+        return node;
+    }
+
+    /** Beside an annotator's chip, the way to its trace if it has one. */
+    traceOpener(annotator) {
+        if (!tellsOfItself(annotator)) return [];
+        const node = h("button", {
+            class: "sl-chip sl-chip-trace", type: "button", title: `How ${annotator.name} came to this (${keyName("t")})`,
+            "aria-label": `Trace of ${annotator.name}`,
+        }, "trace");
+        node.addEventListener("mousedown", (event) => event.preventDefault());
+        node.addEventListener("click", () => this.view.trace.tell(annotator.name));
+        return [node];
+    }
+}

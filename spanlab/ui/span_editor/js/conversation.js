@@ -1,0 +1,173 @@
+/** The conversation with Python: what it is told and what it answers; its other end is exchange.py. */
+
+import { Item } from "./item.js";
+import { leaveInUrl, queueOf } from "./navigation.js";
+import { plural } from "./words.js";
+
+/** One editor's end of the conversation, over the wire that Streamlit mounts. */
+export class Conversation {
+    constructor(editor, wire) {
+        this.editor = editor;
+        this.wire = wire;
+        this.told = null; // the item that Python was last told of
+        this.known = null; // the item that Python last answered with
+        this.unchecked = false; // the open item came from the cache: ask for its version
+        this.stashed = null; // items that came while the outbox takes over what other pages left
+    }
+
+    get cache() {
+        return this.editor.cache;
+    }
+
+    /** Leave the wire; what was open is noted for a page that comes back before Python hears of it. */
+    end() {
+        const { wire } = this;
+        const { place, at } = this.editor.navigation;
+        if (wire.editor !== this.editor) return;
+        wire.left = place && { queue: queueOf(place), item: at, python: [this.told, this.known] };
+        wire.receive = null;
+        wire.editor = null;
+        wire.component = null;
+    }
+
+    /** Tell Python everything it does not know yet. */
+    exchange() {
+        const { outbox, navigation, view } = this.editor;
+        const { at } = navigation;
+        const sent = {
+            writes: outbox.toSend(),
+            attempt: outbox.attempt,
+            place: navigation.place?.id ?? null,
+            open: at,
+            have: [...this.cache.items.keys()],
+            near: !this.cache.near.has(at),
+            ahead: this.cache.ahead(at),
+            check: this.unchecked,
+            trace: view.trace.wanted(),
+        };
+        this.unchecked = false;
+        this.told = sent.open;
+        this.wire.component?.setStateValue("outbox", sent);
+    }
+
+    /** Take in what Python answered: results of writes, items, neighbours, progress. */
+    receive(component) {
+        const { outbox, navigation, view, conflict } = this.editor;
+        const answer = component.data;
+        this.wire.component = component;
+        if (!answer?.place) return;
+        const moved = answer.place.id !== navigation.place?.id;
+        if (moved) this.enter(answer);
+        else if (answer.open !== this.told && answer.attempt === outbox.attempt) this.enter(answer);
+        this.known = answer.open;
+        for (const result of answer.results) outbox.settle(result);
+        outbox.answered(answer.attempt);
+        for (const [id, near] of Object.entries(answer.near)) this.cache.near.set(id, near);
+        for (const payload of answer.items) this.keep(payload);
+        if (answer.trace) view.trace.receive(answer.trace);
+        if (answer.progress) this.advance(answer.progress, moved);
+        this.checkVersions(answer.versions);
+        navigation.tryOpen();
+        // Python wrote where we were when it was asked; we may be further by now.
+        if (navigation.at) leaveInUrl(navigation.at);
+        view.head.paint();
+        conflict.paint();
+        if (this.wants()) outbox.send();
+    }
+
+    /** Another dataset, reviewer or queue: forget what no longer holds, open what Python says. */
+    enter(answer) {
+        const { navigation, outbox, view } = this.editor;
+        const before = navigation.place;
+        navigation.place = answer.place;
+        navigation.trail = [];
+        this.cache.near.clear();
+        outbox.place = answer.place;
+        this.inherit();
+        if (before?.dataset === answer.place.dataset && before.reviewer === answer.place.reviewer) {
+            if (answer.open !== null && answer.open === navigation.open) return;
+        } else {
+            this.cache.items.clear();
+        }
+        navigation.open = null;
+        this.editor.item = null;
+        navigation.opening = before ? answer.open : this.back(answer);
+        if (answer.open === null) view.empty(answer.empty);
+    }
+
+    /**
+     * The item to begin with: Python's, but where an excursion to another page was quicker than our
+     * last words to Python, the one that we were at.
+     */
+    back({ open, place }) {
+        const { left } = this.wire;
+        const behind = left?.queue === queueOf(place) && left.python.includes(open);
+        return behind ? left.item : open;
+    }
+
+    /**
+     * Take over what pages that are gone left behind. No item is shown meanwhile: it would lack
+     * those writes. A page of this tab that is still on its way out is asked for again.
+     */
+    async inherit(patience = 20) {
+        const { outbox, navigation, view } = this.editor;
+        this.stashed ??= [];
+        const { items, dying } = await outbox.adopt().catch(() => ({ items: [], dying: false })); // storage may be forbidden
+        for (const id of items) this.cache.items.delete(id);
+        if (items.includes(navigation.open)) {
+            navigation.opening = navigation.open;
+            view.opening();
+        }
+        const stashed = this.stashed ?? [];
+        this.stashed = null;
+        for (const payload of stashed) this.keep(payload);
+        navigation.tryOpen();
+        if (this.wants()) outbox.send();
+        if (dying && patience > 0) setTimeout(() => this.inherit(patience - 1), 250);
+    }
+
+    /** How far the reviewer is; the last decision of a dataset is worth a word. */
+    advance(progress, moved) {
+        const left = ({ total, done, skipped }) => total - done - skipped;
+        const before = this.progress;
+        this.progress = progress;
+        if (moved || !before || progress.total === 0 || left(before) === 0 || left(progress) > 0) return;
+        this.editor.view.say(`All ${plural(progress.total, "item")} decided. The Export page makes the file.`, true);
+    }
+
+    /** Say whether Python still has to tell something: an item, its neighbours, the next one. */
+    wants() {
+        const { outbox, navigation, view } = this.editor;
+        if (outbox.toSend().length > 0) return true;
+        if (this.stashed) return false; // what came is looked at first
+        if (view.trace.wanted()) return true;
+        const { at } = navigation;
+        if (at === null || at === undefined) return false;
+        return at !== this.told || !this.cache.knows(at) || this.cache.ahead(at) !== null;
+    }
+
+    keep(payload) {
+        const { outbox, navigation } = this.editor;
+        if (outbox.holds(payload.id) && this.cache.items.has(payload.id)) return;
+        if (outbox.pending(payload.id) > 0) return; // its log is about to grow
+        if (this.stashed) {
+            this.stashed.push(payload);
+            return;
+        }
+        const item = new Item(payload);
+        this.cache.keep(item, [navigation.open, navigation.opening, ...this.cache.chain(navigation.at)]);
+        if (navigation.open === item.id) this.editor.show(item);
+    }
+
+    /** An item changed elsewhere while nothing of ours is under way: fetch it anew. */
+    checkVersions(versions) {
+        const { outbox, navigation } = this.editor;
+        for (const [id, version] of Object.entries(versions)) {
+            const item = this.cache.items.get(id);
+            if (!item || outbox.pending(id) > 0 || outbox.holds(id)) continue;
+            if (item.history.version !== version) this.cache.items.delete(id);
+        }
+        const { open, opening } = navigation;
+        if (open !== null && !this.cache.items.has(open) && opening === null) navigation.opening = open;
+    }
+}

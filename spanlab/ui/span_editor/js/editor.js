@@ -1,0 +1,223 @@
+/** What a person can do to an item. */
+
+import { ItemCache } from "./cache.js";
+import { COMMANDS } from "./commands.js";
+import { Conflict } from "./conflict.js";
+import { Conversation } from "./conversation.js";
+import { newId } from "./ids.js";
+import { bindings } from "./keys.js";
+import { marksOf } from "./marks.js";
+import { Navigation } from "./navigation.js";
+import { Outbox } from "./outbox.js";
+import { Selection } from "./selection.js";
+import { View } from "./view.js";
+import { Visibility } from "./visibility.js";
+import { STATUS_WORDS, describe } from "./words.js";
+
+const ALWAYS = new Set(["help", "escape"]);
+const RETRY_EVERY = 500;
+
+/** The open item, the mark in focus, and the operations on them. */
+export class Editor {
+    constructor(parent, data, wire) {
+        this.labels = data.labels;
+        this.keys = data.keys;
+        this.bindings = bindings(data.keys);
+        this.item = null;
+        this.cache = new ItemCache();
+        this.navigation = new Navigation(this);
+        this.selection = new Selection(this);
+        this.visibility = new Visibility();
+        this.conflict = new Conflict(this);
+        this.conversation = new Conversation(this, wire);
+        this.outbox = wire.outbox ??= new Outbox();
+        this.outbox.onChange = () => this.view.head.saved(this.outbox);
+        this.outbox.exchange = () => this.conversation.exchange();
+        this.view = new View(parent, this);
+        this.timer = setInterval(() => this.outbox.retry(), RETRY_EVERY);
+    }
+
+    unmount() {
+        clearInterval(this.timer);
+        this.view.unmount();
+        this.conversation.end();
+    }
+
+    show(item) {
+        const again = this.item?.id === item.id;
+        this.item = item;
+        this.selection.anchor = null;
+        this.selection.caret = again ? Math.min(this.selection.caret, item.text.length) : 0;
+        this.refresh();
+        this.focus = again && this.marks.has(this.focus) ? this.focus : this.firstMark();
+        this.view.open(item);
+        this.view.focusChanged({ scroll: true });
+        if (!again) this.view.say(`Item ${item.id}. ${this.summary()}`);
+        this.conflict.layOnTop();
+    }
+
+    /** Run a command by name; false means "not for me, try the next binding". */
+    run(command, event, key) {
+        if (command !== "help" && command !== "escape" && !this.item) {
+            this.view.say("Nothing is open.");
+            return true;
+        }
+        if (this.navigation.opening !== null && !ALWAYS.has(command)) {
+            this.view.say("Still opening the item.");
+            return true;
+        }
+        return COMMANDS[command](this, event, key) !== false;
+    }
+
+    // -- marks
+
+    refresh() {
+        const chosen = this.marks?.get(this.focus);
+        this.marks = marksOf(this.item, this.hidden());
+        if (!chosen || this.marks.has(this.focus)) return;
+        const there = [...this.marks.values()].find((mark) => mark.start === chosen.start && mark.end === chosen.end);
+        this.focus = there?.id ?? null;
+    }
+
+    /** Names of annotators whose suggestions on the open item are not shown. */
+    hidden() {
+        return this.visibility.hidden(this.item);
+    }
+
+    toggle(annotator) {
+        this.visibility.toggle(annotator);
+        this.refresh();
+        this.view.open(this.item);
+        this.view.focusChanged({ scroll: false });
+    }
+
+    get focused() {
+        return this.focus ? this.marks.get(this.focus) : undefined;
+    }
+
+    firstMark() {
+        let first = null;
+        for (const mark of this.marks.values()) {
+            if (mark.kind === "open") return mark.id;
+            first ??= mark.id;
+        }
+        return first;
+    }
+
+    focusOn(id, options = { scroll: true }) {
+        this.focus = id;
+        const mark = this.focused;
+        if (mark) this.selection.caret = mark.start;
+        this.selection.drop();
+        this.view.focusChanged(options);
+        if (mark) this.view.say(describe(mark));
+    }
+
+    toNextOpen(from) {
+        const open = [...this.marks.values()].filter((mark) => mark.kind === "open");
+        const next = open.find((mark) => mark.start >= from) ?? open[0];
+        if (next) this.focusOn(next.id);
+        return next;
+    }
+
+    /** Open suggestions that at least one annotator takes for hallucinated, not merely suspects. */
+    likely() {
+        return [...this.marks.values()].filter((mark) => mark.kind === "open" && mark.likely);
+    }
+
+    count(kind) {
+        let count = 0;
+        for (const mark of this.marks.values()) if (mark.kind === kind) count += 1;
+        return count;
+    }
+
+    summary() {
+        return `${STATUS_WORDS[this.item.history.state.status]}. ${this.count("own")} of your spans, `
+            + `${this.count("open")} open suggestions.`;
+    }
+
+    // -- operations
+
+    /** Apply one operation here and now, and put it into the outbox. */
+    apply(op) {
+        const { history } = this.item;
+        const { dataset, reviewer } = this.navigation.place;
+        const base = history.version;
+        try {
+            history.push(op);
+        } catch (error) {
+            this.view.say(error.message, true);
+            return false;
+        }
+        this.outbox.add({ base, op, dataset, reviewer, item: this.item.id });
+        this.refresh();
+        this.view.marksChanged();
+        return true;
+    }
+
+    /** Take the focused mark over as one's own span; returns the id of the own span. */
+    own() {
+        const mark = this.focused;
+        if (!mark) return null;
+        if (mark.kind === "own") return mark.span;
+        const span = newId();
+        if (!this.apply({ kind: "accept", span, mark: mark.best })) return null;
+        this.focus = `own:${span}`;
+        this.view.focusChanged({ scroll: false });
+        return span;
+    }
+
+    draw(start, end) {
+        const [from, to] = [this.item.text.point(start), this.item.text.point(end)];
+        const same = [...this.marks.values()].find((mark) => mark.start === start && mark.end === end);
+        this.selection.drop();
+        if (same) {
+            this.focusOn(same.id, { scroll: false });
+            if (same.kind !== "own") this.own();
+            return true;
+        }
+        const span = newId();
+        if (!this.apply({ kind: "add", span, start: from, end: to, label: null })) return false;
+        this.focusOn(`own:${span}`, { scroll: false });
+        return true;
+    }
+
+    resize(start, end) {
+        const { text } = this.item;
+        if (start >= end || start < 0 || end > text.length) return false;
+        const span = this.own();
+        if (!span) return false;
+        const done = this.apply({ kind: "resize", span, start: text.point(start), end: text.point(end) });
+        if (done) this.focusOn(`own:${span}`, { scroll: false });
+        return done;
+    }
+
+    label(label) {
+        const span = this.own();
+        if (!span) return this.view.say("Choose a span first.", true);
+        this.apply({ kind: "relabel", span, label });
+        this.view.focusChanged({ scroll: false });
+        return this.view.say(label ? `Labelled ${label}.` : "No label.");
+    }
+
+    comment(whole) {
+        if (!whole && !this.focused) return this.view.say("Choose a span first.", true);
+        const own = this.focused?.kind === "own" ? this.item.history.state.spans.get(this.focused.span) : null;
+        const text = whole ? this.item.history.state.note : own?.note;
+        this.view.prompt.ask(whole ? "Comment on the whole answer" : "Comment on this span", text ?? "", (typed) => {
+            const span = whole ? null : this.own();
+            if (!whole && !span) return;
+            this.apply({ kind: "note", span, text: typed });
+            this.view.focusChanged({ scroll: false });
+            this.view.say(typed ? "Comment kept." : "Comment taken away.");
+        });
+    }
+
+    finish(status) {
+        if (this.item.history.state.status !== status) this.apply({ kind: "status", status });
+        const left = this.count("open");
+        const done = status === "done" ? "Done" : "Skipped";
+        this.view.say(left && status === "done" ? `${done}, ${left} suggestions undecided.` : `${done}.`);
+        this.navigation.go(1);
+    }
+}

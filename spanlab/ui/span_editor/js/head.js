@@ -1,0 +1,66 @@
+/** The line above the answer: how far the reviewer is, which item it is, what is saved. */
+
+import { h } from "./dom.js";
+import { STATUS_WORDS } from "./words.js";
+
+/** Progress, item, status, comment and the state of the outbox. */
+export class Head {
+    constructor(view) {
+        this.view = view;
+        this.progressText = h("span", { class: "sl-progress-text" });
+        this.progressBar = h("div", { class: "sl-progress-bar", "aria-hidden": "true" }, h("div", {}));
+        this.itemName = h("span", { class: "sl-item" });
+        this.status = h("span", { class: "sl-status" });
+        this.remark = h("span", { class: "sl-remark", dir: "auto" });
+        this.savedText = h("span", { class: "sl-saved", role: "status" });
+        this.node = h("header", { class: "sl-head" },
+            h("div", { class: "sl-progress" }, this.progressText, this.progressBar),
+            this.itemName, this.status, this.remark, this.savedText);
+    }
+
+    paint() {
+        const { root, editor, actions } = this.view;
+        const { item } = editor;
+        const { progress } = editor.conversation;
+        if (progress) this.paintProgress(progress);
+        actions.node.hidden = !item;
+        if (!item) {
+            this.itemName.textContent = this.status.textContent = this.remark.textContent = "";
+            return;
+        }
+        const { state } = item.history;
+        const status = isDraft(item.history) ? "draft" : state.status;
+        const checked = status === "done" && state.spans.size === 0;
+        this.itemName.textContent = `${item.id} · ${item.payload.lang}`;
+        this.status.textContent = checked ? "Done: checked, no spans" : STATUS_WORDS[status];
+        this.status.dataset.status = root.dataset.status = status;
+        this.remark.textContent = state.note ? `“${state.note}”` : "";
+        this.remark.title = state.note ?? "";
+        actions.paint(item.history, editor.likely().length);
+    }
+
+    paintProgress({ done, skipped, total }) {
+        this.progressText.textContent = `${done} of ${total} done${skipped ? `, ${skipped} skipped` : ""}`;
+        this.progressBar.firstChild.style.width = `${total ? ((done + skipped) / total) * 100 : 0}%`;
+    }
+
+    saved(outbox) {
+        const unsaved = outbox.writes.length;
+        const held = outbox.writes.filter((write) => write.held);
+        this.view.root.dataset.unsaved = String(unsaved);
+        const where = outbox.full ? "in this page only" : "here";
+        let words = "All saved";
+        if (held.length > 0) words = `${held.length} not saved, kept ${where}`;
+        else if (outbox.offline) words = unsaved ? `Offline: ${unsaved} kept ${where}` : "Offline";
+        else if (unsaved > 0) words = `Saving ${unsaved}…`;
+        this.savedText.textContent = words;
+        this.savedText.title = [...new Set(held.map((write) => `${write.dataset}: ${write.item}`))].join("\n");
+        this.savedText.dataset.state = held.length ? "held" : outbox.offline ? "offline" : unsaved ? "saving" : "saved";
+    }
+}
+
+/** Say whether something was decided on an item that is not done. */
+function isDraft({ state, version }) {
+    return state.status === "not-annotated" && version > 0
+        && (state.spans.size > 0 || state.rejected.length > 0 || Boolean(state.note));
+}

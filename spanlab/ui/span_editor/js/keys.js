@@ -1,0 +1,35 @@
+/** The keyboard: from events to commands, by the table in keys.py. */
+
+/** Key specification → commands in the table's order. */
+export function bindings(keys) {
+    const map = new Map();
+    for (const key of keys) {
+        for (const spec of key.keys) map.set(spec, [...(map.get(spec) ?? []), key.command]);
+    }
+    return map;
+}
+
+/** Write a keyboard event the way the key table writes keys. */
+export function specOf(event) {
+    const name = event.key === " " ? "Space" : event.key;
+    const graph = event.getModifierState?.("AltGraph") ?? false;
+    const ctrl = (event.ctrlKey || event.metaKey) && !graph;
+    const alt = event.altKey && !graph;
+    const letter = /^[a-z]$/i.test(name);
+    const shift = event.shiftKey && (name.length > 1 || (letter && ctrl));
+    const key = letter && ctrl ? name.toLowerCase() : name;
+    return `${ctrl ? "Ctrl+" : ""}${alt ? "Alt+" : ""}${shift ? "Shift+" : ""}${key}`;
+}
+
+export function keyName(spec) {
+    const names = {
+        Enter: "↵", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc",
+        Delete: "Del", Backspace: "⌫", PageUp: "PgUp", PageDown: "PgDn",
+    };
+    return spec.split("+").map((part) => names[part] ?? (spec.length > 1 && /^[a-z]$/.test(part) ? part.toUpperCase() : part)).join("+");
+}
+
+export const ONCE = new Set(["done", "skip", "acceptAll", "nextItem", "previousItem", "help", "trace"]);
+export const ELSEWHERE = new Set([
+    "Tab", "Enter", " ", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown",
+]);

@@ -1,0 +1,88 @@
+/** From item to item: which one is open, which one is on its way. */
+
+const NEAR_EVERY = 100;
+const NEAR_TRIES = 50;
+
+/** Where the reviewer is. */
+export class Navigation {
+    constructor(editor) {
+        this.editor = editor;
+        this.place = null; // dataset, reviewer and queue, as Python names them
+        this.open = null;
+        this.opening = null;
+        this.trail = []; // items behind, the last one left last
+    }
+
+    /** The item that is open, or on its way. */
+    get at() {
+        return this.opening ?? this.open;
+    }
+
+    go(step) {
+        const { view, cache } = this.editor;
+        if (this.open === null || this.opening !== null) return view.say("Still opening.");
+        if (step < 0 && this.trail.length > 0) return this.turnTo(this.trail.pop());
+        const near = cache.near.get(this.open);
+        if (!near) return this.waitForNear(step);
+        const id = step > 0 ? near.next : near.previous;
+        if (!id) {
+            return view.say(step > 0 ? "That was the last item here." : "This is the first item.", true);
+        }
+        if (step > 0) this.trail.push(this.open);
+        return this.turnTo(id);
+    }
+
+    turnTo(id) {
+        const { conversation, view, cache, outbox } = this.editor;
+        this.opening = id;
+        leaveInUrl(id);
+        conversation.unchecked = cache.items.has(id);
+        if (conversation.unchecked) this.tryOpen();
+        else view.opening();
+        outbox.send();
+    }
+
+    /** The key counts as soon as Python has said what comes next, however slow it is. */
+    waitForNear(step, patience = NEAR_TRIES) {
+        const at = this.open;
+        this.editor.view.say("Looking for the item.");
+        setTimeout(() => {
+            if (this.open !== at || this.opening !== null) return;
+            if (this.editor.cache.near.has(at)) this.go(step);
+            else if (patience > 0) this.waitForNear(step, patience - 1);
+            else this.editor.view.say("The server has not said what comes next. Press again.", true);
+        }, NEAR_EVERY);
+    }
+
+    /** Show the item that is on its way, if it is here. */
+    tryOpen() {
+        const item = this.editor.cache.items.get(this.opening);
+        if (this.opening === null || !item) return;
+        this.open = this.opening;
+        this.opening = null;
+        this.editor.show(item);
+    }
+
+    /** Fetch the open item anew. */
+    reopen() {
+        const { cache, conflict, view, outbox } = this.editor;
+        cache.items.delete(this.open);
+        this.opening = this.open;
+        this.open = null;
+        conflict.paint();
+        view.opening();
+        outbox.send();
+    }
+}
+
+/** A reload comes back to this item, even one that comes before Python's word on it. */
+export function leaveInUrl(item) {
+    const url = new URL(location.href);
+    url.searchParams.set("item", item);
+    history.replaceState(history.state, "", url);
+}
+
+/** A name for dataset, reviewer and filters, whichever item a link asked for. */
+export function queueOf(place) {
+    return JSON.stringify({ ...JSON.parse(place.id), entry: null });
+}

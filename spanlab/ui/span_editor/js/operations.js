@@ -1,0 +1,117 @@
+/**
+ * What each edit of a review does to its state; the mirror of spanlab/oplog. Offsets in here are
+ * code points, as stored.
+ */
+
+/** A reviewer's spans by id, in the order in which they were made. */
+export class ReviewState {
+    static of(snapshot) {
+        const state = new ReviewState();
+        state.spans = new Map(Object.entries(snapshot.spans).map(([id, span]) => [id, withOrigin(span)]));
+        state.rejected = snapshot.rejected;
+        state.status = snapshot.status;
+        state.note = snapshot.note ?? null;
+        return state;
+    }
+
+    copy() {
+        const state = new ReviewState();
+        state.spans = new Map(this.spans);
+        state.rejected = this.rejected;
+        state.status = this.status;
+        state.note = this.note;
+        return state;
+    }
+}
+
+function withOrigin(span) {
+    if (!span.source) return span;
+    const mark = {
+        source: span.source, start: span.start, end: span.end, prob: span.prob, label: span.label ?? null,
+        evidence: span.evidence ?? [],
+    };
+    return { ...span, origin: { key: originKey(span), mark } };
+}
+
+/** What each edit does to a state; each checks before it changes anything. */
+export const EDITS = {
+    accept: (state, op, length) => take(state, [[op.span, op.mark]], length),
+    "accept-all": (state, op, length) => {
+        if (op.spans.length !== op.marks.length) {
+            throw new Error(`accept-all has ${op.spans.length} ids for ${op.marks.length} suggestions`);
+        }
+        take(state, op.spans.map((id, index) => [id, op.marks[index]]), length);
+    },
+    reject: (state, { mark }, length) => {
+        checkExtent(mark.start, mark.end, length);
+        const key = originKey(mark);
+        for (const [id, span] of state.spans) if (originKey(span) === key) state.spans.delete(id);
+        const refused = { ...suggested(mark), prob: mark.prob ?? 1 };
+        state.rejected = [...state.rejected.filter((span) => originKey(span) !== key), refused];
+    },
+    add: (state, op, length) => {
+        if (state.spans.has(op.span)) throw new Error(`span id '${op.span}' is already in use`);
+        checkExtent(op.start, op.end, length);
+        state.spans.set(op.span, { start: op.start, end: op.end, prob: 1, label: op.label ?? null });
+    },
+    remove: (state, op) => {
+        ownSpan(state, op.span);
+        state.spans.delete(op.span);
+    },
+    resize: (state, op, length) => {
+        checkExtent(op.start, op.end, length);
+        change(state, op.span, { start: op.start, end: op.end });
+    },
+    relabel: (state, op) => change(state, op.span, { label: op.label ?? null }),
+    note: (state, op) => {
+        const text = op.text || null;
+        if (op.span === null || op.span === undefined) state.note = text;
+        else change(state, op.span, { note: text });
+    },
+    status: (state, op) => {
+        state.status = op.status;
+    },
+};
+
+function take(state, taken, length) {
+    const ids = new Set();
+    for (const [id, mark] of taken) {
+        if (state.spans.has(id) || ids.has(id)) throw new Error(`span id '${id}' is already in use`);
+        checkExtent(mark.start, mark.end, length);
+        ids.add(id);
+    }
+    const keys = new Set();
+    for (const [id, mark] of taken) {
+        const key = originKey(mark);
+        state.spans.set(id, { ...suggested(mark), origin: { key, mark } });
+        keys.add(key);
+    }
+    if (state.rejected.length > 0) state.rejected = state.rejected.filter((span) => !keys.has(originKey(span)));
+}
+
+function suggested(mark) {
+    return {
+        start: mark.start, end: mark.end, prob: 1, label: mark.label ?? null, source: mark.source,
+        evidence: mark.evidence ?? [],
+    };
+}
+
+function change(state, id, update) {
+    state.spans.set(id, { ...ownSpan(state, id), ...update });
+}
+
+function ownSpan(state, id) {
+    const span = state.spans.get(id);
+    if (!span) throw new Error(`there is no span with the id '${id}'`);
+    return span;
+}
+
+function checkExtent(start, end, length) {
+    if (!(start >= 0 && start < end && end <= length)) {
+        throw new Error(`[${start}, ${end}) is not a part of the answer's ${length} characters`);
+    }
+}
+
+export function originKey(span) {
+    return JSON.stringify([span.source ?? null, span.start, span.end, span.label ?? null]);
+}

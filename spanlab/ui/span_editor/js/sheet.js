@@ -1,0 +1,37 @@
+/** The sheet that lists every key. */
+
+import { h } from "./dom.js";
+import { keyName } from "./keys.js";
+
+/** A dialog over the editor, built from the key table. */
+export class KeySheet {
+    constructor(view) {
+        this.view = view;
+        this.node = h("div", { class: "sl-sheet", role: "dialog", "aria-modal": "true", "aria-label": "Keys", tabindex: "-1", hidden: "" });
+    }
+
+    get isOpen() {
+        return !this.node.hidden;
+    }
+
+    listen(on) {
+        on(this.node, "click", () => this.toggle(false));
+    }
+
+    toggle(show = !this.isOpen) {
+        this.node.hidden = !show;
+        if (!show) return this.view.focusAnswer();
+        const groups = new Map();
+        for (const key of this.view.editor.keys) groups.set(key.group, [...(groups.get(key.group) ?? []), key]);
+        this.node.replaceChildren(h("div", { class: "sl-sheet-inner" }, h("h2", {}, "Keys"),
+            h("div", { class: "sl-sheet-groups" }, ...[...groups].map(([group, keys]) => h("section", {},
+                h("h3", {}, group),
+                h("dl", {}, ...keys.flatMap((key) => [
+                    h("dt", {}, ...key.keys.map((spec) => h("kbd", {}, keyName(spec)))), h("dd", {}, key.does),
+                ]))))),
+            h("p", { class: "sl-quiet" }, "With the mouse: drag over text to mark it (words; hold Alt or Shift for "
+                + "characters), click a span for its tools, drag its ends to resize it.")));
+        this.node.focus();
+        return true;
+    }
+}

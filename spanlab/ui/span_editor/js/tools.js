@@ -1,0 +1,101 @@
+/** What a mouse finds at the span that it clicked: a small toolbar, and handles at both ends. */
+
+import { h } from "./dom.js";
+
+/** Toolbar and handles of the chosen span; a key press hides them. */
+export class SpanTools {
+    constructor(view) {
+        this.view = view;
+        this.node = h("div", { class: "sl-tools", role: "toolbar", "aria-label": "Span", hidden: "" });
+        this.handles = ["start", "end"].map((side) => h("div", {
+            class: `sl-handle sl-handle-${side}`, "aria-hidden": "true", hidden: "", "data-side": side,
+        }));
+    }
+
+    listen(on) {
+        for (const handle of this.handles) on(handle, "pointerdown", (event) => this.drag(event, handle));
+    }
+
+    contains(node) {
+        return this.node.contains(node) || this.handles.includes(node);
+    }
+
+    place() {
+        const { editor, geometry, answer, pointer } = this.view;
+        const mark = editor.focused;
+        this.node.hidden = !mark || !pointer.used;
+        if (this.node.hidden) return;
+        this.node.replaceChildren(...this.buttons(mark), this.labelChoice(mark));
+        const rect = geometry.rectAt(Math.max(mark.start, Math.min(mark.end, editor.selection.caret)));
+        const width = this.node.offsetWidth;
+        const box = answer.getBoundingClientRect();
+        geometry.put(this.node, Math.max(box.left + 4, Math.min(rect.left, box.right - width - 20)), rect.bottom + 8);
+    }
+
+    placeHandles() {
+        const { editor, geometry, pointer } = this.view;
+        const mark = editor.focused;
+        for (const handle of this.handles) {
+            handle.hidden = !mark || !pointer.used;
+            if (handle.hidden) continue;
+            const rect = geometry.rectAt(handle.dataset.side === "start" ? mark.start : mark.end);
+            geometry.put(handle, rect.left, rect.bottom);
+            handle.style.setProperty("--sl-line-height", `${rect.height || 20}px`);
+        }
+    }
+
+    /** What can be done to a mark, as buttons. */
+    buttons(mark) {
+        const commands = {
+            own: [["Remove", "remove"], ["Comment", "comment"]],
+            open: [["Accept", "accept"], ["Reject", "reject"], ["Comment", "comment"]],
+            rejected: [["Accept", "accept"]],
+        }[mark.kind];
+        return commands.map(([name, command]) => this.view.button(name, command));
+    }
+
+    labelChoice(mark) {
+        const { editor } = this.view;
+        const select = h("select", { "aria-label": "Label", class: "sl-choice" },
+            h("option", { value: "" }, "no label"),
+            ...editor.labels.map((label) => h("option", { value: label }, label)));
+        select.value = editor.labels.includes(mark.label) ? mark.label : "";
+        select.addEventListener("change", () => {
+            editor.label(select.value || null);
+            this.view.focusAnswer();
+        });
+        return select;
+    }
+
+    drag(event, handle) {
+        event.preventDefault();
+        const { editor, geometry, caret } = this.view;
+        const mark = editor.focused;
+        const { text } = editor.item;
+        let [start, end] = [mark.start, mark.end];
+        const move = (moved) => {
+            const at = geometry.unitAtPoint(moved.clientX, moved.clientY);
+            if (at === null) return;
+            const exactly = moved.altKey || moved.shiftKey;
+            if (handle.dataset.side === "start" && at < end) start = exactly ? text.snapGrapheme(at, false) : wordEdge(text, at, "start");
+            if (handle.dataset.side === "end" && at > start) end = exactly ? text.snapGrapheme(at, true) : wordEdge(text, at, "end");
+            if (start < end) caret.select({ start, end });
+        };
+        const up = () => {
+            handle.removeEventListener("pointermove", move);
+            handle.style.pointerEvents = "";
+            caret.select(null);
+            if (start !== mark.start || end !== mark.end) editor.resize(start, end);
+            this.placeHandles();
+        };
+        handle.setPointerCapture(event.pointerId);
+        handle.addEventListener("pointermove", move);
+        handle.addEventListener("pointerup", up, { once: true });
+        handle.addEventListener("pointercancel", up, { once: true });
+    }
+}
+
+function wordEdge(text, at, side) {
+    const part = text.partAt(side === "start" ? at : Math.max(0, at - 1));
+    return part?.word ? part[side] : at;
+}

@@ -1,0 +1,200 @@
+/**
+ * What a detector did on the way to its spans, beside the answer. Python sends a trace when it is
+ * asked for one, and nothing is built before somebody looks: an item opens as fast with it as
+ * without.
+ */
+
+import { h } from "./dom.js";
+import { SECTIONS } from "./trace_steps.js";
+import { plural } from "./words.js";
+
+/** One panel beside the answer; it shows the trace of one annotator at a time. */
+export class TracePanel {
+    constructor(view) {
+        this.view = view;
+        this.annotator = null;
+        this.choice = h("div", { class: "sl-trace-choice", role: "group", "aria-label": "Whose trace" });
+        this.body = h("div", { class: "sl-trace-body", tabindex: "0", role: "region", "aria-label": "Trace" });
+        const close = view.button("Close", "trace");
+        this.node = h("section", { class: "sl-trace", "aria-label": "Trace of a detector", hidden: "" },
+            h("div", { class: "sl-trace-head" }, h("h3", { class: "sl-title" }, "Trace"), this.choice, close), this.body);
+    }
+
+    get editor() {
+        return this.view.editor;
+    }
+
+    get isOpen() {
+        return !this.node.hidden;
+    }
+
+    /** Annotators of the open item that have something to tell. */
+    tellers() {
+        return this.editor.item?.payload.annotators.filter(tellsOfItself) ?? [];
+    }
+
+    /** The trace that the editor has to ask Python for, null if none. */
+    wanted() {
+        const { item, navigation } = this.editor;
+        if (!this.isOpen || !item || item.id !== navigation.open || this.annotator === null) return null;
+        return item.traces?.has(this.annotator) ? null : { item: item.id, annotator: this.annotator };
+    }
+
+    /** Open or close the panel; opening begins with who suggested the chosen span. */
+    toggle() {
+        if (this.isOpen) return this.close();
+        const suggests = new Set(this.editor.focused?.members.map((member) => member.annotator));
+        const tellers = this.tellers();
+        const first = tellers.find(({ name }) => suggests.has(name)) ?? tellers.find(({ name }) => name === this.last) ?? tellers[0];
+        return this.tell(first?.name ?? null);
+    }
+
+    /** The trace of the next annotator; the first if none is shown. */
+    next() {
+        const names = this.tellers().map(({ name }) => name);
+        if (!this.isOpen) return this.toggle();
+        return this.tell(names[(names.indexOf(this.annotator) + 1) % Math.max(names.length, 1)] ?? null);
+    }
+
+    tell(annotator) {
+        if (annotator === null) return this.view.say("No detector left a trace here.", true);
+        this.annotator = this.last = annotator;
+        this.node.hidden = false;
+        this.view.right.classList.add("sl-tracing");
+        this.paint();
+        this.body.scrollTop = 0;
+        this.body.focus({ preventScroll: true });
+        this.node.scrollIntoView({ block: "nearest" });
+        return true;
+    }
+
+    close() {
+        this.node.hidden = true;
+        this.built = null;
+        this.body.replaceChildren();
+        this.view.right.classList.remove("sl-tracing");
+        this.view.focusAnswer();
+        this.view.list.paint();
+        return true;
+    }
+
+    /** Another item is shown: stay with the annotator if it has a trace here too. */
+    follow() {
+        if (!this.isOpen) return;
+        const tellers = this.tellers();
+        const there = tellers.find(({ name }) => name === this.last) ?? tellers[0];
+        this.annotator = there?.name ?? null;
+        this.paint();
+    }
+
+    /** Take in what Python sent; `about` is null where the annotation is gone. */
+    receive({ item, annotator, about }) {
+        const there = this.editor.cache.items.get(item);
+        if (!there) return;
+        (there.traces ??= new Map()).set(annotator, about);
+        if (this.isOpen && this.editor.item === there) this.paint();
+    }
+
+    paint() {
+        const { item } = this.editor;
+        this.choice.replaceChildren(...this.tellers().map((teller) => this.chooser(teller)));
+        this.body.setAttribute("aria-label", this.annotator === null ? "Trace" : `Trace of ${this.annotator}`);
+        if (this.annotator === null) return this.show(item, h("p", { class: "sl-quiet" }, "No detector left a trace on this item."));
+        const about = item.traces?.get(this.annotator);
+        if (about === undefined) {
+            this.show(item, h("p", { class: "sl-quiet" }, "Fetching the trace …"));
+            return this.editor.outbox.send();
+        }
+        if (about === null) return this.show(item, h("p", { class: "sl-quiet" }, "This annotation is gone."));
+        if (this.built === about) return undefined;
+        this.show(item, ...this.sections(about, item));
+        this.built = about;
+        return this.view.say(`Trace of ${this.annotator}. ${summaryOf(about)}`);
+    }
+
+    show(item, ...nodes) {
+        this.built = null;
+        this.body.lang = item.payload.lang;
+        this.body.replaceChildren(...nodes);
+    }
+
+    chooser({ name, status }) {
+        const chosen = name === this.annotator;
+        const node = h("button", { class: "sl-chip", type: "button", "aria-pressed": String(chosen), "data-status": status },
+            h("b", {}, name), status === "failed" ? " failed" : "");
+        node.addEventListener("click", () => this.tell(name));
+        return node;
+    }
+
+    sections(about, item) {
+        const nodes = [];
+        if (about.status === "failed") {
+            nodes.push(h("p", { class: "sl-trace-failed", dir: "auto" }, h("b", {}, "✕ Failed: "), about.note ?? "no reason was kept"));
+        } else if (about.note) {
+            nodes.push(h("p", { class: "sl-note", dir: "auto" }, about.note));
+        }
+        for (const steps of runsOfAKind(about.steps)) {
+            const build = SECTIONS[steps[0].kind];
+            if (build) nodes.push(build(this, steps, { about, item }));
+        }
+        if (about.steps.length === 0) nodes.push(h("p", { class: "sl-quiet" }, "It kept nothing of what it asked, read and decided."));
+        return nodes;
+    }
+
+    /** A button that leads somewhere; a mouse goes on in the answer, a key stays in the trace. */
+    leading(className, title, act, ...children) {
+        const node = h("button", { class: `sl-lead ${className}`, type: "button", title }, ...children);
+        node.addEventListener("mousedown", (event) => event.preventDefault());
+        node.addEventListener("click", (event) => {
+            act();
+            if (event.detail > 0) this.view.focusAnswer();
+        });
+        return node;
+    }
+
+    /** Text of a model that stands in the answer, or is said not to. */
+    placed(step) {
+        const places = step.places ?? [];
+        if (places.length === 0) {
+            return h("span", { class: "sl-lost" }, step.text);
+        }
+        let turn = 0;
+        const title = places.length === 1 ? "Show it in the answer" : `Show its ${places.length} places in the answer, one by one`;
+        return this.leading("sl-found", title, () => {
+            this.focusPlace(places[turn % places.length]);
+            turn += 1;
+        }, step.text);
+    }
+
+    /** Choose the span that lies exactly there, else select the characters. */
+    focusPlace(place) {
+        const { editor } = this;
+        const { text } = editor.item;
+        const [start, end] = [text.unit(place.start), text.unit(place.end)];
+        const mark = [...editor.marks.values()].find((one) => one.start === start && one.end === end);
+        this.view.pointer.used = false;
+        if (mark) return editor.focusOn(mark.id);
+        editor.focusOn(null, { scroll: false });
+        editor.selection.caret = start;
+        return editor.selection.move(end, true);
+    }
+}
+
+/** Say whether an annotation has a trace, or failed and can say why. */
+export function tellsOfItself({ steps, status }) {
+    return steps > 0 || status === "failed";
+}
+
+function runsOfAKind(steps) {
+    const runs = [];
+    for (const step of steps) {
+        const last = runs.at(-1);
+        if (last && last[0].kind === step.kind && step.kind !== "revision") last.push(step);
+        else runs.push([step]);
+    }
+    return runs;
+}
+
+function summaryOf({ status, note, steps }) {
+    return status === "failed" ? `Failed: ${note}` : `${plural(steps.length, "step")}.`;
+}

@@ -1,0 +1,157 @@
+/** How the steps of a trace look; steps of one kind that follow each other come together. */
+
+import { h, meter } from "./dom.js";
+import { distinct } from "./marks.js";
+import { Text } from "./text.js";
+import { percent, plural, stanceWords } from "./words.js";
+
+const VERDICTS = {
+    supported: ["✓", "supported"],
+    refuted: ["✕", "refuted"],
+    "not-enough-evidence": ["?", "not enough evidence"],
+};
+const AROUND = 70;
+const MOST_SENTENCES = 3;
+const FEW_RELATIONS = 12;
+const LONG_SAME = 600;
+const KEPT_SAME = 160;
+
+/** A builder of nodes for each kind of step. */
+export const SECTIONS = {
+    query: (panel, steps, context) => section("Asked", ...steps.map((step) => queryNode(panel, step, context))),
+    quote: (panel, steps) => {
+        const lost = steps.filter((step) => (step.places ?? []).length === 0).length;
+        const title = `${plural(steps.length, "quote")} of the answer${lost ? `, ${lost} not found in it` : ""}`;
+        return section(title, h("ul", { class: "sl-steps" }, ...steps.map((step) => quoteNode(panel, step))));
+    },
+    fact: (panel, steps) => {
+        const refuted = steps.filter((step) => step.verdict === "refuted").length;
+        return section(`${plural(steps.length, "fact")} of the answer, ${refuted} refuted`,
+            h("ul", { class: "sl-steps" }, ...steps.map((step) => factNode(panel, step))));
+    },
+    relation: (panel, steps) => relationsNode(steps),
+    revision: (panel, [step], { item }) => revisionNode(step, item),
+    remark: (panel, steps) => section("Remarks", ...steps.map((step) => h("p", { dir: "auto" }, step.text))),
+    calls: (panel, steps) => section("Calls", callsTable(steps)),
+};
+
+function section(title, ...children) {
+    return h("section", { class: "sl-step" }, h("h4", {}, title), ...children);
+}
+
+function queryNode(panel, step, { about, item }) {
+    const passages = step.passages ?? [];
+    const found = passages.length ? plural(passages.length, "passage") : "no passages";
+    return h("div", { class: "sl-query" },
+        h("p", { class: "sl-asked", dir: "auto" }, step.text || "the question"),
+        h("p", { class: "sl-quiet" }, `${step.retriever} · ${found}`),
+        h("ul", { class: "sl-steps" }, ...passages.map((index) => h("li", { dir: "auto" }, readNode(panel, index, about, item)))));
+}
+
+/** A passage that was read, with the sentence that mattered. */
+function readNode(panel, index, about, item) {
+    const passage = item.payload.passages[index];
+    const name = passage?.title ?? `Passage ${index + 1}`;
+    if (!passage) return h("span", { class: "sl-quiet" }, `${name} came after this item was opened; reload to read it.`);
+    const quotes = distinct(about.evidence.filter((quote) => quote.passage === index));
+    const text = panel.view.evidence.texts[index];
+    const marked = quotes.slice(0, MOST_SENTENCES).map((quote) => {
+        const [start, end] = [text.unit(quote.start), text.unit(quote.end)];
+        return h("span", { class: "sl-sentence" }, textBefore(text, start),
+            h("mark", { class: `sl-quote sl-${quote.stance}` }, text.slice(start, end)), textAfter(text, end),
+            h("small", { class: "sl-stance" }, stanceWords(quote)));
+    });
+    const act = () => panel.view.evidence.showPassage(index, quotes);
+    return panel.leading("sl-read", "Show the passage", act, h("b", {}, name), ...marked);
+}
+
+/** The words just before a quote, with an ellipsis where text is left out. */
+function textBefore(text, start) {
+    const from = start <= AROUND ? 0 : Math.min(start, text.nextWordStart(start - AROUND));
+    return `${from > 0 ? "… " : ""}${text.slice(from, start)}`;
+}
+
+/** The words just after a quote. */
+function textAfter(text, end) {
+    const to = end + AROUND >= text.length ? text.length : Math.max(end, text.previousWordEnd(end + AROUND));
+    return `${text.slice(end, to)}${to < text.length ? " …" : ""}`;
+}
+
+function quoteNode(panel, step) {
+    const lost = (step.places ?? []).length === 0;
+    return h("li", { dir: "auto" }, panel.placed(step), probNode(step.prob),
+        lost ? h("em", { class: "sl-lost-word", dir: "ltr" }, "not found in the answer") : "",
+        step.reason ? h("p", { class: "sl-reason", dir: "auto" }, step.reason) : "");
+}
+
+function factNode(panel, step) {
+    const [sign, words] = VERDICTS[step.verdict];
+    const looked = step.looked_up ?? [];
+    const inAnswer = (step.places ?? []).length > 0;
+    return h("li", { class: `sl-fact sl-fact-${step.verdict}`, dir: "auto" },
+        h("span", { class: "sl-verdict", dir: "ltr" }, `${sign} ${words}`), probNode(step.prob),
+        inAnswer ? panel.placed(step) : h("span", { class: "sl-told" }, step.text),
+        step.reason ? h("p", { class: "sl-reason", dir: "auto" }, step.reason) : "",
+        looked.length ? h("p", { class: "sl-quiet", dir: "auto" }, `Looked up: ${looked.join(" · ")}`) : "");
+}
+
+function relationsNode(steps) {
+    const rows = steps.map((step) => h("tr", {}, ...["subject", "relation", "object"].map((part) => h("td", { dir: "auto" }, step[part]))));
+    const head = h("tr", {}, ...["Subject", "Relation", "Object"].map((name) => h("th", { scope: "col" }, name)));
+    const details = h("details", steps.length > FEW_RELATIONS ? {} : { open: "" },
+        h("summary", {}, `${plural(steps.length, "relation")} read from the passages`),
+        h("table", { class: "sl-table" }, h("thead", {}, head), h("tbody", {}, ...rows)));
+    return h("section", { class: "sl-step" }, details);
+}
+
+function callsTable(steps) {
+    const number = (value) => value.toLocaleString("en");
+    const row = (step) => {
+        const cached = step.cached_tokens ? ` (${number(step.cached_tokens)} cached by the provider)` : "";
+        const again = step.from_cache ? ` (${number(step.from_cache)} from the cache)` : "";
+        return [["Model", step.model], ["Calls", `${number(step.calls)}${again}`],
+            ["Tokens in", `${number(step.input_tokens ?? 0)}${cached}`], ["Tokens out", number(step.output_tokens ?? 0)],
+            ["Cost", step.cost === null || step.cost === undefined ? "price unknown" : money(step.cost)]];
+    };
+    return h("div", {}, ...steps.map((step) => h("dl", { class: "sl-calls" },
+        ...row(step).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]))));
+}
+
+function money(cost) {
+    if (cost === 0) return "$0";
+    return cost < 0.01 ? `$${cost.toPrecision(2)}` : `$${cost.toFixed(2)}`;
+}
+
+function probNode(prob) {
+    return prob === null || prob === undefined ? "" : h("span", { class: "sl-prob", dir: "ltr" }, meter(prob), percent(prob));
+}
+
+/** The answer as a model corrected it: what it took out struck through, what it put in underlined. */
+function revisionNode(step, item) {
+    const changes = countChanges(step.diff);
+    const title = changes ? `Revision: ${plural(changes, "change")}` : "Revision: nothing changed";
+    const diff = h("div", { class: "sl-diff" });
+    for (const [kind, from, to] of step.diff) {
+        if (kind === "inserted") diff.append(h("ins", {}, from));
+        else {
+            const text = item.text.slice(item.text.unit(from), item.text.unit(to));
+            diff.append(...(kind === "deleted" ? [h("del", {}, text)] : sameNodes(text, item.payload.lang)));
+        }
+    }
+    return section(title, diff);
+}
+
+function countChanges(diff) {
+    return diff.filter(([kind], index) => kind !== "same" && (index === 0 || diff[index - 1][0] === "same")).length;
+}
+
+/** Text that a revision kept; the middle of a long stretch waits behind a button. */
+function sameNodes(text, lang) {
+    if (text.length <= LONG_SAME) return [document.createTextNode(text)];
+    const whole = new Text(text, lang);
+    const [start, end] = [whole.snapGrapheme(KEPT_SAME, true), whole.snapGrapheme(text.length - KEPT_SAME, false)];
+    const more = h("button", { class: "sl-more", type: "button", title: "Show the unchanged text" },
+        `… ${(end - start).toLocaleString("en")} characters unchanged …`);
+    more.addEventListener("click", () => more.replaceWith(document.createTextNode(text.slice(start, end))));
+    return [document.createTextNode(text.slice(0, start)), more, document.createTextNode(text.slice(end))];
+}

@@ -1,0 +1,266 @@
+/** All that can be seen. Knows the editor for what to show, changes nothing of it itself. */
+
+import { ActionBar } from "./actions.js";
+import { AnswerText } from "./answer.js";
+import { Annotators } from "./annotators.js";
+import { SpanCard } from "./card.js";
+import { CaretMark } from "./caret.js";
+import { h } from "./dom.js";
+import { Evidence } from "./evidence.js";
+import { Geometry } from "./geometry.js";
+import { Head } from "./head.js";
+import { ELSEWHERE, ONCE, keyName, specOf } from "./keys.js";
+import { Pointer } from "./pointer.js";
+import { Prompt } from "./prompt.js";
+import { KeySheet } from "./sheet.js";
+import { SpanList } from "./span_list.js";
+import { isDark } from "./theme.js";
+import { SpanTools } from "./tools.js";
+import { TracePanel } from "./trace.js";
+
+const OPENS = new Set(["help", "trace"]); // what takes the focus with it
+
+/** The page of one editor: its parts, when they are painted, and what is said aloud. */
+export class View {
+    constructor(parent, editor) {
+        this.editor = editor;
+        this.todo = {};
+        this.build(parent);
+        this.listen();
+    }
+
+    build(parent) {
+        this.head = new Head(this);
+        this.text = new AnswerText(this);
+        this.geometry = new Geometry(this);
+        this.caret = new CaretMark(this);
+        this.tools = new SpanTools(this);
+        this.pointer = new Pointer(this);
+        this.prompt = new Prompt(this);
+        this.card = new SpanCard(this);
+        this.trace = new TracePanel(this);
+        this.evidence = new Evidence(this);
+        this.annotators = new Annotators(this);
+        this.list = new SpanList(this);
+        this.sheet = new KeySheet(this);
+        this.actions = new ActionBar(this);
+        this.question = h("div", { class: "sl-question", dir: "auto" });
+        this.answer = h("div", {
+            class: "sl-answer", tabindex: "0", role: "application",
+            "aria-label": "Answer under review. Press question mark for the keys.",
+        }, this.text.node, this.caret.node, ...this.tools.handles, this.tools.node);
+        this.right = h("aside", { class: "sl-right", "aria-label": "Evidence and spans" },
+            this.card.node, this.trace.node, this.evidence.node,
+            h("section", { class: "sl-spans" }, this.list.title, this.annotators.node, this.list.node));
+        this.main = h("div", { class: "sl-main" },
+            h("section", { class: "sl-left", "aria-label": "Answer" }, this.question, this.answer, this.prompt.node),
+            this.right);
+        this.nothing = h("div", { class: "sl-nothing", role: "status", hidden: "" });
+        this.live = h("div", { class: "sl-live", "aria-live": "polite", role: "status" });
+        this.toast = h("div", { class: "sl-toast", "aria-hidden": "true", hidden: "" });
+        this.root = h("div", { class: "sl", "data-unsaved": "0" },
+            this.head.node, this.editor.conflict.node, this.nothing, this.main, this.actions.node, this.sheet.node,
+            this.toast, this.live);
+        parent.append(this.root);
+    }
+
+    /** A button that does what a key does, and says which key. */
+    button(name, command, className = "", key = null) {
+        const entry = this.editor.keys.find((one) => one.command === command);
+        const shown = key ?? entry?.keys.at(0) ?? "";
+        const does = key ? `Label the span “${name}”` : entry?.does ?? name;
+        const node = h("button", {
+            class: `sl-button ${className}`, type: "button", "data-command": command,
+            title: `${does} (${keyName(shown)})`,
+        },
+            h("span", {}, name), h("kbd", { "aria-hidden": "true" }, keyName(shown)));
+        node.addEventListener("mousedown", (event) => event.preventDefault());
+        node.addEventListener("click", (event) => {
+            const mouse = { key: event.detail === 0 ? "Enter" : "", target: node };
+            if (command === "done") this.editor.selection.drop();
+            this.editor.run(command, mouse, key);
+            if (!OPENS.has(command) && !this.prompt.isOpen) this.focusAnswer();
+        });
+        return node;
+    }
+
+    focusAnswer() {
+        return this.answer.focus({ preventScroll: true });
+    }
+
+    unmount() {
+        this.listening.abort();
+        this.root.remove();
+    }
+
+    /** Fill what the window has left below whatever stands above the editor. */
+    fill() {
+        const top = this.root.getBoundingClientRect().top + (this.root.closest("section")?.scrollTop ?? 0);
+        this.root.style.setProperty("--sl-top", `${Math.round(top)}px`);
+    }
+
+    theme(parent) {
+        this.root.classList.toggle("sl-dark", isDark(parent));
+        this.fill();
+    }
+
+    // -- whole item
+
+    open(item) {
+        this.fill();
+        this.nothing.hidden = true;
+        this.main.hidden = false;
+        this.root.classList.remove("sl-opening");
+        this.question.textContent = item.payload.question;
+        this.question.lang = item.payload.lang;
+        this.question.hidden = !item.payload.question;
+        this.answer.lang = item.payload.lang;
+        this.root.dataset.item = item.id;
+        if (this.paintedItem !== item) {
+            this.text.build(item.text);
+            this.paintedItem = item;
+            this.answer.scrollTop = 0;
+            this.tools.node.hidden = true;
+        }
+        this.evidence.build(item.payload);
+        this.annotators.build(item.payload.annotators);
+        this.marksChanged();
+        this.head.paint();
+        this.editor.conflict.paint();
+        this.trace.follow();
+        if (this.mayTakeFocus()) this.focusAnswer();
+    }
+
+    mayTakeFocus() {
+        const active = document.activeElement;
+        const elsewhere = this.prompt.node.contains(active) || this.trace.node.contains(active);
+        return !active || active === document.body || (this.root.contains(active) && !elsewhere);
+    }
+
+    opening() {
+        this.root.classList.add("sl-opening");
+        this.root.dataset.item = "";
+        this.say("Opening the item.");
+    }
+
+    empty(message) {
+        this.root.dataset.item = "";
+        this.main.hidden = true;
+        this.nothing.hidden = false;
+        this.nothing.replaceChildren(h("p", {}, message ?? "Nothing to review here."));
+        this.head.paint();
+    }
+
+    // -- something changed; all that one key changes is painted at once, when its command is over
+
+    marksChanged() {
+        this.todo.marks = true;
+        this.schedule();
+    }
+
+    focusChanged({ scroll = false } = {}) {
+        Object.assign(this.todo, { marks: true, focus: true, scroll: this.todo.scroll || scroll });
+        this.schedule();
+    }
+
+    caretChanged({ scroll = false } = {}) {
+        Object.assign(this.todo, { caret: true, scrollCaret: this.todo.scrollCaret || scroll });
+        this.schedule();
+    }
+
+    schedule() {
+        if (this.scheduled) return;
+        this.scheduled = true;
+        queueMicrotask(() => this.flush());
+    }
+
+    /** Paint what is due. Whoever asks where something stands on the screen calls this first. */
+    flush() {
+        this.scheduled = false;
+        const { todo } = this;
+        const { item, focused, marks, focus, selection } = this.editor;
+        this.todo = {};
+        if (!item) return;
+        if (todo.marks) {
+            this.text.paint(item.text, marks, focus);
+            this.list.show([...marks.values()], focus);
+            this.head.paint();
+        }
+        if (todo.focus) {
+            this.card.paint(this.list.rows.length === 0);
+            this.evidence.paint();
+        }
+        if (todo.scroll && focused) this.geometry.scrollTo(focused.start);
+        else if (todo.scrollCaret) this.geometry.scrollTo(selection.caret, 0.15);
+        if (todo.marks || todo.caret) {
+            this.caret.paint();
+            this.tools.placeHandles();
+        }
+        if (todo.focus) this.tools.place();
+    }
+
+    // -- what comes from the person
+
+    listen() {
+        this.listening = new AbortController();
+        const { signal } = this.listening;
+        const on = (target, type, act, options = {}) => target.addEventListener(type, act, { signal, ...options });
+        on(this.root, "keydown", (event) => this.key(event));
+        this.pointer.listen(on);
+        this.tools.listen(on);
+        this.list.listen(on);
+        this.prompt.listen(on);
+        this.sheet.listen(on);
+        on(this.answer, "focus", () => this.editor.item && this.caretChanged());
+        on(this.answer, "blur", () => this.editor.item && this.caretChanged());
+        on(window, "beforeunload", () => this.editor.outbox.store());
+        on(window, "resize", () => {
+            this.fill();
+            if (this.editor.item) this.caretChanged();
+        });
+    }
+
+    key(event) {
+        event.stopPropagation(); // Streamlit has letters of its own: r reruns, c clears the cache
+        if (event.isComposing) return;
+        if (this.prompt.node.contains(event.target)) return this.prompt.key(event);
+        if (["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName)) return undefined;
+        const spec = specOf(event);
+        const inText = event.target === this.answer;
+        if (!inText && ELSEWHERE.has(event.key)) return undefined;
+        if (this.sheet.isOpen && !["?", "Escape"].includes(spec)) return undefined;
+        this.pointer.used = false;
+        this.tools.node.hidden = true;
+        const leaving = this.leaving && event.key === "Tab";
+        if (event.key !== "Shift") this.leaving = inText && spec === "Escape";
+        if (leaving) return undefined; // Escape, then Tab: out of the text, however many spans it has
+        for (const command of this.editor.bindings.get(spec) ?? []) {
+            if (event.repeat && ONCE.has(command)) return event.preventDefault(); // a key held down
+            if (!this.editor.run(command, event, event.key)) continue;
+            event.preventDefault();
+            return undefined;
+        }
+        return undefined;
+    }
+
+    escape() {
+        const { editor } = this;
+        if (this.sheet.isOpen) return this.sheet.toggle(false);
+        if (this.trace.node.contains(document.activeElement)) return this.trace.close();
+        if (editor.selection.range) return editor.selection.drop();
+        if (editor.focus) return editor.focusOn(null, { scroll: false });
+        return true;
+    }
+
+    /** Tell a screen reader what happened; with `loudly`, everybody. */
+    say(message, loudly = false) {
+        this.live.textContent = message === this.live.textContent ? `${message}\u00a0` : message;
+        if (loudly) {
+            this.toast.textContent = message;
+            this.toast.hidden = false;
+            clearTimeout(this.toasting);
+            this.toasting = setTimeout(() => (this.toast.hidden = true), 3500);
+        }
+        return true;
+    }
+}
