@@ -1,25 +1,27 @@
-"""Writing annotations of items that are there, with all that follows from them."""
+"""Writing annotations: rows, annotators' counts, labels and facets, batch after batch."""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, select
 
-from spanlab.errors import InputError, NotFoundError, StoreError
-from spanlab.schema import Annotation, Item, Kind, Status
+from spanlab.errors import InputError, StoreError
+from spanlab.schema import Annotation, Kind, Status
 from spanlab.storage import catalog, facets
 from spanlab.storage.annotators import Tally, add_labels, labels_of, register
 from spanlab.storage.catalog import Annotator, Dataset
 from spanlab.storage.engine import Database
-from spanlab.storage.items import to_json
+from spanlab.storage.items import locked, to_json
 from spanlab.storage.sql import insert_or_replace
-from spanlab.storage.tables import annotated, annotators, items, reviews
+from spanlab.storage.tables import annotated, annotators, reviews
 
+Pairs = Sequence[tuple[str, Annotation]]  # item ids with their annotations
 _T = TypeVar("_T")
 _BATCH = 200  # annotations per transaction …
 _SECONDS = 1.0  # … unless they come slowly: then what there is after this time
@@ -27,7 +29,7 @@ _SECONDS = 1.0  # … unless they come slowly: then what there is after this tim
 
 @dataclass(frozen=True)
 class Entry:
-    """What ``annotator`` now says of the item at ``position``."""
+    """The annotation that replaces what ``annotator`` had stored for the item at ``position``."""
 
     position: int
     annotator: Annotator
@@ -55,18 +57,10 @@ class _Row:
 
 
 def save(database: Database, name: str, pairs: Iterable[tuple[str, Annotation]]) -> int:
-    """Insert or replace annotations by item id, batch after batch as they come.
+    """Insert or replace annotations by item id, in any order, and return how many were written.
 
     Each batch is durable before the next is asked for, so that a detector that breaks off loses
     at most its last second of work.
-
-    Args:
-        database: where.
-        name: the dataset.
-        pairs: item ids with their annotations, in any order.
-
-    Returns:
-        The number of annotations written, 0 for no pairs.
 
     Raises:
         NotFoundError: no such dataset or item.
@@ -74,13 +68,28 @@ def save(database: Database, name: str, pairs: Iterable[tuple[str, Annotation]])
         StoreError: it would overwrite a person's reviewed annotation, or its annotator is of
             another kind here. Earlier batches stay written.
     """
+    return save_batches(database, name, pairs, lambda connection, dataset, batch: batch)
+
+
+def save_batches(
+    database: Database,
+    name: str,
+    things: Iterable[_T],
+    pairs_of: Callable[[Connection, Dataset, Sequence[_T]], Pairs],
+) -> int:
+    """Write the annotations that ``pairs_of`` takes from each batch; raises as ``save`` does.
+
+    Returns:
+        The number of ``things`` written, 0 for none.
+    """
     with database.reading() as connection:
         catalog.find(connection, name)
     written = 0
-    for batch in batches(pairs):
+    for batch in _batches(things):
         with database.writing() as connection:
             dataset = catalog.find(connection, name)
-            put(connection, dataset, entries(connection, dataset, batch))
+            pairs = pairs_of(connection, dataset, batch)
+            put(connection, dataset, _entries(connection, dataset, pairs))
         written += len(batch)
     return written
 
@@ -95,22 +104,19 @@ def put(connection: Connection, dataset: Dataset, entries: Sequence[Entry]) -> N
         others = there[entry.position]
         before = others.get(annotator.id)
         place = before.place if before else 1 + max((o.place for o in others.values()), default=-1)
-        text = to_json(annotation)
-        rows.append(
-            {
-                "dataset_id": dataset.id,
-                "position": entry.position,
-                "annotator_id": annotator.id,
-                "place": place,
-                "status": annotation.status.value,
-                "json": text,
-            }
-        )
-        now = _Row(annotator.id, annotation.kind, place, annotation.status, text)
+        row = annotation_row(dataset.id, entry.position, annotator.id, place, annotation)
+        rows.append(row)
+        now = _Row(annotator.id, annotation.kind, place, annotation.status, row["json"])
         others[annotator.id] = now
         tally.move(annotator.id, before.status if before else None, annotation.status)
-        used |= dict.fromkeys(sorted(labels_of(annotation)))
-        _describe(changes, entry, before, others)
+        used |= dict.fromkeys(labels_of(annotation))
+        changes.say(entry.position, annotator.id, annotation)
+        if now.decides or (before and before.decides):
+            deciding = [one for one in others.values() if one.decides]
+            changes.judge(
+                entry.position,
+                [annotation if one is now else one.annotation() for one in deciding],
+            )
     if rows:
         connection.execute(insert_or_replace(connection, annotated), rows)
     tally.write(connection, dataset.id)
@@ -118,20 +124,18 @@ def put(connection: Connection, dataset: Dataset, entries: Sequence[Entry]) -> N
     changes.write(connection, dataset.id)
 
 
-def _describe(
-    changes: facets.Changes, entry: Entry, before: _Row | None, others: dict[int, _Row]
-) -> None:
-    position, annotation, number = entry.position, entry.annotation, entry.annotator.id
-    changes.say(position, number, annotation)
-    if facets.decides(annotation.kind, annotation.status) or (before and before.decides):
-        changes.judge(
-            position,
-            [
-                annotation if row.annotator == number else row.annotation()
-                for row in others.values()
-                if row.decides
-            ],
-        )
+def annotation_row(
+    dataset: int, position: int, annotator: int, place: int, annotation: Annotation
+) -> dict[str, Any]:
+    """Return the row of the table ``annotated`` that holds ``annotation``."""
+    return {
+        "dataset_id": dataset,
+        "position": position,
+        "annotator_id": annotator,
+        "place": place,
+        "status": annotation.status.value,
+        "json": to_json(annotation),
+    }
 
 
 def _stored(
@@ -150,35 +154,15 @@ def _stored(
     return found
 
 
-def entries(
-    connection: Connection, dataset: Dataset, batch: Sequence[tuple[str, Annotation]]
-) -> list[Entry]:
-    """Lock the items that a batch names and check that what is said of them may be written.
-
-    Raises:
-        NotFoundError: an item is not there.
-        InputError: an annotation quotes what its item does not have there.
-        StoreError: a person has reviewed it, or the annotator is of another kind here.
-    """
+def _entries(connection: Connection, dataset: Dataset, batch: Pairs) -> list[Entry]:
+    """Lock the items that a batch names and check that the annotations may be written."""
     names = {annotation.annotator: annotation.kind for _, annotation in batch}
     who = {name: register(connection, dataset, name, kind) for name, kind in names.items()}
-    rows = connection.execute(
-        select(items.c.item_id, items.c.position, items.c.json)
-        .where(
-            items.c.dataset_id == dataset.id,
-            items.c.item_id.in_({item_id for item_id, _ in batch}),
-            items.c.position < dataset.n_items,
-        )
-        .order_by(items.c.position)
-        .with_for_update(key_share=True)
-    ).all()
-    found = {row.item_id: row for row in rows}
-    reviewed = _reviewed(connection, dataset.id, [row.position for row in rows])
+    found = locked(connection, dataset, dict(batch))
+    reviewed = _reviewed(connection, dataset.id, [position for position, _ in found.values()])
     now: dict[tuple[int, int], Entry] = {}
     for item_id, annotation in batch:
-        if item_id not in found:
-            raise NotFoundError(f"the dataset {dataset.name!r} has no item {item_id!r}")
-        position, annotator = found[item_id].position, who[annotation.annotator]
+        (position, item), annotator = found[item_id], who[annotation.annotator]
         if annotation.kind is not annotator.kind:
             register(connection, dataset, annotation.annotator, annotation.kind)
         if (position, annotator.id) in reviewed:
@@ -186,17 +170,20 @@ def entries(
                 f"{annotation.annotator!r} has reviewed item {item_id!r} of {dataset.name!r}: "
                 "what a person did is not overwritten"
             )
-        _check(annotation, Item.model_validate_json(found[item_id].json))
+        with fitting(annotation, item_id):
+            annotation.check(item)
         now[position, annotator.id] = Entry(position, annotator, annotation)
     return list(now.values())
 
 
-def _check(annotation: Annotation, item: Item) -> None:
+@contextmanager
+def fitting(annotation: Annotation, item_id: str) -> Iterator[None]:
+    """Turn a ValueError of the block into an InputError that names the item and annotator."""
     try:
-        annotation.check(item)
+        yield
     except ValueError as error:
         raise InputError(
-            f"the annotation of item {item.id!r} by {annotation.annotator!r} does not fit: {error}"
+            f"the annotation of item {item_id!r} by {annotation.annotator!r} does not fit: {error}"
         ) from error
 
 
@@ -211,8 +198,8 @@ def _reviewed(
     return {(position, annotator) for position, annotator in rows}
 
 
-def batches(things: Iterable[_T]) -> Iterator[list[_T]]:
-    """Yield ``things`` by so many as one transaction takes, or what came within its time."""
+def _batches(things: Iterable[_T]) -> Iterator[list[_T]]:
+    """Yield ``things`` in batches of one transaction: full ones, or what came within its time."""
     batch: list[_T] = []
     began = time.monotonic()
     for thing in things:

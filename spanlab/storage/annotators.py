@@ -1,4 +1,4 @@
-"""Who annotates a dataset: registration under one name and kind, and counts per status."""
+"""Annotators of a dataset: registration under one name and kind, and counts per status."""
 
 from __future__ import annotations
 
@@ -13,11 +13,8 @@ from spanlab.storage.catalog import Annotator, Dataset, annotators_of
 from spanlab.storage.sql import insert_new
 from spanlab.storage.tables import annotators, datasets, labels
 
-_COUNTED = {
-    Status.DONE: "n_done",
-    Status.FAILED: "n_failed",
-    Status.SKIPPED: "n_skipped",
-}
+_COUNTED = {Status.DONE: "n_done", Status.FAILED: "n_failed", Status.SKIPPED: "n_skipped"}
+_COUNTS = ("n_annotations", *_COUNTED.values())
 
 
 class Tally:
@@ -37,23 +34,15 @@ class Tally:
 
     def write(self, connection: Connection, dataset: int) -> None:
         """Add the changes to the stored counts."""
-        counted = ("n_annotations", *_COUNTED.values())
         rows = [
             {"of": dataset, "who": who}
-            | {f"more_{name}": self._changes[who, name] for name in counted}
+            | {f"more_{name}": self._changes[who, name] for name in _COUNTS}
             for who in sorted({who for (who, _), change in self._changes.items() if change})
         ]
         if rows:
-            more = {name: annotators.c[name] + bindparam(f"more_{name}") for name in counted}
-            connection.execute(
-                update(annotators)
-                .where(
-                    annotators.c.dataset_id == bindparam("of"),
-                    annotators.c.id == bindparam("who"),
-                )
-                .values(more),
-                rows,
-            )
+            more = {name: annotators.c[name] + bindparam(f"more_{name}") for name in _COUNTS}
+            one = (annotators.c.dataset_id == bindparam("of"), annotators.c.id == bindparam("who"))
+            connection.execute(update(annotators).where(*one).values(more), rows)
 
 
 def register(connection: Connection, dataset: Dataset, name: str, kind: Kind) -> Annotator:
@@ -71,18 +60,8 @@ def register(connection: Connection, dataset: Dataset, name: str, kind: Kind) ->
     if known is None:
         query = select(func.coalesce(func.max(annotators.c.id) + 1, 0))
         number = connection.execute(query.where(annotators.c.dataset_id == dataset.id)).scalar_one()
-        connection.execute(
-            insert(annotators).values(
-                dataset_id=dataset.id,
-                id=number,
-                name=name,
-                kind=kind.value,
-                n_annotations=0,
-                n_done=0,
-                n_failed=0,
-                n_skipped=0,
-            )
-        )
+        row = {"dataset_id": dataset.id, "id": number, "name": name, "kind": kind.value}
+        connection.execute(insert(annotators).values(row | dict.fromkeys(_COUNTS, 0)))
         return Annotator(number, name, kind)
     if known.kind is not kind:
         raise StoreError(
@@ -92,13 +71,13 @@ def register(connection: Connection, dataset: Dataset, name: str, kind: Kind) ->
     return known
 
 
-def labels_of(annotation: Annotation) -> set[str]:
-    """Return the labels of an annotation's spans."""
-    return {span.label for span in annotation.spans if span.label is not None}
+def labels_of(annotation: Annotation) -> list[str]:
+    """Return the labels of an annotation's spans, each once, in alphabetical order."""
+    return sorted({span.label for span in annotation.spans if span.label is not None})
 
 
 def add_labels(connection: Connection, dataset: int, names: Iterable[str]) -> None:
-    """Remember that spans of ``dataset`` have the labels ``names``."""
+    """Enter those of ``names`` that spans of ``dataset`` have not used before."""
     used = labels.c.dataset_id == dataset
     known = set(connection.execute(select(labels.c.label).where(used)).scalars())
     rows = [

@@ -1,4 +1,4 @@
-"""Which datasets there are: finding, listing, renaming them."""
+"""The rows of datasets, languages, labels and annotators: finding, listing, renaming."""
 
 from __future__ import annotations
 

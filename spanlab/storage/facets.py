@@ -1,4 +1,4 @@
-"""What queues filter by, kept as columns: one array per facet and block of positions.
+"""The values that queues filter by, stored as columns: one array per facet and block of positions.
 
 A filter over a million items is then a few array comparisons instead of a million row lookups,
 whichever facets it combines and however few items match. Facets are derived: each is what the
@@ -65,20 +65,13 @@ def status_named(code: int) -> Status:
     return _STATUSES[code]
 
 
-def highest(annotation: Annotation) -> float:
-    """Return the highest probability of a finished annotation's spans, NaN if unfinished."""
-    if annotation.status is not Status.DONE:
-        return math.nan
-    return max((span.prob for span in annotation.spans), default=0.0)
-
-
 def decides(kind: Kind, status: Status) -> bool:
     """Return whether such an annotation can agree or disagree with others."""
     return status is Status.DONE and kind in {Kind.PERSON, Kind.DETECTOR}
 
 
 def blank(name: str, size: int) -> Array:
-    """Return ``size`` values of the facet ``name`` that say nothing."""
+    """Return ``size`` values of the facet ``name`` that stand for "not set"."""
     kind, fill = _KINDS[name.partition("/")[0]]
     return np.full(size, fill, dtype=kind)
 
@@ -88,7 +81,7 @@ def read(
 ) -> dict[str, Array]:
     """Return the values of the facets ``names`` at the positions ``[start, stop)``.
 
-    ``start`` must be the start of a block. What was never written says nothing.
+    ``start`` must be the start of a block. What was never written is ``blank``.
     """
     arrays = {name: blank(name, stop - start) for name in names}
     rows = connection.execute(
@@ -116,12 +109,15 @@ class Changes:
         self._blocks[name, position // BLOCK][position % BLOCK] = value
 
     def say(self, position: int, annotator: int, annotation: Annotation) -> None:
-        """Set what ``annotation`` by ``annotator`` says of the item at ``position``."""
+        """Set status and highest probability of one ``annotation``; NaN if it is unfinished."""
+        highest = math.nan
+        if annotation.status is Status.DONE:
+            highest = max((span.prob for span in annotation.spans), default=0.0)
         self.set(status_of(annotator), position, code_of(annotation.status))
-        self.set(prob_of(annotator), position, highest(annotation))
+        self.set(prob_of(annotator), position, highest)
 
     def judge(self, position: int, annotations: Sequence[Annotation]) -> None:
-        """Set what all ``annotations`` of the item at ``position`` say together."""
+        """Set what depends on all ``annotations`` of the item: persons and disagreement."""
         finished = [each for each in annotations if decides(each.kind, each.status)]
         score = disagreement(finished) if len(finished) > 1 else None
         self.set(PEOPLE, position, sum(each.kind is Kind.PERSON for each in finished))
@@ -132,12 +128,20 @@ class Changes:
         if not self._blocks:
             return
         stored = _lock(connection, dataset, sorted(self._blocks))
-        _store(
-            connection,
-            dataset,
-            {key: _merged(key[0], stored[key], cells) for key, cells in self._blocks.items()},
-            stored,
-        )
+        rows = []
+        for (name, block), cells in self._blocks.items():
+            data = _merged(name, stored[name, block], cells)
+            if data != stored[name, block]:
+                rows.append({"of": dataset, "called": name, "at": block, "data": data})
+        if rows:
+            connection.execute(
+                update(facets).where(
+                    facets.c.dataset_id == bindparam("of"),
+                    facets.c.name == bindparam("called"),
+                    facets.c.block == bindparam("at"),
+                ),
+                rows,
+            )
 
 
 def _lock(
@@ -166,25 +170,3 @@ def _merged(name: str, data: bytes, cells: Mapping[int, float]) -> bytes:
     array[: len(before)] = before
     array[list(cells)] = list(cells.values())
     return array.tobytes()
-
-
-def _store(
-    connection: Connection,
-    dataset: int,
-    new: Mapping[tuple[str, int], bytes],
-    old: Mapping[tuple[str, int], bytes],
-) -> None:
-    rows = [
-        {"of": dataset, "called": name, "at": block, "data": data}
-        for (name, block), data in new.items()
-        if data != old[name, block]
-    ]
-    if rows:
-        connection.execute(
-            update(facets).where(
-                facets.c.dataset_id == bindparam("of"),
-                facets.c.name == bindparam("called"),
-                facets.c.block == bindparam("at"),
-            ),
-            rows,
-        )

@@ -10,8 +10,9 @@ from pydantic_core import PydanticSerializationError
 from sqlalchemy import insert, select
 
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, Item, Kind, Record
+from spanlab.schema import Annotation, Kind, Record
 from spanlab.storage import catalog, facets
+from spanlab.storage.annotating import annotation_row
 from spanlab.storage.annotators import Tally, add_labels, labels_of, register
 from spanlab.storage.catalog import Dataset
 from spanlab.storage.engine import Database
@@ -39,7 +40,7 @@ def import_records(
     as it was. Others read and review meanwhile.
 
     Args:
-        database: where.
+        database: the database.
         name: the dataset.
         records: in the order that the dataset keeps; read as a stream.
         on_progress: called now and then with the number of records so far.
@@ -81,31 +82,9 @@ class _Batch:
         self.changes = facets.Changes()
         self.characters = 0
 
-    def add_item(self, key: dict[str, int], item: Item, lang: int) -> None:
-        """Add the row and the language of ``item``."""
-        text = to_json(item)
-        self.items.append({**key, "item_id": item.id, "json": text})
-        self.changes.set(facets.LANG, key["position"], lang)
-        self.characters += len(text)
-
-    def add_annotation(
-        self, key: dict[str, int], annotator: int, place: int, annotation: Annotation
-    ) -> None:
-        """Add the row and the facets of ``annotation``."""
-        row: dict[str, Any] = {
-            **key,
-            "annotator_id": annotator,
-            "place": place,
-            "status": annotation.status.value,
-            "json": to_json(annotation),
-        }
-        self.annotations.append(row)
-        self.changes.say(key["position"], annotator, annotation)
-        self.characters += len(row["json"])
-
 
 class _Load:
-    """An import under way: the batch in hand and what has to be said of all at the end."""
+    """An import under way: the current batch, and the counts that are written at the end."""
 
     def __init__(self, database: Database, dataset: Dataset) -> None:
         self._database = database
@@ -127,7 +106,7 @@ class _Load:
 
     @property
     def is_full(self) -> bool:
-        """Whether the batch in hand should be written: it is large, or its block ends."""
+        """Whether the current batch should be written: it is large, or its block ends."""
         return (
             len(self._batch.items) >= _ITEMS
             or self._batch.characters >= _CHARACTERS
@@ -150,9 +129,8 @@ class _Load:
 
     def add(self, record: Record) -> None:
         """Take ``record`` into the batch."""
-        key = {"dataset_id": self._dataset.id, "position": self._stop}
         try:
-            self._add(key, record)
+            self._add(record)
         except PydanticSerializationError as error:
             raise InputError(
                 f"item {record.item.id!r} cannot be stored: {error}",
@@ -179,16 +157,25 @@ class _Load:
             self._tally.write(connection, self._dataset.id)
             publish(connection, self._dataset.id, self._stop)
 
-    def _add(self, key: dict[str, int], record: Record) -> None:
-        lang = record.item.lang
-        self._languages[lang] += 1
-        self._batch.add_item(key, record.item, self._codes.setdefault(lang, len(self._codes)))
+    def _add(self, record: Record) -> None:
+        item, batch, dataset, position = record.item, self._batch, self._dataset.id, self._stop
+        self._languages[item.lang] += 1
+        text = to_json(item)
+        batch.items.append(
+            {"dataset_id": dataset, "position": position, "item_id": item.id, "json": text}
+        )
+        lang = self._codes.setdefault(item.lang, len(self._codes))
+        batch.changes.set(facets.LANG, position, lang)
+        batch.characters += len(text)
         for place, annotation in enumerate(record.annotations):
             number = self._number(annotation)
-            self._batch.add_annotation(key, number, place, annotation)
+            row = annotation_row(dataset, position, number, place, annotation)
+            batch.annotations.append(row)
+            batch.changes.say(position, number, annotation)
+            batch.characters += len(row["json"])
             self._tally.move(number, None, annotation.status)
-            self._labels |= dict.fromkeys(sorted(labels_of(annotation)))
-        self._batch.changes.judge(self._stop, record.annotations)
+            self._labels |= dict.fromkeys(labels_of(annotation))
+        batch.changes.judge(position, record.annotations)
 
     def _number(self, annotation: Annotation) -> int:
         who = (annotation.annotator, annotation.kind)

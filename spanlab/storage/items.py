@@ -1,11 +1,10 @@
-"""Items and annotations between rows and objects: the JSON that is stored, and reading it back."""
+"""Items and annotations: the JSON that is stored, reading it back, and locking rows."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from pydantic import BaseModel
 from sqlalchemy import Column, ColumnElement, Connection, and_, select
@@ -16,6 +15,8 @@ from spanlab.storage.catalog import Dataset
 from spanlab.storage.tables import annotated, annotators, items
 
 _WINDOW = 200  # positions read at once: few enough for long texts, enough for short ones
+
+_Among = Callable[[Column[int]], ColumnElement[bool]]  # a condition on a column of positions
 
 
 def to_json(model: BaseModel) -> str:
@@ -55,14 +56,39 @@ def position_of(connection: Connection, dataset: Dataset, item_id: str) -> int:
 
 def one(connection: Connection, dataset: Dataset, position: int) -> Stored:
     """Return the item at ``position`` with its annotations."""
-    (stored,) = _window(connection, dataset.id, position, position + 1, None)
+    (stored,) = _read(connection, dataset.id, lambda column: column == position, None)
     return stored
 
 
-def lock(connection: Connection, dataset: int, start: int, stop: int) -> None:
-    """Keep other transactions from changing what is said of the items at ``[start, stop)``.
+def locked(
+    connection: Connection, dataset: Dataset, ids: Collection[str]
+) -> dict[str, tuple[int, Item]]:
+    """Lock items for writing annotations, and return each one's position and content by id.
 
-    On SQLite a writing transaction is alone anyway.
+    Raises:
+        NotFoundError: one of them is not there.
+    """
+    rows = connection.execute(
+        select(items.c.item_id, items.c.position, items.c.json)
+        .where(
+            items.c.dataset_id == dataset.id,
+            items.c.item_id.in_(list(ids)),
+            items.c.position < dataset.n_items,
+        )
+        .order_by(items.c.position)
+        .with_for_update(key_share=True)
+    )
+    found = {row.item_id: (row.position, Item.model_validate_json(row.json)) for row in rows}
+    for item_id in ids:
+        if item_id not in found:
+            raise NotFoundError(f"the dataset {dataset.name!r} has no item {item_id!r}")
+    return found
+
+
+def lock(connection: Connection, dataset: int, start: int, stop: int) -> None:
+    """Keep other transactions from changing annotations of the items at ``[start, stop)``.
+
+    SQLite needs no row locks: only one transaction writes at a time.
     """
     connection.execute(
         select(items.c.position)
@@ -83,56 +109,31 @@ def all_of(
     chosen = None if names is None else _ids(connection, dataset, names)
     for start in range(0, dataset.n_items, _WINDOW):
         stop = min(start + _WINDOW, dataset.n_items)
-        yield from _window(connection, dataset.id, start, stop, chosen)
+        yield from _read(connection, dataset.id, _between(start, stop), chosen)
 
 
 def at(connection: Connection, dataset: Dataset, positions: Sequence[int]) -> Iterator[Stored]:
     """Yield the items at ``positions`` with all annotations, in import order."""
     there = sorted({position for position in positions if 0 <= position < dataset.n_items})
     for first in range(0, len(there), _WINDOW):
-        yield from _read(connection, dataset.id, _Some(tuple(there[first : first + _WINDOW])), None)
+        yield from _read(connection, dataset.id, _in(there[first : first + _WINDOW]), None)
 
 
-class _Places(Protocol):
-    """Some positions of a dataset."""
-
-    def among(self, column: Column[int]) -> ColumnElement[bool]: ...
+def _between(start: int, stop: int) -> _Among:
+    return lambda column: and_(column >= start, column < stop)
 
 
-@dataclass(frozen=True)
-class _Between:
-    """The positions ``[start, stop)``."""
-
-    start: int
-    stop: int
-
-    def among(self, column: Column[int]) -> ColumnElement[bool]:
-        return and_(column >= self.start, column < self.stop)
-
-
-@dataclass(frozen=True)
-class _Some:
-    """A few positions, wherever they are."""
-
-    positions: tuple[int, ...]
-
-    def among(self, column: Column[int]) -> ColumnElement[bool]:
-        return column.in_(self.positions)
-
-
-def _window(
-    connection: Connection, dataset: int, start: int, stop: int, chosen: Collection[int] | None
-) -> Iterator[Stored]:
-    yield from _read(connection, dataset, _Between(start, stop), chosen)
+def _in(positions: Sequence[int]) -> _Among:
+    return lambda column: column.in_(positions)
 
 
 def _read(
-    connection: Connection, dataset: int, places: _Places, chosen: Collection[int] | None
+    connection: Connection, dataset: int, among: _Among, chosen: Collection[int] | None
 ) -> Iterator[Stored]:
     said: dict[int, list[str]] = defaultdict(list)
     query = (
         select(annotated.c.position, annotated.c.json)
-        .where(annotated.c.dataset_id == dataset, places.among(annotated.c.position))
+        .where(annotated.c.dataset_id == dataset, among(annotated.c.position))
         .order_by(annotated.c.position, annotated.c.place)
     )
     if chosen is not None:
@@ -141,7 +142,7 @@ def _read(
         said[position].append(text)
     rows = connection.execute(
         select(items.c.position, items.c.json)
-        .where(items.c.dataset_id == dataset, places.among(items.c.position))
+        .where(items.c.dataset_id == dataset, among(items.c.position))
         .order_by(items.c.position)
     )
     for position, text in rows.all():

@@ -1,4 +1,4 @@
-"""Locks that go with the process that holds them, however it ends."""
+"""Locks that are released when the process that holds them ends, however it ends."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ def claim(database: Database, dataset: int) -> Iterator[bool]:
         Whether it is held; False if somebody living holds it, in this process or another.
     """
     path = database.path
-    if path is None:
-        with _claim_in_postgresql(database, dataset) as held:
-            yield held
-    else:
-        with _claim_file(path.with_name(f"{path.name}-load{dataset}")) as held:
-            yield held
+    lock = (
+        _claim_in_postgresql(database, dataset)
+        if path is None
+        else _claim_file(path.with_name(f"{path.name}-load{dataset}"))
+    )
+    with lock as held:
+        yield held
 
 
 @contextmanager

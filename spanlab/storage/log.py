@@ -20,15 +20,10 @@ from spanlab.storage.writes import Refusal, Write
 
 
 class Log:
-    """What a log started from, how long it is, where it has led, and what is added to it.
+    """A log with its snapshot, version and state, and the operations added to it.
 
-    The state is stored with the log, so that an edit need not replay it; undo and redo do.
-
-    Args:
-        connection: for appending, one that holds the item's row.
-        dataset: where the item is.
-        position: which item.
-        who: the person.
+    The state is stored with the log, so that an edit need not replay it; undo and redo do. For
+    appending, the ``connection`` must hold the lock on the item's row.
     """
 
     def __init__(
@@ -40,13 +35,14 @@ class Log:
         self._who = who
         self._added: list[Write] = []
         row = connection.execute(select(reviews).where(*self._here(reviews))).one_or_none()
-        self._snapshot: str | None = self._annotation() if row is None else row.snapshot
-        self.version: int = 0 if row is None else row.version
-        self.state = (
-            ReviewState.of(self.snapshot)
-            if row is None
-            else ReviewState.model_validate_json(row.state)
-        )
+        if row is None:
+            query = select(annotated.c.json).where(*self._here(annotated))
+            self._snapshot: str | None = connection.execute(query).scalar_one_or_none()
+            self.version: int = 0
+            self.state = ReviewState.of(self.snapshot)
+        else:
+            self._snapshot, self.version = row.snapshot, row.version
+            self.state = ReviewState.model_validate_json(row.state)
 
     @cached_property
     def snapshot(self) -> Annotation | None:
@@ -66,7 +62,12 @@ class Log:
     def append(self, write: Write) -> Refusal | None:
         """Add ``write`` if it fits the state; return why not."""
         if write.base != self.version:
-            return _stale(write, self.version)
+            return Refusal(
+                write.seq,
+                f"made on version {write.base} of this annotation, which is at {self.version} "
+                "now: somebody else changed it meanwhile",
+                stale=True,
+            )
         try:
             self.state = self._after(write.operation)
         except OperationError as error:
@@ -76,7 +77,7 @@ class Log:
         return None
 
     def save(self) -> None:
-        """Store what was added: operations, state, annotation and all that follows from it."""
+        """Store the added operations, the state, and the annotation with counts and facets."""
         if not self._added:
             return
         put(self._connection, self._dataset, [Entry(self._position, self._who, self._result())])
@@ -85,15 +86,8 @@ class Log:
             "position": self._position,
             "annotator_id": self._who.id,
         }
-        self._connection.execute(
-            insert_or_replace(self._connection, reviews),
-            {
-                **key,
-                "version": self.version,
-                "snapshot": self._snapshot,
-                "state": to_json(self.state),
-            },
-        )
+        row = {"version": self.version, "snapshot": self._snapshot, "state": to_json(self.state)}
+        self._connection.execute(insert_or_replace(self._connection, reviews), key | row)
         first = self.version - len(self._added) + 1
         now = datetime.now(UTC).isoformat()
         self._connection.execute(
@@ -118,7 +112,7 @@ class Log:
         return operation.apply(self._item, self.state)
 
     def _result(self) -> Annotation:
-        """Return the state as an annotation, with what of the snapshot still holds.
+        """Return the state as an annotation, with the parts of the snapshot that still hold.
 
         Reviewing changes no claims; a hard decision holds as long as the spans it was made on.
         """
@@ -139,26 +133,12 @@ class Log:
         )
         return Item.model_validate_json(self._connection.execute(query).scalar_one())
 
-    def _annotation(self) -> str | None:
-        query = select(annotated.c.json).where(*self._here(annotated))
-        return self._connection.execute(query).scalar_one_or_none()
-
     def _here(self, table: Table) -> list[ColumnElement[bool]]:
         return [
             table.c.dataset_id == self._dataset.id,
             table.c.position == self._position,
             table.c.annotator_id == self._who.id,
         ]
-
-
-def _stale(write: Write, version: int) -> Refusal:
-    """Return the refusal of a ``write`` that was made on another state than the log's."""
-    return Refusal(
-        write.seq,
-        f"made on version {write.base} of this annotation, which is at {version} now: "
-        "somebody else changed it meanwhile",
-        stale=True,
-    )
 
 
 def operation_json(operation: Operation) -> str:

@@ -29,12 +29,8 @@ def page(connection: Connection, dataset: Dataset, query: QueueQuery) -> Page:
     selection = Selection.of(connection, dataset, query)
     forward = query.before is None
     found = _search(selection, query, query.after or query.before, query.limit + 1, forward=forward)
-    rows = _rows(
-        connection,
-        dataset,
-        query,
-        found[: query.limit] if forward else found[query.limit - 1 :: -1],
-    )
+    shown = found[: query.limit] if forward else found[query.limit - 1 :: -1]
+    rows = _rows(connection, dataset, query, shown)
     if not rows:
         return Page((), None, None)
     first, last = rows[0].cursor, rows[-1].cursor
@@ -145,9 +141,8 @@ def _texts(
 
 def _excerpt(text: str) -> str:
     line = " ".join(text[: 2 * _EXCERPT].split())
-    return (
-        line if len(line) <= _EXCERPT and len(text) <= 2 * _EXCERPT else f"{line[: _EXCERPT - 1]}…"
-    )
+    whole = len(line) <= _EXCERPT and len(text) <= 2 * _EXCERPT
+    return line if whole else f"{line[: _EXCERPT - 1]}…"
 
 
 def _known(value: float) -> float | None:

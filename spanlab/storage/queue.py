@@ -1,4 +1,4 @@
-"""What a queue of items is asked for and what it answers with."""
+"""Queries for a queue of items, and the pages that answer them."""
 
 from __future__ import annotations
 

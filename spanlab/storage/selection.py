@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,8 +88,7 @@ class Selection:
             )
             places, scores = places[beyond], scores[beyond]
         chosen = _highest(scores, limit)
-        nearest: list[int] = np.abs(places[chosen]).tolist()
-        return nearest
+        return cast("list[int]", np.abs(places[chosen]).tolist())
 
     @cached_property
     def _scored(self) -> tuple[Array, Array]:
@@ -109,20 +109,18 @@ class Selection:
 
 
 def _of_annotators(query: QueueQuery, annotators: dict[str, Annotator]) -> Iterator[Condition]:
-    for name, status in (
-        (query.reviewer, query.status),
-        (query.detector, query.detector_status),
-    ):
+    asked = ((query.reviewer, query.status), (query.detector, query.detector_status))
+    for name, status in asked:
         if status is not None and name is not None:
             annotator = annotators.get(name)
-            # Who is unknown has annotated nothing; no facet, and the same answer.
+            # An unknown annotator has annotated nothing: a facet that does not exist is blank.
             facet = facets.status_of(-1 if annotator is None else annotator.id)
             yield _equal(facet, facets.code_of(status))
     if query.min_prob is not None or query.max_prob is not None:
         low = 0.0 if query.min_prob is None else query.min_prob
         high = 1.0 if query.max_prob is None else query.max_prob
         names = prob_facets(annotators, query.detector)
-        yield Condition(names, lambda arrays: _within(highest(arrays), low, high))
+        yield Condition(names, lambda arrays: _within(np.fmax.reduce(arrays), low, high))
 
 
 def _of_items(query: QueueQuery) -> Iterator[Condition]:
@@ -142,12 +140,6 @@ def prob_facets(annotators: dict[str, Annotator], detector: str | None) -> tuple
         for annotator in annotators.values()
         if (annotator.kind is Kind.DETECTOR if detector is None else annotator.name == detector)
     ) or (facets.prob_of(-1),)
-
-
-def highest(probs: list[Array]) -> Array:
-    """Return the highest of several probabilities, item by item; NaN where all are."""
-    result: Array = np.fmax.reduce(probs)
-    return result
 
 
 def _equal(name: str, value: int) -> Condition:

@@ -1,9 +1,9 @@
-"""The two places where the databases' own words for an insert are needed."""
+"""The two kinds of insert that SQLite and PostgreSQL write in dialects of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, Insert, Table
 from sqlalchemy.dialects import postgresql, sqlite
@@ -16,19 +16,12 @@ _INSERT: dict[str, Callable[[Table], Any]] = {
 
 def insert_new(connection: Connection, table: Table) -> Insert:
     """Return an insert into ``table`` that leaves rows alone whose key is there already."""
-    statement: Insert = _INSERT[connection.dialect.name](table).on_conflict_do_nothing()
-    return statement
+    return cast("Insert", _INSERT[connection.dialect.name](table).on_conflict_do_nothing())
 
 
 def insert_or_replace(connection: Connection, table: Table) -> Insert:
     """Return an insert into ``table`` that overwrites the row that has the same primary key."""
     statement = _INSERT[connection.dialect.name](table)
-    others = {
-        column.name: statement.excluded[column.name]
-        for column in table.columns
-        if not column.primary_key
-    }
-    replacing: Insert = statement.on_conflict_do_update(
-        index_elements=list(table.primary_key.columns), set_=others
-    )
-    return replacing
+    others = {c.name: statement.excluded[c.name] for c in table.columns if not c.primary_key}
+    keys = list(table.primary_key.columns)
+    return cast("Insert", statement.on_conflict_do_update(index_elements=keys, set_=others))

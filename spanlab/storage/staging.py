@@ -1,4 +1,4 @@
-"""Work in several short transactions that is seen all at once or not at all.
+"""Imports and deletions in several short transactions that readers see all at once or not at all.
 
 One transaction over a long import would keep every reviewer's write waiting on SQLite. So an
 import writes batches above ``datasets.n_items``, where no reader looks, and raises that number at
@@ -45,11 +45,7 @@ def stage(database: Database, name: str, *, create: bool) -> Iterator[Dataset]:
     """Open the dataset ``name`` for one import; what it wrote is swept away if it fails.
 
     The block gets the dataset as readers see it, writes above that, and ends with ``publish``.
-
-    Args:
-        database: where.
-        name: the dataset.
-        create: whether it must be new; otherwise it is made if it is not there.
+    With ``create`` the dataset must be new, otherwise it is made if it is not there.
 
     Raises:
         StoreError: somebody else imports into it, or the name is taken and ``create`` is set.
@@ -58,9 +54,7 @@ def stage(database: Database, name: str, *, create: bool) -> Iterator[Dataset]:
     with ExitStack() as stack:
         with database.writing() as connection:
             opened = _open(connection, name, create=create)
-            _announce(connection, opened.id)
-            if not stack.enter_context(claim(database, opened.id)):
-                raise _busy(name)
+            _claim(connection, database, opened, stack)
         try:
             yield opened
         except BaseException:
@@ -77,7 +71,7 @@ def publish(connection: Connection, dataset: int, n_items: int) -> None:
 
 
 def remove(database: Database, name: str) -> None:
-    """Delete the dataset ``name`` with all that belongs to it; it is gone from sight at once.
+    """Delete the dataset ``name`` with all that belongs to it; readers stop seeing it at once.
 
     Raises:
         NotFoundError: there is none.
@@ -87,15 +81,13 @@ def remove(database: Database, name: str) -> None:
     with ExitStack() as stack:
         with database.writing() as connection:
             dataset = catalog.find(connection, name)
-            _announce(connection, dataset.id)
-            if not stack.enter_context(claim(database, dataset.id)):
-                raise _busy(name)
+            _claim(connection, database, dataset, stack)
             _hide(connection, dataset.id)
         _clear(database, dataset.id)
 
 
 def sweep(database: Database) -> None:
-    """Clear away what imports and deletions left that died half-way; cheap if there is nothing."""
+    """Clean up after imports and deletions that died half-way; cheap if there are none."""
     with database.reading() as connection:
         open_ones = connection.execute(select(loads.c.dataset_id)).scalars().all()
     for dataset in open_ones:
@@ -117,13 +109,15 @@ def _open(connection: Connection, name: str, *, create: bool) -> Dataset:
     return Dataset(found.id, name, found.n_items)
 
 
-def _announce(connection: Connection, dataset: int) -> None:
-    query = select(datasets.c.name).join(loads).where(datasets.c.id == dataset)
-    name = connection.execute(query).scalar_one_or_none()
-    if name is not None:
-        raise _busy(name)
+def _claim(connection: Connection, database: Database, dataset: Dataset, stack: ExitStack) -> None:
+    """Enter a load of ``dataset`` and hold its lock until ``stack`` closes."""
+    load = select(loads.c.dataset_id).where(loads.c.dataset_id == dataset.id)
+    if connection.execute(load).one_or_none() is not None:
+        raise _busy(dataset.name)
     now = datetime.now(UTC).isoformat()
-    connection.execute(insert(loads).values(dataset_id=dataset, started=now))
+    connection.execute(insert(loads).values(dataset_id=dataset.id, started=now))
+    if not stack.enter_context(claim(database, dataset.id)):
+        raise _busy(dataset.name)
 
 
 def _busy(name: str) -> StoreError:
@@ -131,16 +125,13 @@ def _busy(name: str) -> StoreError:
 
 
 def _hide(connection: Connection, dataset: int) -> None:
-    # The name is free again at once; control characters keep this one out of anybody's way.
-    connection.execute(
-        update(datasets)
-        .where(datasets.c.id == dataset)
-        .values(state=DELETING, name=f"\x1f{dataset}")
-    )
+    # The name is free again at once; no user's dataset can have one with a control character.
+    hidden = {"state": DELETING, "name": f"\x1f{dataset}"}
+    connection.execute(update(datasets).where(datasets.c.id == dataset).values(hidden))
 
 
 def _clear(database: Database, dataset: int) -> None:
-    """Delete what nobody sees of ``dataset``, in short transactions, then the load itself."""
+    """Delete the rows of ``dataset`` that readers do not see, in short transactions."""
     with database.writing() as connection:
         found = connection.execute(
             select(datasets.c.state, datasets.c.n_items).join(loads).where(datasets.c.id == dataset)
@@ -168,13 +159,8 @@ def _delete_items(connection: Connection, dataset: int, start: int, stop: int) -
     # Whoever still writes to these items comes to an end first, or finds them gone.
     lock(connection, dataset, start, stop)
     for table in (operations, reviews, annotated, items):
-        connection.execute(
-            delete(table).where(
-                table.c.dataset_id == dataset,
-                table.c.position >= start,
-                table.c.position < stop,
-            )
-        )
+        here = (table.c.dataset_id == dataset, table.c.position >= start, table.c.position < stop)
+        connection.execute(delete(table).where(*here))
 
 
 def _forget_failed_append(connection: Connection, dataset: int, n_items: int) -> None:

@@ -1,18 +1,19 @@
-"""The annotation store: one object for everything that is kept."""
+"""The annotation store: one object in front of the whole database."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from types import TracebackType
+from contextlib import contextmanager
 from typing import Self
+
+from sqlalchemy import Connection
 
 from spanlab.errors import StoreError
 from spanlab.oplog import ReviewState
 from spanlab.schema import Annotation, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import annotating, catalog, findings, imports, items, paging, reviews, staging
-from spanlab.storage.catalog import DatasetSummary
+from spanlab.storage.catalog import Dataset, DatasetSummary
 from spanlab.storage.duplicate import duplicate
 from spanlab.storage.engine import Database
 from spanlab.storage.findings import Finding
@@ -20,6 +21,8 @@ from spanlab.storage.queue import Page, QueueQuery
 from spanlab.storage.selection import Selection
 from spanlab.storage.upgrade import upgrade
 from spanlab.storage.writes import Applied, Review, Write
+
+_Place = tuple[Connection, Dataset]
 
 
 class Store:
@@ -35,12 +38,9 @@ class Store:
 
     @classmethod
     def open(cls, settings: Settings | None = None) -> Self:
-        """Open the database, making or migrating it where needed.
+        """Open the database that ``settings`` (None: the environment) name, migrating it if needed.
 
         An SQLite file that has something to migrate is first copied to ``<home>/backups``.
-
-        Args:
-            settings: where it is; None reads the environment.
 
         Raises:
             UsageError: the database URL is none, or its driver is not installed.
@@ -49,7 +49,13 @@ class Store:
         settings = settings or Settings.read()
         database = Database(settings.database_url)
         if database.path is not None:
-            _make_directory(database.path.parent)
+            folder = database.path.parent
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(
+                    f"cannot make the directory {folder} for the database: {error}"
+                ) from error
         try:
             upgrade(database, settings.home / "backups")
             staging.sweep(database)
@@ -65,13 +71,13 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    @contextmanager
+    def _reading(self, dataset: str) -> Iterator[_Place]:
+        with self._database.reading() as connection:
+            yield connection, catalog.find(connection, dataset)
 
     # Datasets
 
@@ -91,102 +97,77 @@ class Store:
         return imports.import_records(self._database, dataset, records, on_progress, on_taken)
 
     def rename_dataset(self, name: str, new: str) -> None:
-        """Rename a dataset.
-
-        Raises:
-            StoreError: the new name is taken.
-            UsageError: it cannot name a dataset.
-        """
+        """Rename a dataset; see ``catalog.rename``."""
         with self._database.writing() as connection:
             catalog.rename(connection, name, new)
 
     def duplicate_dataset(self, name: str, new: str) -> int:
-        """Copy a dataset as it stands; a person's log starts anew from the annotation so far.
-
-        Returns:
-            The number of items.
-
-        Raises:
-            StoreError: the new name is taken.
-            UsageError: it cannot name a dataset.
-        """
+        """Copy a dataset without its review logs and return its number of items."""
         return duplicate(self._database, name, new)
 
     def delete_dataset(self, name: str) -> None:
-        """Delete a dataset with all annotations and logs, for good.
-
-        Raises:
-            StoreError: an import into it is under way.
-        """
+        """Delete a dataset with all annotations and logs, for good; see ``staging.remove``."""
         staging.remove(self._database, name)
 
     # Records
 
     def records(self, dataset: str, *, annotators: Sequence[str] | None = None) -> Iterator[Record]:
-        """Yield the records in import order, as they all stood at the first; in bounded memory.
+        """Yield the records in import order, all of one snapshot, in bounded memory.
 
-        Args:
-            dataset: its name.
-            annotators: whose annotations to give; None for everybody's.
+        ``annotators`` says whose annotations they carry; None for everybody's.
 
         Raises:
             NotFoundError: an annotator has annotated nothing in this dataset.
         """
-        with self._database.reading() as connection:
-            found = catalog.find(connection, dataset)
-            for stored in items.all_of(connection, found, annotators):
+        with self._reading(dataset) as place:
+            for stored in items.all_of(*place, annotators):
                 yield stored.record()
 
     def record(self, dataset: str, item_id: str) -> Record:
-        """Return one item with all that is said of it."""
-        with self._database.reading() as connection:
-            found = catalog.find(connection, dataset)
-            position = items.position_of(connection, found, item_id)
-            return items.one(connection, found, position).record()
+        """Return one item with all its annotations."""
+        with self._reading(dataset) as place:
+            return items.one(*place, items.position_of(*place, item_id)).record()
 
     def records_at(self, dataset: str, positions: Sequence[int]) -> list[Record]:
         """Return the records at these places of the import order (from 0), in that order.
 
         Places at which the dataset has no item are left out.
         """
-        with self._database.reading() as connection:
-            found = catalog.find(connection, dataset)
-            return [stored.record() for stored in items.at(connection, found, positions)]
+        with self._reading(dataset) as place:
+            return [stored.record() for stored in items.at(*place, positions)]
 
     def save_annotations(self, dataset: str, pairs: Iterable[tuple[str, Annotation]]) -> int:
         """Insert or replace annotations, durable as they come; see ``annotating.save``."""
         return annotating.save(self._database, dataset, pairs)
 
     def save_findings(self, dataset: str, found: Iterable[Finding]) -> int:
-        """Insert or replace annotations and keep the passages they rest on; see ``findings``."""
+        """Insert or replace annotations and store the passages they quote; see ``findings``."""
         return findings.save(self._database, dataset, found)
 
     # Queues
 
     def page(self, dataset: str, query: QueueQuery) -> Page:
         """Return the rows of a queue at the place that ``query`` names."""
-        with self._database.reading() as connection:
-            return paging.page(connection, catalog.find(connection, dataset), query)
+        with self._reading(dataset) as place:
+            return paging.page(*place, query)
 
     def neighbour(self, dataset: str, query: QueueQuery, item_id: str, step: int = 1) -> str | None:
         """Return the next (``step`` 1) or previous (-1) item's id; see ``paging.neighbour``."""
-        with self._database.reading() as connection:
-            found = catalog.find(connection, dataset)
-            return paging.neighbour(connection, found, query, item_id, step)
+        with self._reading(dataset) as place:
+            return paging.neighbour(*place, query, item_id, step)
 
     def count(self, dataset: str, query: QueueQuery) -> int:
-        """Return how many items the filter of ``query`` lets through."""
-        with self._database.reading() as connection:
-            return Selection.of(connection, catalog.find(connection, dataset), query).count()
+        """Return how many items pass the filter of ``query``."""
+        with self._reading(dataset) as place:
+            return Selection.of(*place, query).count()
 
     def positions(self, dataset: str, query: QueueQuery) -> list[int]:
-        """Return the places in import order of all items that the filter of ``query`` lets through.
+        """Return the places in import order of all items that pass the filter of ``query``.
 
-        The query's own place and limit do not matter.
+        The query's own place and limit are ignored.
         """
-        with self._database.reading() as connection:
-            found = catalog.find(connection, dataset)
-            return Selection.of(connection, found, query).following(0, found.n_items)
+        with self._reading(dataset) as place:
+            return Selection.of(*place, query).following(0, place[1].n_items)
 
     def positions_of(self, dataset: str, ids: Sequence[str]) -> list[int]:
         """Return the places in import order of the items with these ids, in the order given.
@@ -194,32 +175,30 @@ class Store:
         Raises:
             NotFoundError: the dataset has no item of one of these ids.
         """
-        with self._database.reading() as connection:
-            found = catalog.find(connection, dataset)
-            return [items.position_of(connection, found, item_id) for item_id in ids]
+        with self._reading(dataset) as place:
+            return [items.position_of(*place, item_id) for item_id in ids]
 
     def counts(self, dataset: str, reviewer: str) -> dict[Status, int]:
         """Return how many items are in each status under ``reviewer``, who may be unknown yet."""
-        with self._database.reading() as connection:
-            return catalog.counts(connection, catalog.find(connection, dataset), reviewer)
+        with self._reading(dataset) as place:
+            return catalog.counts(*place, reviewer)
 
     def n_operations(self, dataset: str) -> int:
         """Return how many operations all reviews of a dataset hold; it grows with every edit."""
-        with self._database.reading() as connection:
-            return catalog.n_operations(connection, catalog.find(connection, dataset))
+        with self._reading(dataset) as place:
+            return catalog.n_operations(*place)
 
     def labels(self, dataset: str) -> tuple[str, ...]:
         """Return the span labels in use in a dataset, in order of first use."""
-        with self._database.reading() as connection:
-            return catalog.labels_in_use(connection, catalog.find(connection, dataset))
+        with self._reading(dataset) as place:
+            return catalog.labels_in_use(*place)
 
     # Reviews
 
     def review(self, dataset: str, item_id: str, reviewer: str) -> Review:
         """Return one person's review of one item; see ``reviews.review``."""
-        with self._database.reading() as connection:
-            found = catalog.find(connection, dataset)
-            return reviews.review(connection, found, item_id, reviewer)
+        with self._reading(dataset) as place:
+            return reviews.review(*place, item_id, reviewer)
 
     def apply(self, dataset: str, item_id: str, reviewer: str, writes: Sequence[Write]) -> Applied:
         """Append a session's operations to a review's log; see ``reviews.apply``."""
@@ -228,14 +207,6 @@ class Store:
             return reviews.apply(connection, found, item_id, reviewer, writes)
 
     def rebuild(self, dataset: str, item_id: str, reviewer: str) -> ReviewState:
-        """Return what a review's snapshot and log alone lead to."""
-        with self._database.reading() as connection:
-            found = catalog.find(connection, dataset)
-            return reviews.rebuild(connection, found, item_id, reviewer)
-
-
-def _make_directory(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"cannot make the directory {path} for the database: {error}") from error
+        """Return a review's state as its snapshot and log alone give it."""
+        with self._reading(dataset) as place:
+            return reviews.rebuild(*place, item_id, reviewer)

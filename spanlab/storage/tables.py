@@ -41,6 +41,14 @@ def _dataset() -> Column[int]:
     return Column("dataset_id", Integer, ForeignKey("datasets.id"), nullable=False)
 
 
+def _integers(*names: str) -> list[Column[int]]:
+    return [Column(name, Integer, nullable=False) for name in names]
+
+
+def _texts(*names: str) -> list[Column[str]]:
+    return [Column(name, Text, nullable=False) for name in names]
+
+
 datasets = Table(
     "datasets",
     metadata,
@@ -83,12 +91,8 @@ annotators = Table(
     metadata,
     _dataset(),
     Column("id", Integer, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("n_annotations", Integer, nullable=False),  # whatever their status
-    Column("n_done", Integer, nullable=False),
-    Column("n_failed", Integer, nullable=False),
-    Column("n_skipped", Integer, nullable=False),
+    *_texts("name", "kind"),
+    *_integers("n_annotations", "n_done", "n_failed", "n_skipped"),
     PrimaryKeyConstraint("dataset_id", "id"),
     UniqueConstraint("dataset_id", "name", name="annotators_name"),
 )
@@ -98,8 +102,7 @@ items = Table(
     metadata,
     _dataset(),
     Column("position", Integer, nullable=False),
-    Column("item_id", Text, nullable=False),
-    Column("json", Text, nullable=False),
+    *_texts("item_id", "json"),
     PrimaryKeyConstraint("dataset_id", "position"),
     UniqueConstraint("dataset_id", "item_id", name="items_item_id"),
 )
@@ -107,12 +110,9 @@ items = Table(
 annotated = Table(  # not "annotations": that name is Python's own in every module here
     "annotations",
     metadata,
-    Column("dataset_id", Integer, nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("annotator_id", Integer, nullable=False),
+    *_integers("dataset_id", "position", "annotator_id"),
     Column("place", Integer, nullable=False),  # among the annotations of its record
-    Column("status", Text, nullable=False),
-    Column("json", Text, nullable=False),
+    *_texts("status", "json"),
     PrimaryKeyConstraint("dataset_id", "position", "annotator_id"),
     ForeignKeyConstraint(["dataset_id", "position"], ["items.dataset_id", "items.position"]),
     ForeignKeyConstraint(
@@ -123,9 +123,7 @@ annotated = Table(  # not "annotations": that name is Python's own in every modu
 reviews = Table(
     "reviews",
     metadata,
-    Column("dataset_id", Integer, nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("annotator_id", Integer, nullable=False),
+    *_integers("dataset_id", "position", "annotator_id"),
     Column("version", Integer, nullable=False),  # number of operations in the log
     Column("snapshot", Text),  # the annotation that the log starts from, if there was one
     Column("state", Text, nullable=False),
@@ -139,9 +137,7 @@ reviews = Table(
 operations = Table(
     "operations",
     metadata,
-    Column("dataset_id", Integer, nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("annotator_id", Integer, nullable=False),
+    *_integers("dataset_id", "position", "annotator_id"),
     Column("version", Integer, nullable=False),  # 1 for the first operation of a log
     Column("session", Text, nullable=False),
     Column("seq", BigInteger, nullable=False),

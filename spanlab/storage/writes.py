@@ -1,4 +1,4 @@
-"""What a reviewer's browser sends and what it is answered."""
+"""What a reviewer's browser sends, and the replies to it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Applied:
-    """What became of some writes.
+    """The outcome of some writes.
 
     ``acknowledged`` is the highest ``seq`` of the session that is stored (0 if none is),
     ``version`` the number of operations that the log has now.
@@ -50,7 +50,7 @@ class Applied:
 
 @dataclass(frozen=True)
 class Review:
-    """Everything of one person's review of one item; ``version`` is the length of the log."""
+    """One person's review of one item; ``version`` is the length of the log."""
 
     record: Record
     snapshot: ReviewState
