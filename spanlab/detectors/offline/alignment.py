@@ -1,4 +1,4 @@
-"""Where in the passages the answer is: shared runs, sentences that say the same, gaps in them."""
+"""Aligns an answer with its passages: shared runs, sentences that say the same, gaps in them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ _ONE_SIDE = 40  # places looked at for a neighbour
 
 
 class Aligned(NamedTuple):
-    """How an answer's words sit in the passages.
+    """Features by name (one value per word), and for each word its ``best`` passage sentence.
 
-    ``columns`` are features by name, one value per word; ``best`` is for each word the number of
-    the passage sentence in which its neighbours stand, the question's words deciding ties.
+    That is the sentence in which the word's neighbours stand, the question's words deciding ties.
     """
 
     columns: dict[str, Column]
@@ -33,7 +32,7 @@ class Aligned(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What is aligned: an answer, its links to the passages, and how much each word says."""
+    """The answer to align, its links to the passages, and the weight of each word."""
 
     answer: Reading
     places: tuple[tuple[int, ...], ...]
@@ -42,7 +41,7 @@ class Said(NamedTuple):
 
 
 class QuestionText(NamedTuple):
-    """The question's words: their places in the passages and how much each says."""
+    """The question's words: their places in the passages and their weights."""
 
     places: tuple[tuple[int, ...], ...]
     weight: Column
@@ -50,16 +49,7 @@ class QuestionText(NamedTuple):
 
 
 def align(said: Said, asked: QuestionText, passages: Passages) -> Aligned:
-    """Lay an answer along the passages.
-
-    Args:
-        said: the answer; at least one word.
-        asked: the question; may be empty.
-        passages: at least one word.
-
-    Returns:
-        The features that ``COLUMNS`` names, and the best sentence per word.
-    """
+    """Align an answer of at least one word with passages of at least one word."""
     unit = np.array(passages.sentence)
     relevance = _share(asked, unit, passages.n_sentences)
     extra = _unsaid(said.answer, asked, passages)
@@ -141,10 +131,8 @@ def _incidence(places: Sequence[tuple[int, ...]], unit: NDArray[np.int64], n_uni
 
 def _chunks(places: Sequence[tuple[int, ...]], passages: Passages) -> Table:
     """Words × stretches of the passages, each stretch overlapping half of its neighbours."""
-    tables = []
-    for shift in (0, _CHUNK // 2):
-        unit = passages.units(_CHUNK, shift)
-        tables.append(_incidence(places, unit, int(unit[-1]) + 1))
+    units = [(np.arange(len(passages)) + shift) // _CHUNK for shift in (0, _CHUNK // 2)]
+    tables = [_incidence(places, unit, int(unit[-1]) + 1) for unit in units]
     return np.concatenate(tables, axis=1)
 
 
@@ -179,23 +167,21 @@ def _share(asked: QuestionText, unit: NDArray[np.int64], n_units: int) -> Column
 
 
 def _unsaid(answer: Reading, asked: QuestionText, passages: Passages) -> Column:
-    """Numbers, names and other words per passage sentence of which the answer says nothing."""
+    """Numbers, names and other words per passage sentence that the answer does not mention."""
     known = frozenset(answer.forms) | asked.forms
     counts = [[0.0, 0.0, 0.0] for _ in range(passages.n_sentences)]
     for at, form in enumerate(passages.forms):
         if passages.kinds[at] == BREAK or form in known:
             continue
-        if passages.kinds[at] == WordKind.NUMBER:
-            counts[passages.sentence[at]][0] += 1
-        elif passages.capital[at]:
-            counts[passages.sentence[at]][1] += 1
-        elif len(form) > 3:
-            counts[passages.sentence[at]][2] += 1
+        number = passages.kinds[at] == WordKind.NUMBER
+        if number or passages.capital[at] or len(form) > 3:
+            sort = 0 if number else 1 if passages.capital[at] else 2
+            counts[passages.sentence[at]][sort] += 1
     return np.minimum(counts, 8.0)
 
 
 class Slot(NamedTuple):
-    """What stands in a passage between the neighbours of a word that is not there."""
+    """The word that a passage has between the neighbours of a word that is not there."""
 
     sides: int  # 1: two words on one side agree, 2: a word on either side
     position: int
@@ -212,12 +198,17 @@ def slots(
         Slots by the number of the answer's word; words whose neighbours agree with no passage,
         or stand there with the word itself, have none.
     """
+
+    def alike(at: int, place: int) -> bool:
+        same_kind = passages.kinds[place] == answer.kinds[at]
+        return same_kind and passages.capital[place] == answer.capital(at)
+
     found: dict[int, Slot] = {}
     for at in range(len(answer)):
         if answer.kinds[at] is WordKind.SIGN:
             continue
         candidates = [
-            Slot(sides, place, _alike(answer, at, passages, place))
+            Slot(sides, place, alike(at, place))
             for sides, place in _candidates(at, places)
             if 0 <= place < len(passages)
             and passages.kinds[place] != BREAK
@@ -242,8 +233,3 @@ def _candidates(at: int, places: Sequence[tuple[int, ...]]) -> Iterator[tuple[in
     if at + 2 < len(places):
         further = set(places[at + 2])
         yield from ((1, place - 1) for place in right if place + 1 in further)
-
-
-def _alike(answer: Reading, at: int, passages: Passages, place: int) -> bool:
-    same_kind = passages.kinds[place] == answer.kinds[at]
-    return same_kind and passages.capital[place] == answer.capital(at)

@@ -22,8 +22,8 @@ class Background:
     """In how many items of each language each word stands.
 
     ``items`` has the number of items per language, ``counts`` the words' numbers of items. A
-    language that was not seen takes the highest share of any that was. ``lexicon`` has the words
-    that are known beforehand.
+    language that was not seen takes the highest share of any that was. ``lexicon`` has stop words
+    and names of months.
     """
 
     items: Mapping[str, int]
@@ -39,7 +39,7 @@ class Background:
         return self.lexicon.month(base(lang))
 
     def of(self, lang: str) -> Callable[[str], float]:
-        """Return the function that says in which share of the language's items a word stands."""
+        """Return a function from a word to the share of the language's items that hold it."""
         code = base(lang)
         if code in self.items:
             counts, items = self.counts[code], self.items[code]

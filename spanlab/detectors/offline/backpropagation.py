@@ -21,7 +21,7 @@ _LEAST_SPREAD = 1e-3  # of a column that is nearly the same everywhere
 
 @dataclass(frozen=True)
 class Backpropagation:
-    """How perceptrons are trained: so many ``members``, each from other weights to begin with."""
+    """Settings of the perceptrons: number of ``members``, each with its own initial weights."""
 
     members: int = 8
     hidden: int = 48
@@ -53,14 +53,9 @@ class Scale:
 def propagate(
     rows: Rows, how: Backpropagation, seed: int, on_member: Callable[[], None]
 ) -> Perceptrons:
-    """Train perceptrons and return their mean.
+    """Train perceptrons and return their mean; ``on_member`` is called after each.
 
-    Args:
-        rows: what to learn.
-        how: how they are trained.
-        seed: of the draws; the same seed gives the same perceptrons, on machines whose linear
-            algebra rounds alike.
-        on_member: called after each.
+    The same ``seed`` gives the same perceptrons, on machines whose linear algebra rounds alike.
 
     Raises:
         UsageError: scikit-learn is not installed.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Boosting:
-    """How trees are grown: ``bags`` models, each on items drawn with replacement, averaged.
+    """Settings of the trees: ``bags`` models, each on items drawn with replacement, averaged.
 
     A tree has at most 64 ``leaves``.
     """
@@ -38,11 +38,7 @@ class Boosting:
 def boost(rows: Rows, how: Boosting, seed: int, on_bag: Callable[[], None]) -> Trees:
     """Fit the models and return their average as one sum of trees.
 
-    Args:
-        rows: what to learn.
-        how: how trees are grown.
-        seed: of the draws; the same seed gives the same trees.
-        on_bag: called after each model.
+    The same ``seed`` gives the same trees; ``on_bag`` is called after each model.
 
     Raises:
         UsageError: scikit-learn is not installed.
@@ -85,10 +81,7 @@ def export(models: list[HistGradientBoostingRegressor], names: tuple[str, ...]) 
     Columns that no tree asks for are left out.
     """
     grown: list[Any] = [
-        predictor.nodes
-        for model in models
-        for predictors in model._predictors
-        for predictor in predictors
+        tree.nodes for model in models for each in model._predictors for tree in each
     ]
     used = sorted({int(f) for nodes in grown for f in nodes["feature_idx"][nodes["is_leaf"] == 0]})
     column = {feature: number for number, feature in enumerate(used)}

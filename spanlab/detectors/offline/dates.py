@@ -54,7 +54,7 @@ class Date:
 
 
 class Match(NamedTuple):
-    """A date laid beside another: pairs of words that agree, and pairs that differ.
+    """A date compared with another: pairs of words that agree, and pairs that differ.
 
     ``whole`` are pairs for the date as a whole, if it is one date: all words but those that differ,
     from the front and from the back, with those of the other, so that what stands around either
@@ -67,15 +67,7 @@ class Match(NamedTuple):
 
 
 def dates(row: TokenRow, months: Months) -> list[Date]:
-    """Find the dates in a row of words: two parts of one at least.
-
-    Args:
-        row: the words of one text or several.
-        months: names of months with their numbers.
-
-    Returns:
-        Dates in order, without overlap.
-    """
+    """Find the dates (two parts of one at least) in a row of words, in order, without overlap."""
     found: list[Date] = []
     at = 0
     while at < len(row.forms):
@@ -90,11 +82,7 @@ def dates(row: TokenRow, months: Months) -> list[Date]:
 
 
 def match(date: Date, others: Sequence[Date]) -> Match | None:
-    """Lay a date beside the one that agrees with it in most parts.
-
-    Returns:
-        What agrees and what differs; None if no other date agrees in any part.
-    """
+    """Compare a date with the one that agrees with it in most parts; None if none agrees in any."""
     best: tuple[int, int] | None = None
     chosen, beside = Match({}, {}), date
     for other in others:

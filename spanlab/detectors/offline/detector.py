@@ -19,9 +19,9 @@ How it works, each step a module of its own:
 3. **Alignment** (``alignment``): shared runs of words; for each answer sentence the passage
    sentences that cover it; for each word whether its neighbours stand where it stands; and what
    else stands between its neighbours (the *slot*: 1984 where the answer has 2008).
-4. **Features** (``features``, ``support``, ``shape``, ``polarity``, ``smoothing``,
-   ``background``): all of that with the word's shape and position, how much of answer and
-   sentence is without support, how common the word is in general, and the same of the words around.
+4. **Features** (``features``, ``shape``, ``around``, ``background``): all of that with the word's
+   shape and position, how much of answer and sentence is without support, how common the word is
+   in general, and the same of the words around.
 5. **Model** (``model``, ``trees``, ``leaves``, ``perceptrons``): gradient-boosted regression trees,
    each bag on items drawn with replacement, and small neural networks both learn the share of
    annotators that marked a word; their mean counts. Other networks learn whether anyone marked it.
@@ -71,11 +71,7 @@ NO_PASSAGES = "no passages were given: the answer was judged by itself and its q
 
 
 class OfflineDetector:
-    """Marks words of an answer that its passages contradict or do not support.
-
-    Args:
-        model: what training made.
-    """
+    """Marks words of an answer that its passages contradict or do not support."""
 
     name = NAME
 
@@ -83,11 +79,7 @@ class OfflineDetector:
         self._model = model
 
     def annotate(self, item: Item) -> Annotation:
-        """Mark an item's answer.
-
-        Args:
-            item: any item; without passages (or with blank ones only) it is judged in a mode of
-                its own, and the annotation's note says so.
+        """Mark an item's answer; without passages it is judged in a mode of its own, with a note.
 
         Returns:
             An annotation that is done. Spans carry the estimated share of annotators that would

@@ -1,4 +1,4 @@
-"""What the passages say where the answer says something else."""
+"""Notes and quotes for a span: what the passages say where the answer says something else."""
 
 from __future__ import annotations
 
@@ -39,11 +39,6 @@ def finding(stretch: Stretch, described: Described, passages: Sequence[Passage])
     name) is contradicted: the sentence refutes it, and the note sets the two against each other.
     Otherwise the note names the words of which nothing was found, and the sentence is the closest:
     the one that holds most of the words around.
-
-    Args:
-        stretch: the words to explain.
-        described: the answer they are part of.
-        passages: what to quote from.
 
     Returns:
         A note, None if every word stands somewhere in the passages, and up to two quotes; none

@@ -1,24 +1,23 @@
-"""What the model is told of every word of an answer."""
+"""The features of every word of an answer."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.offline.alignment import QuestionText, Said, Slot, align, slots
+from spanlab.detectors.offline.around import Sides, neighbours, smoothed, support
 from spanlab.detectors.offline.background import Background
 from spanlab.detectors.offline.dates import dates
 from spanlab.detectors.offline.links import Column, Dated, Links, in_company, link, runs, with_dates
 from spanlab.detectors.offline.normal import blank_citations
 from spanlab.detectors.offline.passages import Passages
-from spanlab.detectors.offline.polarity import NEGATIONS, NO, YES
-from spanlab.detectors.offline.shape import gaps, hiragana, repeats, year
-from spanlab.detectors.offline.smoothing import neighbours, smoothed
-from spanlab.detectors.offline.support import Sides, support
+from spanlab.detectors.offline.shape import NEGATIONS, NO, YES, gaps, hiragana, repeats, year
 from spanlab.detectors.offline.words import Reading, WordKind, read
 from spanlab.schema import Item
 
@@ -31,10 +30,10 @@ _STRONG = 0.5  # weight from which a word without support is a sign that somethi
 
 @dataclass(frozen=True)
 class Described:
-    """An answer's words with all that is known of them.
+    """An answer's words with their features.
 
-    ``table`` has one row per word and one column per name in ``names``. ``weight`` says how much
-    each word says, ``known`` is 1 where passages or question hold it, ``stop`` is true for words
+    ``table`` has one row per word and one column per name in ``names``. ``weight`` is how much
+    each word states, ``known`` is 1 where passages or question hold it, ``stop`` is true for words
     that carry no statement; ``confirmed`` are words of dates that stand in the passages. ``best``
     is the number of the passage sentence where the word's neighbours stand (none without passages).
     """
@@ -54,12 +53,11 @@ class Described:
     @cached_property
     def near(self) -> list[float]:
         """Share in [0, 1] of a word's neighbours that stand together somewhere in the passages."""
-        found: list[float] = self.table[:, self.names.index("near_any")].tolist()
-        return found
+        return cast("list[float]", self.table[:, self.names.index("near_any")].tolist())
 
 
 def asked(item: Item) -> str:
-    """Return what is known of an item beforehand: its question and its passages' titles."""
+    """Return an item's question and its passages' titles, which support an answer alike."""
     titles = dict.fromkeys(passage.title for passage in item.passages if passage.title)
     return "\n".join((item.question, *titles))
 
@@ -67,29 +65,24 @@ def asked(item: Item) -> str:
 def describe(
     question: str, answer: str, passages: Sequence[str], lang: str, background: Background
 ) -> Described:
-    """Describe every word of an answer.
+    """Describe every word of an answer; an empty table if it has none.
 
     Args:
-        question: with titles; may be empty.
+        question: with titles (see ``asked``); may be empty.
         answer: any text; its words are described.
         passages: texts to compare with, in order; may be empty.
         lang: language code of the answer.
         background: how common words are in general.
-
-    Returns:
-        The description; an empty table if the answer has no word.
     """
     words = read(blank_citations(answer))
     asked = Passages([question])
     given = Passages(passages, frozenset(words.forms) | frozenset(asked.places))
     if not len(words):
-        nothing = np.zeros(0)
-        table = np.zeros((0, 0), dtype=np.float32)
-        links, best = link(words, given, MOST_PLACES), np.zeros(0, dtype=np.int64)
-        stop = nothing.astype(bool)
+        nothing, links = np.zeros(0), link(words, given, MOST_PLACES)
         return Described(
-            words, given, links, {}, best, nothing, nothing, stop, frozenset(), (), table
-        )
+            words, given, links, {}, nothing.astype(np.int64), nothing, nothing,
+            nothing.astype(bool), frozenset(), (), np.zeros((0, 0), dtype=np.float32),
+        )  # fmt: skip
     return _Description(words, given, asked, lang, background).build()
 
 
@@ -120,7 +113,7 @@ class _Description:
         self._slots: dict[int, Slot] = {}
 
     def build(self) -> Described:
-        """Take all steps."""
+        """Add all columns, and return the description."""
         self._add_links()
         if not self._given.empty:
             self._add_alignment()
@@ -142,7 +135,7 @@ class _Description:
         return with_dates(found, said, dates(texts.row(), self._months) if said else ())
 
     def _weigh(self) -> Column:
-        """How much each word says: numbers and rare, long or capital words say most."""
+        """Weigh each word: numbers and rare, long or capital words weigh most."""
         common = np.clip(1 - 1.5 * self._frequency, 0.08, 1)
         weight = common * np.clip(self._length / 5, 0.25, 1.2)
         sign = np.clip(0.6 - 0.6 * self._frequency, 0.1, 0.6)

@@ -1,11 +1,11 @@
-"""Which leaf of each tree a row ends in, found for all trees at once.
+"""Finds the leaf of each tree that a row ends in, for all trees at once.
 
-Every node's question is asked of every row, whether the row comes by or not: that is one lookup and
-one comparison over plain arrays, where walking down asks for a few numbers at a time. A yes rules
-out the leaves to the node's left; the row ends in the leftmost leaf that nothing rules out. The
-leaves of a tree are the bits of one number. After Lucchese et al. 2015, "QuickScorer: A Fast
-Algorithm to Rank Documents with Additive Ensembles of Regression Trees", section 3, without its
-sorting of the questions.
+Every node's question is asked of every row, whether the row reaches the node or not: that is one
+lookup and one comparison over plain arrays, where walking down asks for a few numbers at a time. A
+yes rules out the leaves to the node's left; the row ends in the leftmost leaf that nothing rules
+out. The leaves of a tree are the bits of one number. After Lucchese et al. 2015, "QuickScorer: A
+Fast Algorithm to Rank Documents with Additive Ensembles of Regression Trees", section 3, without
+its sorting of the questions.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ Bits = NDArray[np.unsignedinteger[Any]]
 
 
 class Shapes(NamedTuple):
-    """How trees branch: which nodes ask, and per node the leaves under it.
+    """How trees branch: which nodes ask, and the number of ``leaves`` under each node.
 
-    A node's leaves are the ``leaves`` ones of its tree from number ``first`` on, counted from the
-    left.
+    They are those of its tree from number ``first`` on, counted from the left.
     """
 
     asks: NDArray[np.bool_]
@@ -36,12 +35,7 @@ class Shapes(NamedTuple):
 def shapes(
     roots: NDArray[np.int32], threshold: NDArray[np.float64], child: NDArray[np.int32]
 ) -> Shapes | None:
-    """Follow all trees down from their roots.
-
-    Args:
-        roots: the first node of each tree, in order.
-        threshold: of each node; infinite for a leaf.
-        child: the left child of each node that asks; the right one is the next.
+    """Follow all trees down from their roots; the arguments are the fields of ``Trees``.
 
     Returns:
         Their shapes; None if some node belongs to no tree or to more than one, or if a tree has
@@ -71,7 +65,7 @@ def shapes(
 
 
 class Compiled(NamedTuple):
-    """Trees made ready: arrays of ``(questions of a tree, trees)``, flattened, then the leaves.
+    """Trees as arrays of ``(questions of a tree, trees)``, flattened, then the leaves.
 
     ``feature`` and ``threshold`` are the questions, ``rest`` the leaves that a yes leaves over;
     trees with fewer questions than others ask some that nothing says yes to. ``value`` has a row of
@@ -104,7 +98,7 @@ def compiled(
     child: NDArray[np.int32],
     value: NDArray[np.float64],
 ) -> Compiled:
-    """Make sound trees ready to be evaluated; the arguments are the fields of ``Trees``.
+    """Prepare sound trees for evaluation; the arguments are the fields of ``Trees``.
 
     Features are numbers of 32 bits: a threshold is rounded down to such a number, which answers
     every question as before.

@@ -1,7 +1,7 @@
-"""Words known beforehand: stop words and names of months, of every language that has such lists.
+"""Stop words and names of months, of every language that has such lists.
 
 The lists are those of spaCy and of Unicode's CLDR (through Babel). Both libraries are asked at
-training only: what they know is folded, packed and stored in the model, so that detecting imports
+training only: their words are folded, packed and stored in the model, so that detecting imports
 neither (spaCy alone takes longer to import than the detector may take to load).
 """
 
@@ -41,11 +41,7 @@ class Lexicon:
 
     @classmethod
     def parse(cls, data: bytes) -> Lexicon:
-        """Build a lexicon from what ``dump`` gave.
-
-        Raises:
-            ValueError: it is something else.
-        """
+        """Read the bytes of ``dump``; raises ValueError for others."""
         known = json.loads(data)
         stops, months = (
             {str(code): str(words) for code, words in known[name].items()}

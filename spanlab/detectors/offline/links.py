@@ -1,8 +1,8 @@
-"""Which words of the passages (or the question) are words of the answer.
+"""Links words of the answer to words of the passages (or the question).
 
 A word is linked to every known word of the same form and, if it has letters enough, to those so
 similar that they are forms of one word (``Helsinki`` and ``Helsingissä``), which stands in for a
-stemmer in any language. What is not linked is still described by how close the closest comes.
+stemmer in any language. A word without a link is described by how close the closest word comes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ _CLOSEST = 5  # words of which the longest common start counts
 _COLUMNS = ("linked", "exact", "ratio", "prefix", "trigrams", "inside", "distance")
 _COMPANY = 2  # signs that stand in the texts side by side as in the answer
 _NOT_A_NUMBER = -1.0
+_TOO_LONG = 16  # characters of a number's form that is not compared by value
 
 
 @dataclass(frozen=True)
 class Links:
-    """How some texts know each word of an answer, column by column.
+    """How each word of an answer occurs in some texts, column by column.
 
     ``linked`` is 1 for a word that stands there in some form; ``ratio``, ``prefix`` and
     ``trigrams`` in [0, 1] say how close the closest word comes, in edits, in common letters at
@@ -53,16 +54,10 @@ class Links:
 
 
 def link(answer: Reading, texts: Passages, most_places: int) -> Links:
-    """Look up every word of an answer.
+    """Look up every word of an answer in ``texts``.
 
-    Args:
-        answer: the answer's words.
-        texts: where to look.
-        most_places: so many positions are kept per word; one that stands everywhere tells no
-            places apart.
-
-    Returns:
-        The columns, with one row per word.
+    At most ``most_places`` positions are kept per word: a very common word does not help to tell
+    places apart.
     """
     rows, places = _look_up(dict(zip(answer.forms, answer.kinds, strict=True)), texts)
     table = np.array([rows[form] for form in answer.forms], dtype=np.float64).reshape(-1, 7)
@@ -72,22 +67,16 @@ def link(answer: Reading, texts: Passages, most_places: int) -> Links:
 
 
 class Dated(NamedTuple):
-    """Words of an answer's dates: where stands what contradicts them, and which are confirmed."""
+    """Words of an answer's dates: positions that contradict them, and words that are confirmed."""
 
     instead: dict[int, int]
     confirmed: frozenset[int]
 
 
 def with_dates(links: Links, said: Sequence[Date], given: Sequence[Date]) -> tuple[Links, Dated]:
-    """Link the parts of dates, in whatever way they are written, and unlink what contradicts.
+    """Link the parts of dates, in whatever way they are written, and unlink contradicted ones.
 
-    Args:
-        links: the answer's words in some texts.
-        said: the answer's dates.
-        given: the texts' dates.
-
-    Returns:
-        The links, and which words of dates are confirmed and contradicted.
+    ``said`` are the answer's dates, ``given`` those of the texts.
     """
     matches = [found for found in (match(date, given) for date in said) if found is not None]
     if not matches:
@@ -116,12 +105,8 @@ def in_company(links: Links, answer: Reading, exempt: NDArray[np.bool_]) -> Link
     """Unlink signs that stand in the texts, but beside other signs than in the answer.
 
     A single sign of a script without spaces is mostly a part of a word: it tells little that the
-    sign stands anywhere.
-
-    Args:
-        links: the answer's words in some texts, whose columns but ``linked`` and ``exact`` stay.
-        answer: the words.
-        exempt: 1 for words that may stand alone.
+    sign stands anywhere. Only ``linked``, ``exact`` and ``places`` change; words that are
+    ``exempt`` may stand alone.
     """
     if WordKind.SIGN not in answer.kinds:
         return links
@@ -168,7 +153,8 @@ def _look_up(
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[int, ...]]]:
     rows: dict[str, tuple[float, ...]] = {}
     places: dict[str, tuple[int, ...]] = {}
-    values = _values(texts.places)
+    numbers = [form for form in texts.places if form[0] == "#" and len(form) < _TOO_LONG]
+    values = np.array([float(form[1:]) for form in numbers])
     similar: list[str] = []
     for form, kind in asked.items():
         places[form] = tuple(texts.places.get(form, ()))
@@ -231,17 +217,9 @@ def _common(one: str, other: str) -> float:
     return min(len(one), len(other)) / longest
 
 
-def _values(forms: dict[str, list[int]]) -> Column:
-    return np.array([_value(form) for form in forms if form[0] == "#" and len(form) < 16])
-
-
 def _distance(form: str, values: Column) -> float:
-    if not len(values) or len(form) >= 16:
+    if not len(values) or len(form) >= _TOO_LONG:
         return 1.0
-    value = _value(form)
+    value = float(form[1:])
     gaps = np.abs(values - value) / np.maximum(np.maximum(np.abs(values), abs(value)), 1e-9)
     return float(min(gaps.min(), 1.0))
-
-
-def _value(form: str) -> float:
-    return float(form[1:])

@@ -1,4 +1,4 @@
-"""The trained model: what rates answers with and without passages, and the words' background."""
+"""The trained model: raters for answers with and without passages, and the words' background."""
 
 from __future__ import annotations
 
@@ -31,11 +31,7 @@ _BEFORE_ALL = (1980, 1, 1, 0, 0, 0)  # a zip member needs a date; a constant kee
 
 
 class WordProbabilities(NamedTuple):
-    """What a model says of each word, both in [0, 1].
-
-    ``share`` is the share of annotators that would mark it, ``anyone`` the probability that at
-    least one of them would.
-    """
+    """The estimated share of annotators that would mark each word, and that ``anyone`` would."""
 
     share: Column
     anyone: Column
@@ -43,7 +39,7 @@ class WordProbabilities(NamedTuple):
 
 @dataclass(frozen=True)
 class Raters:
-    """What rates words in one mode, with passages or without.
+    """The models of one mode, with passages or without.
 
     ``trees`` and ``share`` both learnt the share, by means so different that their mean errs less
     than either; ``anyone`` learnt the other number of ``WordProbabilities``.
@@ -60,12 +56,11 @@ class Raters:
             for part in (self.trees, self.share, self.anyone)
         )
         share = _TREES * trees + (1 - _TREES) * share
-        return WordProbabilities(
-            share, np.maximum(share, anyone)
-        )  # a share of all is no more than anyone
+        # The share of annotators is never more than the probability of any annotator.
+        return WordProbabilities(share, np.maximum(share, anyone))
 
     def arrays(self, prefix: str) -> dict[str, NDArray[np.generic]]:
-        """Return all of it as named arrays for a file."""
+        """Return the models as named arrays for a file."""
         return (
             self.trees.arrays(f"{prefix}.trees")
             | self.share.arrays(f"{prefix}.share")
@@ -74,7 +69,7 @@ class Raters:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> Raters:
-        """Build it from what ``arrays`` gave.
+        """Build the models from the result of ``arrays``.
 
         Raises:
             InputError: something is missing or damaged.
@@ -88,10 +83,7 @@ class Raters:
 
 @dataclass(frozen=True)
 class OfflineModel:
-    """What training leaves.
-
-    ``given`` rates words of answers with passages, ``blind`` those without.
-    """
+    """The result of training: ``given`` rates answers with passages, ``blind`` those without."""
 
     given: Raters
     blind: Raters
@@ -106,34 +98,24 @@ class OfflineModel:
     def dump(self) -> bytes:
         """Return the model as the bytes of an .npz file; the same model gives the same bytes."""
         words = [
-            (code, form, count)
+            f"{code} {count} {form}"
             for code, counts in sorted(self.background.counts.items())
             for form, count in sorted(counts.items())
         ]
-        lexicon = self.background.lexicon
-        head = {
-            "format": FORMAT,
-            "items": dict(sorted(self.background.items.items())),
-        }
-        arrays: dict[str, NDArray[np.generic]] = {
-            "head": np.array(json.dumps(head)),
-            "lexicon": np.frombuffer(lexicon.dump(), dtype=np.uint8),
-            "words": np.array("\n".join(f"{code} {count} {form}" for code, form, count in words)),
-            **self.given.arrays("given"),
-            **self.blind.arrays("blind"),
-        }
-        return _zip(arrays)
-
-    def save(self, path: Path) -> None:
-        """Write the model to a file."""
-        path.write_bytes(self.dump())
+        head = {"format": FORMAT, "items": dict(sorted(self.background.items.items()))}
+        return _zip(
+            {
+                "head": np.array(json.dumps(head)),
+                "lexicon": np.frombuffer(self.background.lexicon.dump(), dtype=np.uint8),
+                "words": np.array("\n".join(words)),
+                **self.given.arrays("given"),
+                **self.blind.arrays("blind"),
+            }
+        )
 
 
 def load(path: Path = SHIPPED) -> OfflineModel:
-    """Read a model.
-
-    Args:
-        path: a file that ``OfflineModel.save`` wrote.
+    """Read a model from a file of ``spanlab train-offline``; it is kept in memory.
 
     Raises:
         InputError: there is no such file, or it is something else.
@@ -155,18 +137,17 @@ def _load(path: Path, _written: int, size: int) -> OfflineModel:
 
 
 def parse(data: bytes, name: str) -> OfflineModel:
-    """Build a model from a file's bytes; no code in them is ever run.
+    """Build a model from a file's bytes, in which no code is ever run.
 
     Raises:
-        InputError: the bytes are not a model; ``name`` is what they are called in the message.
+        InputError: the bytes are not a model; the message calls them ``name``.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             if sum(member.file_size for member in packed.infolist()) > _TOO_LONG:
                 raise InputError("too large for a model", file=name)
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-        return _build(arrays)
+            return _build({key: file[key] for key in file.files})
     except InputError as error:
         raise error.at(file=name) from error
     except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
@@ -189,7 +170,8 @@ def _build(arrays: Mapping[str, NDArray[np.generic]]) -> OfflineModel:
         raise InputError("not a model of the offline detector", expected=FORMAT)
     items = {str(code): int(count) for code, count in head["items"].items()}
     counts: dict[str, dict[str, int]] = {code: {} for code in items}
-    for line in str(arrays["words"]).split("\n") if str(arrays["words"]) else ():
+    words = str(arrays["words"])
+    for line in words.split("\n") if words else ():
         code, count, form = line.split(" ", 2)
         counts[code][form] = int(count)
     known = arrays.get("lexicon")

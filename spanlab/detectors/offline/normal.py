@@ -1,4 +1,4 @@
-"""Text made comparable: used for matching only, never for offsets.
+"""Normal forms of words and numbers: used for matching only, never for offsets.
 
 ``fold`` makes spellings of one word equal, ``readings`` makes spellings of one number equal, and
 ``blank_marks`` takes citation marks and Markdown out of a passage without moving a character.
@@ -33,17 +33,12 @@ _SEPARATORS = re.compile(r"[.,'’\s]")
 
 
 def fold(text: str) -> str:
-    """Return ``text`` as it is compared: case, accents, digits and letter variants unified.
+    """Return a word as it is compared: case, accents, digits and letter variants unified.
 
     Combining marks go by their canonical combining class: accents (200 and above), Hebrew and
     Arabic points (10 to 36) and the nukta (7) are dropped; vowel signs of Indic and Thai script
-    (class 0 and others) are letters in all but name and stay.
-
-    Args:
-        text: a word of any script, any case.
-
-    Returns:
-        The folded word; empty only if nothing but marks and joiners was in it.
+    (class 0 and others) are letters in all but name and stay. A word of marks and joiners alone
+    becomes empty.
     """
     if text.isascii():
         return text.casefold()
@@ -55,13 +50,9 @@ def fold(text: str) -> str:
 def readings(number: str) -> frozenset[str]:
     """Return every value a written number may stand for, in one plain spelling.
 
-    Args:
-        number: digits of any script with inner separators, such as ``1,234.5``, ``1.234,5``,
-            ``1 234`` or ``१८८२``.
-
-    Returns:
-        Plain spellings without leading zeros: ``1.234`` may be ``1234`` or ``1.234``, so it has
-        two; ``3,50`` has one, ``3.5``. A number that fits no pattern reads as its bare digits.
+    Digits may be of any script, with inner separators: ``1,234.5``, ``1 234``, ``१८८२``. ``1.234``
+    may be ``1234`` or ``1.234``, so it has two values; ``3,50`` has one, ``3.5``. A number that
+    fits no pattern reads as its bare digits; leading zeros are dropped.
     """
     text = fold(number).replace("٬", "'").replace("٫", ".")
     found = set()

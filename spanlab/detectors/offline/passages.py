@@ -1,4 +1,4 @@
-"""What the passages (or the question) contain, made ready to be asked word by word.
+"""The words of the passages (or the question), indexed for looking up word by word.
 
 However long the passages are, at most ``MOST_WORDS`` of their words are looked at closely: the
 pieces that share the rarest words with question and answer. So an answer costs time in proportion
@@ -12,9 +12,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
 
 from spanlab.detectors.offline.normal import blank_marks
 from spanlab.detectors.offline.words import Reading, TokenRow, read
@@ -92,16 +89,8 @@ class Passages:
         return reading.text[reading.starts[word] : reading.ends[word]]
 
     def row(self) -> TokenRow:
-        """Return the words as they stand beside each other, with a break where some are left out.
-
-        Returns:
-            As many words as there are positions.
-        """
+        """Return the word of each position, with a break where some are left out."""
         return TokenRow(self.forms, self.kinds, self._gap)
-
-    def units(self, width: int, shift: int) -> NDArray[np.int64]:
-        """Return positions numbered by stretches of ``width`` words that begin ``shift`` later."""
-        return (np.arange(len(self)) + shift) // width
 
     def _gap(self, position: int) -> str | None:
         if self.text[position + 1 : position + 2] != [self.text[position]]:
@@ -115,14 +104,9 @@ class Passages:
     def _choose(self, wanted: frozenset[str]) -> list[list[int]]:
         """Keep the pieces that share most with what is wanted, rare words counting more."""
         pieces = [
-            (number, piece)
-            for number, reading in enumerate(self.readings)
-            for piece in _pieces(reading)
+            (n, piece) for n, reading in enumerate(self.readings) for piece in _pieces(reading)
         ]
-        held = [
-            {self.readings[number].forms[word] for word in piece} & wanted
-            for number, piece in pieces
-        ]
+        held = [{self.readings[n].forms[word] for word in piece} & wanted for n, piece in pieces]
         common = Counter(form for forms in held for form in forms)
         worth = [sum(1 / common[form] ** 0.5 for form in sorted(forms)) for forms in held]
         chosen: list[list[int]] = [[] for _ in self.readings]

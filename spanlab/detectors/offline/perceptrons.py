@@ -21,12 +21,13 @@ Numbers = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Perceptrons:
-    """The mean of perceptrons with one hidden layer each, which are laid side by side.
+    """The mean of perceptrons with one hidden layer each, whose weights are concatenated.
 
-    A column less its ``middle``, by its ``spread``, is what they see. ``inner`` (columns × hidden
-    units) and ``inner_bias`` lead to the hidden units, which answer with the hyperbolic tangent;
-    ``outer`` (one number per hidden unit) and ``outer_bias`` (one per perceptron) to the results,
-    whose mean counts. Kept in 32 bits, reckoned in 64: so two machines give the same.
+    Their inputs are the columns less their ``middle``, divided by their ``spread``. ``inner``
+    (columns × hidden units) and ``inner_bias`` lead to the hidden units, whose activation is the
+    hyperbolic tangent; ``outer`` (one number per hidden unit) and ``outer_bias`` (one per
+    perceptron) to the results, which are averaged. Stored in 32 bits and computed in 64, so that
+    all machines give the same.
     """
 
     names: tuple[str, ...]
@@ -38,17 +39,10 @@ class Perceptrons:
     outer_bias: Numbers
 
     def predict(self, table: NDArray[np.float32], names: tuple[str, ...]) -> NDArray[np.float64]:
-        """Evaluate the perceptrons.
-
-        Args:
-            table: one row per word.
-            names: what the table's columns are; all that were learnt from must be among them.
-
-        Returns:
-            One number per row, not clipped.
+        """Return one number per row of ``table``, not clipped; ``names`` are its columns.
 
         Raises:
-            InputError: a column is missing.
+            InputError: a column that was learnt from is missing.
         """
         wanted = table[:, columns(self.names, names)]
         seen = scaled(wanted, self.middle, self.spread).astype(np.float64)
@@ -78,7 +72,7 @@ class Perceptrons:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> Perceptrons:
-        """Build perceptrons from what ``arrays`` gave.
+        """Build perceptrons from the result of ``arrays``.
 
         Raises:
             InputError: an array is missing, of another type or does not fit the others.

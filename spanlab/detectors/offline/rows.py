@@ -1,4 +1,4 @@
-"""Words to learn from, the columns that a model learns from, and what it is kept as."""
+"""Training rows, the columns that a model asks for, and the arrays that a file holds of it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,9 @@ class Rows:
         weight = self.weight * drawn[self.group]
         used = weight > 0
         return Rows(
-            self.names,
-            self.table[used],
-            self.target[used],
-            weight[used] / weight[used].mean(),
-            self.group[used],
-        )
+            self.names, self.table[used], self.target[used],
+            weight[used] / weight[used].mean(), self.group[used],
+        )  # fmt: skip
 
 
 @lru_cache(maxsize=16)
@@ -61,12 +58,9 @@ def columns(wanted: tuple[str, ...], names: tuple[str, ...]) -> list[int]:
 
 
 def arrays_of(part: Any, prefix: str, fields: Collection[str]) -> dict[str, NDArray[np.generic]]:
-    """Return what ``stored`` takes: the named arrays of a part of a model, and its columns."""
-    found: dict[str, NDArray[np.generic]] = {
-        f"{prefix}.{field}": getattr(part, field) for field in fields
-    }
-    found[f"{prefix}.names"] = np.array(part.names)
-    return found
+    """Return the arrays of a part of a model and the names of its columns, for ``stored``."""
+    found = {f"{prefix}.{field}": getattr(part, field) for field in fields}
+    return found | {f"{prefix}.names": np.array(part.names)}
 
 
 def stored(
@@ -82,8 +76,5 @@ def stored(
         return found, tuple(str(name) for name in np.atleast_1d(arrays[f"{prefix}.names"]))
     except KeyError as error:
         raise InputError(
-            f"the model file lacks {what}",
-            field=prefix,
-            found=error,
-            expected=_EXPECTED,
+            f"the model file lacks {what}", field=prefix, found=error, expected=_EXPECTED
         ) from error

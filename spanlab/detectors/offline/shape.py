@@ -1,4 +1,4 @@
-"""What words look like: repetition, years, and what stands between them."""
+"""What words look like: yes and no, repetition, years, and what stands between them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,27 @@ from collections.abc import Sequence
 import numpy as np
 
 from spanlab.detectors.offline.links import Column
+from spanlab.detectors.offline.normal import fold
 from spanlab.detectors.offline.words import Reading
 
 _ENDS = frozenset(".!?。！？।؟۔")
 _PAUSES = frozenset(",;:،؛，、；：")
 _MARKED = 2  # a sign and its voicing mark
 _NONE, _SPACE, _OTHER, _PAUSE, _END, _LINE, _BEGIN, _FINISH = range(8)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(fold(word) for word in text.split())
+
+
+# In the languages that the detector was trained on.
+NEGATIONS = _words(
+    "not no never nor nein nicht kein keine nie ne pas jamais non mai nunca jamás ni inte ingen "
+    "inget aldrig ej ei eivät en et emme ette eikä 不 没 無 无 非 未 नहीं न मत لا لم ليس لن غير نه "
+    "نیست není nikdy ez cap"
+)
+YES = _words("yes ja oui si sí sì kyllä 是 हाँ हां نعم بله ano bai")
+NO = _words("no nein non nej ei 否 不 नहीं لا خیر ne ez")
 
 
 def repeats(forms: Sequence[str]) -> Column:
@@ -36,11 +51,10 @@ def hiragana(form: str) -> bool:
 
 
 def gaps(words: Reading) -> list[int]:
-    """Return the sort of gap before each word, and after the last one.
+    """Return the sort of gap before each word, and after the last one, as numbers from 0 to 7.
 
-    Returns:
-        One more than there are words: nothing, space, other characters, comma, end of a sentence,
-        line break, begin and finish of the answer, as numbers from 0 to 7.
+    They are nothing, space, other characters, comma, end of a sentence, line break, begin and
+    finish of the answer.
     """
     between = [
         _gap(words.text[end:start])

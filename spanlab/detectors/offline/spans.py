@@ -18,7 +18,7 @@ _BAND = 0.05  # words of one span differ by no more, so that its one probability
 
 
 class Stretch(NamedTuple):
-    """The words ``[first, last]``, the characters they take up, and what is said of them."""
+    """The words ``[first, last]``, their characters ``[start, end)``, and how they are rated."""
 
     first: int
     last: int
@@ -32,12 +32,8 @@ def stretches(words: Reading, probs: Column, anyone: Column) -> list[Stretch]:
     """Join neighbouring words that are about equally probable.
 
     What stands between two words of a stretch belongs to it, what stands between two stretches to
-    the less probable one, but no stretch begins with punctuation.
-
-    Args:
-        words: the answer's words.
-        probs: the probability of each, in [0, 1].
-        anyone: the probability that anyone at all marks it, in [0, 1].
+    the less probable one, but no stretch begins with punctuation. ``probs`` and ``anyone`` are the
+    ``WordProbabilities``, in [0, 1].
 
     Returns:
         Stretches in order, without overlap, none in an answer that seems correct. Their
@@ -69,9 +65,7 @@ def decided(found: list[Stretch]) -> list[tuple[int, int]]:
     """Return the hallucinated characters: hard stretches, touching ones joined."""
     merged: list[tuple[int, int]] = []
     last: int | None = None
-    for stretch in found:
-        if not stretch.hard:
-            continue
+    for stretch in (each for each in found if each.hard):
         if last == stretch.first - 1:
             merged[-1] = (merged[-1][0], stretch.end)
         else:

@@ -1,4 +1,4 @@
-"""Answers made from passages, of which is known what is right and what is wrong in them.
+"""Synthetic answers made from passages, with known errors.
 
 They teach a model (and measure whether it has learnt) to look at the passages: a sentence that
 stands there is right, a number, name or word put in its place is wrong, and a sentence of one
@@ -27,7 +27,7 @@ _CASELESS_FROM = 0.6  # the same where names cannot be told by a capital
 
 
 class Made(NamedTuple):
-    """A made answer with what it is to be compared with; ``wrong`` are the errors' characters."""
+    """A synthetic answer, its passages, and ``wrong``, the characters of its errors."""
 
     answer: str
     passages: tuple[str, ...]
@@ -45,17 +45,16 @@ class Pool:
     @classmethod
     def of(cls, texts: Sequence[str]) -> Pool:
         """Collect names, words and signs from texts."""
-        names, words, signs = [], [], []
+        found: dict[str, list[str]] = {"name": [], "word": []}
+        signs = []
         for text in texts:
-            words_of = read(blank_marks(text))
-            for at in range(len(words_of)):
-                sort = _sort(words_of, at)
-                if sort == "name":
-                    names.append(_written(words_of, at))
-                elif sort == "word":
-                    words.append(_written(words_of, at))
+            words = read(blank_marks(text))
+            for at in range(len(words)):
+                sort = _sort(words, at)
+                if sort in found:
+                    found[sort].append(_written(words, at))
             signs += re.findall(r"[\u3400-\u9fff]{4}", text)
-        return cls(tuple(names), tuple(words), tuple(signs))
+        return cls(tuple(found["name"]), tuple(found["word"]), tuple(signs))
 
 
 def verbatim(passages: Sequence[str], lang: str, rng: random.Random) -> Made | None:
@@ -70,19 +69,16 @@ def verbatim(passages: Sequence[str], lang: str, rng: random.Random) -> Made | N
         found = _sentences(text)
         if found:
             first = rng.randrange(len(found))
-            answer = _space(lang).join(found[first : first + rng.choice(_FEW)])
+            space = "" if base(lang) in ("zh", "ja", "th") else " "
+            answer = space.join(found[first : first + rng.choice(_FEW)])
             return Made(answer, tuple(passages) if rng.random() < 0.6 else (text,))
     return None
 
 
 def injected(made: Made, pool: Pool, known: frozenset[str], rng: random.Random) -> Made | None:
-    """Put one to three errors into an answer: other numbers, names or words.
+    """Put one to three errors into a right answer: other numbers, or names and words of ``pool``.
 
-    Args:
-        made: a right answer.
-        pool: what to put in.
-        known: forms that are no errors because question or passages have them.
-        rng: the source of chance.
+    ``known`` are forms that are no errors because question or passages have them.
 
     Returns:
         The answer with its errors; None if there was no place for one.
@@ -106,12 +102,8 @@ def paraphrases(
     """Find sentences of one passage that the other passages confirm in other words.
 
     All numbers and names of such a sentence stand in the others, part of its other content words
-    does not, and the sentence itself stands nowhere.
-
-    Args:
-        passages: several passages on one subject.
-        often: share of items in which a word stands; rarer words are content.
-        rng: the source of chance.
+    does not, and the sentence itself stands nowhere. ``often`` gives the share of items in which a
+    word stands; rare words are content.
 
     Returns:
         Right answers, each to be compared with the other passages, in random order.
@@ -243,7 +235,3 @@ def _sentences(text: str) -> list[str]:
 def _clean(text: str) -> str:
     spaced = re.sub(r"[ \t]+", " ", blank_marks(text))
     return re.sub(r" ([.,;:!?。，])", r"\1", spaced)
-
-
-def _space(lang: str) -> str:
-    return "" if base(lang) in ("zh", "ja", "th") else " "

@@ -38,11 +38,11 @@ Progress = Callable[[str, int, int], None]  # what is being done, how far, of ho
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is trained; the defaults made the shipped one.
+    """Settings of a training; the defaults made the shipped model.
 
     ``boosting`` makes the trees, ``share`` the perceptrons that learn the same, ``anyone`` those
     that learn which words anyone marks at all. ``verbatim`` to ``wrong_paraphrase`` are the weights
-    of one made answer against 1.0 for a labelled one, ``copies`` how many of each kind an item
+    of one synthetic answer against 1.0 for a labelled one, ``copies`` how many of each kind an item
     gives at most.
     """
 
@@ -69,16 +69,13 @@ def train_offline(
     recipe: Recipe | None = None,
     on_progress: Progress = lambda task, done, total: None,
 ) -> OfflineModel:
-    """Train a model on labelled items.
+    """Train a model on labelled items; the same records and recipe give the same bytes.
 
     Args:
         records: items with passages where there are any, and with labels.
         annotator: whose annotation is learnt, such as ``gold``, a vote or a reviewer.
         recipe: how to train; None for the shipped model's.
         on_progress: called with the task, and how many of how many steps of it are done.
-
-    Returns:
-        The model; the same records and recipe give the same model, byte for byte.
 
     Raises:
         InputError: an item lacks the annotator's finished annotation, or there are too few items
@@ -87,7 +84,7 @@ def train_offline(
     """
     recipe = recipe or Recipe()
     items = [(record.item, labels_of(record, annotator)) for record in records]
-    with_passages = sum(any(p.text.strip() for p in item.passages) for item, _ in items)
+    with_passages = sum(bool(_texts(item)) for item, _ in items)
     if with_passages < _LEAST_ITEMS:
         raise InputError(
             "too little to learn from",
@@ -97,13 +94,17 @@ def train_offline(
     examples = _Examples([item for item, _ in items], recipe)
     given: list[_Example] = []
     blind: list[_Example] = []
-    for number, (item, labels) in enumerate(items):
+    for number, (item, labels) in enumerate(items, start=1):
         given += examples.given(item, labels)
         blind.append(examples.blind(item, labels))
-        on_progress("reading", number + 1, len(items))
+        on_progress("reading", number, len(items))
     background = examples.counting.whole()
     learning = _Learning(recipe, on_progress)
     return OfflineModel(learning.raters(given), learning.raters(blind), background)
+
+
+def _texts(item: Item) -> tuple[str, ...]:
+    return tuple(p.text for p in item.passages if p.text.strip())
 
 
 class _Example(NamedTuple):
@@ -122,14 +123,14 @@ class _Example(NamedTuple):
 
 @dataclass
 class _Learning:
-    """Trains one part of the model after the other, and tells how far it is."""
+    """Trains one part of the model after the other, and reports progress."""
 
     recipe: Recipe
     on_progress: Progress
     done: int = 0
 
     def raters(self, examples: Sequence[_Example]) -> Raters:
-        """Train what rates in one mode."""
+        """Train the models of one mode."""
         filled = [example for example in examples if len(example.share)]
         if not filled:
             raise InputError("too little to learn from", expected="answers with words in them")
@@ -165,26 +166,20 @@ class _Examples:
             spoken.update({*read(item.question).forms, *read(item.answer).forms})
 
     def given(self, item: Item, labels: Labels) -> Iterator[_Example]:
-        """Yield the labelled answer and the made ones; none of an item without passages."""
-        passages = tuple(p.text for p in item.passages if p.text.strip())
+        """Yield the labelled answer and the synthetic ones; none of an item without passages."""
+        passages = _texts(item)
         if not passages:
             return
-        yield self._example(item, passages, labels, self._recipe_rows("real", 1.0))
+        yield self._example(item, passages, labels, _Draw(1.0, _MOST_ROWS["real"]))
         for made, weight, rows in self._made(item, passages):
             right = replace(labels, soft=(), hard=(), raters=(), length=len(made.answer))
-            yield self._example(
-                item.model_copy(update={"answer": made.answer}),
-                made.passages,
-                right,
-                _Draw(weight, rows, made.wrong),
-            )
+            answered = item.model_copy(update={"answer": made.answer})
+            draw = _Draw(weight, rows, made.wrong)
+            yield self._example(answered, made.passages, right, draw)
 
     def blind(self, item: Item, labels: Labels) -> _Example:
         """Return the labelled answer as it is seen without passages."""
-        return self._example(item, (), labels, self._recipe_rows("blind", 1.0))
-
-    def _recipe_rows(self, sort: str, weight: float) -> _Draw:
-        return _Draw(weight, _MOST_ROWS[sort], ())
+        return self._example(item, (), labels, _Draw(1.0, _MOST_ROWS["blind"]))
 
     def _made(self, item: Item, passages: tuple[str, ...]) -> Iterator[tuple[Made, float, int]]:
         recipe, rng = self._recipe, self._random(item, "made")
@@ -242,11 +237,11 @@ class _Examples:
 
 
 class _Draw(NamedTuple):
-    """Which words of an answer are learnt from: those around errors first, then by lot."""
+    """The words of an answer to learn from: those around errors first, then a random sample."""
 
     weight: float
     most: int
-    wrong: tuple[tuple[int, int], ...]
+    wrong: tuple[tuple[int, int], ...] = ()
 
     def choose(self, target: Column, rng: random.Random) -> NDArray[np.int64]:
         count = len(target)

@@ -39,17 +39,10 @@ class Trees:
     base: NDArray[np.float64]
 
     def predict(self, table: NDArray[np.float32], names: tuple[str, ...]) -> NDArray[np.float64]:
-        """Evaluate the trees.
-
-        Args:
-            table: one row per word.
-            names: what the table's columns are; all that the trees ask for must be among them.
-
-        Returns:
-            One number per row, not clipped.
+        """Return one number per row of ``table``, not clipped; ``names`` are its columns.
 
         Raises:
-            InputError: a column is missing.
+            InputError: a column that the trees ask for is missing.
         """
         wanted = columns(self.names, names) or [0]  # trees that ask nothing ask any
         chosen = np.ascontiguousarray(table[:, wanted].T, dtype=np.float32)
@@ -69,7 +62,7 @@ class Trees:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> Trees:
-        """Build trees from what ``arrays`` gave, checked so that no node leads astray.
+        """Build trees from the result of ``arrays``, checked so that every node is sound.
 
         Raises:
             InputError: an array is missing, of another type or points outside.

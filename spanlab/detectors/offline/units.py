@@ -1,4 +1,4 @@
-"""Words that are judged together: a name, a word of several signs, and what joins two of them.
+"""Units of words that get one probability: a name, a word of several signs, and their joints.
 
 The model rates word by word. But nobody marks half a name, or one sign of a Chinese one; and the
 "and" between two wrong names is marked with them.
@@ -29,12 +29,7 @@ def together(described: Described, probs: Column) -> Column:
     units is as probable as the less probable of them; between two runs of signs it may well be a
     part of a word, so that both are one unit, as probable as the more probable of them.
 
-    Args:
-        described: an answer.
-        probs: the probability of each of its words, in [0, 1].
-
-    Returns:
-        The probabilities; those of other words as they were.
+    ``probs`` in [0, 1] are not changed in place.
     """
     probs = probs.copy()
     answer, unknown = described.answer, described.known == 0

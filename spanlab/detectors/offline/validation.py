@@ -1,4 +1,4 @@
-"""Cross-validation: models that have not seen the items they are measured on."""
+"""Cross-validation: models that were not trained on the items they are measured on."""
 
 from __future__ import annotations
 
@@ -34,23 +34,12 @@ def folds(
     """Train on all folds but one, for each fold in turn.
 
     Items on one subject, asked in several languages, are held out together, with everything that
-    training makes of an item: its background words and the answers made from its passages.
-
-    Args:
-        records: labelled items with their passages.
-        count: number of folds, 2 or more.
-        annotator: whose annotation is learnt.
-        recipe: how to train; None for the shipped model's.
-        on_progress: called as in ``train_offline``, with the fold in the task.
-
-    Yields:
-        One fold after the other; a fold without items is left out.
-
-    Raises:
-        InputError: as ``train_offline`` does.
+    training makes of an item: its background words and the answers made from its passages. There
+    are ``count`` folds, 2 or more; one without items is left out. The other arguments and errors
+    are those of ``train_offline``.
     """
     subject = subjects([record.item for record in records])
-    names = sorted(set(subject.values()), key=_shuffled)
+    names = sorted(set(subject.values()), key=lambda name: hashlib.sha256(name.encode()).digest())
     number = {name: at % count for at, name in enumerate(names)}
     for fold in range(count):
         held_out = [r for r in records if number[subject[r.item.id]] == fold]
@@ -66,16 +55,10 @@ def folds(
 
 
 def subjects(items: Sequence[Item]) -> dict[str, str]:
-    """Name the subject of each item.
+    """Return the subject of each item by item id, named by the id of one of the items on it.
 
     Two items of different languages are on one subject if most long Latin words and numbers of
     the passages of one are in those of the other (retrieved through English, say).
-
-    Args:
-        items: with their passages.
-
-    Returns:
-        The subject's name by item id: the id of one of the items on it.
     """
     words = {
         item.id: {word for p in item.passages for word in _LONG.findall(p.text)} for item in items
@@ -91,7 +74,3 @@ def subjects(items: Sequence[Item]) -> dict[str, str]:
                 old, new = subject[one.id], subject[other.id]
                 subject = {id_: new if name == old else name for id_, name in subject.items()}
     return subject
-
-
-def _shuffled(name: str) -> bytes:
-    return hashlib.sha256(name.encode()).digest()

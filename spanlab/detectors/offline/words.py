@@ -57,7 +57,7 @@ class TokenRow(NamedTuple):
 
 
 class WordKind(IntEnum):
-    """What sort of word it is, which decides how it is compared."""
+    """The kind of a word, which decides how it is compared."""
 
     LETTERS = 0
     NUMBER = 1
@@ -98,13 +98,9 @@ class Reading:
 
 
 def read(text: str) -> Reading:
-    """Cut ``text`` into words and sentences.
+    """Cut ``text`` into words (none of spaces and punctuation alone) and sentences.
 
-    Args:
-        text: any text; it is not normalised, offsets count its code points.
-
-    Returns:
-        Words and sentences; no words where the text holds only spaces and punctuation.
+    The text is not normalised; offsets count its code points.
     """
     places = [found.span() for found in _pattern().finditer(text)]
     words = [_word(text[start:end]) for start, end in places]
@@ -113,13 +109,13 @@ def read(text: str) -> Reading:
     first = [bisect_left(starts, begin) for begin, _ in sentences]
     counts = [after - at for at, after in pairwise([*first, len(places)])]
     return Reading(
-        text,
-        starts,
-        tuple([end for _, end in places]),
-        tuple([form for form, _ in words]),
-        tuple([kind for _, kind in words]),
-        tuple([number for number, count in enumerate(counts) for _ in range(count)]),
-        sentences,
+        text=text,
+        starts=starts,
+        ends=tuple([end for _, end in places]),
+        forms=tuple([form for form, _ in words]),
+        kinds=tuple([kind for _, kind in words]),
+        sentence=tuple([number for number, count in enumerate(counts) for _ in range(count)]),
+        sentences=sentences,
     )
 
 
