@@ -82,3 +82,14 @@ def test_every_file_and_page_that_it_names_is_there() -> None:
         r"^\| (Review|Datasets|Detect|Optimise|Jobs|Compare|Export) \|", README, re.MULTILINE
     ):
         assert (ROOT / "spanlab" / "ui" / f"{page.lower()}.py").is_file()
+
+
+def test_the_layout_names_only_what_is_there() -> None:
+    layout = (ROOT / "spanlab" / "README.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"`?\b((?:spanlab|optimizers|tests)/[\w/]*(?:\.\w+)?|app\.py)", layout))
+    packages = r"cli|ui|jobs|workflows|detectors|retrievers|datasets|storage|oplog|programs"
+    inside = set(re.findall(rf"`((?:{packages})(?:/[\w/]*)?(?:\.py)?)[`:]", layout))
+    assert len(names) >= 15
+    assert len(inside) >= 15
+    for name in names | {f"spanlab/{name}" for name in inside}:
+        assert (ROOT / name).exists(), name
