@@ -2,6 +2,9 @@
 
 A trace is for people: Review shows it beside the answer. Its steps stand in the order in which
 they happened. Offsets are code points of the answer, start inclusive, end exclusive.
+
+Any step may say which ``claim`` of the answer it is about (a 0-based index of the annotation's
+claims), in which ``round`` of a loop it was done (from 1), and with which ``tool``.
 """
 
 from __future__ import annotations
@@ -10,13 +13,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from spanlab.fields import Count, Frozen, Offset, Probability
+from spanlab.fields import Count, Frozen, Name, Offset, Probability
 
 Verdict = Literal["supported", "refuted", "not-enough-evidence"]
 
 
 class _Step(Frozen):
     kind: str
+    claim: Offset | None = None
+    round: Annotated[int, Field(ge=1)] | None = None
+    tool: Name | None = None
 
     @model_serializer(mode="wrap")
     def _kind_is_always_written(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import cast
@@ -12,7 +11,7 @@ from spanlab.detectors.kit import Kit
 from spanlab.detectors.registry import asks_models, entry_of
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.errors import UsageError
-from spanlab.lm import Meter, ModelChoice, language_model
+from spanlab.lm import Meter, language_model
 from spanlab.programs import Predictor, Programs
 from spanlab.retrievers import Given, GivenSpec, retriever
 from spanlab.settings import Settings
@@ -80,13 +79,14 @@ def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> ModelDetect
     if not asks_models(spec.detector):
         raise UsageError(f"{spec.detector!r} cannot be a member: it asks no model")
     create = _create(spec.detector)
-    choice = _choice(spec)
-    lm = language_model(choice, meter, cache=settings.home / "cache" / "models")
+    choices = {role: spec.choice(role) for role in entry_of(spec.detector).roles}
+    cache = settings.home / "cache" / "models"
+    lms = {each: language_model(each, meter, cache=cache) for each in set(choices.values())}
     kit = Kit(
         spec=spec,
         retriever=retriever(spec.retriever or GivenSpec(), meter, settings),
         meter=meter,
-        models=dict.fromkeys(entry_of(spec.detector).roles, lm),
+        models={role: lms[choice] for role, choice in choices.items()},
         prompts=_prompts(spec, settings),
     )
     return cast(ModelDetector, create(kit))
@@ -97,16 +97,6 @@ def _create(name: str) -> Callable[[Kit], Detector | ModelDetector]:
     if create is None:
         raise UsageError(f"{name!r} is an ensemble: a specification names its members")
     return create
-
-
-def _choice(spec: DetectorSpec, environ: Mapping[str, str] = os.environ) -> ModelChoice:
-    """Return the model to ask; one without an address is at the environment's endpoint."""
-    if spec.model is None:
-        return ModelChoice.read(environ, role=spec.signs)
-    if spec.model.base_url is not None:
-        return spec.model
-    there = ModelChoice.read(environ, model=spec.model.model).base_url
-    return spec.model.model_copy(update={"base_url": there})
 
 
 def _prompts(spec: DetectorSpec, settings: Settings) -> Mapping[str, Predictor] | None:

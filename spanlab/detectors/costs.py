@@ -52,9 +52,8 @@ def detecting(item: Item, spec: DetectorSpec) -> Iterator[Asked]:
         read += source.k * _PASSAGE
     passages = min(read, spec.context // 4)
     size = Size(passages, count_tokens(item.question), count_tokens(item.answer))
-    model = _model(spec)
     for calls in entry_of(spec.detector).estimate(size, spec):
-        number = calls.number
+        model, number = _model(spec, calls.role), calls.number
         yield Asked(model, number, number * calls.asked, number * calls.answered)
 
 
@@ -77,10 +76,8 @@ def _fetched(item: Item, retriever: RetrieverSpec) -> bool:
     return any(each.retriever.startswith(retriever.kind) for each in item.retrievals)
 
 
-def _model(spec: DetectorSpec) -> ModelChoice | None:
-    if spec.model is not None:
-        return spec.model
+def _model(spec: DetectorSpec, role: str) -> ModelChoice | None:
     try:
-        return ModelChoice.read(role=spec.signs)
+        return spec.choice(role)
     except UsageError:
         return None

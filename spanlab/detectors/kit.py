@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 class Kit:
     """What a detector works with: its choices, and what was built from them.
 
-    ``models`` are language models by the roles of the detector's entry; a detector without roles
-    gets none. ``prompts`` are those of a tuned program; None keeps the detector's own.
+    ``models`` are language models by the roles of the detector's entry, the main one first; a
+    detector without roles gets none. ``prompts`` are those of a tuned program; None keeps the
+    detector's own.
     """
 
     spec: DetectorSpec
@@ -29,10 +30,10 @@ class Kit:
     meter: Meter
     prompts: Mapping[str, Predictor] | None = None
 
-    @property
-    def lm(self) -> dspy.LM:
-        """The language model of the entry's first role."""
-        return next(iter(self.models.values()))
+    def lm(self, role: str | None = None) -> dspy.LM:
+        """Return the language model of a role; that of the main role for None or any other."""
+        main = next(iter(self.models.values()))
+        return main if role is None else self.models.get(role, main)
 
     def __deepcopy__(self, memo: object) -> Kit:
         """Return itself: the copy of a detector asks the same model, under the same meter."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -28,17 +30,19 @@ CONTEXT_BUDGET = 60_000  # characters of passages in a prompt: about 15,000 toke
 class DetectorSpec(Frozen):
     """A detector and what it works with.
 
-    ``name`` signs the annotations (default: the detector's own name). Without ``model`` the
-    environment names it; without ``retriever`` the item's own passages are read. ``program`` names
-    a tuned prompt of the registry; "none" keeps the detector's own even where another is its
-    default. ``reasoning`` lets the model think in words before it answers. ``guidance`` is added
-    to the detector's instruction. ``context`` bounds the passages in a prompt, in characters.
-    ``options`` are the detector's own, those of its entry's model.
+    ``name`` signs the annotations (default: the detector's own name). ``models`` are language
+    models for single roles of the detector, such as ``judge``; ``model`` is asked in all others,
+    and without it the environment names one. Without ``retriever`` the item's own passages are
+    read. ``program`` names a tuned prompt of the registry; "none" keeps the detector's own even
+    where another is its default. ``reasoning`` lets the model think in words before it answers.
+    ``guidance`` is added to the detector's instruction. ``context`` bounds the passages in a
+    prompt, in characters. ``options`` are the detector's own, those of its entry's model.
     """
 
     detector: Name
     name: Name | None = None
     model: ModelChoice | None = None
+    models: dict[str, ModelChoice] = Field(default_factory=dict)
     retriever: RetrieverSpec | None = None
     program: Name | None = None
     reasoning: bool = False
@@ -59,6 +63,18 @@ class DetectorSpec(Frozen):
         except UsageError as error:
             raise ValueError(str(error)) from None
 
+    @field_validator("models")
+    @classmethod
+    def _are_for_roles_that_it_has(
+        cls, models: dict[str, ModelChoice], info: ValidationInfo
+    ) -> dict[str, ModelChoice]:
+        entry = installed().get(info.data.get("detector", ""))
+        unknown = set(models).difference(entry.roles) if isinstance(entry, Entry) else ()
+        if isinstance(entry, Entry) and unknown:
+            has = ", ".join(entry.roles) or "none"
+            raise ValueError(f"{entry.name!r} has no role {min(unknown)!r} (it has {has})")
+        return models
+
     @model_validator(mode="before")
     @classmethod
     def _reads_what_was_written_before_options(cls, data: Any) -> Any:
@@ -74,6 +90,23 @@ class DetectorSpec(Frozen):
     def signs(self) -> str:
         """The annotator name of what it finds."""
         return self.name or self.detector
+
+    def choice(self, role: str, environ: Mapping[str, str] = os.environ) -> ModelChoice:
+        """Return the model that the detector asks in a role, with its address.
+
+        That of ``models``, else ``model``. Else the environment names it: SPANLAB_MODEL_JUDGE for
+        the role "judge", before SPANLAB_MODEL_UCSC_KG for the detector, before SPANLAB_MODEL.
+
+        Raises:
+            UsageError: nothing names a model.
+        """
+        named = self.models.get(role, self.model)
+        if named is None:
+            return ModelChoice.read(environ, role=(role, self.signs))
+        if named.base_url is not None:
+            return named
+        there = ModelChoice.read(environ, model=named.model).base_url
+        return named.model_copy(update={"base_url": there})
 
 
 class EnsembleSpec(Frozen):

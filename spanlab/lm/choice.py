@@ -102,7 +102,7 @@ class ModelChoice(Frozen):
         environ: Mapping[str, str] = os.environ,
         *,
         model: str | None = None,
-        role: str | None = None,
+        role: str | tuple[str, ...] | None = None,
     ) -> ModelChoice:
         """Read ``SPANLAB_MODEL``, ``SPANLAB_PRICE`` and ``OPENAI_BASE_URL``.
 
@@ -111,7 +111,7 @@ class ModelChoice(Frozen):
             model: a model named by the user; it goes before the environment's.
             role: for what the model is wanted, for example ``ucsc-revise``; then
                 ``SPANLAB_MODEL_UCSC_REVISE`` and ``SPANLAB_PRICE_UCSC_REVISE`` go before the
-                general variables.
+                general variables. Of several, the first that a variable names.
 
         Raises:
             UsageError: nothing names a model, or a variable holds something unusable.
@@ -133,12 +133,12 @@ class ModelChoice(Frozen):
             raise UsageError(_first_problem(error)) from None
 
 
-def _look_up(environ: Mapping[str, str], name: str, role: str | None) -> str | None:
-    if role:
-        special = environ.get(f"{name}_{role.upper().replace('-', '_')}")
-        if special:
-            return special
-    return environ.get(name)
+def _look_up(
+    environ: Mapping[str, str], name: str, role: str | tuple[str, ...] | None
+) -> str | None:
+    roles = (role,) if isinstance(role, str) else role or ()
+    special = (environ.get(f"{name}_{each.upper().replace('-', '_')}") for each in roles)
+    return next(filter(None, special), environ.get(name))
 
 
 def _first_problem(error: ValueError) -> str:

@@ -103,7 +103,7 @@ def _overhead(records: Sequence[Record], home: Path) -> None:
             )
 
             async def program(item: Item, detector: Any = detector) -> object:
-                with predicting(detector.kit.lm):
+                with predicting(detector.kit.lm()):
                     return await detector.program.acall(**detector.inputs(item))
 
             one = program if name == "program alone" else detector.detect

@@ -1,10 +1,38 @@
-"""Several model calls at once."""
+"""Several model calls at once, and what they found so far."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_KEPT: ContextVar[list[object] | None] = ContextVar("kept", default=None)
+
+
+def keep(result: T) -> T:
+    """Keep an intermediate result for the trace of an item that a later call fails.
+
+    Returns:
+        The result itself. Outside of ``keeping``, as when a program is tuned, that is all.
+    """
+    kept = _KEPT.get()
+    if kept is not None:
+        kept.append(result)
+    return result
+
+
+@contextmanager
+def keeping(results: list[object]) -> Iterator[None]:
+    """Let ``keep`` append to ``results``, in this task and those that it starts."""
+    token = _KEPT.set(results)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
 
 
 async def together(*work: Coroutine[Any, Any, Any], at_once: int | None = None) -> list[Any]:

@@ -13,17 +13,19 @@ counting are the language model's (``spanlab.lm``).
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import dspy
 
 from spanlab.detectors.base import Finding
 from spanlab.detectors.blocking import wait
+from spanlab.detectors.common.gathering import keeping
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.programs import add_guidance, apply_program
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm import Collected, predict
-from spanlab.retrievers import Retriever, ensure
+from spanlab.retrievers import Query, Retriever, ensure, merged, retrieval_of
 from spanlab.schema import Annotation, Item, Kind, Status
 from spanlab.trace import CallsStep, Step
 
@@ -34,10 +36,21 @@ class Case:
 
     item: Item
     trace: list[Step] = field(default_factory=list)
+    partial: list[object] = field(default_factory=list)  # what ``gathering.keep`` was given
 
-    async def retrieve(self, retriever: Retriever) -> None:
-        """Let the item have what the retriever finds for it."""
-        self.item = await ensure(self.item, retriever)
+    async def retrieve(self, retriever: Retriever, query: Query | None = None) -> tuple[int, ...]:
+        """Let the item have what the retriever finds for a query, or for itself.
+
+        Any number of searches may be under way at once.
+
+        Returns:
+            The indices of the passages found, best first, whether now or before; all that the item
+            has for the retriever of given passages.
+        """
+        found = await ensure(self.item, retriever, query)
+        self.item = merged(self.item, found).item  # another search may have added to it meanwhile
+        noted = retrieval_of(self.item, retriever, query)
+        return tuple(range(len(self.item.passages))) if noted is None else noted.passages
 
 
 class Modelled(dspy.Module):
@@ -94,25 +107,37 @@ class Modelled(dspy.Module):
             ConfigurationError: key, address or name of the model is wrong; see there.
         """
         case = Case(item)
-        with self.kit.meter.calls() as used:
+        with self.kit.meter.calls() as used, keeping(case.partial):
             try:
                 annotation = await self.steps(case)
             except (BudgetError, ConfigurationError):
                 raise
             except SpanlabError as error:
+                case.trace.extend(self.partial_steps(case))
                 note = str(error) or type(error).__name__
                 annotation = self.annotation(status=Status.FAILED, note=note)
         trace = (*case.trace, *annotation.trace, *_calls(used))
         annotation = annotation.model_copy(update={"trace": trace})
         return dspy.Prediction(annotation=annotation, item=case.item)
 
-    async def ask(self, **inputs: object) -> dspy.Prediction:
-        """Run the program on the detector's own model.
+    async def ask(
+        self, module: dspy.Module | None = None, /, role: str | None = None, **inputs: object
+    ) -> dspy.Prediction:
+        """Run the program, or a part of it, on the detector's own model of a role.
+
+        Args:
+            module: what to run; None for the whole program.
+            role: of the entry's roles; None for the main one.
+            inputs: the input fields.
 
         Raises:
             SpanlabError: the model gave no answer that can be used.
         """
-        return await predict(self.program, self.kit.lm, **inputs)
+        return await predict(module or self.program, self.kit.lm(role), **inputs)
+
+    def partial_steps(self, case: Case) -> Iterable[Step]:
+        """Return what was found before a step failed, for the trace of the failed item."""
+        return ()
 
     def annotation(self, **fields: object) -> Annotation:
         """Return an annotation of this detector; done, unless ``fields`` say otherwise."""

@@ -22,7 +22,7 @@ there is no graph: facts are then checked once, against what the model knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
 
 import dspy
 
@@ -32,31 +32,26 @@ from spanlab.detectors.kit import Kit
 from spanlab.detectors.ucsc.entries import QuoteOptions
 from spanlab.detectors.ucsc.graph import Edge
 from spanlab.detectors.ucsc.system import UcscDetector
-from spanlab.detectors.ucsc.verification import Checked, Gathered, Verification
-from spanlab.errors import SpanlabError
+from spanlab.detectors.ucsc.verification import Checked, Verification
 from spanlab.mappers import Quote, QuoteMapping, map_fact, map_quotes
 from spanlab.schema import Annotation, Claim, Item, Span
-from spanlab.trace import FactStep, RelationStep, RemarkStep
+from spanlab.trace import FactStep, RelationStep, RemarkStep, Step
 
 
 class UcscKg(UcscDetector):
     """Marks the words that state facts which a graph of the passages refutes."""
 
-    async def detection(self, case: Case, inputs: Mapping[str, str]) -> dspy.Prediction:
-        """Run the program; if a call fails, the trace has what was gathered before."""
-        so_far = Gathered()
-        try:
-            return await self.ask(**inputs, so_far=so_far)
-        except SpanlabError:
-            case.trace.extend(_relations(so_far.relations))
-            case.trace.extend(
-                _step(checked, self._map(case.item, checked)) for checked in so_far.checked
-            )
-            raise
+    def partial_steps(self, case: Case) -> Iterator[Step]:
+        """Return the relations of the graph and the facts that were checked before."""
+        for result in case.partial:
+            if isinstance(result, Edge):
+                yield RelationStep(**result._asdict())
+            elif isinstance(result, Checked):
+                yield _step(result, self._map(case.item, result))
 
     def mark(self, item: Item, prediction: dspy.Prediction) -> Annotation:
         """Find the words of every refuted fact; every fact becomes a claim."""
-        relations = _relations(prediction.relations)
+        relations = [RelationStep(**edge._asdict()) for edge in prediction.relations]
         left_out = [RemarkStep(text=text) for text in prediction.remarks]
         spans: dict[tuple[int, int], Span] = {}
         claims, facts = [], []
@@ -86,10 +81,6 @@ class UcscKg(UcscDetector):
 def create(kit: Kit) -> UcscKg:
     """Build the detector."""
     return UcscKg(kit, Verification(reasoning=kit.spec.reasoning), guided="check")
-
-
-def _relations(edges: Iterable[Edge]) -> list[RelationStep]:
-    return [RelationStep(**edge._asdict()) for edge in edges]
 
 
 def _claim(item: Item, checked: Checked) -> Claim:

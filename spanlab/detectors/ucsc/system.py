@@ -32,17 +32,13 @@ class UcscDetector(Modelled):
         case.trace.extend(asked(case.item, self.kit.retriever.name))
         case.trace.extend([RemarkStep(text=read.remark)] if read.remark else [])
         # 2. Hallucinated content detection.
-        prediction = await self.detection(case, _inputs(case.item, read))
+        prediction = await self.ask(**_inputs(case.item, read))
         if not loading.done():
             await asyncio.wrap_future(loading)
         # 3. Span mapping.
         marked = self.mark(case.item, prediction)
         note = None if read.passages else read.remark
         return explained(case.item, marked, read.passages).model_copy(update={"note": note})
-
-    async def detection(self, case: Case, inputs: Mapping[str, str]) -> dspy.Prediction:
-        """Run the program on an item, with what was retrieved for it."""
-        return await self.ask(**inputs)
 
     def inputs(self, item: Item) -> Mapping[str, str]:
         """Return what the program is called with; see ``Tunable``."""

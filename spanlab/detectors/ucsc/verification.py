@@ -6,13 +6,13 @@ The steps are those of ``kg``, 2a to 2d.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import dspy
 
 from spanlab.detectors.blocking import wait
 from spanlab.detectors.common.context import NOTHING_FOUND
-from spanlab.detectors.common.gathering import together
+from spanlab.detectors.common.gathering import keep, together
 from spanlab.detectors.ucsc.entries import MAX_FACTS, MAX_ROUNDS
 from spanlab.detectors.ucsc.graph import Edge, Graph
 from spanlab.detectors.ucsc.replies import Fact, Judgement, Relation, Words
@@ -90,14 +90,6 @@ class Checked:
     words: tuple[str, ...] = ()
 
 
-@dataclass
-class Gathered:
-    """What is known of an answer so far: relations of the graph, and facts with their verdicts."""
-
-    relations: tuple[Edge, ...] = ()
-    checked: list[Checked] = field(default_factory=list)
-
-
 class Verification(dspy.Module):
     """The model's part: graph, facts, verdicts, and the words that state false facts.
 
@@ -116,29 +108,23 @@ class Verification(dspy.Module):
         """Return what ``aforward`` returns; blocks until the model has answered."""
         return wait(self.acall(passages=passages, question=question, answer=answer))
 
-    async def aforward(
-        self, passages: str, question: str, answer: str, so_far: Gathered | None = None
-    ) -> dspy.Prediction:
-        """Return ``relations`` (`Edge`), ``checked`` (`Checked`) and ``remarks``, all lists.
-
-        ``so_far`` holds what is gathered as it comes, for who wants it if a call fails.
-        """
-        so_far = so_far or Gathered()
+    async def aforward(self, passages: str, question: str, answer: str) -> dspy.Prediction:
+        """Return ``relations`` (`Edge`), ``checked`` (`Checked`) and ``remarks``, all lists."""
         # a, b. The graph of the passages and the facts of the answer, at the same time.
         graph: Graph
         facts: list[Fact]
         graph, facts = await together(
-            self._graph(passages, question, so_far), self._facts(question, answer)
+            self._graph(passages, question), self._facts(question, answer)
         )
         # c, d. Every fact is checked; the words of the false ones are named.
-        asking = Asking(question, answer, graph, so_far)
+        asking = Asking(question, answer, graph)
         checks = (self._checked(fact, asking) for fact in facts[:MAX_FACTS])
         checked = await together(*checks, at_once=FACTS_AT_ONCE)
         left_out = len(facts) - len(checked)
         remarks = [f"{left_out} more facts were not checked"] if left_out else []
         return dspy.Prediction(relations=list(graph.edges), checked=checked, remarks=remarks)
 
-    async def _graph(self, passages: str, question: str, so_far: Gathered) -> Graph:
+    async def _graph(self, passages: str, question: str) -> Graph:
         if passages == NOTHING_FOUND:
             return Graph([])
         built = await self.graph.acall(passages=passages, question=question)
@@ -148,7 +134,8 @@ class Verification(dspy.Module):
             for each in relations
         )
         graph = Graph(edge for edge in edges if all(edge))
-        so_far.relations = graph.edges
+        for edge in graph.edges:
+            keep(edge)
         return graph
 
     async def _facts(self, question: str, answer: str) -> list[Fact]:
@@ -157,14 +144,9 @@ class Verification(dspy.Module):
         return [fact for fact in facts if fact.fact.strip()]
 
     async def _checked(self, fact: Fact, asking: Asking) -> Checked:
-        checked = await self._verified(fact, asking)
-        asking.so_far.checked.append(checked)
-        return checked
-
-    async def _verified(self, fact: Fact, asking: Asking) -> Checked:
         judgement, looked_up = await self._judged(fact, asking)
         if judgement.verdict != "refuted":
-            return Checked(fact, judgement, looked_up)
+            return keep(Checked(fact, judgement, looked_up))
         named = await self.words.acall(
             question=asking.question,
             answer=asking.answer,
@@ -174,7 +156,7 @@ class Verification(dspy.Module):
         )
         words: list[Words] = named.words or []
         texts = tuple(word.text for word in words if word.text.strip())
-        return Checked(fact, judgement, looked_up, texts)
+        return keep(Checked(fact, judgement, looked_up, texts))
 
     async def _judged(self, fact: Fact, asking: Asking) -> tuple[Judgement, tuple[str, ...]]:
         seen: dict[Edge, None] = {}
@@ -204,7 +186,6 @@ class Asking:
     question: str
     answer: str
     graph: Graph
-    so_far: Gathered
 
     @property
     def entities(self) -> str:

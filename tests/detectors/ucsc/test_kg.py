@@ -223,7 +223,7 @@ def test_the_program_also_runs_without_an_event_loop_as_optimisers_call_it(
 
     model_server.script(Verifier())
     detector: Any = make("ucsc-kg")
-    with predicting(detector.kit.lm):
+    with predicting(detector.kit.lm()):
         prediction = detector.program(**detector.inputs(TOWER))
     assert [span.text for span in detector.mark(TOWER, prediction).spans] == ["1989", "Ada Smith"]
 
