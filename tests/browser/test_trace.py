@@ -153,6 +153,28 @@ def test_a_trace_opens_beside_the_answer_and_says_all_it_has_by_key(desk: Sit) -
     assert here.texts("curie") == ["Paris"]
 
 
+def test_a_step_says_of_which_claim_it_is_in_which_round_and_with_which_tool(desk: Sit) -> None:
+    here = desk(
+        [
+            curie(
+                told(
+                    "hopping",
+                    QueryStep(text="born?", retriever="web", claim=0, round=2, tool="search"),
+                    FactStep(text="She was born.", verdict="supported", claim=0),
+                    QuoteStep(text="in Berlin", round=1),
+                    RemarkStep(text="Enough is known.", claim=2, tool="calculator"),
+                )
+            )
+        ]
+    )
+    open_trace(here, "Asked")
+    trace = here.page.get_by_role("region", name="Trace of hopping")
+    expect(trace).to_contain_text("web · no passages · claim 1 · round 2 · search")
+    expect(trace.locator("li", has_text="She was born.")).to_contain_text("(claim 1)")
+    expect(trace.locator("li", has_text="in Berlin")).to_contain_text("(round 1)")
+    expect(trace).to_contain_text("Enough is known. (claim 3 · calculator)")
+
+
 def test_a_quote_leads_to_its_place_in_the_answer(desk: Sit) -> None:
     """Suggestions of a model, with what led to them, can be edited."""
     here = desk([curie(EXTRACT)])

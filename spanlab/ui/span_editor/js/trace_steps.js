@@ -31,7 +31,7 @@ export const SECTIONS = {
     },
     relation: (panel, steps) => relationsNode(steps),
     revision: (panel, [step], { item }) => revisionNode(step, item),
-    remark: (panel, steps) => section("Remarks", ...steps.map((step) => h("p", { dir: "auto" }, step.text))),
+    remark: (panel, steps) => section("Remarks", ...steps.map((step) => h("p", { dir: "auto" }, step.text, stageNode(step)))),
     calls: (panel, steps) => section("Calls", callsTable(steps)),
 };
 
@@ -44,7 +44,7 @@ function queryNode(panel, step, { about, item }) {
     const found = passages.length ? plural(passages.length, "passage") : "no passages";
     return h("div", { class: "sl-query" },
         h("p", { class: "sl-asked", dir: "auto" }, step.text || "the question"),
-        h("p", { class: "sl-quiet" }, `${step.retriever} · ${found}`),
+        h("p", { class: "sl-quiet" }, [step.retriever, found, ...stage(step)].join(" · ")),
         h("ul", { class: "sl-steps" }, ...passages.map((index) => h("li", { dir: "auto" }, readNode(panel, index, about, item)))));
 }
 
@@ -77,10 +77,22 @@ function textAfter(text, end) {
     return `${text.slice(end, to)}${to < text.length ? " …" : ""}`;
 }
 
+/** Of which claim a step is, in which round and with which tool, as far as it says. */
+function stage({ claim, round, tool }) {
+    const isNumber = Number.isInteger(claim);
+    return [isNumber ? `claim ${claim + 1}` : "", round ? `round ${round}` : "", tool].filter(Boolean);
+}
+
+function stageNode(step) {
+    const parts = stage(step);
+    return parts.length ? h("span", { class: "sl-quiet", dir: "auto" }, ` (${parts.join(" · ")})`) : "";
+}
+
 function quoteNode(panel, step) {
     const lost = (step.places ?? []).length === 0;
     return h("li", { dir: "auto" }, panel.placed(step), probNode(step.prob),
         lost ? h("em", { class: "sl-lost-word", dir: "ltr" }, "not found in the answer") : "",
+        stageNode(step),
         step.reason ? h("p", { class: "sl-reason", dir: "auto" }, step.reason) : "");
 }
 
@@ -91,6 +103,7 @@ function factNode(panel, step) {
     return h("li", { class: `sl-fact sl-fact-${step.verdict}`, dir: "auto" },
         h("span", { class: "sl-verdict", dir: "ltr" }, `${sign} ${words}`), probNode(step.prob),
         inAnswer ? panel.placed(step) : h("span", { class: "sl-told" }, step.text),
+        stageNode(step),
         step.reason ? h("p", { class: "sl-reason", dir: "auto" }, step.reason) : "",
         looked.length ? h("p", { class: "sl-quiet", dir: "auto" }, `Looked up: ${looked.join(" · ")}`) : "");
 }
