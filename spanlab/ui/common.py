@@ -10,6 +10,7 @@ import streamlit as st
 from spanlab.workflows.managing import Store, open_store
 
 _DATASET = "dataset"  # the query parameter of deep links
+_ITEM = "item"  # and of an item in it
 _CURRENT = "spanlab.dataset"
 _CHOICE = "spanlab.dataset-choice"
 _PAGES = "spanlab.pages"
@@ -108,7 +109,10 @@ def choose_dataset(names: Sequence[str]) -> str:
 def remember_dataset(name: str) -> None:
     """Make ``name`` the dataset that the URL says and that other pages start from."""
     st.session_state[_CURRENT] = name
-    if st.query_params.get(_DATASET) != name:
+    before = st.query_params.get(_DATASET)
+    if before not in (None, name):
+        st.query_params.pop(_ITEM, None)  # it is an item of the dataset before
+    if before != name:
         st.query_params[_DATASET] = name
 
 
@@ -132,7 +136,7 @@ _MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$&@\"'^=")
 
 
 def _follow_choice() -> None:
-    st.query_params[_DATASET] = st.session_state[_CHOICE]
+    remember_dataset(st.session_state[_CHOICE])
 
 
 @st.cache_resource(show_spinner="Opening the annotation database …", on_release=Store.close)

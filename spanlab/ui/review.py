@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
-import getpass
 
 import streamlit as st
 
-from spanlab.errors import NotFoundError
+from spanlab.errors import NotFoundError, StoreError
 from spanlab.schema import Kind, Status
 from spanlab.ui import common, span_editor
+from spanlab.ui.messages import show_error
+from spanlab.ui.reviewer import ask_reviewer, may_review
 from spanlab.workflows import managing, review
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.review import QueueQuery
@@ -23,8 +24,7 @@ _STATES = {
 }
 _IMPORTED = "As imported"
 _SPLIT = "Most disagreement first"
-_REVIEWER = "reviewer"  # query parameters: the URL leads back to the same item
-_ITEM = "item"
+_ITEM = "item"  # query parameter: the URL leads back to the same item
 _AT = "spanlab.review.at"  # the item that this page itself wrote into the URL
 _ENTRY = "spanlab.review.entry"  # a queue and the item to begin it with
 
@@ -39,17 +39,25 @@ def page() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         with st.popover("Queue", icon=":material/tune:", width="content"):
             dataset = common.choose_dataset(list(summaries))
-            reviewer = _reviewer()
+            reviewer = ask_reviewer()
             query = _queue(summaries[dataset], reviewer or "nobody")
-        st.caption(common.plain(_describe(dataset, query)) if reviewer else "")
-    if not reviewer:
-        st.info(
-            "Say who reviews, under Queue: the name goes with every span that you mark.",
-            icon=":material/person:",
-        )
+        described = st.empty()
+    asked = st.query_params.get(_ITEM)
+    if not may_review(summaries[dataset], reviewer):
+        return
+    described.caption(common.plain(_describe(dataset, query)))
+    if asked is not None and not review.has_item(common.store(), dataset, asked):
+        _say_unknown(dataset, asked)
         return
     span_editor.editor(review.labels(common.store(), dataset))
     _exchange(span_editor.Place(dataset, query, _entry(dataset, query)))
+
+
+def _say_unknown(dataset: str, item: str) -> None:
+    """Say that the address names an item that is not there, and lead on."""
+    name, where = common.plain(item), common.plain(dataset)
+    st.warning(f"There is no item “{name}” in the dataset “{where}”.", icon=":material/search_off:")
+    common.link("review", "Go on with the queue", icon=":material/edit_note:", dataset=dataset)
 
 
 @st.cache_resource
@@ -70,6 +78,10 @@ def _exchange(place: span_editor.Place) -> None:
         answer = span_editor.exchange(common.store(), place, span_editor.sent())
     except NotFoundError:
         st.rerun()  # the dataset was deleted meanwhile: draw the page with those that are left
+    except StoreError as error:
+        show_error(error, "Nothing typed is lost: the browser keeps it and sends it again.")
+        span_editor.wire({})
+        return
     if answer.open is not None and answer.open != st.query_params.get(_ITEM):
         st.query_params[_ITEM] = answer.open
     st.session_state[_AT] = answer.open
@@ -95,26 +107,8 @@ def _entry(dataset: str, query: QueueQuery) -> str | None:
     return None if entry is None else str(entry)
 
 
-def _reviewer() -> str:
-    """Ask who reviews; URL and session remember it."""
-    default = st.query_params.get(_REVIEWER) or _login()
-    name = st.text_input("Reviewer", default, max_chars=200, **_kept("reviewer"))
-    name = " ".join((name or "").split())
-    if name and st.query_params.get(_REVIEWER) != name:
-        st.query_params[_REVIEWER] = name
-    return name
-
-
 def _kept(name: str) -> common.Kept:
     return common.kept(f"review.{name}")
-
-
-def _login() -> str:
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):
-        return "reviewer"
-    return "reviewer" if name == "root" else name
 
 
 def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from spanlab.errors import StoreError
+from spanlab.errors import NotFoundError, StoreError
 from spanlab.labels import trim_space
 from spanlab.oplog import Operation
 from spanlab.schema import Annotation, Interval, Name, Span, Status
@@ -26,6 +26,7 @@ __all__ = [
     "Suggestion",
     "apply_writes",
     "first_item",
+    "has_item",
     "labels",
     "neighbours",
     "open_item",
@@ -97,12 +98,15 @@ class Progress:
     total: int
 
 
-def apply_writes(store: Store, sent: Iterable[Mapping[str, JsonValue]]) -> list[Outcome]:
+def apply_writes(
+    store: Store, sent: Iterable[Mapping[str, JsonValue]], reviewer: str
+) -> list[Outcome]:
     """Store what a browser has not had acknowledged yet; sending a write again does no harm.
 
     Args:
         store: the annotation database.
         sent: the outbox as it arrived, in the order of typing. Nothing in it is trusted.
+        reviewer: under whose name the editor is open; writes under another name are refused.
 
     Returns:
         One outcome for every write that names its session and number; empty for none.
@@ -111,10 +115,16 @@ def apply_writes(store: Store, sent: Iterable[Mapping[str, JsonValue]]) -> list[
     outcomes: list[Outcome] = []
     for raw in sent:
         try:
-            writes.append(SentWrite.model_validate(raw))
+            write = SentWrite.model_validate(raw)
         except ValidationError as error:
             outcomes.extend(_unreadable(raw, error))
-    for (_, dataset, item, reviewer), group in groupby(writes, key=_log_of):
+            continue
+        if write.reviewer == reviewer:
+            writes.append(write)
+        else:
+            reason = f"made as {write.reviewer!r}, but {reviewer!r} is reviewing here now"
+            outcomes.append(Outcome(write.session, write.seq, stored=False, reason=reason))
+    for (_, dataset, item), group in groupby(writes, key=_log_of):
         outcomes += _apply(store, (dataset, item, reviewer), list(group))
     return outcomes
 
@@ -126,6 +136,15 @@ def open_item(store: Store, dataset: str, item_id: str, reviewer: str) -> Review
         NotFoundError: there is no such dataset or item.
     """
     return store.review(dataset, item_id, reviewer)
+
+
+def has_item(store: Store, dataset: str, item_id: str) -> bool:
+    """Return whether the dataset is there and has an item of this id."""
+    try:
+        store.positions_of(dataset, [item_id])
+    except NotFoundError:
+        return False
+    return True
 
 
 def first_item(store: Store, dataset: str, query: QueueQuery) -> str | None:
@@ -168,8 +187,8 @@ def labels(store: Store, dataset: str) -> tuple[str, ...]:
     return (*own, *USUAL_LABELS)[:9]
 
 
-def _log_of(write: SentWrite) -> tuple[str, str, str, str]:
-    return (write.session, write.dataset, write.item, write.reviewer)
+def _log_of(write: SentWrite) -> tuple[str, str, str]:
+    return (write.session, write.dataset, write.item)
 
 
 def _apply(store: Store, log: tuple[str, str, str], writes: list[SentWrite]) -> list[Outcome]:

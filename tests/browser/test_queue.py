@@ -59,12 +59,15 @@ def test_an_empty_queue_says_what_to_do(desk: Sit) -> None:
     here.wait_for("en-1")
 
 
-def test_a_link_to_an_item_opens_it_and_an_unknown_one_opens_the_first(desk: Sit) -> None:
+def test_a_link_to_an_item_opens_it_and_an_unknown_one_is_named_with_a_way_on(desk: Sit) -> None:
     here = desk(_records())
     here.visit("en-2")
     here.press("PageUp")
     here.wait_for("de-1")
     here.page.goto(here.server.url(dataset=here.dataset, reviewer=REVIEWER, item="gone"))
+    expect(here.page.get_by_text("There is no item “gone”")).to_be_visible()
+    expect(here.page.locator(".sl")).to_have_count(0)
+    here.page.get_by_role("link", name="Go on with the queue").press("Enter")
     here.wait_for("en-1")
 
 

@@ -112,24 +112,37 @@ def test_a_suggestion_has_no_white_space_at_its_edges(start: int, end: int, kept
 def test_an_outbox_that_arrives_twice_has_its_effect_once(store: Store) -> None:
     outbox = [_write(1, 0), _write(2, 1, kind="add", span="party", start=8, end=9)]
     stored = [Outcome("tab", 1, stored=True), Outcome("tab", 2, stored=True)]
-    assert apply_writes(store, outbox) == stored
-    assert apply_writes(store, outbox) == stored
+    assert apply_writes(store, outbox, "Ada") == stored
+    assert apply_writes(store, outbox, "Ada") == stored
     assert _texts(store) == ["one", "🎉"]
 
 
 def test_writes_to_several_items_go_each_to_its_own(store: Store) -> None:
     outbox = [_write(1, 0), _write(2, 1, kind="status", status="done"), _write(3, 0, item="b")]
-    assert all(outcome.stored for outcome in apply_writes(store, outbox))
+    assert all(outcome.stored for outcome in apply_writes(store, outbox, "Ada"))
     assert (_texts(store, "a"), _texts(store, "b")) == (["one"], ["one"])
     assert open_item(store, "words", "a", "Ada").state.status is Status.DONE
 
 
 def test_a_write_made_on_an_older_state_is_refused_as_stale(store: Store) -> None:
-    apply_writes(store, [_write(1, 0)])
+    apply_writes(store, [_write(1, 0)], "Ada")
     late = _write(1, 0) | {"session": "other tab"}
-    (outcome,) = apply_writes(store, [late])
+    (outcome,) = apply_writes(store, [late], "Ada")
     assert (outcome.stored, outcome.stale) == (False, True)
     assert _texts(store) == ["one"]
+
+
+def test_a_write_under_another_name_than_the_editor_shows_is_refused(store: Store) -> None:
+    (mine, grace) = apply_writes(
+        store, [_write(1, 0), _write(2, 0, item="b") | {"reviewer": "Grace"}], "Ada"
+    )
+    assert sorted([(mine.seq, mine.stored), (grace.seq, grace.stored)]) == [(1, True), (2, False)]
+    assert _texts(store) == ["one"]
+    for name in ("Ada", "Grace"):
+        assert open_item(store, "words", "b", name).version == 0
+    (stored,) = apply_writes(store, [_write(2, 0, item="b") | {"reviewer": "Grace"}], "Grace")
+    assert stored.stored
+    assert open_item(store, "words", "b", "Grace").version == 1
 
 
 @pytest.mark.parametrize(
@@ -147,14 +160,14 @@ def test_a_write_made_on_an_older_state_is_refused_as_stale(store: Store) -> Non
 def test_a_write_that_fits_nowhere_is_refused_with_the_reason(
     store: Store, change: dict[str, JsonValue], reason: str
 ) -> None:
-    (outcome,) = apply_writes(store, [_write(1, 0) | change])
+    (outcome,) = apply_writes(store, [_write(1, 0) | change], "Ada")
     assert not outcome.stored
     assert reason in (outcome.reason or "")
     assert not outcome.stale
 
 
 def test_what_does_not_even_name_its_session_is_passed_over(store: Store) -> None:
-    assert apply_writes(store, [{"op": {"kind": "undo"}}]) == []
+    assert apply_writes(store, [{"op": {"kind": "undo"}}], "Ada") == []
 
 
 def test_a_queue_begins_ends_and_goes_on_behind_what_left_it(store: Store) -> None:
@@ -162,17 +175,17 @@ def test_a_queue_begins_ends_and_goes_on_behind_what_left_it(store: Store) -> No
     assert neighbours(store, "words", EVERYTHING, "a") == Neighbours(None, "b")
     assert neighbours(store, "words", EVERYTHING, "c") == Neighbours("b", None)
     left = QueueQuery(reviewer="Ada", status=Status.NOT_ANNOTATED)
-    apply_writes(store, [_write(1, 0, item="b", kind="status", status="done")])
+    apply_writes(store, [_write(1, 0, item="b", kind="status", status="done")], "Ada")
     assert neighbours(store, "words", left, "b") == Neighbours("a", "c")
     assert first_item(store, "words", QueueQuery(reviewer="Ada", lang="de")) is None
 
 
 def test_who_returns_begins_with_the_first_item_not_finished_yet(store: Store) -> None:
-    apply_writes(store, [_write(1, 0, item="a", kind="status", status="done")])
+    apply_writes(store, [_write(1, 0, item="a", kind="status", status="done")], "Ada")
     assert first_item(store, "words", EVERYTHING) == "b"
     assert first_item(store, "words", QueueQuery(reviewer="Grace")) == "a"
-    apply_writes(store, [_write(2, 0, item="b", kind="status", status="skipped")])
-    apply_writes(store, [_write(3, 0, item="c", kind="status", status="done")])
+    apply_writes(store, [_write(2, 0, item="b", kind="status", status="skipped")], "Ada")
+    apply_writes(store, [_write(3, 0, item="c", kind="status", status="done")], "Ada")
     assert first_item(store, "words", EVERYTHING) == "a"
 
 
@@ -186,6 +199,7 @@ def test_progress_counts_what_one_reviewer_has_finished(store: Store) -> None:
             _write(2, 0, item="b", kind="status", status="skipped"),
             _write(3, 0, item="c"),
         ],
+        "Ada",
     )
     assert progress(store, "words", "Ada") == Progress(done=1, skipped=1, total=3)
     assert progress(store, "words", "Grace") == Progress(done=0, skipped=0, total=3)
@@ -198,11 +212,11 @@ def test_an_item_that_is_not_there_is_said_so(store: Store) -> None:
 
 def test_labels_in_use_come_before_the_usual_ones(store: Store) -> None:
     assert labels(store, "words") == USUAL_LABELS
-    apply_writes(store, [_write(1, 0, kind="add", span="s", start=0, end=3, label="my own")])
+    apply_writes(store, [_write(1, 0, kind="add", span="s", start=0, end=3, label="my own")], "Ada")
     assert labels(store, "words")[0] == "my own"
 
 
 def test_a_label_keeps_its_key_when_it_is_used_for_the_first_time(store: Store) -> None:
     used = USUAL_LABELS[4]
-    apply_writes(store, [_write(1, 0, kind="add", span="s", start=0, end=3, label=used)])
+    apply_writes(store, [_write(1, 0, kind="add", span="s", start=0, end=3, label=used)], "Ada")
     assert labels(store, "words") == USUAL_LABELS

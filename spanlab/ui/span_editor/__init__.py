@@ -28,8 +28,21 @@ _WIRE_JS = """
 export default (component) => {
     const wire = (globalThis.spanlab ??= {});
     wire.component = component;
+    remember(component.data?.place?.reviewer);
     wire.receive?.(component);
 };
+
+// Until the browser is closed, whoever has reviewed under a name is not asked again who they are.
+function remember(reviewer) {
+    const cookie = /(?:^|; )spanlab_reviewers=([^;]*)/.exec(document.cookie);
+    let names = [];
+    try {
+        names = JSON.parse(decodeURIComponent(cookie?.[1] ?? "[]"));
+    } catch { /* somebody else's cookie: written anew */ }
+    if (!reviewer || names.includes(reviewer)) return;
+    const value = encodeURIComponent(JSON.stringify([...names.slice(-9), reviewer]));
+    document.cookie = `spanlab_reviewers=${value}; path=/; SameSite=Strict`;
+}
 """
 
 

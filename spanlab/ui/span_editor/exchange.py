@@ -82,7 +82,7 @@ def exchange(store: Store, place: Place, sent: Sent) -> Answer:
     Raises:
         NotFoundError: the dataset was deleted meanwhile.
     """
-    outcomes = review.apply_writes(store, sent.writes)
+    outcomes = review.apply_writes(store, sent.writes, place.reviewer)
     here = sent.place == place.id
     item, about = _stand(store, place, sent if here else Sent())
     answer: dict[str, JsonValue] = {

@@ -1,0 +1,81 @@
+"""Who reviews: asked for by name, and asked again before going on under a name in use."""
+
+from __future__ import annotations
+
+import getpass
+from urllib.parse import unquote
+
+import streamlit as st
+from pydantic import TypeAdapter
+
+from spanlab.errors import UsageError
+from spanlab.ui.common import kept, plain
+from spanlab.ui.messages import show_error
+from spanlab.workflows.managing import DatasetSummary
+from spanlab.workflows.reviewers import check_reviewer, has_reviewed
+
+_PARAMETER = "reviewer"  # of the URL
+_CONFIRMED = "spanlab.reviewers"
+_NAMES: TypeAdapter[frozenset[str]] = TypeAdapter(frozenset[str])
+_COOKIE = "spanlab_reviewers"  # names that this browser session has reviewed under; see the wire
+
+
+def ask_reviewer() -> str:
+    """Draw the field for the reviewer's name and return the name, empty if there is none."""
+    default = st.query_params.get(_PARAMETER) or _login()
+    name = st.text_input("Reviewer", default, max_chars=200, **kept("review.reviewer"))
+    return " ".join((name or "").split())
+
+
+def may_review(summary: DatasetSummary, name: str) -> bool:
+    """Return whether ``name`` may review the dataset, or draw why not or the question whether.
+
+    A name under which somebody has reviewed is asked about once in a browser session: two people
+    under one name would change each other's annotations.
+    """
+    if not name:
+        st.info(
+            "Say who reviews, under Queue: the name goes with every span that you mark.",
+            icon=":material/person:",
+        )
+        return False
+    try:
+        check_reviewer(summary, name)
+    except UsageError as error:
+        show_error(error, "Type another name under Queue.")
+        return False
+    if has_reviewed(summary, name) and name not in _confirmed():
+        st.info(
+            f"“{plain(name)}” has annotated “{plain(summary.name)}” before. If this is you, "
+            "continue; if not, type another name under Queue.",
+            icon=":material/person:",
+        )
+        st.button(f"Continue as {plain(name)}", type="primary", on_click=_confirm, args=(name,))
+        return False
+    _confirm(name)
+    if st.query_params.get(_PARAMETER) != name:
+        st.query_params[_PARAMETER] = name
+    return True
+
+
+def _confirm(name: str) -> None:
+    st.session_state[_CONFIRMED] = _confirmed() | {name}
+
+
+def _confirmed() -> frozenset[str]:
+    """Return the names of this session: a reload forgets the state and keeps the cookie."""
+    if _CONFIRMED not in st.session_state:
+        try:
+            names = _NAMES.validate_json(unquote(str(st.context.cookies.get(_COOKIE, "[]"))))
+        except ValueError:
+            names = frozenset()  # not written by the wire: ask
+        st.session_state[_CONFIRMED] = names
+    return frozenset(st.session_state[_CONFIRMED])
+
+
+def _login() -> str:
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        return "reviewer"
+    return "reviewer" if name == "root" else name

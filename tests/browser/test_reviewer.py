@@ -1,0 +1,74 @@
+"""Under which name a review is stored, in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from driving import REVIEWER, Desk, suggested
+from playwright.sync_api import expect
+
+from spanlab.schema import Annotation, Item, Kind, Record, Status
+
+pytestmark = pytest.mark.browser
+
+Sit = Callable[[Sequence[Record]], Desk]
+
+
+def _records(*more: Annotation) -> list[Record]:
+    items = [Item(id=name, lang="en", answer="one two three") for name in ("a", "b", "c")]
+    return [
+        Record(item=item, annotations=(suggested(item, [("two", 0.8)]), *more)) for item in items
+    ]
+
+
+def _type_name(here: Desk, name: str) -> None:
+    here.open_queue()
+    here.page.fill("input[aria-label^='Reviewer']", name)
+    here.page.keyboard.press("Enter")
+
+
+def _refuses(here: Desk, name: str) -> None:
+    message = here.page.get_by_text(f"“{name}” is the name of a detector")
+    expect(message.first).to_be_visible()
+    expect(here.page.locator(".sl")).to_have_count(0)
+    assert here.page.locator(".stException").count() == 0
+
+
+def test_a_detectors_name_is_refused_and_nothing_lands_under_the_previous_reviewer(
+    desk: Sit,
+) -> None:
+    here = desk(_records())
+    _type_name(here, "offline")
+    _refuses(here, "offline")
+    here.close_queue()
+    here.press("a", "a", "Enter")  # nothing is there to take them
+    _type_name(here, "Grace")
+    here.close_queue()
+    here.wait_for("a")
+    here.until("() => spanlab.editor.place.reviewer === 'Grace'")
+    here.press("a")
+    here.settle()
+    assert here.state("a").spans == {}  # Ada's
+    assert len(here.store.review(here.dataset, "a", "Grace").state.spans) == 1
+    here.page.goto(here.server.url(dataset=here.dataset, reviewer="detector-a"))
+    _refuses(here, "detector-a")
+
+
+def test_an_existing_person_continues_after_a_question_and_is_not_asked_again(desk: Sit) -> None:
+    ben = Annotation(annotator="Ben", kind=Kind.PERSON, status=Status.DONE)
+    here = desk(_records(ben))
+    here.page.goto(here.server.url(dataset=here.dataset, reviewer="Ben"))
+    question = here.page.get_by_role("button", name="Continue as Ben")
+    question.press("Enter")
+    here.wait_for("a")
+    here.press("a")
+    here.settle()
+    assert len(here.store.review(here.dataset, "a", "Ben").state.spans) == 1
+    here.page.reload()
+    here.wait_for("a")
+    expect(question).to_have_count(0)
+    here.page.goto(here.server.url(dataset=here.dataset, reviewer=REVIEWER))
+    here.wait_for("a")
+    here.page.goto(here.server.url(dataset=here.dataset, reviewer="Ben"))
+    here.wait_for("a")

@@ -1,0 +1,82 @@
+"""The Review page before its editor opens: who reviews, and which item the address names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.storage import Store
+
+OpenPage = Callable[..., AppTest]
+
+
+def _by(name: str, kind: Kind) -> Annotation:
+    return Annotation(annotator=name, kind=kind, status=Status.DONE)
+
+
+@pytest.fixture
+def mine(store: Store) -> Store:
+    said = (
+        _by("guesser", Kind.DETECTOR),
+        _by("majority", Kind.VOTE),
+        _by("truth", Kind.GOLD),
+        _by("Ben", Kind.PERSON),
+    )
+    store.import_records("mine", [Record(item=Item(id="a", answer="one"), annotations=said)])
+    return store
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        pytest.param("guesser", "a detector", id="detector of the dataset"),
+        pytest.param("majority", "a vote", id="vote"),
+        pytest.param("truth", "gold labels", id="gold labels"),
+        pytest.param("offline", "a detector", id="detector that has not run yet"),
+        pytest.param("Offline", "a detector", id="in other letters"),
+        pytest.param("vote", "a vote", id="usual name of a vote"),
+        pytest.param("gold", "gold labels", id="usual name of gold labels"),
+    ],
+)
+def test_a_name_of_a_detector_a_vote_or_gold_labels_is_refused_in_the_address_and_as_typed(
+    open_page: OpenPage, mine: Store, name: str, what: str
+) -> None:
+    app = open_page("review", dataset="mine", reviewer=name)
+    assert f"is the name of {what}" in app.error[0].value
+    assert not app.exception
+    app = open_page("review", dataset="mine", reviewer="Ada")
+    assert not app.error
+    app.text_input[0].set_value(name).run()
+    assert f"is the name of {what}" in app.error[0].value
+    assert not app.exception
+    assert app.query_params["reviewer"] in ("Ada", ["Ada"])
+    app.text_input[0].set_value("Grace").run()
+    assert not app.error
+
+
+def test_an_existing_person_is_asked_once_whether_to_continue(
+    open_page: OpenPage, mine: Store
+) -> None:
+    app = open_page("review", dataset="mine", reviewer="Ben")
+    assert "has annotated" in app.info[0].value
+    (button,) = app.button
+    assert button.label == "Continue as Ben"
+    button.click().run()
+    assert not app.info
+    app.text_input[0].set_value("Ada").run()
+    assert not app.info
+    app.text_input[0].set_value("Ben").run()
+    assert not app.info
+
+
+def test_an_unknown_item_in_the_address_is_named_and_no_other_is_shown(
+    open_page: OpenPage, mine: Store
+) -> None:
+    app = open_page("review", dataset="mine", reviewer="Ada", item="gone")
+    assert "There is no item “gone” in the dataset “mine”" in app.warning[0].value
+    assert app.query_params["item"] in ("gone", ["gone"])
+    app = open_page("review", dataset="mine", reviewer="Ada", item="a")
+    assert not app.warning
