@@ -46,13 +46,32 @@ def test_a_detectors_name_is_refused_and_nothing_lands_under_the_previous_review
     _type_name(here, "Grace")
     here.close_queue()
     here.wait_for("a")
-    here.until("() => spanlab.editor.place.reviewer === 'Grace'")
+    here.until("() => spanlab.editor?.navigation.place?.reviewer === 'Grace'")
     here.press("a")
     here.settle()
     assert here.state("a").spans == {}  # Ada's
     assert len(here.store.review(here.dataset, "a", "Grace").state.spans) == 1
     here.page.goto(here.server.url(dataset=here.dataset, reviewer="detector-a"))
     _refuses(here, "detector-a")
+
+
+def test_writes_that_were_under_way_wait_in_the_browser_for_their_own_name(desk: Sit) -> None:
+    here = desk(_records())
+    here.until("() => !spanlab.editor.conversation.wants()")
+    here.page.evaluate("spanlab.component = { ...spanlab.component, setStateValue() {} }")
+    here.press("a")
+    _type_name(here, "Grace")
+    here.close_queue()
+    here.page.get_by_text("1 by Ada not saved, kept here").wait_for()
+    here.wait_for("a")
+    here.press("Enter")
+    here.until("() => spanlab.outbox.writes.length === 1")
+    for name in (REVIEWER, "Grace"):
+        assert here.store.review(here.dataset, "a", name).state.spans == {}
+    _type_name(here, REVIEWER)
+    here.close_queue()
+    here.settle()
+    assert here.texts("a") == ["two"]
 
 
 def test_an_existing_person_continues_after_a_question_and_is_not_asked_again(desk: Sit) -> None:

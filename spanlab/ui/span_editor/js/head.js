@@ -47,15 +47,17 @@ export class Head {
     saved(outbox) {
         const unsaved = outbox.writes.length;
         const held = outbox.writes.filter((write) => write.held);
+        const others = outbox.writes.filter((write) => write.reviewer !== outbox.place?.reviewer);
         this.view.root.dataset.unsaved = String(unsaved);
         const where = outbox.full ? "in this page only" : "here";
         let words = "All saved";
-        if (held.length > 0) words = `${held.length} not saved, kept ${where}`;
+        if (others.length > 0) words = `${others.length} by ${others[0].reviewer} not saved, kept ${where}`;
+        else if (held.length > 0) words = `${held.length} not saved, kept ${where}`;
         else if (outbox.offline) words = unsaved ? `Offline: ${unsaved} kept ${where}` : "Offline";
         else if (unsaved > 0) words = `Saving ${unsaved}…`;
         this.savedText.textContent = words;
         this.savedText.title = [...new Set(held.map((write) => `${write.dataset}: ${write.item}`))].join("\n");
-        this.savedText.dataset.state = held.length ? "held" : outbox.offline ? "offline" : unsaved ? "saving" : "saved";
+        this.savedText.dataset.state = held.length || others.length ? "held" : outbox.offline ? "offline" : unsaved ? "saving" : "saved";
     }
 }
 

@@ -29,8 +29,9 @@ export class Outbox {
         this.send();
     }
 
+    /** Writes under the name that the editor shows; those under another wait until it is back. */
     toSend() {
-        return this.writes.filter((write) => !write.held);
+        return this.writes.filter((write) => !write.held && write.reviewer === this.place?.reviewer);
     }
 
     pending(item) {
@@ -66,6 +67,7 @@ export class Outbox {
             return;
         }
         const refused = this.writes[index];
+        if (refused.reviewer !== this.place?.reviewer) return;
         Object.assign(refused, { reason, stale });
         for (const write of this.writes) {
             if (this.concerns(write, refused.item, refused)) write.held = true;
