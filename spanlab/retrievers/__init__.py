@@ -12,7 +12,6 @@ is found is stored with the item, under the retriever's name, and shared by all 
 
 from __future__ import annotations
 
-from spanlab.passages import Merged, merged, renumbered
 from spanlab.retrievers.asking import ensure, retrieval_of, retrieve
 from spanlab.retrievers.base import Found, Query, Retriever
 from spanlab.retrievers.given import Given
@@ -32,7 +31,6 @@ __all__ = [
     "Found",
     "Given",
     "GivenSpec",
-    "Merged",
     "Query",
     "Retriever",
     "RetrieverSpec",
@@ -40,8 +38,6 @@ __all__ = [
     "Shape",
     "WebSpec",
     "ensure",
-    "merged",
-    "renumbered",
     "retrieval_of",
     "retrieve",
     "retriever",

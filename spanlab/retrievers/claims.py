@@ -10,6 +10,7 @@ import dspy
 
 from spanlab.lm import predict
 from spanlab.retrievers.base import Found, Query, Retriever, question_of
+from spanlab.retrievers.translation import Translated
 from spanlab.schema import Item
 
 MOST = 8  # claims of one answer; each is a search
@@ -39,7 +40,7 @@ class ClaimQueries:
     Args:
         inner: who is asked.
         lm: writes the claims; from ``lm.language_model``.
-        english: whether the claims are written in English, whatever the answer's language.
+        english: whether claims are written in English, and all other queries put into it.
         most: how many claims of one answer at most, at least 1.
     """
 
@@ -50,11 +51,11 @@ class ClaimQueries:
         self._english = english
         self._most = most
         self._write = dspy.Predict(WriteClaims)
-        self._inner = inner
+        self._inner = Translated(inner, lm) if english else inner
         self.name = f"{inner.name}+claims" + ("-en" if english else "")
 
     async def search(self, query: Query) -> Found:
-        """Search for a query as it is."""
+        """Search with the other retriever."""
         return await self._inner.search(query)
 
     async def queries(self, item: Item) -> tuple[Query, ...]:

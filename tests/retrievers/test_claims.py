@@ -86,6 +86,23 @@ def test_where_nothing_is_claimed_the_question_is_asked(
     assert [each.text for each in inner.asked] == [ITEM.question]
 
 
+def test_in_english_the_claims_are_and_the_question_that_stands_in_for_them(
+    model_server: ModelServer,
+) -> None:
+    inner = Echo()
+    asked = ClaimQueries(
+        inner, language_model(ModelChoice.read(), Meter(), cache=None), english=True
+    )
+    model_server.script(
+        lambda ask: say_fields(english="How tall?") if "english" in ask.text else say(claims())
+    )
+    asyncio.run(ensure(ITEM, asked))
+    assert inner.asked == [Query("How tall?", language="en")]
+    model_server.script(lambda ask: say(claims("Built in 1850")))
+    asyncio.run(ensure(ITEM, asked))
+    assert inner.asked[1:] == [Query("Built in 1850", language="en")]
+
+
 def test_one_failing_query_fails_them_all_once_all_have_ended(model_server: ModelServer) -> None:
     model_server.script(lambda ask: say(claims("one", "two", "three")))
     inner = Echo(fails_at="two")

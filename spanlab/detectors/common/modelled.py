@@ -25,7 +25,8 @@ from spanlab.detectors.kit import Kit
 from spanlab.detectors.programs import add_guidance, apply_program
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm import Collected, predict
-from spanlab.retrievers import Query, Retriever, ensure, merged, retrieval_of
+from spanlab.passages import merged
+from spanlab.retrievers import Query, Retriever, ensure, retrieval_of
 from spanlab.schema import Annotation, Item, Kind, Status
 from spanlab.trace import CallsStep, Step
 

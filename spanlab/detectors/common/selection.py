@@ -35,7 +35,7 @@ class Selection(NamedTuple):
     counts: tuple[int, ...]
 
 
-@lru_cache(maxsize=8)  # a detector looks twice at one item, and so do the others
+@lru_cache(maxsize=8)  # members of an ensemble read the same passages
 def select(texts: tuple[str, ...], heads: tuple[int, ...], sought: str, room: int) -> Selection:
     """Choose the pieces that share most with a text; rare words count more than common ones.
 
