@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import run_here
 from gold_answers import GoldAnswers, better_when_asked
 
 from spanlab.datasets import read
@@ -17,7 +18,6 @@ from spanlab.testing import ModelServer
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BIN = Path(sys.executable).parent
 
 
 def blocks(language: str) -> list[str]:
@@ -42,15 +42,8 @@ def test_every_spanlab_command_runs_in_the_order_given(
     commands = [line for line in lines if line.startswith("spanlab ")]
     assert len(commands) >= 20
     for command in commands:
-        done = subprocess.run(
-            [BIN / "spanlab", *shlex.split(command)[1:]],
-            cwd=clone,
-            env=os.environ | {"SPANLAB_HOME": str(clone / "home")},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        environment = os.environ | {"SPANLAB_HOME": str(clone / "home")}
+        done = run_here(shlex.split(command)[1:], clone, environment)
         assert done.returncode == 0, f"{command}\n{done.stderr}"
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from commands import run_here
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Write = Callable[..., Path]
@@ -22,19 +23,25 @@ PASSAGE = "The Eiffel Tower in Paris was finished in March 1889 for the World's 
 
 @pytest.fixture
 def spanlab(tmp_path: Path) -> Run:
-    """Run `spanlab ARGUMENTS…` in ``tmp_path`` with a database there; returns the process."""
-    command = Path(sys.executable).with_name("spanlab")
+    """Run `spanlab ARGUMENTS…` in ``tmp_path`` with a database there.
+
+    It runs in this process, or in one of its own if it is said what its standard output is.
+    """
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("SPANLAB_")
     }
 
     def run(
-        *arguments: str | Path, stdout: int | IO[bytes] = subprocess.PIPE, **changes: str
+        *arguments: str | Path, stdout: int | IO[bytes] | None = None, **changes: str
     ) -> subprocess.CompletedProcess[str]:
+        ours = environment | {"SPANLAB_HOME": str(tmp_path / "home")} | changes
+        words = [str(each) for each in arguments]
+        if stdout is None:
+            return run_here(words, tmp_path, ours)
         return subprocess.run(
-            [command, *arguments],
+            [Path(sys.executable).with_name("spanlab"), *words],
             cwd=tmp_path,
-            env=environment | {"SPANLAB_HOME": str(tmp_path / "home")} | changes,
+            env=ours,
             stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,

@@ -49,15 +49,16 @@ def test_a_model_is_trained_described_and_used(spanlab: Run, labelled: Path) -> 
 
     used = spanlab(
         "annotate", labelled, "--detector", "offline", "-o", "out.jsonl",
-        SPANLAB_OFFLINE_MODEL="my.npz",
+        stdout=subprocess.PIPE, SPANLAB_OFFLINE_MODEL="my.npz",
     )  # fmt: skip
     assert used.returncode == 0, used.stderr
 
 
 def test_a_model_that_is_none_is_named(spanlab: Run, labelled: Path) -> None:
     done = spanlab(
-        "annotate", labelled, "--detector", "offline", SPANLAB_OFFLINE_MODEL=str(labelled)
-    )
+        "annotate", labelled, "--detector", "offline",
+        stdout=subprocess.PIPE, SPANLAB_OFFLINE_MODEL=str(labelled),
+    )  # fmt: skip
     assert done.returncode == 1
     assert "not a model of the offline detector" in done.stderr
 
