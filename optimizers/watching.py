@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -67,8 +66,8 @@ class Stopper(Meter):
         budget: see ``Meter``.
         spent: see ``Meter``.
         should_stop: asked before every attempt at a call.
-        wait: returns when the next attempt may go out, or is not wanted any more; called in the
-            thread that makes the call.
+        wait: returns when the next attempt may go out, or is not wanted any more; None lets every
+            one go at once.
     """
 
     def __init__(
@@ -77,12 +76,11 @@ class Stopper(Meter):
         *,
         spent: Usage | None = None,
         should_stop: Callable[[], bool] = lambda: False,
-        wait: Callable[[], None] = lambda: None,
+        wait: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        super().__init__(budget, spent=spent)
+        super().__init__(budget, spent=spent, turn=wait)
         self.reason: SpanlabError | None = None
         self._should_stop = should_stop
-        self._wait = wait
 
     def start(self) -> None:
         """Let a call through, unless the search is to stop.
@@ -94,10 +92,6 @@ class Stopper(Meter):
         super().start()
 
     async def turn(self) -> None:
-        """Wait until an attempt may go out, as ``turn_in_thread`` does."""
-        await asyncio.to_thread(self.turn_in_thread)
-
-    def turn_in_thread(self) -> None:
         """Wait until an attempt may go out, the first of a call or a later one.
 
         Raises:
@@ -105,7 +99,7 @@ class Stopper(Meter):
         """
         self._go_on()
         try:
-            self._wait()
+            await super().turn()
         except SpanlabError as error:
             self.stop(error)
         self._go_on()

@@ -8,7 +8,7 @@ After that the calls of a job take turns, if their rate is limited.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -45,18 +45,18 @@ class Gate:
         """
         await self._wait(resting.get())
 
-    def in_threads(self, rest: Rest) -> Callable[[], None]:
-        """Return what waits in any other thread; it returns early if there is a reason to rest.
+    def elsewhere(self, rest: Rest) -> Callable[[], Awaitable[None]]:
+        """Return what waits in any other event loop; it returns early if there is a reason to rest.
 
         It is called while the running event loop goes on.
         """
         loop = asyncio.get_running_loop()
 
-        def wait() -> None:
+        async def wait() -> None:
             if self._turns is None and self._me.is_sure():
                 return
             with suppress(BudgetError):
-                asyncio.run_coroutine_threadsafe(self._wait(rest), loop).result()
+                await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._wait(rest), loop))
 
         return wait
 

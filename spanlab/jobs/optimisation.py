@@ -154,7 +154,7 @@ async def _watched(
         request.budget,
         spent=diary.before.usage,
         should_stop=stopped.is_set,
-        wait=gate.in_threads(lambda: "stopped" if stopped.is_set() else None),
+        wait=gate.elsewhere(lambda: "stopped" if stopped.is_set() else None),
     )
     labels = {each["id"]: _labels(each) for each in pinned}
 

@@ -19,6 +19,8 @@ from spanlab.lm.usage import Meter
 if TYPE_CHECKING:
     import dspy
 
+    from spanlab.lm.endpoint import EndpointClient
+
 # o1, o3-mini, gpt-5.2 and the like take no temperature, and count their thinking as output.
 _REASONING = re.compile(r"(^|/)(o\d(-|$)|gpt-5(?!.*chat))", re.IGNORECASE)
 
@@ -39,29 +41,15 @@ def language_model(choice: ModelChoice, meter: Meter, *, cache: Path | None) -> 
         UsageError: dspy is not installed, or a budget in money is set and no price.
         StoreError: the cache cannot be used.
     """
-    _quiet()
-    try:
-        from spanlab.lm.engine import AsyncEngine, Engine
-        from spanlab.lm.line import Line
-        from spanlab.lm.model import Model
-    except ModuleNotFoundError as error:
-        missing = (error.name or "dspy").partition(".")[0]
-        raise UsageError(f"language models need {missing}: pip install 'spanlab[llm]'") from None
-    if meter.budget.cost is not None and choice.price is None:
-        raise UsageError(
-            f"a budget in US dollars needs the price of {choice.model}: "
-            "set SPANLAB_PRICE=input,cached,output (per million tokens)"
-        )
-    logging.getLogger("dspy").setLevel(logging.ERROR)
-    line = Line.open(choice, meter, cache=cache, key=key_of(choice))
+    client = endpoint_client(choice, meter)
+    from spanlab.lm.cache import cache_in
+    from spanlab.lm.engine import Engine
+    from spanlab.lm.model import Model
+
     reasons = bool(_REASONING.search(choice.model))
     lm = Model(
-        f"openai/{choice.model}",
+        Engine(client, cache_in(cache) if cache else None),
         temperature=None if reasons else choice.temperature,
-        cache=False,  # the engine has its own, which holds JSON and knows the meter
-        num_retries=0,  # so has it retries, which respect Retry-After within bounds
-        engine=Engine(line),
-        async_engine=AsyncEngine(line),
     )
     options = {
         "max_completion_tokens" if reasons else "max_tokens": choice.max_tokens,
@@ -70,6 +58,36 @@ def language_model(choice: ModelChoice, meter: Meter, *, cache: Path | None) -> 
     }
     lm.kwargs.update({name: value for name, value in options.items() if value is not None})
     return lm
+
+
+def endpoint_client(
+    choice: ModelChoice, meter: Meter, *, price_variable: str = "SPANLAB_PRICE"
+) -> EndpointClient:
+    """Build the client of a choice's endpoint, without cache.
+
+    Args:
+        choice: model, endpoint and how to call it.
+        meter: counts the calls and stops them at its budget.
+        price_variable: the environment variable that an error advises to set.
+
+    Raises:
+        MissingKeyError: the endpoint is OpenAI's and no key is set.
+        UsageError: dspy is not installed, or a budget in money is set and no price.
+    """
+    # Keep dspy from fetching model metadata over the network when it is imported.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    try:
+        from spanlab.lm.endpoint import EndpointClient
+    except ModuleNotFoundError as error:
+        missing = (error.name or "dspy").partition(".")[0]
+        raise UsageError(f"language models need {missing}: pip install 'spanlab[llm]'") from None
+    if meter.budget.cost is not None and choice.price is None:
+        raise UsageError(
+            f"a budget in US dollars needs the price of {choice.model}: "
+            f"set {price_variable}=input,cached,output (per million tokens)"
+        )
+    logging.getLogger("dspy").setLevel(logging.ERROR)
+    return EndpointClient(choice, meter, key_of(choice))
 
 
 @contextmanager
@@ -88,9 +106,7 @@ def predicting(lm: dspy.LM) -> Iterator[None]:
     """
     import dspy
 
-    from spanlab.lm.adapters import adapter_for
-
-    with dspy.context(lm=lm, adapter=adapter_for(lm), disable_history=True):
+    with dspy.context(lm=lm, adapter=lm.adapter, disable_history=True):
         yield
 
 
@@ -110,8 +126,3 @@ async def predict(module: dspy.Module, lm: dspy.LM, **fields: object) -> dspy.Pr
             return await module.acall(**fields)
     except Exception as error:  # noqa: BLE001 - dspy raises of all kinds; each has its translation
         raise translate(error) from None
-
-
-def _quiet() -> None:
-    """Keep dspy from fetching model metadata over the network, before it is imported."""
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")

@@ -103,6 +103,7 @@ class AnswerCache:
 
     def _queue(self, key: str, answer: str | None) -> Future[None]:
         write = _Write(key, answer, Future())
+        write.done.set_running_or_notify_cancel()  # a task that is cancelled does not cancel it
         self._writes.put(write)
         return write.done
 
@@ -111,14 +112,16 @@ class AnswerCache:
             batch = [self._writes.get()]
             while len(batch) < _BATCH and not self._writes.empty():
                 batch.append(self._writes.get())
+            error: StoreError | None = None
             try:
                 self._write(batch)
-            except sqlite3.Error as error:
-                for write in batch:
-                    write.done.set_exception(self._trouble(error))
-            else:
-                for write in batch:
+            except sqlite3.Error as raised:
+                error = self._trouble(raised)
+            for write in batch:
+                if error is None:
                     write.done.set_result(None)
+                else:
+                    write.done.set_exception(error)
 
     def _write(self, batch: list[_Write]) -> None:
         now = time.time()

@@ -1,24 +1,20 @@
-"""One request to one endpoint, with budget, cache, time limit and bounded retries.
-
-dspy hands a canonical request to an engine and takes a response back. Everything that must hold
-for every model call of spanlab stands here, once for threads and once for event loops.
-"""
+"""Answers dspy's requests: from the cache, from a call under way that asks the same, or anew."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import hashlib
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from spanlab.errors import BudgetError, ModelError
-from spanlab.lm.attempts import insist, pause_after
-from spanlab.lm.failures import at_first
-from spanlab.lm.kept import keeping
-from spanlab.lm.line import Line
-from spanlab.lm.replies import check, setback_of, usage_of
+from dspy.lm15 import LM15Error, response_from_openai_chat
+
+from spanlab.errors import ModelError
+from spanlab.lm.background import run_in_background
+from spanlab.lm.cache import AnswerCache
+from spanlab.lm.endpoint import EndpointClient
+from spanlab.lm.replies import check
 from spanlab.lm.usage import Usage
 
 if TYPE_CHECKING:
@@ -26,18 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Shared:
-    """What dspy asks of an engine beside answering; a copy of an LM shares its engine."""
-
-    supports_function_calling = True
-    supports_reasoning = True
-    supported_params = frozenset(
-        {"max_completion_tokens", "max_tokens", "reasoning_effort", "response_format", "seed"}
-        | {"stop", "temperature", "tools", "tool_choice", "top_p"}
-    )
-
-    def __init__(self, line: Line) -> None:
-        self.line = line
-        self.supports_response_schema = line.choice.structured
+    """A copy of an LM shares its engine, which is never stored."""
 
     def __copy__(self) -> Self:
         return self
@@ -48,139 +33,131 @@ class _Shared:
     def __reduce__(self) -> str:
         raise TypeError("an engine holds a key and open connections: it is never stored")
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.line.choice.model!r} at {self.line.choice.host})"
-
 
 class Engine(_Shared):
-    """Answers in the calling thread; a process that outlives this one makes the calls."""
+    """Answers requests in any event loop.
 
-    def complete(self, request: Request) -> Response:
-        """Return the answer, from the cache or from the endpoint.
+    Args:
+        client: sends what has to be asked.
+        cache: the answers so far; None asks anew every time.
+    """
 
-        Raises:
-            ModelError: there is none; the message says why.
-        """
-        request = self.line.addressed(request)
-        slot = self.line.slot(request)
-        found = self.line.remembered(slot)
-        if found is None:
-            found = self.line.sought(slot)
-        if found is not None:
-            return found
-        with keeping(slot) as kept, _paid(self.line) as call:
-            try:
-                call.take(self._ask(request))
-            except ModelError:
-                if kept.done:
-                    self.line.forget(slot)  # it came, and it is no answer
-                raise
-        if kept.done:
-            self.line.note(slot)
-        elif (stored := self.line.remember(slot, call.response)) is not None:
-            stored.result()
-        return call.response
-
-    def _ask(self, request: Request) -> Response:
-        choice, done = self.line.choice, 0
-        while True:
-            self.line.meter.turn_in_thread()
-            try:
-                return self.line.client().complete(request)
-            except Exception as error:  # noqa: BLE001 - whatever a client raises is classified
-                setback = setback_of(error, choice)
-            pause = pause_after(setback, done, choice.retries)
-            if pause is None:
-                raise setback.error
-            time.sleep(pause)
-            done += 1
-
-
-class AsyncEngine(_Shared):
-    """Answers in the running event loop."""
+    def __init__(self, client: EndpointClient, cache: AnswerCache | None) -> None:
+        self.client = client
+        self._cache = cache
 
     async def complete(self, request: Request) -> Response:
-        """Return the answer, from the cache or from the endpoint.
+        """Return the answer to a request.
 
         Raises:
             ModelError: there is none; the message says why.
         """
-        line = self.line
-        request = line.addressed(request)
-        slot = line.slot(request)
-        found = line.remembered(slot)
+        call = _call.get(None) or _Call()
+        cache = self._cache
+        if cache is None:
+            return await self.client.ask(request)
+        key = self._key(request, call)
+        call.kept.append((cache, key))
+        found = self._read(cache.get(key))
         if found is not None:
-            return found
-        if line.cache is None:
-            return await self._pay(request, slot)
-        mine = False
+            return self._unpaid(found)
+        asked_here = False
 
-        async def get() -> Response:
-            nonlocal mine
-            mine = True
-            sought = await line.sought_here(slot)
-            return await self._pay(request, slot) if sought is None else sought
+        async def ask() -> Response:
+            nonlocal asked_here
+            asked_here = True
+            return await self._ask(cache, key, request)
 
         # Others may be asking just that, in another part or job; with the same patience and key.
-        response = await line.cache.flights.join((slot, line.key, line.choice), get)
-        return response if mine else line.shared(slot, response)
+        same = (key, self.client.key, self.client.choice)
+        response = await cache.flights.join(same, ask)
+        return response if asked_here else self._unpaid(response)
 
-    async def _pay(self, request: Request, slot: str) -> Response:
-        with _paid(self.line) as call:
-            call.take(await self._ask(request))
-        stored = self.line.remember(slot, call.response)
-        if stored is not None:
-            await asyncio.wrap_future(stored)
-        return call.response
+    async def _ask(self, cache: AnswerCache, key: str, request: Request) -> Response:
+        seeking = cache.seek(key)
+        if seeking is not None:
+            answer = await asyncio.wrap_future(seeking)
+            found = self._read(answer)
+            if found is not None and answer is not None:
+                cache.put(key, answer)
+                return self._unpaid(found)
+        response = await self.client.ask(request)
+        await asyncio.wrap_future(cache.put(key, dict(response.provider_data or {})))
+        return response
 
-    async def _ask(self, request: Request) -> Response:
-        choice = self.line.choice
+    def _key(self, request: Request, call: _Call) -> str:
+        """Return the cache key of a request, which says all that the answer depends on.
 
-        async def attempt() -> Response:
-            async with asyncio.timeout(choice.timeout):
-                return await self.line.client_here().complete(request)
+        The key of the endpoint is no part of it; which rollout of dspy's, and which of several
+        answers to it, is.
+        """
+        url, body = self.client.built(request)
+        digest = hashlib.sha256(url.encode())
+        digest.update(f"\n{call.rollout!r} {len(call.kept)}\n".encode())
+        digest.update(body)
+        return digest.hexdigest()
 
-        return await insist(
-            attempt,
-            lambda error: setback_of(error, choice),
-            choice.retries,
-            self.line.meter.turn,
-        )
+    def _read(self, answer: dict[str, object] | None) -> Response | None:
+        """Return a cached answer; None for one that cannot be used, which is asked for anew."""
+        if answer is None:
+            return None
+        choice = self.client.choice
+        try:
+            response = response_from_openai_chat(answer, model=choice.model)
+            check(response, choice)
+        except (LM15Error, ModelError, AttributeError, KeyError, TypeError, ValueError):
+            return None
+        return response
+
+    def _unpaid(self, response: Response) -> Response:
+        self.client.meter.note(self.client.choice.model, Usage(from_cache=1))
+        return response
+
+
+class ThreadEngine(_Shared):
+    """Answers requests in threads: ``engine`` does, in the background event loop.
+
+    Beside answering, dspy asks it what the endpoint can do.
+    """
+
+    supports_function_calling = True
+    supports_reasoning = True
+    supported_params = frozenset(
+        {"max_completion_tokens", "max_tokens", "reasoning_effort", "response_format", "seed"}
+        | {"stop", "temperature", "tools", "tool_choice", "top_p"}
+    )
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.supports_response_schema = engine.client.choice.structured
+
+    def complete(self, request: Request) -> Response:
+        """Do what ``Engine.complete`` does."""
+        return run_in_background(self._engine.complete(request))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._engine.client!r})"
 
 
 @dataclass
 class _Call:
-    """A call that was started, and what it came to."""
+    """A call of an LM: dspy's rollout_id, and where its answers (``n`` of them) are cached."""
 
-    line: Line
-    usage: Usage
-    answer: Response | None = None
-
-    @property
-    def response(self) -> Response:
-        if self.answer is None:
-            raise RuntimeError("the call has no answer yet")
-        return self.answer
-
-    def take(self, response: Response) -> None:
-        """Note what the answer cost, and refuse one that is none."""
-        self.line.answered = True
-        self.usage = usage_of(response, self.line.choice)
-        check(response, self.line.choice)
-        self.answer = response
+    rollout: object = None
+    kept: list[tuple[AnswerCache, str]] = field(default_factory=list)
 
 
-@contextmanager
-def _paid(line: Line) -> Iterator[_Call]:
-    """Count a call: within the budget before it starts, and whatever it came to afterwards."""
-    line.meter.start()
-    call = _Call(line, Usage())
-    try:
-        yield call
-    except BudgetError:
-        raise  # nothing went out
-    except ModelError as error:
-        call.usage += Usage(failed=1)
-        raise (error if line.answered else at_first(error)) from None
-    finally:
-        line.meter.finish(line.choice.model, call.usage)
+_call: ContextVar[_Call] = ContextVar("_call")
+
+
+def begin_call(rollout: object) -> None:
+    """Note in this context that a call of an LM begins, and its rollout_id."""
+    _call.set(_Call(rollout))
+
+
+async def forget_last_call() -> None:
+    """Drop the answers of this task's last call from the cache: one of them is of no use."""
+    call = _call.get(None) or _Call()
+    while call.kept:
+        cache, key = call.kept.pop()
+        await asyncio.wrap_future(cache.forget(key))

@@ -57,7 +57,7 @@ def failure_of(reply: Reply, *, host: str, model: str, key_name: str) -> ModelEr
         model: the model that was asked.
         key_name: the environment variable that holds the key.
     """
-    words, said = f"{reply.code} {reply.message}", _said(reply.message)
+    words, said = f"{reply.code} {reply.message}", quoted(reply.message)
     declined = reply.status < 500 and reply.status != 429
     if reply.status == 402 or (reply.status in {403, 429} and _NO_CREDIT.search(words)):
         return NoCreditError(
@@ -121,7 +121,7 @@ def no_connection(host: str, cause: BaseException) -> UnavailableError:
     # Clients have their own class for it, and agree on the name.
     kind = NoConnectionError if type(why).__name__ == "ConnectError" else UnavailableError
     return kind(
-        f"no connection to {host}{_said(str(why))}; check OPENAI_BASE_URL and the network, "
+        f"no connection to {host}{quoted(str(why))}; check OPENAI_BASE_URL and the network, "
         "then retry the failed items"
     )
 
@@ -139,7 +139,7 @@ def translate(error: BaseException) -> SpanlabError:
     Raise it with ``from None``: what it came from may quote a key.
 
     Args:
-        error: what a dspy module, a ``dspy.LM`` or an ``openai`` client raised.
+        error: what a dspy module or a ``dspy.LM`` raised.
 
     Returns:
         The error itself if it is one of spanlab's, or the one that lies in its causes; otherwise
@@ -153,14 +153,10 @@ def translate(error: BaseException) -> SpanlabError:
         if "AdapterParseError" in kind:
             answer = str(getattr(cause, "lm_response", "") or "")
             return unreadable(answer)
-        if "APITimeoutError" in kind:
-            return no_answer_in_time(_host_of(cause), _seconds_of(cause))
-        if "APIConnectionError" in kind:
-            return no_connection(_host_of(cause), cause)
         reply = _reply_of(cause)
         if reply:
-            return failure_of(reply, host=_host_of(cause), model="the model", key_name="the key")
-    return ModelError(redact(f"the model call failed: {type(error).__name__}{_said(str(error))}"))
+            return failure_of(reply, host="the endpoint", model="the model", key_name="the key")
+    return ModelError(redact(f"the model call failed: {type(error).__name__}{quoted(str(error))}"))
 
 
 def unreadable(answer: str) -> UnparsableAnswerError:
@@ -168,7 +164,7 @@ def unreadable(answer: str) -> UnparsableAnswerError:
     if not answer.strip():
         return UnparsableAnswerError("the model's answer is empty; retry the failed items")
     return UnparsableAnswerError(
-        f"the model's answer is not in the form asked for{_said(answer)}; "
+        f"the model's answer is not in the form asked for{quoted(answer)}; "
         "retry the failed items or use another model"
     )
 
@@ -183,27 +179,16 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 
 def _reply_of(error: BaseException) -> Reply | None:
-    status = getattr(error, "status_code", None) or getattr(error, "status", None)
+    """Return what dspy tells of an endpoint's reply, None if its error is not about one."""
+    status = getattr(error, "status", None)
     if not isinstance(status, int):
         return None
-    code = getattr(error, "code", None) or getattr(error, "provider_code", None)
-    message = getattr(error, "message", None) or str(error)
-    return Reply(status, str(message), str(code or ""), getattr(error, "retry_after", None))
+    code = getattr(error, "provider_code", None) or ""
+    return Reply(status, str(error), code, getattr(error, "retry_after", None))
 
 
-def _host_of(error: BaseException) -> str:
-    url = getattr(getattr(error, "request", None), "url", None)
-    host = getattr(url, "netloc", None)
-    return host.decode() if isinstance(host, bytes) else "the endpoint"
-
-
-def _seconds_of(error: BaseException) -> float:
-    extensions = getattr(getattr(error, "request", None), "extensions", None) or {}
-    seconds = extensions.get("timeout", {}).get("read")
-    return float(seconds) if seconds else 0.0
-
-
-def _said(message: str) -> str:
+def quoted(message: str) -> str:
+    """Return a colon and the beginning of a quoted message, without keys; "" for an empty one."""
     text = redact(" ".join(message.split()))
     if not text:
         return ""

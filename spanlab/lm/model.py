@@ -1,52 +1,64 @@
-"""``dspy.LM`` as the engine needs it: it hears which answer is wanted, and stays in its loop."""
+"""``dspy.LM`` on spanlab's engine."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import dspy
-from dspy.clients.errors import error_boundary
-from dspy.clients.execution import _canonical, _result, finalize, prepare
+from dspy.lm15 import request_from_openai_chat
 
-from spanlab.lm.line import want_rollout
+from spanlab.lm.adapters import ChatAnswers, JsonAnswers
+from spanlab.lm.engine import Engine, ThreadEngine, begin_call
+
+_PLAIN = frozenset(
+    {"max_completion_tokens", "max_tokens", "reasoning_effort", "rollout_id", "seed"}
+    | {"temperature", "top_p"}
+)
 
 
 class Model(dspy.LM):
-    """A language model on spanlab's engines.
+    """A language model that tells its engine which rollout is asked for; a request does not.
 
-    A call of dspy's in an event loop goes through two worker threads, for images read from disk
-    and for its list of prices. There is neither here; without them a run of many short calls
-    takes half the time, because threads that wait for the interpreter hold up everyone.
+    Args:
+        engine: answers.
+        temperature: of the answers; None leaves it to the endpoint.
     """
+
+    def __init__(self, engine: Engine, temperature: float | None) -> None:
+        choice = engine.client.choice
+        super().__init__(
+            choice.model,
+            temperature=temperature,
+            cache=False,  # the engine has its own, which holds JSON and knows the meter
+            num_retries=0,  # so has it retries, which respect Retry-After within bounds
+            engine=ThreadEngine(engine),
+            async_engine=engine,
+        )
+        self._engine = engine
+        self.adapter: dspy.Adapter = JsonAnswers() if choice.structured else ChatAnswers()
 
     def __call__(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """Answer in the calling thread; see dspy."""
-        want_rollout(kwargs.get("rollout_id", self.kwargs.get("rollout_id")))
+        begin_call(kwargs.get("rollout_id", self.kwargs.get("rollout_id")))
         return super().__call__(prompt, messages=messages, **kwargs)
 
     async def acall(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
-        """Answer in the running event loop; see dspy."""
-        want_rollout(kwargs.get("rollout_id", self.kwargs.get("rollout_id")))
-        if not self._plain(messages, {**self.kwargs, **kwargs}):
-            return await super().acall(prompt, messages=messages, **kwargs)
-        call = prepare(self, prompt, messages, kwargs, asynchronous=True)
-        call.legacy["model"] = self._async_engine_spec.line.choice.model
-        with error_boundary(self.model):
-            request = _canonical(call)
-        with error_boundary(self.model, unexpected=True):
-            response = await self._async_engine_spec.complete(request)
-            result = _result(self, response, call, None, request, estimate=False)
-        return finalize(self, call, result)
+        """Answer in the running event loop; see dspy.
 
-    def _plain(self, messages: Any, options: dict[str, Any]) -> bool:
-        """Say whether a call is one text for one answer, which nobody listens in to."""
-        listeners = (
-            dspy.settings.get("callbacks", []) or self.callbacks or dspy.settings.send_stream
-        )
-        return (
-            not listeners
-            and options.get("n") in {None, 1}
-            and options.get("prompt_cache") is None
-            and messages is not None
-            and all(isinstance(message.get("content"), str) for message in messages)
-        )
+        dspy sends every call through two worker threads, for images read from disk and for a
+        list of prices. A plain call with nobody listening, where there is neither, goes to the
+        engine directly, which saves 0.23 of the 0.67 ms of processor time that a call takes.
+        """
+        begin_call(kwargs.get("rollout_id", self.kwargs.get("rollout_id")))
+        given = {**self.kwargs, **kwargs}
+        options = {name: value for name, value in given.items() if value is not None}
+        if messages is None or not options.keys() <= _PLAIN or self._has_listeners():
+            return await super().acall(prompt, messages=messages, **kwargs)
+        options.pop("rollout_id", None)
+        request = request_from_openai_chat({"model": self.model, "messages": messages, **options})
+        return [(await self._engine.complete(request)).text]
+
+    def _has_listeners(self) -> bool:
+        settings = dspy.settings
+        listening = settings.callbacks or settings.send_stream or settings.usage_tracker
+        return bool(self.callbacks or listening or not settings.disable_history)

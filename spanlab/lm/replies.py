@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from dspy import lm15
@@ -15,7 +14,14 @@ from spanlab.errors import (
 )
 from spanlab.lm.attempts import Setback
 from spanlab.lm.choice import ModelChoice
-from spanlab.lm.failures import Reply, failure_of, no_answer_in_time, no_connection, unreadable
+from spanlab.lm.failures import (
+    Reply,
+    failure_of,
+    no_answer_in_time,
+    no_connection,
+    quoted,
+    unreadable,
+)
 from spanlab.lm.secrets import redact
 from spanlab.lm.usage import Usage
 
@@ -33,9 +39,13 @@ def setback_of(error: Exception, choice: ModelChoice) -> Setback:
         return Setback(no_connection(choice.host, error), again=True)
     if isinstance(error, lm15.LM15Error):
         return _reported(error, choice)
-    name = type(error).__name__
-    words = f"{choice.host} sent a reply that is no chat completion ({name}); retry later"
-    return Setback(UnparsableAnswerError(redact(words)), again=False)
+    return Setback(_no_completion(choice, type(error).__name__), again=False)
+
+
+def _no_completion(choice: ModelChoice, why: str) -> UnparsableAnswerError:
+    return UnparsableAnswerError(
+        f"{choice.host} sent a reply that is no chat completion{quoted(why)}; check OPENAI_BASE_URL"
+    )
 
 
 def _reported(error: lm15.LM15Error, choice: ModelChoice) -> Setback:
@@ -46,7 +56,7 @@ def _reported(error: lm15.LM15Error, choice: ModelChoice) -> Setback:
     if status == 0:
         return Setback(ModelError(redact(f"{choice.model}: {message}")), again=False)
     if status < 400:
-        return Setback(unreadable(message), again=False)
+        return Setback(_no_completion(choice, message), again=False)
     reply = Reply(status, message, error.provider_code or "", error.retry_after)
     failed = failure_of(reply, host=choice.host, model=choice.model, key_name=choice.api_key_env)
     return Setback(failed, again=isinstance(failed, UnavailableError), after=error.retry_after)
@@ -65,15 +75,29 @@ _STATUS: dict[type[Exception], int] = {
 
 
 def usage_of(response: Response, choice: ModelChoice) -> Usage:
-    """Return one call's tokens as the endpoint counts them, and their cost."""
+    """Return one call's tokens as the endpoint counts them, and their cost.
+
+    The cost is what the endpoint states, else what the tokens come to at the choice's price; None
+    if there is no price or the endpoint counts no tokens.
+    """
     spent = response.usage
     asked = spent.input_tokens or 0
     cached = min(spent.cache_read_tokens or 0, asked)
     answered = spent.output_tokens or 0
-    cost = choice.price.of(asked, cached, answered) if choice.price else None
+    cost = _stated_cost(response)
+    counted = spent.input_tokens is not None
+    if cost is None and counted and choice.price is not None:
+        cost = choice.price.of(asked, cached, answered)
     return Usage(
         calls=1, input_tokens=asked, cached_tokens=cached, output_tokens=answered, cost=cost
     )
+
+
+def _stated_cost(response: Response) -> float | None:
+    usage = (response.provider_data or {}).get("usage")
+    cost = usage.get("cost") if isinstance(usage, dict) else None
+    total = cost.get("total_cost") if isinstance(cost, dict) else None
+    return float(total) if isinstance(total, int | float) else None
 
 
 def check(response: Response, choice: ModelChoice) -> None:
@@ -81,8 +105,10 @@ def check(response: Response, choice: ModelChoice) -> None:
 
     Raises:
         RefusedError: the model or its provider's filter declined.
-        UnparsableAnswerError: the answer was cut off or is empty.
+        UnparsableAnswerError: the answer was cut off or is empty, or there is none at all.
     """
+    if not (response.provider_data or {}).get("choices"):
+        raise _no_completion(choice, "")
     declined = next((part.text for part in response.message.parts if part.type == "refusal"), None)
     if declined or response.finish_reason == "content_filter":
         words = " ".join((declined or "").split())[:200]
@@ -96,32 +122,3 @@ def check(response: Response, choice: ModelChoice) -> None:
         )
     if not (response.text or "").strip() and not response.tool_calls:
         raise unreadable("")
-
-
-def as_chat_body(response: Response) -> dict[str, object]:
-    """Return an answer as the JSON of a chat completion, which is how the cache keeps it."""
-    parts = response.message.parts
-    text = "".join(part.text for part in parts if part.type == "text")
-    thoughts = "".join(part.text for part in parts if part.type == "thinking")
-    calls = [
-        {
-            "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": json.dumps(call.input)},
-        }
-        for call in response.tool_calls
-    ]
-    message: dict[str, object] = {"role": "assistant", "content": text}
-    if thoughts:
-        message["reasoning_content"] = thoughts
-    if calls:
-        message["tool_calls"] = calls
-    return {
-        "model": response.model,
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        "usage": {
-            "prompt_tokens": response.usage.input_tokens,
-            "completion_tokens": response.usage.output_tokens,
-            "total_tokens": response.usage.total_tokens,
-        },
-    }

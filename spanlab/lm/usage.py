@@ -146,12 +146,6 @@ class Meter:
         if self._turn is not None:
             await self._turn()
 
-    def turn_in_thread(self) -> None:
-        """Wait as ``turn`` does, in the thread that makes the call.
-
-        Only optimisers make calls in threads: theirs is the meter that has something to wait for.
-        """
-
     def finish(self, model: str, usage: Usage) -> None:
         """Note what a started call came to."""
         with self._lock:

@@ -1,4 +1,4 @@
-"""An optimisation survives its worker: the same program in the end, no answer asked for twice."""
+"""An optimisation survives its worker: the same program, and no cached answer asked for again."""
 
 from __future__ import annotations
 
@@ -96,9 +96,10 @@ def test_a_killed_search_ends_with_the_program_of_an_undisturbed_one(
     undisturbed, survived = (Programs(each.programs).load("tuned") for each in (quiet, settings))
     assert survived.predictors == undisturbed.predictors
     assert survived.held_out == undisturbed.held_out
-    # Not even what was under way is asked again: who made the calls awaited the answers.
-    assert len(again_after_kills(gold, kills, settings.home)) == 0
-    assert _repeated(gold) == rolled_anew
+    again = again_after_kills(gold, kills, settings.home)
+    assert again.known == 0
+    assert len(again) <= len(kills) * THREADS  # what was under way at each kill
+    assert _repeated(gold) <= rolled_anew + len(again)
     assert done.progress.done == done.progress.total == 19  # 3 searches of 5, and 2 × 2 folds
 
 

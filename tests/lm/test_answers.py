@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import sqlite3
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from model_task import Task, marked
 
 from spanlab.errors import StoreError
 from spanlab.lm import Meter, ModelChoice, Usage, language_model, predicting, translate
+from spanlab.lm.cache import cache_in
 from spanlab.testing import ModelServer, Reply, fail, in_turn, say
 
 Choose = Callable[..., ModelChoice]
@@ -217,3 +219,29 @@ def test_a_file_that_is_no_cache_is_named(choose: Choose, cache: Path) -> None:
     (cache / "answers.db").write_bytes(b"something else entirely" * 100)
     with pytest.raises(StoreError, match=r"answers\.db"):
         language_model(choose(), Meter(), cache=cache)
+
+
+def test_calls_that_are_cancelled_at_any_moment_stop_no_other(
+    model_server: ModelServer, choose: Choose, cache: Path
+) -> None:
+    """Ten thousand are, also while their answers are being stored; the next answer is stored."""
+    answers = cache_in(cache)
+    dice = random.Random(7)
+
+    async def storing(number: int) -> None:
+        await asyncio.wrap_future(answers.put(f"answer {number}", {"said": number}))
+
+    async def cancel_at_random() -> None:
+        for _ in range(100):
+            calls = [asyncio.create_task(storing(dice.randrange(1000))) for _ in range(100)]
+            for call in dice.sample(calls, 100):
+                if dice.random() < 0.1:
+                    await asyncio.sleep(dice.random() / 1000)
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+
+    asyncio.run(cancel_at_random())
+    meter = Meter()
+    assert asyncio.run(Task(choose(), meter, cache).aask("?")) == "4"
+    assert asyncio.run(Task(choose(), meter, cache).aask("?")) == "4"
+    assert meter.usage.calls == meter.usage.from_cache == model_server.count == 1

@@ -32,7 +32,7 @@ from spanlab.errors import (
 )
 from spanlab.lm import Budget, Meter, ModelChoice, Price, Usage, language_model, translate
 from spanlab.lm.replies import setback_of
-from spanlab.testing import ModelServer, Reply, Script, fail, in_turn, say
+from spanlab.testing import ModelServer, Reply, fail, in_turn, say
 
 Choose = Callable[..., ModelChoice]
 
@@ -49,8 +49,9 @@ FAILURES = [
     ("too-large", fail(413, "prompt is too long"), ContextTooLongError, "passages"),
     ("cut", marked("half", finish="length"), UnparsableAnswerError, "max_tokens"),
     ("empty", say(""), UnparsableAnswerError, "empty"),
-    ("no-json", Reply(body=b"<html>gateway</html>"), UnparsableAnswerError, "form"),
-    ("half-reply", Reply(body=b'{"choices": [{"mess'), UnparsableAnswerError, "form"),
+    ("no-json", Reply(body=b"<html>gateway</html>"), UnparsableAnswerError, "no chat completion"),
+    ("half-reply", Reply(body=b'{"choices": [{"mess'), UnparsableAnswerError, "no chat"),
+    ("no-answer", Reply(body={"x": 1}), UnparsableAnswerError, "no chat completion"),
     ("no-model", fail(404, "The model m does not exist"), UnknownModelError, "SPANLAB_MODEL"),
     ("odd", fail(418, "a teapot"), ModelError, "418"),
     ("crowded", fail(429, "slow down"), UnavailableError, "rate limit"),
@@ -277,22 +278,6 @@ def test_a_refusal_is_paid_for(model_server: ModelServer, choose: Choose) -> Non
     failure_of(Task(choose(price=price), meter, None))
     assert replace(meter.usage, cost=None) == Usage(1, 0, 1, 1000, 0, 10, None)
     assert meter.usage.cost == pytest.approx(0.002)
-
-
-def test_what_the_openai_client_raises_is_translated(model_server: ModelServer) -> None:
-    from openai import OpenAI, OpenAIError
-
-    def raised(script: Script) -> SpanlabError:
-        model_server.script(script)
-        with OpenAI(max_retries=0, timeout=0.2) as client, pytest.raises(OpenAIError) as caught:
-            client.chat.completions.create(model="m", messages=[])
-        return translate(caught.value)
-
-    assert type(raised(lambda ask: fail(401, "bad key"))) is WrongKeyError
-    assert type(raised(lambda ask: fail(429, "x", code="insufficient_quota"))) is NoCreditError
-    assert type(raised(lambda ask: fail(500))) is UnavailableError
-    assert type(raised(lambda ask: Reply(hang=True))) is UnavailableError
-    assert "127.0.0.1" in str(raised(lambda ask: Reply(drop=True)))
 
 
 def test_an_unknown_exception_becomes_a_model_error() -> None:

@@ -149,7 +149,7 @@ def test_a_search_stops_when_it_is_told_to_and_goes_on_from_the_cache(
 def test_a_search_whose_calls_get_no_turn_ends_with_the_reason(
     ready: Ready, gold: ModelServer, examples: list[Labelled]
 ) -> None:
-    def wait() -> None:
+    async def wait() -> None:
         if len(gold.requests) >= 20:
             raise StoreError("the jobs' database: gone")
 
@@ -164,7 +164,11 @@ def test_every_attempt_takes_a_turn_also_those_after_an_error(
     gold = GoldAnswers(read(samples), noise=better_when_asked())
     model_server.script(lambda ask: gold(ask) if ask.number % 3 else fail(503, retry_after=0.0))
     turns: list[int] = []
-    ready(Stopper(wait=lambda: turns.append(1)), folds=0, trials=2)[0].run(examples)
+
+    async def wait() -> None:
+        turns.append(1)
+
+    ready(Stopper(wait=wait), folds=0, trials=2)[0].run(examples)
     assert model_server.count >= 15
     assert len(turns) == model_server.count
 
