@@ -106,6 +106,8 @@ def annotate(
     english: model_options.English = False,
     config: model_options.Config = None,
     program: model_options.Program = None,
+    price: model_options.Price = None,
+    option: model_options.Options = None,
     max_calls: model_options.MaxCalls = None,
     max_cost: model_options.MaxCost = None,
     rate: model_options.Rate = None,
@@ -122,11 +124,20 @@ def annotate(
     spanlab annotate val/*.jsonl --contexts contexts/ --detector offline -o pred.jsonl
     """
     from spanlab.cli import files_to_file, inputs
+    from spanlab.workflows.choosing import Choice, specifications
+    from spanlab.workflows.requesting import budget_of, request_of
 
-    kind = None if retriever is None else retriever.value
-    asked = model_options.Asked(model, kind, corpus, claims, english, config, program)
-    specs = asked.specs(detector)
-    budget = model_options.budget(max_calls, max_cost)
+    choice = Choice(
+        detectors=tuple(detector),
+        model=model or "",
+        price=price or "",
+        sources=model_options.sources(retriever, corpus, claims, english),
+        program=program or "",
+        config=config,
+        options=model_options.pairs(option),
+    )
+    specs = specifications(choice)
+    budget = budget_of(max_calls, max_cost)
     if inputs.are_files(source):
         if vote is not None:
             raise UsageError("--vote is for a dataset; for files: spanlab vote")
@@ -143,7 +154,6 @@ def annotate(
             f"spanlab export {dataset} -o FILE"
         )
     from spanlab.cli import working
-    from spanlab.workflows.requesting import request_of
 
     bounds = {"concurrency": concurrency, "limit": limit, "budget": budget, "rate": rate}
     request = request_of(dataset, specs, vote=vote, **bounds)

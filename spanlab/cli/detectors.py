@@ -21,15 +21,18 @@ def detectors(
     spanlab detectors
     spanlab detectors ucsc > mine.json
     """
-    from spanlab.detectors import Broken, installed
-    from spanlab.workflows.specs import as_json, chosen
+    from spanlab.detectors import Broken, installed, spec_of
+    from spanlab.detectors.options import fields_of
 
     if name is not None:
-        typer.echo(as_json(chosen(name)))
+        typer.echo(spec_of(name).model_dump_json(indent=2, exclude_unset=True))
         return
     for known, found in installed().items():
         if isinstance(found, Broken):
-            what, needs = f"cannot be used: {found.problem}", f"another {found.package}"
+            lines = [f"cannot be used: {found.problem}", f"needs another {found.package}"]
         else:
-            what, needs = found.what, found.needs
-        typer.echo(f"{known:<14}{what}\n{'':<14}needs {needs}")
+            lines = [found.what, f"needs {found.needs}"]
+            options = ", ".join(option.shown for option in fields_of(known))
+            lines += [f"options {options}"] if options else []
+        for label, line in zip((known, "", ""), lines, strict=False):
+            typer.echo(f"{label:<14}{line}")

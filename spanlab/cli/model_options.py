@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,9 +12,9 @@ import typer
 from spanlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from spanlab.detectors import DetectorSpec, Spec
-    from spanlab.lm import Budget, ModelChoice
-    from spanlab.retrievers import RetrieverSpec
+    from pydantic import JsonValue
+
+    from spanlab.workflows.choosing import Sources
 
 
 class RetrieverKind(StrEnum):
@@ -61,98 +60,42 @@ Rate = Annotated[
     float | None,
     typer.Option(help="At most so many model calls a minute, of all workers together."),
 ]
+Price = Annotated[
+    str | None,
+    typer.Option(
+        help="The model's price: input,cached,output in US dollars per million tokens "
+        "(default: SPANLAB_PRICE)."
+    ),
+]
+Options = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        help="An option of the detector: NAME=VALUE, or DETECTOR.NAME=VALUE; `spanlab detectors` "
+        "lists them. Repeatable.",
+    ),
+]
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the options say; the same for all detectors of a run."""
+def pairs(options: Sequence[str] | None) -> dict[str, JsonValue]:
+    """Return what ``--option`` says, by the option's name.
 
-    model: str | None = None
-    retriever: str | None = None
-    corpus: Path | None = None
-    claims: bool = False
-    english: bool = False
-    config: Path | None = None
-    program: str | None = None
-
-    def specs(self, names: Sequence[str]) -> tuple[Spec, ...]:
-        """Return the specifications that detectors' names and these options stand for.
-
-        Raises:
-            UsageError: no detector is called so, or an option does not fit.
-            InputError: the configuration file is no ensemble.
-        """
-        return tuple(self._spec(name) for name in names)
-
-    def _spec(self, name: str) -> Spec:
-        from spanlab.detectors import EnsembleSpec, asks_models, spec_of
-
-        spec = spec_of(name)
-        if not asks_models(name):
-            if self != Asked():
-                raise UsageError(f"{name!r} asks no model: it takes no options of models")
-            return spec
-        if isinstance(spec, EnsembleSpec):
-            chosen = EnsembleSpec.read(self.config) if self.config else spec
-            members = tuple(
-                member.model_copy(update=self._changes(member)) for member in chosen.members
-            )
-            return chosen.model_copy(update={"members": members})
-        if self.config is not None:
-            raise UsageError(f"--config is for an ensemble, such as ucsc, not for {name!r}")
-        return spec.model_copy(update=self._changes(spec))
-
-    def _changes(self, spec: DetectorSpec) -> dict[str, object]:
-        # What the environment names now holds for the run, wherever its parts are worked on.
-        open_choice = self.model is not None or spec.model is None
-        changes: dict[str, object] = {
-            "model": self._choice(spec.signs) if open_choice else None,
-            "retriever": self._retriever(),
-            "program": self.program,
-        }
-        return {name: value for name, value in changes.items() if value is not None}
-
-    def _choice(self, role: str) -> ModelChoice:
-        from spanlab.lm import ModelChoice
-
-        return ModelChoice.read(model=self.model, role=role)
-
-    def _retriever(self) -> RetrieverSpec | None:
-        if self.retriever is None:
-            if self.corpus is not None or self.claims or self.english:
-                raise UsageError("--corpus, --claims and --english go with --retriever")
-            return None
-        from pydantic import ValidationError
-
-        from spanlab.retrievers import retriever_spec
-
-        try:
-            return retriever_spec(
-                {
-                    "kind": self.retriever,
-                    "corpus": self.corpus,
-                    "queries": "claims" if self.claims else "question",
-                    "translate": self.english,
-                }
-            )
-        except ValidationError as error:
-            reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
-            raise UsageError(f"--retriever {self.retriever}: {reason}") from None
+    Raises:
+        UsageError: one has no name or no value.
+    """
+    found: dict[str, JsonValue] = {}
+    for option in options or ():
+        name, equals, value = option.partition("=")
+        if not name.strip() or not equals:
+            raise UsageError(f"--option takes NAME=VALUE, such as floor=0.9, not {option!r}")
+        found[name.strip()] = value.strip()
+    return found
 
 
-def chosen(model: str | None) -> ModelChoice | None:
-    """Return the model of this name at the environment's endpoint, None for none."""
-    if model is None:
-        return None
-    from spanlab.lm import ModelChoice
+def sources(
+    kind: RetrieverKind | None, corpus: Path | None, claims: bool, english: bool
+) -> Sources:
+    """Return where ``--retriever`` and its options say that passages come from."""
+    from spanlab.workflows.choosing import Sources
 
-    return ModelChoice.read(model=model)
-
-
-def budget(max_calls: int | None, max_cost: float | None) -> Budget | None:
-    """Return the limits that options name, None if they name none."""
-    if max_calls is None and max_cost is None:
-        return None
-    from spanlab.lm import Budget
-
-    return Budget(calls=max_calls, cost=max_cost)
+    return Sources("given" if kind is None else kind.value, claims, english, str(corpus or ""))

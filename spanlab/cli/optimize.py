@@ -14,6 +14,8 @@ from spanlab.cli.model_options import (
     MaxCalls,
     MaxCost,
     Model,
+    Options,
+    Price,
     Rate,
     Retriever,
 )
@@ -85,6 +87,8 @@ def optimize(
     corpus: Corpus = None,
     claims: Claims = False,
     english: English = False,
+    price: Price = None,
+    option: Options = None,
     strategy: Annotated[Strategy, typer.Option(help="mipro or gepa.")] = Strategy.MIPRO,
     start: Annotated[
         str | None, typer.Option(help="A program to begin from (default: the own prompt).")
@@ -122,16 +126,27 @@ def optimize(
     from optimizers.examples import LabelSource
     from optimizers.request import Optimisation, Search
     from spanlab.cli import model_options, optimizing
+    from spanlab.detectors import check_tunable
     from spanlab.jobs.tuning import free_name
-    from spanlab.workflows.requesting import problem
+    from spanlab.lm import ModelChoice
+    from spanlab.workflows.choosing import Choice, specifications
+    from spanlab.workflows.requesting import budget_of, problem
 
-    asked = model_options.Asked(model, retriever, corpus, claims, english, program=start)
-    (spec,) = asked.specs([detector])
+    check_tunable(detector)
+    choice = Choice(
+        detectors=(detector,),
+        model=model or "",
+        price=price or "",
+        sources=model_options.sources(retriever, corpus, claims, english),
+        program=start or "",
+        options=model_options.pairs(option),
+    )
+    (spec,) = specifications(choice)
     names = tuple(part.strip() for part in (annotators or "").split(",") if part.strip())
     fields = {
         "name": name or free_name(detector, metric),
         "detector": spec,
-        "prompt_model": model_options.chosen(prompt_model),
+        "prompt_model": ModelChoice.read(model=prompt_model) if prompt_model else None,
         "metric": metric,
         "strategy": strategy.value,
         "auto": auto.value if auto else (None if trials else "light"),
@@ -145,7 +160,7 @@ def optimize(
         "limit": limit,
         "seed": seed,
     }
-    budget = model_options.budget(max_calls, max_cost)
+    budget = budget_of(max_calls, max_cost)
     try:
         search = Search.model_validate(fields)
         request = Optimisation(dataset=dataset, search=search, budget=budget, rate=rate)

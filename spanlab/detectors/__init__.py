@@ -15,7 +15,15 @@ from spanlab.detectors.base import Detector, Finding, ModelDetector, Tunable
 from spanlab.detectors.building import build, detector
 from spanlab.detectors.entry import INSTRUCTION, Calls, Entry, NoOptions, Size
 from spanlab.detectors.kit import Kit
-from spanlab.detectors.registry import Broken, asks_models, entries, entry_of, installed
+from spanlab.detectors.registry import (
+    Broken,
+    asks_models,
+    check_tunable,
+    entries,
+    entry_of,
+    installed,
+    tunable,
+)
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec, spec_of
 
 __all__ = [
@@ -35,9 +43,11 @@ __all__ = [
     "Tunable",
     "asks_models",
     "build",
+    "check_tunable",
     "detector",
     "entries",
     "entry_of",
     "installed",
     "spec_of",
+    "tunable",
 ]

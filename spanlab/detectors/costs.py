@@ -15,6 +15,7 @@ from spanlab.schema import Item
 
 _PASSAGE = 220  # tokens of a passage that is still to be found
 _CLAIM = 28  # tokens of an answer that make one claim
+_MOST_CLAIMS = 10  # of an answer, that are searched for
 
 
 class Asked(NamedTuple):
@@ -49,7 +50,7 @@ def detecting(item: Item, spec: DetectorSpec) -> Iterator[Asked]:
     read = sum(count_tokens(passage.text) for passage in item.passages)
     source = spec.retriever
     if source is not None and source.kind != "given" and not _fetched(item, source):
-        read += source.k * _PASSAGE
+        read += _queries(item, source) * source.k * _PASSAGE
     passages = min(read, spec.context // 4)
     size = Size(passages, count_tokens(item.question), count_tokens(item.answer))
     for calls in entry_of(spec.detector).estimate(size, spec):
@@ -61,14 +62,20 @@ def _retrieving(item: Item, retriever: RetrieverSpec) -> Iterator[Asked]:
     if retriever.kind == "given" or _fetched(item, retriever):
         return
     question, answer = count_tokens(item.question), count_tokens(item.answer)
-    queries = 1
+    queries = _queries(item, retriever)
     if retriever.queries == "claims":
-        queries = min(max(answer // _CLAIM, 1), 10)
         yield Asked(retriever.writer, 1, INSTRUCTION + question + answer, 50 + answer)
     if retriever.translate:
         yield Asked(retriever.writer, queries, queries * (INSTRUCTION + question), queries * 30)
     if retriever.kind == "web":
         yield Asked(retriever.model, queries, queries * (50 + question), queries * 400)
+
+
+def _queries(item: Item, retriever: RetrieverSpec) -> int:
+    """Return how many searches an item takes."""
+    if retriever.kind == "given" or retriever.queries == "question":
+        return 1
+    return min(max(count_tokens(item.answer) // _CLAIM, 1), _MOST_CLAIMS)
 
 
 def _fetched(item: Item, retriever: RetrieverSpec) -> bool:

@@ -66,6 +66,23 @@ def asks_models(name: str) -> bool:
     return entry_of(name).asks_models
 
 
+def tunable() -> tuple[str, ...]:
+    """Return the names of the detectors that have prompts to tune."""
+    return tuple(entry.name for entry in entries() if entry.prompts)
+
+
+def check_tunable(name: str) -> None:
+    """Refuse a detector that has no prompts to tune.
+
+    Raises:
+        UsageError: it has none, and the message lists those that have; or it is unknown.
+    """
+    if not entry_of(name).prompts:
+        raise UsageError(
+            f"{name!r} has no prompts of its own to tune (tunable: {', '.join(tunable())})"
+        )
+
+
 def _read(point: EntryPoint, *, taken: bool) -> Entry | Broken:
     try:
         if taken:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -13,15 +13,12 @@ from optimizers.examples import LabelSource, Transfer
 from optimizers.metrics import TARGETS
 from optimizers.preparing import resolved
 from optimizers.request import Optimisation, Search
-from spanlab.detectors import entries
+from spanlab.detectors import check_tunable, tunable
 from spanlab.errors import UsageError
-from spanlab.lm import Budget, ModelChoice, Price
-from spanlab.workflows.choosing import Sources, Wish, request_of
+from spanlab.lm import ModelChoice, Price
+from spanlab.workflows.choosing import Choice, Sources, specifications
 from spanlab.workflows.programs import registry
-from spanlab.workflows.requesting import problem
-
-if TYPE_CHECKING:
-    from spanlab.storage import Store
+from spanlab.workflows.requesting import budget_of, problem
 
 __all__ = [
     "METRICS",
@@ -65,11 +62,6 @@ class TuningWish:
     rate: float | None = None
 
 
-def tunable() -> tuple[str, ...]:
-    """Return the detectors that have prompts to tune."""
-    return tuple(entry.name for entry in entries() if entry.prompts)
-
-
 def free_name(detector: str, metric: str) -> str:
     """Return a program name that is not taken: the detector, the metric and a number."""
     stem = f"{detector}-{metric.replace('+', '-')}"
@@ -80,25 +72,21 @@ def free_name(detector: str, metric: str) -> str:
     return f"{stem}-{number}"
 
 
-def optimisation_of(store: Store, wish: TuningWish) -> Optimisation:
+def optimisation_of(wish: TuningWish) -> Optimisation:
     """Return the request that a wish amounts to.
 
     Raises:
-        NotFoundError: there is no such dataset.
         UsageError: something is missing or cannot be meant so; says what would be right.
     """
-    run = Wish(
-        dataset=wish.dataset,
-        detectors=(wish.detector,),
-        model=wish.model,
-        price=wish.price,
-        sources=wish.sources,
+    check_tunable(wish.detector)
+    choice = Choice(
+        (wish.detector,), wish.model, price=wish.price, sources=wish.sources, program=wish.begin
     )
-    (spec,) = request_of(store, run).specs
+    (spec,) = specifications(choice)
     prompt_model = _prompt_model(wish)
     fields: Mapping[str, Any] = {
         "name": wish.name.strip() or free_name(wish.detector, wish.metric),
-        "detector": spec.model_copy(update={"program": wish.begin or None}),
+        "detector": spec,
         "prompt_model": prompt_model,
         "metric": wish.metric,
         "strategy": wish.strategy,
@@ -112,12 +100,11 @@ def optimisation_of(store: Store, wish: TuningWish) -> Optimisation:
         "limit": wish.limit,
         "threads": wish.threads,
     }
-    budget = Budget(calls=wish.budget_calls, cost=wish.budget_cost)
     try:
         request = Optimisation(
             dataset=wish.dataset,
             search=Search.model_validate(fields),
-            budget=None if budget == Budget() else budget,
+            budget=budget_of(wish.budget_calls, wish.budget_cost),
             rate=wish.rate,
         )
     except ValidationError as error:

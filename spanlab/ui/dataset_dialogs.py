@@ -15,16 +15,18 @@ from spanlab.ui.job_views import latest_job
 from spanlab.ui.job_watch import watch
 from spanlab.ui.messages import errors_shown, tell_after_rerun
 from spanlab.ui.progress import progress
-from spanlab.workflows.choosing import Entry, Wish, installed, request_of
+from spanlab.workflows.choosing import Choice, Entry, installed, specifications
 from spanlab.workflows.managing import (
     DatasetSummary,
     delete_dataset,
     duplicate_dataset,
     rename_dataset,
 )
+from spanlab.workflows.requesting import request_of
 from spanlab.workflows.voting import vote_dataset
 
 _OPEN = "spanlab.dialog"
+_PROCESSES = 8  # of the detector that is started here
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ def _detect(summary: DatasetSummary) -> None:
         st.info(f"{plain(going.title)} is {going.state} already.")
     if st.button("Start", type="primary", disabled=not left, key="start-detector"):
         with errors_shown("Nothing was started."):
-            watch(jobs.submit_detection(request_of(store(), Wish(summary.name, (name,)))))
+            specs = specifications(Choice((name,)))
+            watch(jobs.submit_detection(request_of(summary.name, specs, concurrency=_PROCESSES)))
             _forget()
             st.rerun()
 

@@ -28,9 +28,11 @@ from spanlab.ui.job_views import (
     money,
 )
 from spanlab.ui.messages import errors_shown
-from spanlab.workflows.choosing import Surroundings, Wish, asks_models, request_of, surroundings
+from spanlab.workflows.choosing import asks_models
 from spanlab.workflows.estimating import RunEstimate, estimate
 from spanlab.workflows.managing import DatasetSummary, list_datasets
+from spanlab.workflows.requesting import Wish, requested
+from spanlab.workflows.surroundings import Surroundings, surroundings
 
 _ESTIMATE = "spanlab.detect.estimate"
 
@@ -81,13 +83,13 @@ def _job(job_id: str, dataset: str, was_over: bool) -> None:
 def _start(summary: DatasetSummary, wish: Wish, here: Surroundings) -> None:
     """Draw what the run will come to, and the button that starts it."""
     request = expected = None
-    if not wish.detectors:
+    if not wish.choice.detectors:
         st.markdown("Choose at least one detector to see what it will come to.")
-    elif here.problem and any(map(asks_models, wish.detectors)):
+    elif here.problem and any(map(asks_models, wish.choice.detectors)):
         st.markdown("These detectors wait for a model: see above.")
     else:
         with errors_shown():
-            request = request_of(store(), wish)
+            request = requested(store(), wish)
             expected = _estimated(summary, request)
             _show(expected)
     ready = request is not None and expected is not None and expected.items > 0
@@ -121,7 +123,7 @@ def _show(expected: RunEstimate) -> None:
     cost = "—" if expected.cost is None else f"\\{money(expected.cost)}"
     figures = {
         "Items to do": f"{expected.items:,}",
-        "Calls, about": f"{expected.calls:,}",
+        "Calls at most": f"{expected.calls:,}",
         "Tokens in": short(expected.input_tokens),
         "Tokens out": short(expected.output_tokens),
         "Cost at most": cost,

@@ -6,21 +6,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
+from pydantic import JsonValue
 
 from spanlab.ui.common import kept, plain
+from spanlab.ui.option_form import options_form
 from spanlab.workflows.choosing import (
     Broken,
+    Choice,
     Entry,
     SourceKind,
     Sources,
-    Surroundings,
-    Wish,
     asks_models,
     installed,
     is_ensemble,
     models_of,
 )
 from spanlab.workflows.managing import DatasetSummary
+from spanlab.workflows.requesting import Wish
+from spanlab.workflows.surroundings import Surroundings
 
 _SOURCES: dict[str, SourceKind] = {
     "The item's own": "given",
@@ -52,7 +55,7 @@ def wish_form(summary: DatasetSummary, here: Surroundings) -> Wish:
     """
     left, right = st.columns([1.15, 1], gap="large")
     with left:
-        chosen = _detectors()
+        chosen, options = _detectors()
     asking = [name for name in chosen if asks_models(name)]
     with right:
         if not asking:
@@ -66,12 +69,19 @@ def wish_form(summary: DatasetSummary, here: Surroundings) -> Wish:
         else:
             model, one_model, price = _model(asking, here)
             sources = _passages(here)
-    return _bounds(Wish(summary.name, chosen, model, one_model, price, sources), bool(asking))
+    choice = Choice(chosen, model, one_model, price, sources, options=options)
+    return _bounds(Wish(summary.name, choice), bool(asking))
 
 
-def _detectors() -> tuple[str, ...]:
+def _detectors() -> tuple[tuple[str, ...], dict[str, JsonValue]]:
     _heading("Detectors")
-    return tuple(name for name, found in installed().items() if _offer(name, found))
+    chosen: list[str] = []
+    options: dict[str, JsonValue] = {}
+    for name, found in installed().items():
+        if _offer(name, found):
+            chosen.append(name)
+            options |= options_form(name)
+    return tuple(chosen), options
 
 
 def _offer(name: str, found: Entry | Broken) -> bool:

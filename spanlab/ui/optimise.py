@@ -20,8 +20,8 @@ from spanlab.ui.messages import errors_shown
 from spanlab.ui.optimise_form import wish_form
 from spanlab.ui.optimise_views import show_found, show_search
 from spanlab.ui.program_views import program_changed, show_programs
-from spanlab.workflows.choosing import surroundings
 from spanlab.workflows.managing import DatasetSummary, list_datasets
+from spanlab.workflows.surroundings import surroundings
 
 _FORESEEN = "spanlab.optimise.foreseen"
 
@@ -72,7 +72,7 @@ def _start(summary: DatasetSummary, wish: TuningWish) -> None:
     """Draw what the search will come to, and the button that starts it."""
     request = foreseen = None
     with errors_shown():
-        request = optimisation_of(store(), wish)
+        request = optimisation_of(wish)
         key = (request.model_dump_json(exclude={"search": {"name"}}), repr(summary))
         known = st.session_state.get(_FORESEEN)
         if known is None or known[0] != key:

@@ -10,9 +10,9 @@ import streamlit as st
 from spanlab.jobs.tuning import METRICS, TuningWish, tunable
 from spanlab.ui.common import kept, plain
 from spanlab.ui.detect_form import rate_limit
-from spanlab.workflows.choosing import Surroundings
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.programs import registry
+from spanlab.workflows.surroundings import Surroundings
 
 _METRICS = {
     "iou": "IoU of the marked characters",

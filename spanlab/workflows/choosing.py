@@ -1,15 +1,17 @@
-"""What people can choose for a run of detectors, and the request that their choice makes."""
+"""What somebody chooses of detectors, and the specifications that the choice amounts to.
+
+The command line, the pages and Python each gather a ``Choice``; ``specifications`` alone reads it.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from spanlab.detectors import (
     Broken,
@@ -22,55 +24,31 @@ from spanlab.detectors import (
     installed,
     spec_of,
 )
+from spanlab.detectors.options import OptionField, fields_of
 from spanlab.errors import UsageError
-from spanlab.lm import Budget, ModelChoice, Price
-from spanlab.retrievers import RetrieverSpec, retriever_spec
-from spanlab.schema import Status
-from spanlab.workflows.requesting import problem
-from spanlab.workflows.runs import RunRequest
-
-if TYPE_CHECKING:
-    from spanlab.storage import Store
+from spanlab.lm import ModelChoice, Price
+from spanlab.retrievers import GivenSpec, RetrieverSpec, WebSpec, retriever_spec
+from spanlab.retrievers.spec import WRITER
 
 __all__ = [
     "Broken",
+    "Choice",
     "Entry",
+    "OptionField",
+    "SourceKind",
     "Sources",
-    "Surroundings",
-    "Wish",
     "asks_models",
+    "fields_of",
     "installed",
     "is_ensemble",
     "models_of",
-    "request_of",
-    "surroundings",
+    "specifications",
 ]
 
 SourceKind = Literal["given", "bm25", "web", "search"]
 
-_OPENAI = "https://api.openai.com/v1"
-_KEY = "OPENAI_API_KEY"
-_SEARCH_KEY = "SPANLAB_SEARCH_API_KEY"
-_PAGE = 1000  # ids read at once
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What the environment says about language models; never a key.
-
-    ``model`` and ``price`` are empty if it says nothing. ``endpoint`` is the address of the API
-    without user, password and query. ``problem`` says what has to be done before any model can be
-    asked, None if nothing has.
-    """
-
-    model: str
-    price: str
-    endpoint: str
-    key_name: str
-    has_key: bool
-    problem: str | None
-    search_key_name: str = _SEARCH_KEY
-    has_search_key: bool = False
+# How a member of an ensemble calls its model: it keeps that with another model, too.
+_MANNER = ("temperature", "timeout", "seed", "max_tokens")
 
 
 @dataclass(frozen=True)
@@ -87,29 +65,59 @@ class Sources:
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What somebody filled in; empty texts are what was left out.
+class Choice:
+    """Detectors and what they work with; empty texts are what was left to defaults.
 
-    ``model`` is asked by all detectors; an ensemble's members keep their own unless
-    ``one_model``. ``price`` is "input,cached,output" in US dollars per million tokens.
-    ``only_failed`` takes up nothing but items that one of the detectors failed on. ``rate`` is how
-    many model calls may begin in a minute.
+    Attributes:
+        detectors: names of detectors and ensembles.
+        model: the model that they ask; else the environment names it.
+        one_model: whether ``model`` takes the place of the models that an ensemble's members name.
+        price: of that model, "input,cached,output" in US dollars per million tokens.
+        sources: where passages come from, for every detector that names no retriever itself.
+        program: a tuned prompt of the registry; "none" for the detector's own prompt.
+        config: a JSON file with the ensemble to take instead of the one chosen.
+        options: the detectors' own options by name, or for one detector by "detector.name".
     """
 
-    dataset: str
     detectors: tuple[str, ...] = ()
-    model: str = ""
-    one_model: bool = False
+    model: str | ModelChoice = ""
+    one_model: bool = True
     price: str = ""
-    sources: Sources = Sources()
-    concurrency: int = 8
-    limit: int | None = None
-    only_failed: bool = False
-    budget_calls: int | None = None
-    budget_tokens: int | None = None
-    budget_cost: float | None = None
-    rate: float | None = None
-    vote: str = ""
+    sources: Sources | RetrieverSpec = field(default_factory=Sources)
+    program: str = ""
+    config: Path | None = None
+    options: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+def specifications(choice: Choice, environ: Mapping[str, str] = os.environ) -> tuple[Spec, ...]:
+    """Return the specifications that a choice amounts to, one for each of its detectors.
+
+    What the environment names now is written into them: it holds for the whole run, wherever its
+    parts are worked on.
+
+    Args:
+        choice: what was chosen.
+        environ: names models and endpoints where the choice does not.
+
+    Raises:
+        UsageError: something is missing or does not fit; says what would be right.
+        InputError: the configuration is no ensemble.
+    """
+    if not choice.detectors:
+        raise UsageError("choose at least one detector")
+    specs = [_named(name, choice) for name in choice.detectors]
+    single = [one for spec in specs for one in _parts(spec)]
+    asking = any(asks_models(spec.detector) for spec in single)
+    if choice.config is not None and not any(map(is_ensemble, choice.detectors)):
+        raise UsageError("a configuration (--config) is for an ensemble, such as ucsc")
+    if not asking and (
+        choice.model or choice.price or choice.program or choice.sources != Sources()
+    ):
+        names = " and ".join(map(repr, choice.detectors))
+        raise UsageError(f"{names} asks no model: it takes no model, program or retriever")
+    _check_options(choice.options, single)
+    retriever = _retriever(choice, environ) if asking else None
+    return tuple(_completed(spec, choice, retriever, environ) for spec in specs)
 
 
 def is_ensemble(name: str) -> bool:
@@ -119,160 +127,144 @@ def is_ensemble(name: str) -> bool:
 
 def models_of(name: str) -> tuple[str, ...]:
     """Return the models that a detector's members name themselves, each once."""
-    spec = spec_of(name)
-    members = spec.members if isinstance(spec, EnsembleSpec) else (spec,)
-    return tuple(dict.fromkeys(each.model.model for each in members if each.model))
+    models = (spec.model for spec in _parts(spec_of(name)))
+    return tuple(dict.fromkeys(model.model for model in models if model is not None))
 
 
-def surroundings(environ: Mapping[str, str] = os.environ) -> Surroundings:
-    """Return what the environment says about language models."""
-    url = environ.get("OPENAI_BASE_URL", "").strip()
-    has_key = bool(environ.get(_KEY, "").strip())
-    problem = None
-    if find_spec("dspy") is None:
-        problem = "Detectors that ask a model need more packages: pip install 'spanlab[llm]'."
-    elif not has_key and not url:
-        problem = (
-            f"No language model can be reached yet: set {_KEY} to a key of OpenAI, or "
-            "OPENAI_BASE_URL to another endpoint of the same protocol, and start the app again."
-        )
-    return Surroundings(
-        model=environ.get("SPANLAB_MODEL", "").strip(),
-        price=environ.get("SPANLAB_PRICE", "").strip(),
-        endpoint=_bare(url) if url else _OPENAI,
-        key_name=_KEY,
-        has_key=has_key,
-        problem=problem,
-        has_search_key=bool(environ.get(_SEARCH_KEY, "").strip()),
-    )
+def _named(name: str, choice: Choice) -> Spec:
+    if choice.config is not None and is_ensemble(name):
+        return EnsembleSpec.read(choice.config)
+    return spec_of(name)
 
 
-def request_of(store: Store, wish: Wish, environ: Mapping[str, str] = os.environ) -> RunRequest:
-    """Return the request that a wish amounts to.
-
-    Args:
-        store: the annotation database, asked for the items that failed.
-        wish: what was filled in.
-        environ: names models and endpoints where the wish does not.
-
-    Raises:
-        NotFoundError: there is no such dataset.
-        UsageError: something is missing or cannot be meant so; says what would be right.
-    """
-    if not wish.detectors:
-        raise UsageError("choose at least one detector")
-    try:
-        request = RunRequest(
-            dataset=wish.dataset,
-            detectors=tuple(_spec(name, wish, environ) for name in wish.detectors),
-            vote=wish.vote.strip() or None,
-            concurrency=wish.concurrency,
-            limit=wish.limit,
-            budget=_budget(wish),
-            rate=wish.rate,
-        )
-    except ValidationError as error:
-        raise UsageError(problem(error)) from None
-    return _of_failed(store, request) if wish.only_failed else request
+def _parts(spec: Spec) -> tuple[DetectorSpec, ...]:
+    return spec.members if isinstance(spec, EnsembleSpec) else (spec,)
 
 
-def _spec(name: str, wish: Wish, environ: Mapping[str, str]) -> Spec:
-    spec = spec_of(name)
-    if not asks_models(name):
-        return spec
-    sources = _retriever(wish, environ)
+def _completed(
+    spec: Spec, choice: Choice, retriever: RetrieverSpec | None, environ: Mapping[str, str]
+) -> Spec:
     if isinstance(spec, EnsembleSpec):
-        members = tuple(_member(member, wish, sources, environ) for member in spec.members)
+        members = tuple(_detector(each, choice, retriever, environ) for each in spec.members)
         return spec.model_copy(update={"members": members})
-    return _asking(spec, wish, sources, environ)
+    return _detector(spec, choice, retriever, environ)
 
 
-def _member(
-    spec: DetectorSpec, wish: Wish, sources: RetrieverSpec | None, environ: Mapping[str, str]
+def _detector(
+    spec: DetectorSpec,
+    choice: Choice,
+    retriever: RetrieverSpec | None,
+    environ: Mapping[str, str],
 ) -> DetectorSpec:
-    if spec.model is None or wish.one_model:
-        return _asking(spec, wish, sources, environ)
-    here = ModelChoice.read(environ, model=spec.model.model)
-    model = spec.model.model_copy(update={"base_url": spec.model.base_url or here.base_url})
-    return spec.model_copy(update={"model": model, "retriever": spec.retriever or sources})
+    changes: dict[str, object] = {}
+    if options := _options(spec, choice.options):
+        changes["options"] = spec.options | options
+    if asks_models(spec.detector):
+        changes["model"] = _model(spec, choice, environ)
+        changes["retriever"] = spec.retriever or retriever
+        changes["program"] = choice.program.strip() or spec.program
+    return spec.model_copy(update=changes)
 
 
-def _asking(
-    spec: DetectorSpec, wish: Wish, sources: RetrieverSpec | None, environ: Mapping[str, str]
-) -> DetectorSpec:
-    choice = ModelChoice.read(environ, model=wish.model.strip() or None, role=spec.detector)
-    own = {} if spec.model is None else spec.model.model_dump(exclude_unset=True)
-    price = {"price": Price.parse(wish.price)} if wish.price.strip() else {}
-    keep = {name: own[name] for name in _MANNERS & own.keys()}
-    model = choice.model_copy(update={**keep, **price})
-    return spec.model_copy(update={"model": model, "retriever": spec.retriever or sources})
+def _model(spec: DetectorSpec, choice: Choice, environ: Mapping[str, str]) -> ModelChoice:
+    own = spec.model
+    if own is not None and not (choice.model and choice.one_model):
+        return _at_endpoint(own, environ)
+    chosen = _chosen(choice, environ, spec.signs)
+    if own is None:
+        return chosen
+    kept = own.model_fields_set.intersection(_MANNER) - chosen.model_fields_set
+    return chosen.model_copy(update={name: getattr(own, name) for name in kept})
 
 
-_MANNERS = {"temperature", "seed", "max_tokens"}  # of a member, that hold for any model
+def _chosen(choice: Choice, environ: Mapping[str, str], role: str) -> ModelChoice:
+    """Return the chosen model, or that which the environment names for a role."""
+    if isinstance(choice.model, ModelChoice):
+        model = _at_endpoint(choice.model, environ)
+    else:
+        model = ModelChoice.read(environ, model=choice.model.strip() or None, role=role)
+    if not choice.price.strip():
+        return model
+    return model.model_copy(update={"price": Price.parse(choice.price)})
 
 
-def _retriever(wish: Wish, environ: Mapping[str, str]) -> RetrieverSpec | None:
-    sources = wish.sources
+def _at_endpoint(model: ModelChoice, environ: Mapping[str, str]) -> ModelChoice:
+    """Return a model at the environment's endpoint, if it has no address of its own."""
+    there = ModelChoice.read(environ, model=model.model).base_url
+    return model.model_copy(update={"base_url": model.base_url or there})
+
+
+def _retriever(choice: Choice, environ: Mapping[str, str]) -> RetrieverSpec | None:
+    sources = choice.sources
+    found = _read(sources) if isinstance(sources, Sources) else sources
+    if found is None or isinstance(found, GivenSpec):
+        return found
+    changes: dict[str, object] = {}
+    if found.writer is None and (found.queries == "claims" or found.translate):
+        named = "" if environ.get(f"SPANLAB_MODEL_{WRITER.upper()}") else choice.model
+        changes["writer"] = _chosen(Choice(model=named, price=choice.price), environ, WRITER)
+    if isinstance(found, WebSpec):
+        changes["model"] = found.model or _searcher(sources, environ)
+    return found.model_copy(update=changes)
+
+
+def _read(sources: Sources) -> RetrieverSpec | None:
     if sources.kind == "given":
+        if sources != Sources():
+            raise UsageError(
+                "passages that an item has are not searched: an index (--corpus), --claims and "
+                "--english go with another source (--retriever)"
+            )
         return None
     if sources.kind == "bm25" and not sources.corpus.strip():
-        raise UsageError("name the index that `spanlab index CORPUS -o INDEX` has written")
-    writer = None
-    if sources.claims or sources.translate:
-        writer = ModelChoice.read(environ, model=wish.model.strip() or None, role="retrieval")
-    fields: dict[str, object] = {
+        raise UsageError(
+            "name the index (--corpus) that `spanlab index CORPUS -o INDEX` has written"
+        )
+    fields = {
         "kind": sources.kind,
         "queries": "claims" if sources.claims else "question",
         "translate": sources.translate,
-        "corpus": sources.corpus.strip(),
+        "corpus": sources.corpus.strip() or None,
         "url": sources.url.strip() or None,
-        "model": _searcher(sources, environ) if sources.kind == "web" else None,
-        "writer": writer,
         "k": sources.k,
     }
-    return retriever_spec(fields)
+    try:
+        return retriever_spec(fields)
+    except ValidationError as error:
+        message = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+        raise UsageError(f"passages from {sources.kind}: {message}") from None
 
 
-def _searcher(sources: Sources, environ: Mapping[str, str]) -> ModelChoice:
+def _searcher(sources: Sources | RetrieverSpec, environ: Mapping[str, str]) -> ModelChoice:
     from spanlab.lm.search import search_choice
 
-    choice, named = search_choice(environ), sources.model.strip()
+    choice = search_choice(environ)
+    named = sources.model.strip() if isinstance(sources, Sources) else ""
     if not named or named == choice.model:
         return choice
     return choice.model_copy(update={"model": named, "price": None})
 
 
-def _budget(wish: Wish) -> Budget | None:
-    budget = Budget(calls=wish.budget_calls, tokens=wish.budget_tokens, cost=wish.budget_cost)
-    return None if budget == Budget() else budget
+def _options(spec: DetectorSpec, options: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return those of the chosen options that are a detector's own, as its model reads them."""
+    entry, found = entry_of(spec.detector), {}
+    for key, value in options.items():
+        detector, _, name = key.rpartition(".")
+        if detector == spec.detector or (not detector and name in entry.options.model_fields):
+            found[name] = value
+    return entry.checked(found)
 
 
-def _of_failed(store: Store, request: RunRequest) -> RunRequest:
-    failed: dict[str, None] = {}
-    for spec in request.specs:
-        failed |= dict.fromkeys(_failed_ids(store, request.dataset, spec.signs))
-    if not failed:
-        raise UsageError("none of these detectors failed on an item of this dataset")
-    return request.model_copy(update={"items": tuple(failed)})
-
-
-def _failed_ids(store: Store, dataset: str, annotator: str) -> list[str]:
-    from spanlab.storage import QueueQuery
-
-    query = QueueQuery(reviewer=annotator, status=Status.FAILED, limit=_PAGE)
-    page = store.page(dataset, query)
-    ids = [row.item_id for row in page.rows]
-    while page.next is not None:
-        page = store.page(dataset, replace(query, after=page.next))
-        ids += [row.item_id for row in page.rows]
-    return ids
-
-
-def _bare(url: str) -> str:
-    """Return an address without what may be a secret in it."""
-    try:
-        parts = urlsplit(url)
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return "an address that cannot be read"
-    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}".rstrip("/")
+def _check_options(options: Mapping[str, JsonValue], specs: Iterable[DetectorSpec]) -> None:
+    """Refuse an option that none of the detectors has."""
+    entries = {spec.detector: entry_of(spec.detector) for spec in specs}
+    for key in options:
+        detector, _, name = key.rpartition(".")
+        if detector and detector not in entries:
+            raise UsageError(f"the option {key!r} is of {detector!r}, which is not chosen")
+        if not detector and not any(name in each.options.model_fields for each in entries.values()):
+            has = [
+                f"{one}.{each}" for one, its in entries.items() for each in its.options.model_fields
+            ]
+            known = f"there are {', '.join(has)}" if has else "there are none"
+            raise UsageError(f"no chosen detector has an option {name!r} ({known})")

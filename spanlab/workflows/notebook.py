@@ -14,8 +14,8 @@ from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import Record
 from spanlab.scorers import Report
 from spanlab.scorers import score as score_labels
+from spanlab.workflows.choosing import Choice, Sources, specifications
 from spanlab.workflows.detecting import annotate_records
-from spanlab.workflows.specs import chosen
 from spanlab.workflows.voting import Cleanup, vote_records
 
 
@@ -47,7 +47,7 @@ def load(
 
 def annotate(
     records: Iterable[Record],
-    detector: str | Spec | Detector | ModelDetector = "offline",
+    detector: str | Choice | Spec | Detector | ModelDetector = "offline",
     *,
     concurrency: int | None = None,
     model: str | ModelChoice | None = None,
@@ -60,8 +60,8 @@ def annotate(
 
     Args:
         records: what to annotate.
-        detector: a detector's or ensemble's name or specification, or an object with `name` and
-            `annotate(item)` or `async detect(item)`.
+        detector: a detector's or ensemble's name or specification, a `Choice` of one, or an object
+            with `name` and `annotate(item)` or `async detect(item)`.
         concurrency: items that models are asked for at once (None: 32); for detectors that ask no
             model the number of processes (None: 1).
         model: for a detector by name, the model it asks; None takes SPANLAB_MODEL.
@@ -74,9 +74,12 @@ def annotate(
         ConfigurationError: key, address or name of the model is wrong.
     """
     if isinstance(detector, str):
-        detector = chosen(detector, model=model, retriever=retriever)
+        sources = Sources() if retriever is None else retriever
+        (detector,) = specifications(Choice((detector,), model or "", sources=sources))
     elif model is not None or retriever is not None:
         raise UsageError("model and retriever go with a detector's name; put them into the spec")
+    elif isinstance(detector, Choice):
+        (detector,) = specifications(detector)
     found = annotate_records(records, detector, concurrency=concurrency, meter=Meter(budget))
     return list(found)
 

@@ -1,20 +1,78 @@
-"""Whether a run can be made as it was asked for, before anything is queued."""
+"""The request for a run, and whether it can be met, before anything is queued."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from spanlab.detectors import Spec, asks_models, entry_of
 from spanlab.errors import UsageError
-from spanlab.schema import Kind
+from spanlab.lm import Budget
+from spanlab.schema import Kind, Status
+from spanlab.workflows.choosing import Choice, specifications
 from spanlab.workflows.lookup import summary_of
 from spanlab.workflows.runs import RunRequest
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
+
+
+_PAGE = 1000  # ids read at once
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody filled in for a run; see ``RunRequest`` and ``Budget``.
+
+    ``only_failed`` takes up nothing but items that one of the detectors failed on.
+    """
+
+    dataset: str
+    choice: Choice = field(default_factory=Choice)
+    concurrency: int | None = None
+    limit: int | None = None
+    only_failed: bool = False
+    budget_calls: int | None = None
+    budget_tokens: int | None = None
+    budget_cost: float | None = None
+    rate: float | None = None
+    vote: str = ""
+
+
+def requested(store: Store, wish: Wish, environ: Mapping[str, str] = os.environ) -> RunRequest:
+    """Return the request that a wish amounts to.
+
+    Args:
+        store: the annotation database, asked for the items that failed.
+        wish: what was filled in.
+        environ: names models and endpoints where the wish does not.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+        UsageError: something is missing or cannot be meant so; says what would be right.
+    """
+    request = request_of(
+        wish.dataset,
+        specifications(wish.choice, environ),
+        vote=wish.vote.strip() or None,
+        concurrency=wish.concurrency,
+        limit=wish.limit,
+        budget=budget_of(wish.budget_calls, wish.budget_cost, wish.budget_tokens),
+        rate=wish.rate,
+    )
+    return _of_failed(store, request) if wish.only_failed else request
+
+
+def budget_of(
+    calls: int | None, cost: float | None = None, tokens: int | None = None
+) -> Budget | None:
+    """Return what model calls may come to at most; None if nothing bounds them."""
+    budget = Budget(calls=calls, tokens=tokens, cost=cost)
+    return None if budget == Budget() else budget
 
 
 def request_of(dataset: str, detectors: Sequence[Spec], **options: object) -> RunRequest:
@@ -66,3 +124,24 @@ def check(store: Store, request: RunRequest) -> None:
             raise UsageError(
                 f"{name!r} is a {kinds[name]} in {request.dataset!r}: sign with another name"
             )
+
+
+def _of_failed(store: Store, request: RunRequest) -> RunRequest:
+    failed: dict[str, None] = {}
+    for spec in request.specs:
+        failed |= dict.fromkeys(_failed_ids(store, request.dataset, spec.signs))
+    if not failed:
+        raise UsageError("none of these detectors failed on an item of this dataset")
+    return request.model_copy(update={"items": tuple(failed)})
+
+
+def _failed_ids(store: Store, dataset: str, annotator: str) -> list[str]:
+    from spanlab.storage import QueueQuery
+
+    query = QueueQuery(reviewer=annotator, status=Status.FAILED, limit=_PAGE)
+    page = store.page(dataset, query)
+    ids = [row.item_id for row in page.rows]
+    while page.next is not None:
+        page = store.page(dataset, replace(query, after=page.next))
+        ids += [row.item_id for row in page.rows]
+    return ids

@@ -18,7 +18,7 @@ from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.scorers import score
 from spanlab.settings import Settings
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
-from spanlab.workflows.specs import chosen
+from spanlab.workflows.choosing import Choice, specifications
 
 NAMES = [
     "ucsc-1-llama-extract",
@@ -138,10 +138,11 @@ def test_members_are_replaced_by_a_file(
     path = tmp_path / "mine.json"
     path.write_text(own.model_dump_json(), encoding="utf-8")
     model_server.script(answers)
-    built = build(chosen("ucsc", config=path), Meter(), settings)
+    (spec,) = specifications(Choice(("ucsc",), config=path))
+    built = build(spec, Meter(), settings)
     assert isinstance(built, ModelDetector)
     finding = detect(built)
-    assert [each.annotator for each in finding.annotations] == ["one", "two", "ucsc"]
+    assert [each.annotator for each in finding.annotations] == ["one", "two", "anything"]
     assert {ask.body["model"] for ask in model_server.requests} == {"a", "scripted-model"}
 
 
@@ -149,7 +150,8 @@ def test_one_model_can_take_every_member_s_place(
     model_server: ModelServer, settings: Settings
 ) -> None:
     model_server.script(answers)
-    built = build(chosen("ucsc", model="mine"), Meter(), settings)
+    (spec,) = specifications(Choice(("ucsc",), "mine"))
+    built = build(spec, Meter(), settings)
     assert isinstance(built, ModelDetector)
     detect(built)
     assert {ask.body["model"] for ask in model_server.requests} == {"mine"}

@@ -97,7 +97,7 @@ def test_calls_tokens_and_cost_are_estimated_before_the_start(
 ) -> None:
     store.import_records("mine", records("a", "b"))
     app = open_page("detect").checkbox(key=EXTRACT).check().run()
-    assert (figures(app)["Items to do"], figures(app)["Calls, about"]) == ("2", "2")
+    assert (figures(app)["Items to do"], figures(app)["Calls at most"]) == ("2", "2")
     assert figures(app)["Cost at most"] == "—"
     assert "no price is known for small-model" in everything(app)
     app.text_input(key="spanlab.detect.price").input("100,50,100").run()

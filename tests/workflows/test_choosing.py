@@ -15,13 +15,13 @@ from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.choosing import (
+    Choice,
     Sources,
-    Wish,
     is_ensemble,
     models_of,
-    request_of,
-    surroundings,
 )
+from spanlab.workflows.requesting import Wish, requested
+from spanlab.workflows.surroundings import surroundings
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 
@@ -44,7 +44,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def detector(store: Store, wish: Wish) -> DetectorSpec:
-    (spec,) = request_of(store, wish, HERE).detectors
+    (spec,) = requested(store, wish, HERE).detectors
     assert isinstance(spec, DetectorSpec)
     return spec
 
@@ -81,16 +81,18 @@ def test_without_key_and_endpoint_it_says_what_to_set() -> None:
 def test_a_wish_becomes_a_request(store: Store) -> None:
     wish = Wish(
         "set",
-        ("offline", "ucsc-extract"),
-        model=" large ",
-        price="1,0.5,2",
-        sources=Sources("bm25", claims=True, translate=True, corpus="/tmp/index", k=3),
+        Choice(
+            ("offline", "ucsc-extract"),
+            model=" large ",
+            price="1,0.5,2",
+            sources=Sources("bm25", claims=True, translate=True, corpus="/tmp/index", k=3),
+        ),
         concurrency=4,
         limit=9,
         budget_calls=7,
         vote=" both ",
     )
-    request = request_of(store, wish, HERE)
+    request = requested(store, wish, HERE)
     offline, extract = request.specs
     assert offline == DetectorSpec(detector="offline")
     assert extract.model is not None
@@ -107,7 +109,7 @@ def test_a_wish_becomes_a_request(store: Store) -> None:
 
 
 def test_the_model_of_the_environment_serves_where_none_is_filled_in(store: Store) -> None:
-    spec = detector(store, Wish("set", ("ucsc-revise",)))
+    spec = detector(store, Wish("set", Choice(("ucsc-revise",))))
     assert spec.model is not None
     assert spec.model.model == "small"
     assert spec.retriever is None
@@ -115,7 +117,7 @@ def test_the_model_of_the_environment_serves_where_none_is_filled_in(store: Stor
 
 def test_members_keep_their_models_unless_one_is_to_serve_all(store: Store) -> None:
     own, one = (
-        request_of(store, Wish("set", ("ucsc",), model="local", one_model=same), HERE).detectors[0]
+        requested(store, Wish("set", Choice(("ucsc",), "local", one_model=same)), HERE).detectors[0]
         for same in (False, True)
     )
     assert isinstance(own, EnsembleSpec)
@@ -130,7 +132,7 @@ def test_members_keep_their_models_unless_one_is_to_serve_all(store: Store) -> N
 
 
 def test_a_search_model_has_an_endpoint_and_a_key_of_its_own(store: Store) -> None:
-    wish = Wish("set", ("ucsc-extract",), sources=Sources("web", model="other-search"))
+    wish = Wish("set", Choice(("ucsc-extract",), sources=Sources("web", model="other-search")))
     retriever = detector(store, wish).retriever
     assert isinstance(retriever, WebSpec)
     assert retriever.model is not None
@@ -141,26 +143,28 @@ def test_a_search_model_has_an_endpoint_and_a_key_of_its_own(store: Store) -> No
 
 
 def test_only_failed_items_are_named(store: Store) -> None:
-    wish = Wish("set", ("ucsc-extract",), only_failed=True)
-    assert request_of(store, wish, HERE).items == ("b",)
+    wish = Wish("set", Choice(("ucsc-extract",)), only_failed=True)
+    assert requested(store, wish, HERE).items == ("b",)
     with pytest.raises(UsageError, match="none of these detectors failed"):
-        request_of(store, Wish("set", ("ucsc-revise",), only_failed=True), HERE)
+        requested(store, Wish("set", Choice(("ucsc-revise",)), only_failed=True), HERE)
 
 
 @pytest.mark.parametrize(
     ("wish", "environ", "says"),
     [
         pytest.param(Wish("set"), HERE, "choose at least one", id="no detector"),
-        pytest.param(Wish("set", ("ucsc-kg",)), {}, "no language model", id="no model"),
-        pytest.param(Wish("set", ("ucsc-kg",), price="x"), HERE, "price", id="price"),
+        pytest.param(Wish("set", Choice(("ucsc-kg",))), {}, "no language model", id="no model"),
+        pytest.param(Wish("set", Choice(("ucsc-kg",), price="x")), HERE, "price", id="price"),
         pytest.param(
-            Wish("set", ("ucsc-kg",), sources=Sources("bm25")), HERE, "index", id="no index"
+            Wish("set", Choice(("ucsc-kg",), sources=Sources("bm25"))), HERE, "index", id="no index"
         ),
-        pytest.param(Wish("set", ("offline",), vote="offline"), HERE, "offline", id="vote's name"),
+        pytest.param(
+            Wish("set", Choice(("offline",)), vote="offline"), HERE, "offline", id="vote's name"
+        ),
     ],
 )
 def test_what_cannot_be_meant_so_is_said(
     store: Store, wish: Wish, environ: dict[str, str], says: str
 ) -> None:
     with pytest.raises(UsageError, match=says):
-        request_of(store, wish, environ)
+        requested(store, wish, environ)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from spanlab.detectors.base import ModelDetector
 from spanlab.detectors.entry import INSTRUCTION, JUDGE, THINKING, Calls, Entry, Size
@@ -18,21 +20,26 @@ _FACT = 14  # tokens of an answer that make one fact
 
 
 class QuoteOptions(Frozen):
-    """How quotes become spans; ``floor`` is how alike a quote and its place must be."""
+    """How quotes become spans."""
 
-    floor: Probability = 0.85
+    floor: Annotated[
+        Probability, Field(description="How alike a quote and its place in the answer must be.")
+    ] = 0.85
 
 
 class RevisionOptions(Frozen):
-    """What of a revision is marked.
+    """What of a revision is marked."""
 
-    ``refine`` says whether whole words or characters, ``insertions`` whether what was only added
-    marks its place, ``prob`` is the spans' probability, None for the size of the change.
-    """
-
-    refine: Literal["word", "char"] = "word"
-    insertions: bool = False
-    prob: Probability | None = None
+    refine: Annotated[
+        Literal["word", "char"], Field(description="Mark whole words, or characters.")
+    ] = "word"
+    insertions: Annotated[bool, Field(description="Mark also where something was only added.")] = (
+        False
+    )
+    prob: Annotated[
+        Probability | None,
+        Field(description="Probability of the spans; empty for the size of the change."),
+    ] = None
 
 
 def _extract(kit: Kit) -> ModelDetector:

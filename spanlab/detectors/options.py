@@ -1,0 +1,63 @@
+"""A detector's own options as the fields of a form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import JsonValue
+
+from spanlab.detectors.registry import entry_of
+
+OptionKind = Literal["flag", "choice", "number", "integer", "text"]
+_KINDS: dict[str, OptionKind] = {"boolean": "flag", "number": "number", "integer": "integer"}
+
+
+@dataclass(frozen=True)
+class OptionField:
+    """One option: ``low`` and ``high`` bound a number; ``choices`` are all values of a choice."""
+
+    name: str
+    kind: OptionKind
+    default: JsonValue
+    about: str = ""
+    choices: tuple[JsonValue, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def label(self) -> str:
+        """The option's name in words."""
+        return self.name.replace("_", " ").capitalize()
+
+    @property
+    def shown(self) -> str:
+        """The option with its default, as the command line takes it."""
+        return self.name if self.default is None else f"{self.name}={self.default}"
+
+
+def fields_of(name: str) -> tuple[OptionField, ...]:
+    """Return the options of a detector; none for an ensemble, whose members have their own.
+
+    Raises:
+        UsageError: no detector is called so.
+    """
+    schema = entry_of(name).options.model_json_schema()
+    named = schema.get("$defs", {})
+    return tuple(_field(each, rule, named) for each, rule in schema["properties"].items())
+
+
+def _field(name: str, rule: dict[str, Any], named: dict[str, Any]) -> OptionField:
+    inner = next((one for one in rule.get("anyOf", ()) if one.get("type") != "null"), rule)
+    if "$ref" in inner:
+        inner = named[inner["$ref"].rpartition("/")[2]]
+    choices = tuple(inner.get("enum", ()))
+    return OptionField(
+        name=name,
+        kind="choice" if choices else _KINDS.get(inner.get("type", ""), "text"),
+        default=rule.get("default"),
+        about=rule.get("description", ""),
+        choices=choices,
+        low=inner.get("minimum", inner.get("exclusiveMinimum")),
+        high=inner.get("maximum", inner.get("exclusiveMaximum")),
+    )

@@ -1,0 +1,65 @@
+"""What the environment says about language models; never a key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from urllib.parse import urlsplit
+
+_OPENAI = "https://api.openai.com/v1"
+_KEY = "OPENAI_API_KEY"
+_SEARCH_KEY = "SPANLAB_SEARCH_API_KEY"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the environment says about language models; never a key.
+
+    ``model`` and ``price`` are empty if it says nothing. ``endpoint`` is the address of the API
+    without user, password and query. ``problem`` says what has to be done before any model can be
+    asked, None if nothing has.
+    """
+
+    model: str
+    price: str
+    endpoint: str
+    key_name: str
+    has_key: bool
+    problem: str | None
+    search_key_name: str = _SEARCH_KEY
+    has_search_key: bool = False
+
+
+def surroundings(environ: Mapping[str, str] = os.environ) -> Surroundings:
+    """Return what the environment says about language models."""
+    url = environ.get("OPENAI_BASE_URL", "").strip()
+    has_key = bool(environ.get(_KEY, "").strip())
+    problem = None
+    if find_spec("dspy") is None:
+        problem = "Detectors that ask a model need more packages: pip install 'spanlab[llm]'."
+    elif not has_key and not url:
+        problem = (
+            f"No language model can be reached yet: set {_KEY} to a key of OpenAI, or "
+            "OPENAI_BASE_URL to another endpoint of the same protocol, and start the app again."
+        )
+    return Surroundings(
+        model=environ.get("SPANLAB_MODEL", "").strip(),
+        price=environ.get("SPANLAB_PRICE", "").strip(),
+        endpoint=_bare(url) if url else _OPENAI,
+        key_name=_KEY,
+        has_key=has_key,
+        problem=problem,
+        has_search_key=bool(environ.get(_SEARCH_KEY, "").strip()),
+    )
+
+
+def _bare(url: str) -> str:
+    """Return an address without what may be a secret in it."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "an address that cannot be read"
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}".rstrip("/")
