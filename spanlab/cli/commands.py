@@ -124,17 +124,11 @@ def annotate(
     spanlab annotate val/*.jsonl --contexts contexts/ --detector offline -o pred.jsonl
     """
     from spanlab.cli import files_to_file, inputs
-    from spanlab.workflows.choosing import Choice, specifications
+    from spanlab.workflows.choosing import specifications
     from spanlab.workflows.requesting import budget_of, request_of
 
-    choice = Choice(
-        detectors=tuple(detector),
-        model=model or "",
-        price=price or "",
-        sources=model_options.sources(retriever, corpus, claims, english),
-        program=program or "",
-        config=config,
-        options=model_options.pairs(option),
+    choice = model_options.choice(
+        detector, model, retriever, corpus, claims, english, config, program, price, option
     )
     specs = specifications(choice)
     budget = budget_of(max_calls, max_cost)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,18 +13,9 @@ from spanlab.errors import UsageError
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from spanlab.workflows.choosing import Sources
+    from spanlab.workflows.choosing import Choice
 
-
-class RetrieverKind(StrEnum):
-    """Where passages come from."""
-
-    GIVEN = "given"
-    BM25 = "bm25"
-    WEB = "web"
-    SEARCH = "search"
-
-
+RetrieverKind = Literal["given", "bm25", "web", "search"]
 Detectors = Annotated[
     list[str],
     typer.Option("--detector", help="Which detector, e.g. offline or ucsc-extract. Repeatable."),
@@ -77,25 +67,41 @@ Options = Annotated[
 ]
 
 
-def pairs(options: Sequence[str] | None) -> dict[str, JsonValue]:
-    """Return what ``--option`` says, by the option's name.
+def choice(
+    detector: Sequence[str],
+    model: str | None = None,
+    retriever: RetrieverKind | None = None,
+    corpus: Path | None = None,
+    claims: bool = False,
+    english: bool = False,
+    config: Path | None = None,
+    program: str | None = None,
+    price: str | None = None,
+    option: Sequence[str] | None = None,
+) -> Choice:
+    """Return what these options choose; each parameter is the option of its name.
 
     Raises:
-        UsageError: one has no name or no value.
+        UsageError: an ``--option`` has no name or no value.
     """
+    from spanlab.workflows.choosing import Choice, Sources
+
+    return Choice(
+        detectors=tuple(detector),
+        model=model or "",
+        price=price or "",
+        sources=Sources(retriever or "given", claims, english, str(corpus or "")),
+        program=program or "",
+        config=config,
+        options=_pairs(option or ()),
+    )
+
+
+def _pairs(options: Sequence[str]) -> dict[str, JsonValue]:
     found: dict[str, JsonValue] = {}
-    for option in options or ():
+    for option in options:
         name, equals, value = option.partition("=")
         if not name.strip() or not equals:
             raise UsageError(f"--option takes NAME=VALUE, such as floor=0.9, not {option!r}")
         found[name.strip()] = value.strip()
     return found
-
-
-def sources(
-    kind: RetrieverKind | None, corpus: Path | None, claims: bool, english: bool
-) -> Sources:
-    """Return where ``--retriever`` and its options say that passages come from."""
-    from spanlab.workflows.choosing import Sources
-
-    return Sources("given" if kind is None else kind.value, claims, english, str(corpus or ""))

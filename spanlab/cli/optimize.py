@@ -129,17 +129,12 @@ def optimize(
     from spanlab.detectors import check_tunable
     from spanlab.jobs.tuning import free_name
     from spanlab.lm import ModelChoice
-    from spanlab.workflows.choosing import Choice, specifications
+    from spanlab.workflows.choosing import specifications
     from spanlab.workflows.requesting import budget_of, problem
 
     check_tunable(detector)
-    choice = Choice(
-        detectors=(detector,),
-        model=model or "",
-        price=price or "",
-        sources=model_options.sources(retriever, corpus, claims, english),
-        program=start or "",
-        options=model_options.pairs(option),
+    choice = model_options.choice(
+        [detector], model, retriever, corpus, claims, english, None, start, price, option
     )
     (spec,) = specifications(choice)
     names = tuple(part.strip() for part in (annotators or "").split(",") if part.strip())

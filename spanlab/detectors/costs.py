@@ -15,7 +15,7 @@ from spanlab.schema import Item
 
 _PASSAGE = 220  # tokens of a passage that is still to be found
 _CLAIM = 28  # tokens of an answer that make one claim
-_MOST_CLAIMS = 10  # of an answer, that are searched for
+_MOST_CLAIMS = 8  # of an answer, that are searched for
 
 
 class Asked(NamedTuple):

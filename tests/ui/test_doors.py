@@ -1,0 +1,230 @@
+"""Command line, Detect page and Python give the same specification for the same choice."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import typer.main
+from streamlit.testing.v1 import AppTest
+
+from spanlab import jobs
+from spanlab.cli import model_options
+from spanlab.cli.app import app as commands
+from spanlab.detectors import DetectorSpec, EnsembleSpec, Spec, spec_of
+from spanlab.errors import UsageError
+from spanlab.jobs import board
+from spanlab.lm import ModelChoice, Price
+from spanlab.retrievers import Bm25Spec
+from spanlab.schema import Item, Record
+from spanlab.storage import Store
+from spanlab.workflows.choosing import Choice, Sources, specifications
+from spanlab.workflows.runs import RunRequest
+
+OpenPage = Callable[..., AppTest]
+Fill = Callable[[AppTest], object]
+URL = "http://127.0.0.1:9/v1"
+SMALL = ModelChoice(model="small", base_url=URL)
+LARGE = ModelChoice(model="large", base_url=URL)
+
+
+@pytest.fixture(autouse=True)
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment that names an endpoint and a model; nothing is asked there."""
+    for name in os.environ:
+        if name.startswith(("SPANLAB_MODEL", "SPANLAB_PRICE", "SPANLAB_SEARCH", "OPENAI_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("OPENAI_BASE_URL", URL)
+    monkeypatch.setenv("SPANLAB_MODEL", "small")
+
+
+class Case(NamedTuple):
+    """A choice through each door (None: this door does not offer it), and what it amounts to."""
+
+    options: str
+    page: Fill | None
+    python: Choice
+    spec: Spec
+
+
+def members(model: ModelChoice | None = None, **changes: Any) -> EnsembleSpec:
+    """The shipped ensemble at the endpoint: with its own models, or all with one model."""
+    shipped = spec_of("ucsc")
+    assert isinstance(shipped, EnsembleSpec)
+
+    def changed(member: DetectorSpec) -> DetectorSpec:
+        own = member.model
+        assert own is not None
+        asked = own.model_copy(update={"base_url": URL})
+        if model is not None:
+            kept = {"temperature": own.temperature, "timeout": own.timeout}
+            asked = model.model_copy(update=kept)
+        return member.model_copy(update={"model": asked, **changes})
+
+    return shipped.model_copy(update={"members": tuple(map(changed, shipped.members))})
+
+
+def text(key: str, value: str) -> Fill:
+    return lambda app: app.text_input(key=f"spanlab.detect.{key}").input(value).run()
+
+
+def steps(*fills: Fill) -> Fill:
+    def fill(app: AppTest) -> None:
+        for each in fills:
+            each(app)
+
+    return fill
+
+
+def nothing(app: AppTest) -> None:
+    """Leave the page as it is."""
+
+
+def index(app: AppTest) -> None:
+    app.selectbox(key="spanlab.detect.sources").select("A local corpus").run()
+    app.text_input(key="spanlab.detect.index").input("wiki").run()
+
+
+def one_model(app: AppTest) -> None:
+    app.checkbox(key="spanlab.detect.one-model.ucsc").check().run()
+
+
+def floor(app: AppTest) -> None:
+    app.number_input(key="spanlab.detect.ucsc-extract.floor").set_value(0.5).run()
+
+
+EXTRACT = DetectorSpec(detector="ucsc-extract", model=SMALL)
+WIKI = Bm25Spec(corpus=Path("wiki"))
+PRICED = LARGE.model_copy(update={"price": Price(input=1, cached=0.5, output=2)})
+CASES = {
+    "offline": Case("", nothing, Choice(("offline",)), DetectorSpec(detector="offline")),
+    "extract": Case("", nothing, Choice(("ucsc-extract",)), EXTRACT),
+    "extract-model": Case(
+        "--model large",
+        text("model", "large"),
+        Choice(("ucsc-extract",), ModelChoice(model="large")),
+        EXTRACT.model_copy(update={"model": LARGE}),
+    ),
+    "extract-price": Case(
+        "--model large --price 1,0.5,2",
+        steps(text("model", "large"), text("price", "1,0.5,2")),
+        Choice(("ucsc-extract",), PRICED),
+        EXTRACT.model_copy(update={"model": PRICED}),
+    ),
+    "extract-retriever": Case(
+        "--retriever bm25 --corpus wiki",
+        index,
+        Choice(("ucsc-extract",), sources=WIKI),
+        EXTRACT.model_copy(update={"retriever": WIKI}),
+    ),
+    "extract-option": Case(
+        "--option floor=0.5",
+        floor,
+        Choice(("ucsc-extract",), options={"floor": 0.5}),
+        EXTRACT.model_copy(update={"options": {"floor": 0.5}}),
+    ),
+    "extract-program": Case(
+        "--program short",
+        None,
+        Choice(("ucsc-extract",), program="short"),
+        EXTRACT.model_copy(update={"program": "short"}),
+    ),
+    "ucsc": Case("", nothing, Choice(("ucsc",)), members()),
+    "ucsc-model": Case(
+        "--model large",
+        steps(text("model", "large"), one_model),
+        Choice(("ucsc",), ModelChoice(model="large")),
+        members(LARGE),
+    ),
+    "ucsc-retriever": Case(
+        "--retriever bm25 --corpus wiki",
+        index,
+        Choice(("ucsc",), sources=Sources("bm25", corpus="wiki")),
+        members(retriever=WIKI),
+    ),
+}
+
+
+def by_command(name: str, options: str) -> Spec:
+    """What `spanlab annotate mine --detector NAME OPTIONS` is to run."""
+    annotate = typer.main.get_command(commands).commands["annotate"]  # type: ignore[attr-defined]
+    words = ["mine", "--detector", name, *options.split()]
+    given = annotate.make_context("annotate", words).params
+    names = inspect.signature(model_options.choice).parameters
+    (spec,) = specifications(model_options.choice(**{each: given[each] for each in names}))
+    return spec
+
+
+def by_page(name: str, fill: Fill, open_page: OpenPage) -> Spec:
+    """What the job is to run that the Detect page starts."""
+    app = open_page("detect").checkbox(key=f"spanlab.detect.{name}").check().run()
+    fill(app)
+    assert not app.exception
+    app.button(key="start-run").click().run()
+    (job,) = jobs.jobs()
+    asked = board.of().row(job.id).input
+    assert asked is not None
+    (spec,) = RunRequest.model_validate(asked["args"][0]).detectors
+    return spec
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_all_doors_give_the_same_specification(
+    case: Case, open_page: OpenPage, store: Store
+) -> None:
+    (name,) = case.python.detectors
+    assert specifications(case.python) == (case.spec,)
+    assert by_command(name, case.options) == case.spec
+    if case.page is not None:
+        store.import_records("mine", [Record(item=Item(id="a", answer="Rome."))])
+        assert by_page(name, case.page, open_page) == case.spec
+
+
+def test_a_configured_ensemble_keeps_what_its_members_name(tmp_path: Path) -> None:
+    own = DetectorSpec(
+        detector="ucsc-extract",
+        name="one",
+        model=ModelChoice(model="a", temperature=0.2, timeout=9, seed=3, max_tokens=50),
+        retriever=WIKI,
+        options={"floor": 0.7},
+    )
+    other = DetectorSpec(detector="ucsc-revise", name="two")
+    path = tmp_path / "mine.json"
+    path.write_text(EnsembleSpec(name="mine", members=(own, other)).model_dump_json())
+    options = f"--config {path} --model large --retriever web --option refine=char"
+    spec = by_command("ucsc", options)
+    assert isinstance(spec, EnsembleSpec)
+    first, second = spec.members
+    assert spec.name == "mine"
+    assert first.retriever == WIKI
+    assert first.options == {"floor": 0.7}
+    manner = {"temperature": 0.2, "timeout": 9.0, "seed": 3, "max_tokens": 50}
+    assert first.model == LARGE.model_copy(update=manner)
+    assert second.model == LARGE
+    assert second.retriever is not None
+    assert second.retriever.kind == "web"
+    assert second.options == {"refine": "char"}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "says"),
+    [
+        pytest.param("offline", "--model large", "'offline' asks no model", id="no-model"),
+        pytest.param("ucsc-kg", "--config x.json", "is for an ensemble", id="no-ensemble"),
+        pytest.param("ucsc-kg", "--claims", "--retriever", id="nothing-searched"),
+        pytest.param("ucsc-kg", "--retriever bm25", "spanlab index", id="no-index"),
+        pytest.param("ucsc-kg", "--option floor", "NAME=VALUE", id="no-value"),
+        pytest.param("ucsc-kg", "--option flor=1", "ucsc-kg.floor", id="unknown-option"),
+        pytest.param("ucsc-kg", "--option ucsc-kg.flor=1", "did you mean 'floor'", id="its-own"),
+        pytest.param("ucsc-kg", "--option floor=2", "'floor' of 'ucsc-kg' is '2'", id="value"),
+        pytest.param("ucsc-kg", "--option ucsc.floor=1", "is not chosen", id="not-chosen"),
+        pytest.param("ucsc-gk", "", "did you mean 'ucsc-kg'", id="no-detector"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_what_would(name: str, options: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        by_command(name, options)
