@@ -1,4 +1,4 @@
-"""How far annotators of the same items agree on which characters are hallucinated."""
+"""Agreement of annotators of the same items on which characters are hallucinated."""
 
 from __future__ import annotations
 
@@ -71,41 +71,28 @@ class Agreement(Frozen):
 
 
 def rated(record: Record, annotators: Iterable[str] | None = None) -> ItemMarks:
-    """Return what the annotators of a record decided.
-
-    Args:
-        record: the item with its annotations.
-        annotators: whose annotations to look at, of any kind; None means all persons.
-
-    Returns:
-        The item with the marks of those that finished it, which may be nobody.
-    """
+    """Return the marks of those ``annotators`` (None: of all persons) that finished an item."""
     wanted = None if annotators is None else set(annotators)
     return ItemMarks(
         id=record.item.id,
         lang=record.item.lang,
         length=len(record.item.answer),
         marks={
-            annotation.annotator: hard_of(annotation)
-            for annotation in record.annotations
-            if annotation.status is Status.DONE
-            and (
-                annotation.kind is Kind.PERSON if wanted is None else annotation.annotator in wanted
-            )
+            one.annotator: hard_of(one)
+            for one in record.annotations
+            if one.status is Status.DONE
+            and (one.kind is Kind.PERSON if wanted is None else one.annotator in wanted)
         },
     )
 
 
 def agreement(items: Iterable[ItemMarks]) -> Agreement:
-    """Measure the agreement of annotators, streaming through the items.
+    """Measure the agreement of annotators on a stream of items, each id once.
 
     Alpha: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", nominal data, one unit
     per character. Stretches that the same number of annotators mark are counted, not spelled out,
     so the cost follows the number of spans and of disputed characters. Of more than a million
     disputed characters, all counts are scaled down to a million: alpha is then right to 4 digits.
-
-    Args:
-        items: each id once.
 
     Returns:
         The agreement; without any item that two annotators finished, 0 items and no pairs.
@@ -117,7 +104,13 @@ def agreement(items: Iterable[ItemMarks]) -> Agreement:
     counts: Counter[str] = Counter()
     pairs: dict[tuple[str, str], _PairSums] = {}
     for item in items:
-        _check(item)
+        for annotator, extents in item.marks.items():
+            if extents and extents[-1].end > item.length:
+                raise InputError(
+                    f"item {item.id!r}: the marks of {annotator!r} reach past the answer",
+                    found=extents[-1].end,
+                    expected=f"at most {item.length}, the answer's length in characters",
+                )
         if len(item.marks) < 2:
             continue
         counts[item.lang] += 1
@@ -189,13 +182,3 @@ def _alpha(units: Counter[_Unit]) -> float | None:
     repeats = [1, 1, *(round(characters / scale) for characters in disputed.values())]
     counts = np.repeat(np.array(rows, dtype=np.int64), repeats, axis=0)
     return float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
-
-
-def _check(item: ItemMarks) -> None:
-    for annotator, extents in item.marks.items():
-        if extents and extents[-1].end > item.length:
-            raise InputError(
-                f"item {item.id!r}: the marks of {annotator!r} reach past the answer",
-                found=extents[-1].end,
-                expected=f"at most {item.length}, the answer's length in characters",
-            )

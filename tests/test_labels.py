@@ -26,7 +26,6 @@ from spanlab.labels import (
     merge,
     overlap,
     trim,
-    union,
 )
 from spanlab.schema import Annotation, Interval, Item, Kind, Record, Span, Status
 
@@ -99,7 +98,7 @@ def test_merged_extents_neither_overlap_nor_touch(
 def test_interval_sets_equal_character_sets(a: list[Extent], b: list[Extent]) -> None:
     left, right = characters(a), characters(b)
     assert merge(a) == runs(left)
-    assert union(a, b) == runs(left | right)
+    assert merge([*a, *b]) == runs(left | right)
     assert intersection(a, b) == runs(left & right)
     assert length(a) == len(left)
     assert overlap(merge(a), merge(b)) == len(left & right)

@@ -16,7 +16,6 @@ from spanlab.labels._extents import (
     merge,
     overlap,
     size,
-    union,
 )
 from spanlab.labels._soft import (
     Labels,
@@ -50,6 +49,5 @@ __all__ = [
     "size",
     "trim",
     "trim_space",
-    "union",
     "vote",
 ]

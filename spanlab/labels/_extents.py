@@ -34,13 +34,9 @@ class Bounded(Protocol):
 
 
 def merge(extents: Iterable[Bounded]) -> list[Extent]:
-    """Return the characters that ``extents`` cover as a normal form.
+    """Return the characters that ``extents`` cover, sorted by start with a gap before each next.
 
-    Args:
-        extents: in any order; they may overlap, touch and repeat. Empty ones are dropped.
-
-    Returns:
-        Extents sorted by start with a gap before each next; empty if nothing is covered.
+    They may come in any order, overlap, touch and repeat. Empty ones are dropped.
     """
     merged: list[Extent] = []
     first, last = 0, -1
@@ -56,11 +52,6 @@ def merge(extents: Iterable[Bounded]) -> list[Extent]:
     if last >= 0:
         merged.append(Extent(first, last))
     return merged
-
-
-def union(a: Iterable[Bounded], b: Iterable[Bounded]) -> list[Extent]:
-    """Return the characters that ``a`` or ``b`` cover, merged; empty if both are empty."""
-    return merge([*a, *b])
 
 
 def intersection(a: Iterable[Bounded], b: Iterable[Bounded]) -> list[Extent]:
@@ -125,7 +116,7 @@ def coverage(lists: Sequence[Sequence[Extent]], weights: Sequence[int]) -> list[
 
     Args:
         lists: *merged* lists, one per annotator.
-        weights: what each list counts, whole numbers >= 0, in the same order.
+        weights: the weight of each list, whole numbers >= 0, in the same order.
 
     Returns:
         Stretches sorted by start with the sum of the weights of the lists that cover them,

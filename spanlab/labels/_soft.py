@@ -23,12 +23,12 @@ class Soft(NamedTuple):
 
 @dataclass(frozen=True)
 class Labels:
-    """What a scorer needs to know of one item.
+    """The labels of one item, as a scorer needs them.
 
     ``soft`` is flattened and ``hard`` merged, both in characters of the answer. ``raters`` holds
     one merged list per annotator, where single annotators are known. ``length`` is the answer's
-    length in characters, None in a submission that comes without its answers. Other than sorted
-    and merged lists are refused with a ValueError.
+    length in characters, None in a submission that comes without its answers. Lists that are not
+    sorted and merged raise a ValueError.
     """
 
     id: str
@@ -54,26 +54,25 @@ def flatten(
 ) -> list[Soft]:
     """Return probabilities per character as intervals that do not overlap.
 
-    Touching neighbours of equal probability are joined. Probability 0 says the same as no span
+    Touching neighbours of equal probability are joined. Probability 0 means the same as no span
     and is dropped.
 
     Args:
         spans: in any order.
-        overlap: who wins where spans overlap. "highest" is the highest probability; "last" the
-            span that comes last in ``spans``, as the scorer of SemEval-2025 Task 3 reads
+        overlap: which span counts where some overlap. "highest" is the highest probability; "last"
+            the span that comes last in ``spans``, as the scorer of SemEval-2025 Task 3 reads
             submissions.
 
     Returns:
         Soft labels sorted by start; empty if nothing has a probability above 0.
     """
     last = overlap == "last"
-    marks = sorted(
-        [
-            (span.start, span.end, -index if last else -span.prob, span.prob)
-            for index, span in enumerate(spans)
-            if span.end > span.start
-        ]
-    )
+    marks = [
+        (span.start, span.end, -index if last else -span.prob, span.prob)
+        for index, span in enumerate(spans)
+        if span.end > span.start
+    ]
+    marks.sort()
     flat: list[Soft] = []
     covering: list[tuple[float, int, float]] = []  # heap of (rank, end, prob); lowest rank wins
     index = position = 0
@@ -89,7 +88,10 @@ def flatten(
             heappop(covering)
             continue
         stop = min(end, marks[index][0]) if index < len(marks) else end
-        _append(flat, Soft(position, stop, prob))
+        if prob and flat and flat[-1].end == position and flat[-1].prob == prob:
+            flat[-1] = Soft(flat[-1].start, stop, prob)
+        elif prob:
+            flat.append(Soft(position, stop, prob))
         position = stop
     return flat
 
@@ -102,14 +104,14 @@ def harden(soft: Iterable[Span | Soft], threshold: float = 0.5) -> list[Extent]:
 def hard_of(annotation: Annotation) -> list[Extent]:
     """Return the characters that ``annotation`` decides are hallucinated, merged.
 
-    Its own ``hard`` if it states that, else the characters of spans with probability > 0.5.
-    Empty if it marks nothing; whether it was finished at all is for its status to say.
+    Its own ``hard`` if it has that, else the characters of spans with probability > 0.5. Empty if
+    it marks nothing; only its status tells whether it was finished.
     """
     return merge(annotation.hard) if annotation.hard is not None else harden(annotation.spans)
 
 
 def labels_of(record: Record, annotator: str) -> Labels:
-    """Return what ``annotator`` says of an item, with the finished annotations of persons.
+    """Return the labels of an item by ``annotator``, with those of persons as raters.
 
     Raises:
         InputError: the annotator has not finished this item; a failed or missing annotation is
@@ -151,12 +153,3 @@ def disagreement(annotations: Iterable[Annotation]) -> float | None:
 
 def _done(annotations: Iterable[Annotation], *kinds: Kind) -> list[Annotation]:
     return [a for a in annotations if a.status is Status.DONE and a.kind in kinds]
-
-
-def _append(flat: list[Soft], label: Soft) -> None:
-    if label.prob == 0:
-        return
-    if flat and flat[-1].end == label.start and flat[-1].prob == label.prob:
-        flat[-1] = Soft(flat[-1].start, label.end, label.prob)
-    else:
-        flat.append(label)

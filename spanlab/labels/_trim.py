@@ -25,16 +25,9 @@ _MASK = _Mask()
 
 
 def trim(text: str, extent: Bounded) -> Extent | None:
-    """Return ``extent`` without the punctuation and space at its two edges.
+    """Return ``extent`` of ``text`` without punctuation and space at its edges; None if all is.
 
     Edge characters are Unicode categories P* and Z*, ASCII punctuation and ASCII whitespace.
-
-    Args:
-        text: the whole text.
-        extent: characters ``[start, end)`` of it.
-
-    Returns:
-        The trimmed extent, or None if nothing else is in it.
     """
     mask = text[extent.start : extent.end].translate(_MASK)
     first = mask.find("w")

@@ -1,7 +1,8 @@
-"""Many annotators' marks become soft labels: each character's share of the votes."""
+"""Votes of many annotators as soft labels: each character's share of the voters."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import isfinite, lcm
@@ -24,9 +25,9 @@ def vote(
     weights: Mapping[str, float] | None = None,
     cleanup: Cleanup = "none",
 ) -> Annotation:
-    """Return the soft labels that ``annotations`` of ``item`` amount to together.
+    """Return the soft labels that ``annotations`` of ``item`` give together.
 
-    A voter marks a character or does not: what it decided (``hard_of``) counts, so a detector's
+    A voter marks a character or does not: its hard labels (``hard_of``) count, so a detector's
     span of probability 0.4 is no vote, and overlapping spans of one voter are one vote. Each
     character's probability is the share of the voters that mark it, split where it changes.
     Only finished annotations vote, one without spans votes against every character.
@@ -49,7 +50,9 @@ def vote(
             missing, negative, not finite, or all are zero.
     """
     everyone = list(annotations)
-    _check_unique(item, everyone)
+    twice = [name for name, n in Counter(a.annotator for a in everyone).items() if n > 1]
+    if twice:
+        raise UsageError(f"item {item.id!r}: {', '.join(sorted(twice))} would vote more than once")
     voters = [annotation for annotation in everyone if annotation.status is Status.DONE]
     absent = [f"{a.annotator} ({a.status})" for a in everyone if a.status is not Status.DONE]
     if not voters:
@@ -77,14 +80,12 @@ def _marked(item: Item, voters: list[Annotation], cleanup: Cleanup) -> list[list
     if cleanup == "none":
         return [hard_of(voter) for voter in voters]
     if cleanup == "mushroom":
-        return mushroom_extents(item.answer, [_raw(voter) for voter in voters])
+        raw = [
+            [span for span in voter.spans if span.prob > 0.5] if voter.hard is None else voter.hard
+            for voter in voters
+        ]
+        return mushroom_extents(item.answer, raw)
     raise UsageError(f"cleanup {cleanup!r} is not known; use 'none' or 'mushroom'")
-
-
-def _raw(voter: Annotation) -> list[Extent]:
-    if voter.hard is not None:
-        return [Extent(interval.start, interval.end) for interval in voter.hard]
-    return [Extent(span.start, span.end) for span in voter.spans if span.prob > 0.5]
 
 
 def _whole(names: Sequence[str], weights: Mapping[str, float]) -> list[int]:
@@ -101,10 +102,3 @@ def _whole(names: Sequence[str], weights: Mapping[str, float]) -> list[int]:
         raise UsageError(f"all of {', '.join(names)} have weight 0: nobody is left to vote")
     scale = lcm(*(weight.denominator for weight in exact))
     return [int(weight * scale) for weight in exact]
-
-
-def _check_unique(item: Item, annotations: list[Annotation]) -> None:
-    names = [annotation.annotator for annotation in annotations]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise UsageError(f"item {item.id!r}: {', '.join(twice)} would vote more than once")

@@ -1,4 +1,4 @@
-"""Mappers: what a model said, as spans of the answer.
+"""Mappers: from a model's quotes, corrections and facts to spans of the answer.
 
 Pure functions. Offsets are code points of the untouched answer, start inclusive, end exclusive.
 
@@ -6,7 +6,7 @@ Pure functions. Offsets are code points of the untouched answer, start inclusive
 - ``map_revision``: a corrected answer, by what it deleted and replaced (``edit_distance``).
 - ``map_fact``: the words that state a fact, within the sentence it came from (``fact_to_span``).
 - ``tokens``, ``sentences``: words and sentences by the rules of the language.
-- ``load``: what reads a language, ahead of its first text.
+- ``load``: loads a language's tokenizer ahead of its first text.
 - ``closest_sentence``: the sentence of some passages that comes closest to a text.
 """
 

@@ -26,15 +26,11 @@ class Change(NamedTuple):
 
 
 def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """Return what must change to make ``new`` of ``old``, with the fewest words changed.
+    """Return the changes that turn the words ``old`` into ``new``, with the fewest words changed.
 
     Long texts are first cut where four words in a row stand once on both sides, in the longest
     such series that keeps its order. A stretch without any such place is rewritten anyway and is
     cut in proportion, so that time grows with length and not with its square.
-
-    Args:
-        old: words of the original.
-        new: words of the revision.
 
     Returns:
         Maximal changes in order, with at least one equal word between two; empty if the texts
@@ -48,23 +44,18 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
 def settle(
     found: Sequence[Change], old: Sequence[str], fit: Callable[[int, int], int]
 ) -> list[Change]:
-    """Choose among the places of deletions that say the same, such as in "the old the new".
+    """Choose among equivalent places of a deletion, such as in "the old the new".
 
     Deleting "the old" or "old the" gives the same text. A deletion moves to a neighbouring change
-    if it can reach it, which makes one change of two; else to the place that fits best.
-
-    Args:
-        found: changes of ``changes``.
-        old: words of the original.
-        fit: how well words ``[start, end)`` stand for a deletion; the highest wins, the first of
-            equals.
+    if it can reach it, which makes one change of two; else to the place that fits best: ``fit``
+    rates words ``[start, end)`` as a deletion, and the first of equals wins.
     """
     settled: list[Change] = []
     for index, change in enumerate(found):
         before = settled[-1].old_end if settled else 0
         after = found[index + 1].old_start if index + 1 < len(found) else len(old)
-        moved = _slide(change, old, (before, after), fit) if _is_deletion(change) else change
-        settled.append(moved)
+        deletion = change.new_start == change.new_end
+        settled.append(_slide(change, old, (before, after), fit) if deletion else change)
     return _tidy(settled)
 
 
@@ -128,10 +119,6 @@ def _once(words: Sequence[str]) -> dict[tuple[str, ...], int]:
     return {run: place for place, run in enumerate(runs) if counts[run] == 1}
 
 
-def _is_deletion(change: Change) -> bool:
-    return change.new_start == change.new_end
-
-
 def _slide(
     change: Change, old: Sequence[str], limits: tuple[int, int], fit: Callable[[int, int], int]
 ) -> Change:
@@ -156,13 +143,9 @@ def _tidy(found: Sequence[Change]) -> list[Change]:
     """Join changes that touch."""
     joined: list[Change] = []
     for change in found:
-        if joined and (joined[-1].old_end, joined[-1].new_end) == (
-            change.old_start,
-            change.new_start,
-        ):
-            joined[-1] = Change(
-                joined[-1].old_start, change.old_end, joined[-1].new_start, change.new_end
-            )
+        last = joined[-1] if joined else None
+        if last and (last.old_end, last.new_end) == (change.old_start, change.new_start):
+            joined[-1] = last._replace(old_end=change.old_end, new_end=change.new_end)
         else:
             joined.append(change)
     return joined

@@ -1,4 +1,4 @@
-"""Which of its places every quote gets: in the order given, with the least movement."""
+"""Assigns every quote one of its places: in the order given, with the least movement."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def assign(candidates: Sequence[Places]) -> list[Extent | None]:
     Returns:
         Per quote its place; None if it has none, or if all are taken.
     """
-    if len(candidates) == 1:
-        return [_first(candidates[0])]
+    if len(candidates) == 1:  # the first place; of several with the same end the shortest
+        return [min({place.end: place for place in candidates[0]}.values(), default=None)]
     if _undisputed(candidates):
         return [places[0] if places else None for places in candidates]
     limit = max(len(candidates), _PAIRS // max(len(candidates), 1))
@@ -51,13 +51,8 @@ def assign(candidates: Sequence[Places]) -> list[Extent | None]:
     return chosen
 
 
-def _first(places: Places) -> Extent | None:
-    """Return the first place; of several with the same end the shortest."""
-    return min({place.end: place for place in places}.values(), default=None)
-
-
 def _undisputed(candidates: Sequence[Places]) -> bool:
-    """Say whether no quote has a choice and none is in another's way: most answers of a model."""
+    """Say whether no quote has a choice and none overlap, as in most answers of a model."""
     if any(len(places) > 1 for places in candidates):
         return False
     taken = sorted(places[0] for places in candidates if places)
@@ -84,11 +79,9 @@ def _apart_from_certain(candidates: Sequence[Places], kinds: Sequence[int]) -> l
     for places, kind in zip(candidates, kinds, strict=True):
         if kind in apart:
             continue
-        free = tuple(
-            [p for p in places if bisect_left(starts, p.end) <= bisect_right(ends, p.start)]
-        )
+        free = [p for p in places if bisect_left(starts, p.end) <= bisect_right(ends, p.start)]
         enough = len(places) > 1 and len(free) >= rivals[kind]
-        apart[kind] = free if enough else places
+        apart[kind] = tuple(free) if enough else places
     return [apart[kind] for kind in kinds]
 
 
@@ -144,7 +137,7 @@ def _trace_back(
 def _place_others(
     candidates: Sequence[Places], kinds: Sequence[int], chosen: list[Extent | None]
 ) -> None:
-    """Place what the series left over, those with the least choice first."""
+    """Place the quotes that the series left out, those with the least choice first."""
     placed = [index for index, place in enumerate(chosen) if place is not None]
     taken = {place for place in chosen if place is not None}
     same = {(kinds[index], place) for index, place in enumerate(chosen) if place is not None}

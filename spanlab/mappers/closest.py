@@ -34,13 +34,7 @@ def closest_sentence(passages: Sequence[str], text: str, *, lang: str = "und") -
 
     Words count whatever their order: half for being shared at all, half for how much else there
     is, so that a sentence of one shared word does not win. A sentence that holds the whole text
-    has score 1.0.
-
-    Args:
-        passages: texts as they are; they are cut into sentences once and remembered for the
-            next text.
-        text: a claim, a sentence of an answer, or a quote of a passage.
-        lang: BCP 47 tag of the passages.
+    has score 1.0. ``lang`` is the BCP 47 tag of the passages, whose sentences are cached.
 
     Returns:
         The best sentence, the first of equals; None if there is no sentence, no word in ``text``
@@ -86,7 +80,7 @@ def _read(passage: str, lang: str) -> tuple[_Sentence, ...]:
 
 
 class _Plain(dict[int, str]):
-    """What stands for each character, once it has been seen: punctuation parts words."""
+    """A translation table that is filled as characters occur: punctuation parts words."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)

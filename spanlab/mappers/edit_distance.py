@@ -1,4 +1,4 @@
-"""Edit-distance mapper: what a corrected answer changed, as spans of the original.
+"""Edit-distance mapper: the changes of a corrected answer as spans of the original.
 
 After the minimal-cost revision of Huang et al. (2025), "UCSC at SemEval-2025 Task 3": a model
 corrects the answer with as few changes as it can, and the words it deleted or replaced are taken
@@ -41,7 +41,7 @@ def map_revision(
     insertions: bool = False,
     prob: float | None = None,
 ) -> tuple[MappedSpan, ...]:
-    """Return what ``revised`` deletes from or replaces in ``answer``.
+    """Return the spans of ``answer`` that ``revised`` deletes or replaces.
 
     Args:
         answer: the text as it is; offsets are code points of it.
@@ -64,12 +64,13 @@ def map_revision(
     news = [revised[start:end] for start, end in new]
     spans: list[MappedSpan] = []
     for change in settle(changes(words, news), words, lambda a, b: _fit(answer, old, a, b)):
-        before = _text(answer, old, change.old_start, change.old_end)
-        after = _text(revised, new, change.new_start, change.new_end)
+        changed = old[change.old_start : change.old_end]
+        before = _text(answer, changed)
+        after = _text(revised, new[change.new_start : change.new_end])
         if before:
-            marks = [_extent(old, change.old_start, change.old_end)]
+            marks = [Extent(changed[0].start, changed[-1].end)]
             if refine == "char":
-                marks = _refined(answer, old[change.old_start : change.old_end], after)
+                marks = _refined(answer, changed, after)
         elif insertions and old:
             marks = [_neighbour(answer, old, change)]
         else:
@@ -91,12 +92,8 @@ def _parts(text: str, lang: str) -> list[Extent]:
     return whole(text, parts)
 
 
-def _extent(parts: list[Extent], first: int, last: int) -> Extent:
-    return Extent(parts[first].start, parts[last - 1].end)
-
-
-def _text(text: str, parts: list[Extent], first: int, last: int) -> str:
-    return text[parts[first].start : parts[last - 1].end] if first < last else ""
+def _text(text: str, parts: list[Extent]) -> str:
+    return text[parts[0].start : parts[-1].end] if parts else ""
 
 
 def _fit(text: str, parts: list[Extent], first: int, last: int) -> int:
@@ -137,28 +134,19 @@ def _refined(answer: str, parts: list[Extent], after: str) -> list[Extent]:
     for a, b in [*kept, (len(before), len(before))]:
         if a > position:
             low = edges[bisect_right(edges, position) - 1]
-            high = edges[bisect_left(edges, a)]
-            marks.append(_without_space(answer, start + low, start + high))
+            text = before[low : edges[bisect_left(edges, a)]]
+            low += len(text) - len(text.lstrip())
+            if text := text.strip():
+                marks.append(Extent(start + low, start + low + len(text)))
         position = b
-    return [mark for mark in marks if mark.end > mark.start] or [Extent(start, end)]
-
-
-def _without_space(text: str, start: int, end: int) -> Extent:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return Extent(start, end)
+    return marks or [Extent(start, end)]
 
 
 def _neighbour(answer: str, old: list[Extent], change: Change) -> Extent:
     """Return the word before an insertion, else the one after it; a mark if there is no word."""
     at = change.old_start
     near = [index for index in (at - 1, at, at - 2, at + 1) if 0 <= index < len(old)]
-    for index in near:
-        if answer[old[index].start].isalnum():
-            return old[index]
-    return old[near[0]]
+    return old[next((at for at in near if answer[old[at].start].isalnum()), near[0])]
 
 
 def _apart(spans: list[MappedSpan]) -> tuple[MappedSpan, ...]:

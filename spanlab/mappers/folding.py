@@ -1,4 +1,4 @@
-"""Text as a reader compares it, with the way back to the text as it is.
+"""Text folded for comparison, with the offsets of the original text.
 
 Letter case, compatibility forms (full-width letters, ligatures), quotation marks, dashes and
 whitespace are made one. Lengths change on the way (ß becomes ss, ﬁ becomes fi, a letter and its
@@ -48,11 +48,7 @@ class Folded:
 
 
 def fold(text: str) -> Folded:
-    """Return ``text`` as a reader compares it.
-
-    Args:
-        text: any text; it stays as it is.
-    """
+    """Return ``text`` folded for comparison."""
     if (
         text.isascii()
         and "  " not in text
@@ -92,16 +88,14 @@ def skeleton(folded: Folded) -> Folded:
     """Return the letters and digits of ``folded`` alone; a point between digits stays."""
     text = folded.text
     marks = dependents(text)
+
+    def is_point(at: int) -> bool:
+        return text[at - 1 : at].isdecimal() and text[at + 1 : at + 2].isdecimal()
+
     kept = [
         index
         for index, c in enumerate(text)
-        if c.isalnum()
-        or c in marks
-        or (
-            c in ".,"
-            and text[index - 1 : index].isdecimal()
-            and text[index + 1 : index + 2].isdecimal()
-        )
+        if c.isalnum() or c in marks or (c in ".," and is_point(index))
     ]
     return Folded(
         "".join([text[index] for index in kept]),

@@ -1,4 +1,4 @@
-"""Every place where a quote may stand in an answer, from word for word to nearly so."""
+"""Finds every place of a quote in an answer, from word for word to nearly so."""
 
 from __future__ import annotations
 
@@ -40,12 +40,7 @@ class Occurrences:
 
 @dataclass(frozen=True)
 class Finder:
-    """Finds quotes in one answer.
-
-    Args:
-        answer: the text as it is.
-        floor: the lowest score that counts as found.
-    """
+    """Finds quotes in one answer; ``floor`` is the lowest score that counts as found."""
 
     answer: str
     floor: float

@@ -1,4 +1,4 @@
-"""What a mapper is given and what it gives back: quotes, and where they stand in the answer."""
+"""The input and output of mappers: quotes, and their places in the answer."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ class Quote(NamedTuple):
 
 
 class Mapped(NamedTuple):
-    """A quote that was found.
+    """A quote (by its 0-based index) that was found.
 
-    ``quote`` is the 0-based index of the quote; ``places`` are the characters of the answer that
-    it stands for, in order (one place, or several where words of the answer lie between);
+    ``places`` are its characters of the answer, in order, several where other words lie between;
     ``score`` in (0, 1] says how alike quote and answer are, 1.0 being word for word.
     """
 
@@ -47,7 +46,7 @@ class MappedSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class QuoteMapping:
-    """Where quotes stand in an answer.
+    """The places of quotes in an answer.
 
     ``mapped`` holds one entry per quote that was found, in the order of the quotes; ``spans`` the
     same by place. ``unmatched`` are the indices of quotes that stand nowhere, ``duplicates`` of

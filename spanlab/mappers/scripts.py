@@ -34,14 +34,10 @@ def dependents(text: str) -> frozenset[str]:
 
 
 def whole(text: str, extents: Sequence[Extent]) -> list[Extent]:
-    """Join touching ``extents`` that cut through what a reader sees as one character.
+    """Join touching ``extents`` (in order, without overlap) that cut through one visible character.
 
     A combining mark stays with its letter, an emoji with its skin tone and with what a zero-width
     joiner ties to it, and the two letters of a flag stay together.
-
-    Args:
-        text: the text.
-        extents: in order, without overlap.
     """
     if text.isascii():
         return list(extents)

@@ -68,11 +68,7 @@ def sentences(text: str, lang: str) -> list[Extent]:
     brackets that close after it, and at every line break. A full stop ends one only before a
     space or a character of a script without spaces, not before a lower-case letter, and not
     inside an abbreviation that spaCy's rules know; after a number it is read as an ordinal where
-    the language writes them so.
-
-    Args:
-        text: any text.
-        lang: BCP 47 tag, for example ``en``, ``zh-Hant`` or ``und``.
+    the language writes them so. ``lang`` is as in ``tokens``.
 
     Returns:
         Characters ``[start, end)`` per sentence, in order; together they hold every character
@@ -100,15 +96,12 @@ def sentences(text: str, lang: str) -> list[Extent]:
 
 
 def load(lang: str) -> Future[None]:
-    """Begin to load what reads a language, in a thread, once in a process.
+    """Begin to load a language's tokenizer, in a thread, once in a process.
 
     It takes about a second, and up to three more for a language (French).
 
-    Args:
-        lang: BCP 47 tag of texts to come.
-
     Returns:
-        What is done when such texts are read without delay.
+        A future that is done when texts of ``lang`` (a BCP 47 tag) are read without delay.
     """
     code = _code(lang)
     return _LOADED if code in _loaded else _loader.submit(_load, code)
@@ -126,10 +119,7 @@ def _load(code: str) -> None:
 
 
 class _Ends(NamedTuple):
-    """Where sentences end inside a run, and whether one may end with it.
-
-    ``open`` says that none does if a lower-case letter follows.
-    """
+    """Ends of sentences inside a run, and whether one ends with it (if ``open``: no lower case)."""
 
     inner: tuple[int, ...]
     last: bool
@@ -138,7 +128,7 @@ class _Ends(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _ending(code: str) -> re.Pattern[str]:
-    """Return what finds the runs without spaces that hold a mark which may end a sentence.
+    """Return a pattern of the runs without spaces that hold a mark which may end a sentence.
 
     A match begins with the first mark: to look for that is quicker than to look at every word.
     Such runs with one space between them are one: some abbreviations have a space inside. What
@@ -149,7 +139,7 @@ def _ending(code: str) -> re.Pattern[str]:
 
 
 def _ends_of(run: str, code: str) -> _Ends:
-    """Return where sentences end in a run; texts end theirs with the same words again and again."""
+    """Return where sentences end in a run; short ones are cached, as the same ones come often."""
     return (_short_ends if len(run) <= _LONGEST else _read_ends)(run, code)
 
 
@@ -172,7 +162,7 @@ def _read_ends(run: str, code: str) -> _Ends:
 
 
 def _next(text: str, start: int) -> int:
-    """Return where the next character lies that is not whitespace; there must be one."""
+    """Return the place of the next character that is not whitespace; there must be one."""
     while text[start].isspace():
         start += 1
     return start

@@ -1,4 +1,4 @@
-"""How right predicted labels are: the scores of SemEval-2025 Task 3 and a few more.
+"""Scores of predicted labels: those of SemEval-2025 Task 3 and a few more.
 
 IoU and Corr follow Vázquez et al. 2025, "SemEval-2025 Task 3: Mu-SHROOM, the Multilingual
 Shared-task on Hallucinations and Related Observable Overgeneration Mistakes". Everything works on
@@ -13,9 +13,8 @@ from spanlab.scorers._compare import (
     compare,
     paired,
 )
-from spanlab.scorers._item import METRICS, ItemScore, score_item, score_items
+from spanlab.scorers._item import METRICS, ItemScore, mark_all, mark_none, score_item, score_items
 from spanlab.scorers._report import LanguageMeans, MeanInterval, Means, Report, mean_of, score
-from spanlab.scorers._trivial import mark_all, mark_none
 
 __all__ = [
     "METRICS",

@@ -1,4 +1,4 @@
-"""Tests whether one system is better than another on the same items."""
+"""Paired comparison of two systems on the same items."""
 
 from __future__ import annotations
 
@@ -57,15 +57,11 @@ class Comparison(Frozen):
 
 
 def compare(a: Report, b: Report) -> Comparison:
-    """Compare two systems on the items that both have been scored on.
+    """Compare two systems on the items that both have been scored on, against the same gold.
 
     Both tests are paired: they look at each item's difference. Items are resampled within their
     language, and for the macro difference in all languages at once. The same reports always give
     the same figures.
-
-    Args:
-        a: the first system's report.
-        b: the second's, against the same gold labels.
 
     Raises:
         InputError: the reports have no id in common, or an id under two languages.
@@ -99,11 +95,7 @@ def compare(a: Report, b: Report) -> Comparison:
 
 
 def paired(a: Sequence[float], b: Sequence[float]) -> Difference:
-    """Compare two systems by any value per item, paired by place.
-
-    Args:
-        a: the first system's values, at least one.
-        b: the second's for the same items in the same order.
+    """Compare two systems by any value per item, given for the same items in the same order.
 
     Raises:
         InputError: the lists are empty or differ in length.
@@ -111,24 +103,22 @@ def paired(a: Sequence[float], b: Sequence[float]) -> Difference:
     if not a or len(a) != len(b):
         raise InputError(f"{len(a)} and {len(b)} values", expected="as many of both, at least one")
     table = (np.array(a, dtype=np.float64) - np.array(b, dtype=np.float64))[:, None]
-    difference = float(table.mean())
-    low, high = interval(bootstrap(table, "")[:, 0])
-    return Difference(
-        difference=difference, low=low, high=high, p=p_value(difference, flipped(table, "")[:, 0])
-    )
+    return _difference(table.mean(), bootstrap(table, "")[:, 0], flipped(table, "")[:, 0])
 
 
 def _differences(observed: Table, resampled: Table, signed: Table) -> dict[str, Difference | None]:
-    found: dict[str, Difference | None] = {}
-    for index, metric in enumerate(METRICS):
-        difference = float(observed[index])
-        if np.isnan(difference):
-            found[metric] = None
-            continue
-        low, high = interval(resampled[:, index])
-        p = p_value(difference, signed[:, index])
-        found[metric] = Difference(difference=difference, low=low, high=high, p=p)
-    return found
+    return {
+        metric: None
+        if np.isnan(observed[at])
+        else _difference(observed[at], resampled[:, at], signed[:, at])
+        for at, metric in enumerate(METRICS)
+    }
+
+
+def _difference(observed: np.float64, resampled: Table, signed: Table) -> Difference:
+    low, high = interval(resampled)
+    difference = float(observed)
+    return Difference(difference=difference, low=low, high=high, p=p_value(difference, signed))
 
 
 def _same(mine: ItemScore, other: ItemScore) -> ItemScore:

@@ -1,15 +1,16 @@
-"""The scores of one item."""
+"""The scores of one item, and the two trivial predictions that a real one has to beat."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from spanlab.errors import InputError
 from spanlab.fields import Frozen
-from spanlab.labels import Labels
+from spanlab.labels import Extent, Labels, Soft
 from spanlab.scorers._spearman import spearman
 from spanlab.scorers._track import Floats, Ints, Track
 
@@ -17,7 +18,7 @@ METRICS: Final = ("iou", "corr", "max_iou", "precision", "recall", "f1", "span_f
 
 
 class ItemScore(Frozen):
-    """How right a prediction is on one item; ``score_item`` says what the figures mean."""
+    """The scores of a prediction on one item; ``score_item`` says what the figures mean."""
 
     id: str
     lang: str
@@ -44,10 +45,6 @@ def score_item(gold: Labels, pred: Labels) -> ItemScore:
       right; both sides empty is 1 for all three, one side empty is 0 for all three.
     - ``span_f1``: of whole spans with both edges exactly right, touching spans counted as one.
       1 is all and only the gold spans, 0 none of them; both empty is 1, one empty is 0.
-
-    Args:
-        gold: what is right, with its raters if they are known.
-        pred: the prediction; it may lack the answer's length.
 
     Raises:
         InputError: the ids or lengths differ, neither side knows the answer's length, or labels
@@ -86,6 +83,28 @@ def score_items(pairs: Sequence[tuple[Labels, Labels]]) -> list[ItemScore]:
         ItemScore(id=gold.id, lang=gold.lang, **dict(zip(columns, row, strict=True)))
         for gold, *row in zip(golds, *columns.values(), strict=True)
     ]
+
+
+def mark_all(gold: Labels) -> Labels:
+    """Return a prediction that marks every character with probability 1; empty for no characters.
+
+    Raises:
+        InputError: ``gold`` does not know its answer's length.
+    """
+    if gold.length is None:
+        raise InputError(
+            f"item {gold.id!r}: the gold labels do not say how long the answer is",
+            expected="gold labels together with their answer",
+        )
+    if gold.length == 0:
+        return mark_none(gold)
+    whole = Extent(0, gold.length)
+    return replace(gold, soft=(Soft(*whole, 1.0),), hard=(whole,), raters=())
+
+
+def mark_none(gold: Labels) -> Labels:
+    """Return a prediction that marks nothing."""
+    return replace(gold, soft=(), hard=(), raters=())
 
 
 def _share(part: Floats, whole: Floats, either: Floats) -> Floats:
@@ -134,19 +153,15 @@ def _check_fit(gold: Labels, pred: Labels) -> int:
             f"the gold answer {length}",
             expected="labels of the same answer",
         )
-    _check_end("gold", gold, length)
-    _check_end("predicted", pred, length)
+    for side, labels in (("gold", gold), ("predicted", pred)):
+        field, end = "soft_labels", labels.soft[-1].end if labels.soft else 0
+        if labels.hard and labels.hard[-1].end > end:
+            field, end = "hard_labels", labels.hard[-1].end
+        if end > length:
+            raise InputError(
+                f"item {labels.id!r}: {side} labels end at {end}, past the answer",
+                field=field,
+                found=end,
+                expected=f"at most {length}, the answer's length in characters",
+            )
     return length
-
-
-def _check_end(side: str, labels: Labels, length: int) -> None:
-    field, end = "soft_labels", labels.soft[-1].end if labels.soft else 0
-    if labels.hard and labels.hard[-1].end > end:
-        field, end = "hard_labels", labels.hard[-1].end
-    if end > length:
-        raise InputError(
-            f"item {labels.id!r}: {side} labels end at {end}, past the answer",
-            field=field,
-            found=end,
-            expected=f"at most {length}, the answer's length in characters",
-        )

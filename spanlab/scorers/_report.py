@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 import numpy as np
@@ -63,29 +63,24 @@ def mean_of(values: Sequence[float]) -> MeanInterval:
     if not values:
         raise InputError("no value to take the mean of", expected="at least one item")
     table = np.array(values, dtype=np.float64)[:, None]
-    low, high = interval(bootstrap(table, "")[:, 0])
-    return MeanInterval(mean=float(table.mean()), low=low, high=high)
+    return _estimate(table.mean(), bootstrap(table, "")[:, 0])
 
 
 def score(pairs: Iterable[tuple[Labels, Labels]]) -> Report:
-    """Score predictions against gold labels.
+    """Score pairs of gold labels and prediction; an item's language is that of its gold labels.
 
     The intervals come from resampling the items within each language; for the macro means all
     languages are resampled at once. Above 10,000 items of a language the means are drawn from
     the normal distribution that resampling then comes to. The same input always gives the same
     intervals.
 
-    Args:
-        pairs: gold and prediction of each item; the gold's language counts.
-
-    Returns:
-        The report, which ``model_dump_json`` turns into JSON.
-
     Raises:
         InputError: there are no pairs, an id stands twice, or a pair does not fit
             (see ``score_item``).
     """
-    items = list(_scored(pairs))
+    rest, items = iter(pairs), list[ItemScore]()
+    while batch := list(islice(rest, _BATCH)):
+        items += score_items(batch)
     if not items:
         raise InputError("there is nothing to score", expected="at least one pair of labels")
     _check_unique(items)
@@ -99,17 +94,8 @@ def score(pairs: Iterable[tuple[Labels, Labels]]) -> Report:
         estimates = _estimates(observed[-1], samples[-1])
         languages.append(LanguageMeans(lang=lang, n=len(members), **estimates))
     macro = _estimates(macro_mean(observed), macro_mean(samples))
-    return Report(
-        items=tuple(items),
-        languages=tuple(languages),
-        macro=Means(n=len(items), **macro),
-    )
-
-
-def _scored(pairs: Iterable[tuple[Labels, Labels]]) -> Iterator[ItemScore]:
-    rest = iter(pairs)
-    while batch := list(islice(rest, _BATCH)):
-        yield from score_items(batch)
+    means_of_all = Means(n=len(items), **macro)
+    return Report(items=tuple(items), languages=tuple(languages), macro=means_of_all)
 
 
 def by_language(items: Iterable[ItemScore]) -> dict[str, list[ItemScore]]:
@@ -141,14 +127,15 @@ def macro_mean(languages: Sequence[Table]) -> Table:
 
 
 def _estimates(observed: Table, samples: Table) -> dict[str, MeanInterval | None]:
-    estimates: dict[str, MeanInterval | None] = {}
-    for index, metric in enumerate(METRICS):
-        if np.isnan(observed[index]):
-            estimates[metric] = None
-            continue
-        low, high = interval(samples[:, index])
-        estimates[metric] = MeanInterval(mean=float(observed[index]), low=low, high=high)
-    return estimates
+    return {
+        metric: None if np.isnan(observed[at]) else _estimate(observed[at], samples[:, at])
+        for at, metric in enumerate(METRICS)
+    }
+
+
+def _estimate(mean: np.float64, samples: Table) -> MeanInterval:
+    low, high = interval(samples)
+    return MeanInterval(mean=float(mean), low=low, high=high)
 
 
 def _check_unique(items: Sequence[ItemScore]) -> None:

@@ -1,8 +1,8 @@
-"""How far figures could have come out otherwise: bootstrap and sign-flip resampling.
+"""Bootstrap and sign-flip resampling, for intervals and p-values.
 
-A table of values has one row per item and one column per metric; NaN says that the item does
-not have the metric. All draws come from a fixed seed and the language's name, so the same scores
-always give the same intervals, whatever else is scored with them.
+A table of values has one row per item (at least one) and one column per metric; NaN says that the
+item does not have the metric. All draws come from a fixed seed and the language's name, so the
+same scores always give the same intervals, whatever else is scored with them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,8 @@ def means(values: Table) -> Table:
 def bootstrap(values: Table, lang: str) -> Table:
     """Return the column means of ``RESAMPLES`` samples of the items, drawn with replacement.
 
-    Efron & Tibshirani 1993, An Introduction to the Bootstrap, ch. 13 (percentile method).
-
-    Args:
-        values: items × metrics, at least one item.
-        lang: seeds the draws.
-
-    Returns:
-        Samples × metrics; NaN where a sample has no item with the metric.
+    Efron & Tibshirani 1993, An Introduction to the Bootstrap, ch. 13 (percentile method). The
+    result is samples × metrics, with NaN where a sample has no item with the metric.
     """
     items = len(values)
     present = ~np.isnan(values)
@@ -59,13 +53,7 @@ def flipped(differences: Table, lang: str) -> Table:
 
     If two systems are equally good, each item's difference might as well have the other sign:
     the paired permutation test (Good 2005, Permutation, Parametric and Bootstrap Tests, ch. 3).
-
-    Args:
-        differences: items × metrics, at least one item.
-        lang: seeds the draws.
-
-    Returns:
-        Samples × metrics; NaN for a metric that no item has.
+    The result is samples × metrics, with NaN for a metric that no item has.
     """
     items = len(differences)
     filled = np.nan_to_num(differences)

@@ -23,12 +23,8 @@ def spearman(x: Track, y: Track, lengths: Ints) -> Floats:
     as constant, so it scores 1.0.
 
     Ranks are counted in whole numbers (twice the distance from the mean rank), so only the last
-    division and square root round.
-
-    Args:
-        x: flattened soft labels, one list per item.
-        y: likewise.
-        lengths: number of characters of each item.
+    division and square root round. ``x`` and ``y`` have flattened soft labels, ``lengths`` each
+    item's number of characters.
     """
     x_ranks, y_ranks = _ranks(x, lengths), _ranks(y, lengths)
     # Ranks sum to 0, so with a and b the ranks of probability 0:

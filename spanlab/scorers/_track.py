@@ -54,9 +54,7 @@ class Track:
     def within(self, other: Track, weights: Ints) -> Ints:
         """Return per own interval the characters that ``other`` covers, each times its weight.
 
-        Args:
-            other: intervals in the order of the axis that do not overlap.
-            weights: one whole number per interval of ``other``.
+        The intervals of ``other`` are in order and do not overlap; each has one of ``weights``.
         """
         if not len(other.start):
             return np.zeros_like(self.start)
