@@ -1,9 +1,9 @@
-"""The registry of tuned programs: what an optimisation found, as JSON files in one directory.
+"""The registry of tuned programs: results of optimisations, as JSON files in one directory.
 
-A program holds the instruction and demonstrations of every predictor of one detector, and where
-they come from. One file per program, ``<name>.json``, and ``defaults.json`` for the program that
-each detector uses unless told otherwise. JSON only: loading a program runs nothing, whoever wrote
-it; what does not fit the format is refused.
+A program holds the instruction and demonstrations of every predictor of one detector, and its
+origin. One file per program, ``<name>.json``, and ``defaults.json`` for the program that each
+detector uses unless told otherwise. JSON only: loading a program runs no code, and a file that does
+not fit the format is refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Demo = dict[str, JsonValue]  # a field's name and its value; "augmented" marks a
 
 
 class Predictor(Frozen):
-    """What a prompt of a detector consists of beside its fields."""
+    """The instruction and demonstrations of one predictor of a detector."""
 
     instruction: Annotated[str, Field(min_length=1, max_length=50_000)]
     demos: Annotated[tuple[Demo, ...], Field(max_length=200)] = ()
@@ -67,11 +67,11 @@ class HeldOut(Frozen):
 
 
 class Program(Frozen):
-    """A tuned prompt of one detector, and how it came about.
+    """A tuned prompt of one detector, and its origin.
 
     ``fingerprint`` identifies the labelled items it was tuned on (see
     ``optimizers.examples.fingerprint``). ``parent`` is the program that the search began from.
-    ``held_out`` is None where no items were held out: nobody then knows what it is worth.
+    ``held_out`` is None where no items were held out, so that it was never measured.
     """
 
     name: ProgramName
@@ -147,7 +147,7 @@ class Programs:
         _write(path, _dump(program))
 
     def remove(self, name: str) -> None:
-        """Forget a program; a detector that used it by default goes back to its own prompt.
+        """Delete a program; a detector that used it by default goes back to its own prompt.
 
         Raises:
             NotFoundError: there is none of this name.
@@ -178,11 +178,7 @@ class Programs:
         _write(self._path(_DEFAULTS), json.dumps(chosen, indent=2, sort_keys=True).encode())
 
     def take(self, path: Path, name: str | None = None) -> Program:
-        """Import a program from a file that somebody exported.
-
-        Args:
-            path: the file.
-            name: what to call it here; None keeps its own name.
+        """Import a program from an exported file, under ``name`` (None: under its own name).
 
         Raises:
             InputError: the file is no program: too large, not JSON, unknown or missing fields.
@@ -219,13 +215,9 @@ class Programs:
             chosen = json.loads(path.read_bytes())
         except ValueError as error:
             raise InputError(f"not JSON: {error}", file=path) from error
-        if not isinstance(chosen, dict) or not all(
-            isinstance(name, str) for name in chosen.values()
-        ):
-            raise InputError(
-                "not a list of defaults", file=path, expected='{"detector": "program", …}'
-            )
-        return chosen
+        if isinstance(chosen, dict) and all(isinstance(name, str) for name in chosen.values()):
+            return chosen
+        raise InputError("not a list of defaults", file=path, expected='{"detector": "program", …}')
 
 
 def compare(before: Program, after: Program) -> tuple[PromptChange, ...]:
@@ -254,12 +246,10 @@ def compare(before: Program, after: Program) -> tuple[PromptChange, ...]:
 
 def _read(path: Path) -> Program:
     try:
-        if path.stat().st_size > LARGEST:
-            raise InputError(
-                f"too large for a program: {path.stat().st_size:,} bytes",
-                file=path,
-                expected=f"at most {LARGEST:,}",
-            )
+        size = path.stat().st_size
+        if size > LARGEST:
+            what = f"too large for a program: {size:,} bytes"
+            raise InputError(what, file=path, expected=f"at most {LARGEST:,}")
         return Program.model_validate_json(path.read_bytes())
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=path) from error

@@ -1,4 +1,4 @@
-"""What people type for files, datasets and columns, as paths and names."""
+"""Arguments that name files, datasets and columns."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ from spanlab.workflows.sources import files_named
 
 
 def files(patterns: Sequence[str]) -> list[Path]:
-    """Return the files that paths and globs name, globs in sorted order.
-
-    Raises:
-        InputError: a path does not exist, or a glob matches nothing.
-    """
+    """Return the files that paths and globs name; see ``files_named``."""
     return files_named(patterns)
 
 
@@ -56,13 +52,10 @@ def two_sides(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
         raise UsageError(
             "score wants PRED and GOLD, for example: spanlab score pred.jsonl val.jsonl"
         )
-    cuts = [1]
-    if len(arguments) > 2:
-        cuts = [
-            index
-            for index in range(1, len(arguments))
-            if Path(arguments[index]).parent != Path(arguments[index - 1]).parent
-        ]
+    folders = [Path(argument).parent for argument in arguments]
+    cuts = [at for at in range(1, len(folders)) if folders[at] != folders[at - 1]]
+    if len(arguments) == 2:
+        cuts = [1]
     if len(cuts) != 1:
         raise UsageError(
             "it is not clear which files are PRED and which are GOLD; quote the globs: "

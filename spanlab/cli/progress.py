@@ -19,19 +19,14 @@ def say(text: str) -> None:
 
 @contextmanager
 def bar(task: str, *, unit: str, total: int | None = None) -> Iterator[Advance]:
-    """Show how far a task is while it runs.
-
-    Args:
-        task: what is being done, as a participle.
-        unit: what is counted.
-        total: how many there are, if that is known.
+    """Show the progress of a ``task`` (a participle) in a ``unit``, of a ``total`` if it is known.
 
     Yields:
         A function to call with the number done so far. On a terminal it keeps a bar with rate and
         remaining time; elsewhere it writes a line every ten seconds, so that logs stay short.
     """
     if not sys.stderr.isatty():
-        yield _PlainProgress(task, unit, total)
+        yield _lines(f"{task}: {{done:,}}{f' of {total:,}' if total else ''} {unit}")
         return
     from rich.console import Console
     from rich.progress import (
@@ -57,10 +52,7 @@ def bar(task: str, *, unit: str, total: int | None = None) -> Iterator[Advance]:
 
 @contextmanager
 def steps(task: str) -> Iterator[Callable[[str, int, int], None]]:
-    """Show how far a task of several stages is.
-
-    Args:
-        task: what is being done, as a participle.
+    """Show the progress of a ``task`` (a participle) of several stages.
 
     Yields:
         A function to call with the stage, and how many of how many of its steps are done. Every
@@ -80,14 +72,14 @@ def steps(task: str) -> Iterator[Callable[[str, int, int], None]]:
         yield report
 
 
-class _PlainProgress:
-    """Progress for a log: one line every ten seconds."""
+def _lines(text: str) -> Advance:
+    """Return progress for a log: one line every ten seconds."""
+    due = time.monotonic() + 10
 
-    def __init__(self, task: str, unit: str, total: int | None) -> None:
-        self._text = f"{task}: {{done:,}}{f' of {total:,}' if total else ''} {unit}"
-        self._next = time.monotonic() + 10
+    def advance(done: int) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + 10
+            say(text.format(done=done))
 
-    def __call__(self, done: int) -> None:
-        if time.monotonic() >= self._next:
-            self._next = time.monotonic() + 10
-            say(self._text.format(done=done))
+    return advance

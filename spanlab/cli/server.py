@@ -1,4 +1,4 @@
-"""The app as a server on this machine: start Streamlit, wait until it answers, say where it is."""
+"""The app as a server on this machine: starts Streamlit, waits for it, and prints the address."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ _START_SECONDS = 60
 
 
 def serve(port: int | None = None) -> int:
-    """Serve the app until it is stopped.
-
-    Args:
-        port: the port to use; None for 8501 or the next free one.
+    """Serve the app on ``port`` (None: 8501 or the next free one) until it is stopped.
 
     Returns:
         The exit status: 0 after Ctrl+C or SIGTERM.
@@ -72,16 +69,15 @@ def command(port: int) -> list[str]:
 
 
 def _free_port(wanted: int | None) -> int:
-    if wanted is not None:
-        if not _is_free(wanted):
-            raise InputError(
-                f"port {wanted} is in use", expected="a free port, or none for spanlab to choose"
-            )
-        return wanted
-    for port in range(_FIRST_PORT, _FIRST_PORT + _PORTS_TRIED):
+    tried = range(_FIRST_PORT, _FIRST_PORT + _PORTS_TRIED) if wanted is None else (wanted,)
+    for port in tried:
         if _is_free(port):
             return port
-    raise InputError(f"ports {_FIRST_PORT} to {port} are all in use", expected="--port N")
+    if wanted is None:
+        raise InputError(f"ports {tried[0]} to {tried[-1]} are all in use", expected="--port N")
+    raise InputError(
+        f"port {wanted} is in use", expected="a free port, or none for spanlab to choose"
+    )
 
 
 def _is_free(port: int) -> bool:

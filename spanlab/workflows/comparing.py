@@ -68,14 +68,14 @@ class Scored:
 
 @dataclass(frozen=True)
 class DatasetComparison:
-    """What a look at ``looked_at`` of ``n_items`` items says of their annotators.
+    """The comparison of a dataset's annotators on ``looked_at`` of its ``n_items`` items.
 
     ``scores`` holds the annotators in the order in which they came, then the two baselines; it is
     empty without a reference. Each is scored on the items that both it and the reference have
     finished, the baselines on all that the reference has finished (``n_reference``).
     ``everybody`` is the agreement of all annotators, the reference and votes included: its pairs
-    fill the matrix. ``independent`` is that of persons and detectors alone, who did not copy from
-    each other.
+    fill the matrix. ``independent`` is that of persons and detectors alone, which did not copy
+    each other's labels.
     """
 
     n_items: int
@@ -101,12 +101,10 @@ def compare_dataset(
     Args:
         store: the annotation database.
         dataset: an existing dataset.
-        reference: the annotator that counts as right; None compares without one.
+        reference: the annotator that counts as right; None (or one that has finished no item)
+            gives no scores.
         limit: look at no more items than this, spread evenly over the dataset; None for all.
         on_progress: called now and then with the number of items read.
-
-    Returns:
-        The comparison; without scores if there is no reference or it has finished no item.
 
     Raises:
         NotFoundError: the dataset, or the reference in it, does not exist.
@@ -122,15 +120,12 @@ def compare_dataset(
 def compare_records(
     records: Iterable[Record], kinds: dict[str, Kind], reference: str | None = None
 ) -> DatasetComparison:
-    """Compare annotators on records, which are read once and not kept.
+    """Compare annotators on a stream of records, each item once, taken as the whole dataset.
 
     Args:
-        records: each item once.
+        records: read once and not kept.
         kinds: the annotators to compare, in the order in which to name them.
         reference: the annotator that counts as right, one of ``kinds``; None for none.
-
-    Returns:
-        The comparison of these records, taken as the whole dataset.
     """
     pairs: dict[str, list[tuple[Labels, Labels]]] = {name: [] for name in kinds}
     golds: list[Labels] = []
@@ -176,10 +171,9 @@ def sample_records(store: Store, dataset: str, limit: int | None = None) -> Iter
 
 
 def item_scores(record: Record, reference: str) -> dict[str, ItemScore]:
-    """Return the scores of everybody who has finished an item that the reference has finished.
+    """Return the scores of all that finished an item, by annotator, without the reference itself.
 
-    Returns:
-        Scores by annotator without the reference itself; empty if that has not finished the item.
+    Empty if the reference has not finished the item.
     """
     if not _is_done(record, reference):
         return {}
@@ -200,15 +194,9 @@ def list_items(
     after: Cursor | None = None,
     before: Cursor | None = None,
 ) -> Page:
-    """Return a page of the items of a dataset, those with most disagreement first.
+    """Return up to 25 items of a dataset ``after`` or ``before`` a place, of one ``lang`` or any.
 
-    Args:
-        store: the annotation database.
-        dataset: an existing dataset.
-        order: "disagreement", items without one last, or "import".
-        lang: only items of this language.
-        after: go on after this place.
-        before: end before this place.
+    By disagreement the highest comes first, and items without one last.
 
     Raises:
         NotFoundError: there is no such dataset.
@@ -218,7 +206,7 @@ def list_items(
 
 
 def open_record(store: Store, dataset: str, item_id: str) -> Record:
-    """Return an item with everything said of it.
+    """Return an item with all its annotations.
 
     Raises:
         NotFoundError: there is no such dataset or item.
@@ -235,14 +223,14 @@ def neighbour_item(
 
 def _pair(record: Record, gold: Labels, name: str, reference: str) -> tuple[Labels, Labels]:
     """Gold and prediction; a person's MaxIoU is taken with the other persons, not with itself."""
-    raters = (
-        tuple(hard_of(annotation))
-        for annotation in record.annotations
-        if annotation.kind is Kind.PERSON
-        and annotation.status is Status.DONE
-        and annotation.annotator not in {name, reference}
+    raters = tuple(
+        tuple(hard_of(one))
+        for one in record.annotations
+        if one.kind is Kind.PERSON
+        and one.status is Status.DONE
+        and one.annotator not in {name, reference}
     )
-    return replace(gold, raters=tuple(raters)), labels_of(record, name)
+    return replace(gold, raters=raters), labels_of(record, name)
 
 
 def _scores(

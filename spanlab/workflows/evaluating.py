@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -49,7 +49,7 @@ def score_files(
     gold_annotator: str | None = None,
     against: Sequence[Path] = (),
 ) -> Evaluation:
-    """Score prediction files against gold files, joined by the full item id.
+    """Score prediction files against gold files on the full item ids that both sides have.
 
     Args:
         predictions: files of any readable format, Mu-SHROOM submissions included.
@@ -58,9 +58,6 @@ def score_files(
         gold_annotator: whose annotation is the gold, where it is not "gold".
         against: files of a second system, for a paired test.
 
-    Returns:
-        The evaluation over the ids that both sides have.
-
     Raises:
         InputError: a file is wrong, an id stands twice, or no id is common to both sides.
     """
@@ -68,10 +65,11 @@ def score_files(
     predicted = _labels(predictions, annotator, "prediction")
     report = _score(predicted, gold, predictions, golds)
     second = _labels(against, annotator, "prediction")
+    common = [gold[name].labels for name in gold if name in predicted]
     return Evaluation(
         report=report,
-        everything=_baseline(mark_all, predicted, gold),
-        nothing=_baseline(mark_none, predicted, gold),
+        everything=score((labels, mark_all(labels)) for labels in common),
+        nothing=score((labels, mark_none(labels)) for labels in common),
         missing=tuple(name for name in gold if name not in predicted),
         extra=tuple(name for name in predicted if name not in gold),
         against=compare(report, _score(second, gold, against, golds)) if against else None,
@@ -100,22 +98,13 @@ def _score(
 
 
 def _check(gold: _Found, predicted: _Found) -> None:
-    """Raise what a scorer has against a pair, with the place of what is wrong."""
+    """Raise the scorer's error on a pair, if it has one, with the place of the wrong labels."""
     try:
         score_item(gold.labels, predicted.labels)
     except InputError as error:
         # Gold labels were checked against their answer when they were read, if there is one.
         unsized = gold.labels.length is None and predicted.labels.length is None
         raise (gold if unsized else predicted).place(error) from None
-
-
-def _baseline(
-    mark: Callable[[Labels], Labels],
-    predicted: Mapping[str, _Found],
-    gold: Mapping[str, _Found],
-) -> Report:
-    common = (gold[name].labels for name in gold if name in predicted)
-    return score((labels, mark(labels)) for labels in common)
 
 
 def _labels(files: Sequence[Path], annotator: str | None, role: Role) -> dict[str, _Found]:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, NamedTuple, Self
 
 from spanlab.datasets import (
@@ -47,7 +46,7 @@ Progress = Callable[[int], None]  # called with the number of items done so far
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import did: items stored, remarks of the reader, records that were left out."""
+    """The result of an import: items stored, remarks of the reader, records that were left out."""
 
     items: int
     warnings: tuple[str, ...]
@@ -93,9 +92,6 @@ def import_files(
             own, wrong records are left out and go there.
         skip_bad: leave wrong records out and return them, instead of importing nothing at all.
         on_progress: called now and then with the number of items read.
-
-    Returns:
-        The count of stored items, the reader's remarks and the rejects (empty unless `skip_bad`).
 
     Raises:
         InputError: a record is wrong or an id stands twice (strict), or no record is left when
@@ -145,7 +141,7 @@ class _RecordPosition(NamedTuple):
 
 
 class _RecordPositions:
-    """Where the records of an import stand, at the cost of eight bytes a record."""
+    """The lines of an import's records, at the cost of eight bytes a record."""
 
     def __init__(self, files: Sequence[Path], options: ReadOptions) -> None:
         self._files = files
@@ -171,11 +167,7 @@ class _RecordPositions:
 
 
 def guess_columns(columns: Sequence[str]) -> dict[str, str]:
-    """Return which column an import takes for which field if nobody says: those of common names.
-
-    Returns:
-        Field → column for the fields that are found; empty if none is.
-    """
+    """Return field → column for columns of common names, as an import without a mapping does."""
     return map_columns(columns, None, needed=None)
 
 
@@ -187,10 +179,7 @@ def rejects_as_jsonl(rejects: Sequence[Reject]) -> str:
 class RejectsFile:
     """Writes rejected records to a file as they come, in the lines of ``rejects_as_jsonl``.
 
-    The file is made, or replaced, when the first one comes; ``count`` says how many came.
-
-    Args:
-        target: the file.
+    The file is made, or replaced, when the first one comes; ``count`` is their number so far.
     """
 
     def __init__(self, target: Path) -> None:
@@ -200,11 +189,7 @@ class RejectsFile:
         self._stream: IO[str] | None = None
 
     def add(self, reject: Reject) -> None:
-        """Write one.
-
-        Raises:
-            InputError: the file cannot be written.
-        """
+        """Write one; raises InputError if the file cannot be written."""
         try:
             if self._stream is None:
                 stream = self._target.open("w", encoding="utf-8")
@@ -220,12 +205,7 @@ class RejectsFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
 

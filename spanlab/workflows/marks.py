@@ -1,4 +1,4 @@
-"""An answer cut into pieces that are marked alike, ready to be shown."""
+"""An answer cut into pieces of equal marks, for display."""
 
 from __future__ import annotations
 
@@ -24,11 +24,7 @@ class MarkedText:
 
 
 def pieces(answer: str, annotation: Annotation | None) -> list[MarkedText]:
-    """Cut an answer where the marks of an annotation change.
-
-    Args:
-        answer: the whole text.
-        annotation: what one annotator marks; None marks nothing.
+    """Cut an answer where the marks of an annotation (None: no marks) change.
 
     Returns:
         Pieces whose texts together are the answer; none for an empty answer.
@@ -54,14 +50,8 @@ def pieces(answer: str, annotation: Annotation | None) -> list[MarkedText]:
         spans = [annotation.spans[index] for index in covering]
         prob = max((span.prob for span in spans), default=0.0)
         labels = tuple(sorted({span.label for span in spans if span.label}))
-        _append(found, MarkedText(answer[start:end], prob, hard, labels))
+        text = answer[start:end]
+        if found and (found[-1].prob, found[-1].hard, found[-1].labels) == (prob, hard, labels):
+            text = found.pop().text + text
+        found.append(MarkedText(text, prob, hard, labels))
     return found
-
-
-def _append(found: list[MarkedText], piece: MarkedText) -> None:
-    """Add a piece, or lengthen the last one if that is marked in the same way."""
-    last = found[-1] if found else None
-    if last and (last.prob, last.hard, last.labels) == (piece.prob, piece.hard, piece.labels):
-        found[-1] = MarkedText(last.text + piece.text, piece.prob, piece.hard, piece.labels)
-    else:
-        found.append(piece)

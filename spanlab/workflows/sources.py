@@ -46,15 +46,10 @@ def files_named(patterns: Iterable[str]) -> list[Path]:
 
 
 def save_upload(name: str, stream: BinaryIO, directory: Path) -> Path:
-    """Copy an upload into ``directory`` under its own name, which decides how it is read.
+    """Copy an upload into ``directory`` under its own name, and return the copy's path.
 
-    Args:
-        name: what the browser calls it; only its last part counts, so it cannot lead elsewhere.
-        stream: its content.
-        directory: an existing directory.
-
-    Returns:
-        The path of the copy.
+    The name decides how the file is read; only its last part counts, so that it cannot lead to
+    another directory.
 
     Raises:
         InputError: the name is no file name, or another upload has it.
@@ -71,13 +66,11 @@ def save_upload(name: str, stream: BinaryIO, directory: Path) -> Path:
 
 
 def unpack_contexts(upload: Path, directory: Path) -> Path:
-    """Return where the passages of an upload are.
+    """Return the path of an upload's passages.
 
-    Args:
-        upload: a JSON Lines file, which is returned as it is, or a zip archive of
-            ``<id>.context.txt`` files. Members are written under the last two parts of their
-            path, and nothing else in the archive is.
-        directory: where to unpack; it must not exist yet.
+    A JSON Lines file is returned as it is. Of a zip archive, the ``<id>.context.txt`` files alone
+    are unpacked into ``directory`` (which must not exist yet), under the last two parts of their
+    path.
 
     Raises:
         InputError: the archive is broken, has no context file, or would unpack to over 4 GiB.
@@ -112,11 +105,9 @@ def split_sources(files: Sequence[Path]) -> Sources:
 
 
 def estimate_items(files: Iterable[Path]) -> int | None:
-    """Return about how many items files hold, from their size and their first megabyte.
+    """Estimate how many items (1 or more) files hold, from their size and their first megabyte.
 
-    Returns:
-        At least 1; None if one of the files does not let itself be estimated, such as a packed
-        one or a JSON array.
+    None if one of the files cannot be estimated, such as a packed one or a JSON array.
     """
     total = 0.0
     for file in files:

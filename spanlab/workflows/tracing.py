@@ -1,8 +1,8 @@
-"""What a detector did on its way to an item's spans, ready to be shown beside the answer."""
+"""The trace of a detector's annotation, for display beside the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
@@ -19,13 +19,13 @@ Tag = Literal["same", "deleted", "inserted"]
 
 @dataclass(frozen=True)
 class Traced:
-    """An annotation whose trace somebody wants to see, with the item that it is of."""
+    """An annotation with its trace, and the item that it is of."""
 
     item: Item
     annotation: Annotation
 
     def evidence(self) -> tuple[Evidence, ...]:
-        """Return every quote of the passages that its spans and claims stand on, each once."""
+        """Return all evidence of its spans and claims, each quote once."""
         annotation = self.annotation
         told: tuple[Span | Claim, ...] = (*annotation.spans, *annotation.claims)
         return tuple(dict.fromkeys(quote for part in told for quote in part.evidence))
@@ -46,14 +46,7 @@ class DiffPiece:
 
 
 def traced(store: Store, dataset: str, item_id: str, annotator: str) -> Traced | None:
-    """Return an annotation with its trace; None if the item or the annotation is gone.
-
-    Args:
-        store: the annotation database.
-        dataset: the item's dataset.
-        item_id: the item.
-        annotator: whose annotation.
-    """
+    """Return an annotation with its trace; None if the item or the annotation is gone."""
     try:
         record = store.record(dataset, item_id)
     except NotFoundError:
@@ -63,15 +56,10 @@ def traced(store: Store, dataset: str, item_id: str, annotator: str) -> Traced |
 
 
 def revision_pieces(answer: str, revised: str, lang: str) -> tuple[DiffPiece, ...]:
-    """Return what a revision kept, took out and put in, word by word.
+    """Return the words that a revision kept, deleted and inserted.
 
-    Words are those of the language, so single characters in Chinese. White space that both texts
-    have before a changed word counts as kept.
-
-    Args:
-        answer: the text as it was.
-        revised: the text as it became.
-        lang: BCP 47 tag of the answer.
+    Words are those of the language (a BCP 47 tag), so single characters in Chinese. White space
+    that both texts have before a changed word counts as kept.
 
     Returns:
         Pieces in reading order, no two neighbours of one kind: those that stayed or went make up
@@ -85,35 +73,21 @@ def _pieces(answer: str, revised: str, lang: str) -> Iterator[DiffPiece]:
     """Compare the words, and the white space before each of them."""
     old, new = tokens(answer, lang), tokens(revised, lang)
     words = Levenshtein.opcodes([answer[a:b] for a, b in old], [revised[a:b] for a, b in new])
-    olds, news = _ends(old), _ends(new)
+    # Where the stretch of each word begins, white space before it included.
+    olds, news = [0, *(end for _, end in old)], [0, *(end for _, end in new)]
     for change in words:
+        a, b, c, d = change.src_start, change.src_end, change.dest_start, change.dest_end
         if change.tag == "equal":
-            steps = zip(
-                range(change.src_start, change.src_end),
-                range(change.dest_start, change.dest_end),
-                strict=True,
-            )
-            for one, other in steps:
-                yield from _changed(
-                    answer, (olds[one], olds[one + 1]), revised[news[other] : news[other + 1]]
-                )
+            for one, other in zip(range(a, b), range(c, d), strict=True):
+                word = revised[news[other] : news[other + 1]]
+                yield from _changed(answer, olds[one], olds[one + 1], word)
         else:
-            yield from _changed(
-                answer,
-                (olds[change.src_start], olds[change.src_end]),
-                revised[news[change.dest_start] : news[change.dest_end]],
-            )
-    yield from _changed(answer, (olds[-1], len(answer)), revised[news[-1] :])
+            yield from _changed(answer, olds[a], olds[b], revised[news[c] : news[d]])
+    yield from _changed(answer, olds[-1], len(answer), revised[news[-1] :])
 
 
-def _ends(words: Sequence[tuple[int, int]]) -> list[int]:
-    """Return where the stretch of each word begins, white space before it included."""
-    return [0, *(end for _, end in words)]
-
-
-def _changed(answer: str, place: tuple[int, int], new: str) -> Iterator[DiffPiece]:
-    """Compare two stretches that begin with white space; what surrounds a change is kept."""
-    start, end = place
+def _changed(answer: str, start: int, end: int, new: str) -> Iterator[DiffPiece]:
+    """Compare two stretches that begin with white space; the text around a change is kept."""
     old = answer[start:end]
     ahead = _common_space(old, new)
     word = old.lstrip()
@@ -127,15 +101,13 @@ def _changed(answer: str, place: tuple[int, int], new: str) -> Iterator[DiffPiec
 
 def _common_space(old: str, new: str) -> int:
     """Return how many white characters both texts begin with."""
-    most = min(len(old), len(new))
-    return next(
-        (at for at in range(most) if old[at] != new[at] or not old[at].isspace()),
-        most,
-    )
+    pairs = enumerate(zip(old, new, strict=False))
+    apart = (at for at, (a, b) in pairs if a != b or not a.isspace())
+    return next(apart, min(len(old), len(new)))
 
 
 def _joined(pieces: Iterator[DiffPiece]) -> Iterator[DiffPiece]:
-    """Join neighbours of one kind; between two kept pieces, what went comes before what came."""
+    """Join neighbours of one kind; between two kept pieces, deletions precede insertions."""
     filled = (piece for piece in pieces if piece.text)
     for same, group in groupby(filled, key=lambda piece: piece.tag == "same"):
         run = list(group)

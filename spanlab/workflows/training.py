@@ -1,4 +1,4 @@
-"""Training the offline detector on labelled files, with a card that says what the model is."""
+"""Training the offline detector on labelled files, with a model card."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spanlab.detectors.offline.validation import folds
 from spanlab.fields import Frozen
 from spanlab.labels import Labels, labels_of
 from spanlab.schema import Item, Record
-from spanlab.scorers import MeanInterval, Report, score
+from spanlab.scorers import MeanInterval, score
 
 __all__ = ["Card", "ModeScores", "TrainingJob", "train_files", "train_offline"]
 
@@ -47,7 +47,7 @@ class ModeScores(Frozen):
 
 
 class Card(Frozen):
-    """What a model is, where it comes from, and how far it can be trusted."""
+    """A model's origin, its scores and its limits."""
 
     model: str
     sha256: str
@@ -64,15 +64,11 @@ class Card(Frozen):
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """What to train on, and where to write.
+    """Labelled files to train on, and the model file to write, with the card (``.json``) beside it.
 
-    Args:
-        files: labelled items of any readable format.
-        target: the model file; the card goes beside it with the suffix ``.json``.
-        contexts: passages for the items, as in ``ReadOptions``.
-        annotator: whose annotation is learnt.
-        folds: folds of the cross-validation whose scores the card gives, 2 or more; 0 for none.
-        command: the command line, for the card.
+    ``contexts`` are passages for the items, as in ``ReadOptions``; ``annotator`` says whose
+    annotation is learnt. ``folds`` of a cross-validation give the card's scores: 2 or more, or 0
+    for none. ``command`` is the command line, for the card.
     """
 
     files: Sequence[Path]
@@ -89,15 +85,10 @@ def train_files(
     on_warning: Callable[[str], None] = lambda message: None,
     on_progress: Progress = lambda task, done, total: None,
 ) -> Card:
-    """Train the offline detector and write the model with its card.
+    """Train the offline detector, write the model with its card, and return the card.
 
-    Args:
-        job: what to train on, and where to write.
-        on_warning: called with each remark of a reader.
-        on_progress: called with a task, and how many of how many steps of it are done.
-
-    Returns:
-        The card as it was written.
+    ``on_warning`` is called with each remark of a reader, ``on_progress`` with a task, the number
+    of its steps that are done, and the number of all.
 
     Raises:
         InputError: a file is wrong, labels are missing, or there is too little to learn from.
@@ -144,14 +135,13 @@ def _cross_validated(
                 annotation = detector.annotate(variant)
                 found = Record(item=variant, annotations=(annotation,))
                 pairs.setdefault(mode, []).append((gold, labels_of(found, detector.name)))
-    return tuple(_scores(mode, score(found)) for mode, found in pairs.items())
-
-
-def _scores(mode: Mode, report: Report) -> ModeScores:
-    languages = {
-        one.lang: (round(one.iou.mean, 3), round(one.corr.mean, 3)) for one in report.languages
-    }
-    return ModeScores(mode=mode, iou=report.macro.iou, corr=report.macro.corr, languages=languages)
+    scores = []
+    for mode, compared in pairs.items():
+        report = score(compared)
+        means = {r.lang: (round(r.iou.mean, 3), round(r.corr.mean, 3)) for r in report.languages}
+        macro = report.macro
+        scores.append(ModeScores(mode=mode, iou=macro.iou, corr=macro.corr, languages=means))
+    return tuple(scores)
 
 
 def _neighbours(records: Iterable[Record]) -> dict[str, Item]:
@@ -167,7 +157,7 @@ def _neighbours(records: Iterable[Record]) -> dict[str, Item]:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    """Write a file so that nobody ever reads half of it."""
+    """Write a file that appears only when it is complete."""
     with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
         file.write(data)
     written = Path(file.name)
