@@ -16,6 +16,7 @@ from spanlab.oplog import (
     Cited,
     Mark,
     Note,
+    NoteSuggestion,
     Operation,
     Redo,
     Reject,
@@ -107,6 +108,38 @@ def test_labels_and_notes_come_and_go() -> None:
     assert (state.spans["x"].label, state.note) == ("object", "easy")
     cleared = _replay(Relabel(span="x"), Note(text=""), start=state)
     assert (cleared.spans["x"].label, cleared.note) == (None, None)
+
+
+def test_a_comment_on_a_suggestion_decides_nothing() -> None:
+    state = _replay(NoteSuggestion(mark=TOWER, text="Which?"))
+    assert (state.spans, state.rejected) == ({}, ())
+    assert [(span.text, span.note, span.prob) for span in state.noted] == [("tower", "Which?", 0.8)]
+    assert state.annotation("me") == NOTHING.annotation("me")
+    assert _replay(NoteSuggestion(mark=TOWER, text="Which?"), Undo()) == NOTHING
+    again = _replay(NoteSuggestion(mark=TOWER, text="That"), start=state)
+    assert [span.note for span in again.noted] == ["That"]
+    assert _replay(NoteSuggestion(mark=TOWER, text=""), start=state) == NOTHING
+
+
+def test_a_comment_follows_its_suggestion_through_every_decision() -> None:
+    noted = NoteSuggestion(mark=TOWER, text="Which?")
+    other = TOWER.model_copy(
+        update={"source": "another"}
+    )  # the same characters, one mark on screen
+    for accept in (Accept(span="x", mark=other), AcceptAll(spans=("x",), marks=(other,))):
+        accepted = _replay(noted, accept)
+        assert (accepted.spans["x"].note, accepted.noted) == ("Which?", ())
+    rejected = _replay(noted, Reject(mark=TOWER))
+    assert ([span.note for span in rejected.rejected], rejected.noted) == (["Which?"], ())
+    assert _replay(Accept(span="x", mark=TOWER), start=rejected).spans["x"].note == "Which?"
+    after = _replay(Accept(span="x", mark=TOWER), Note(span="x", text="No."), Reject(mark=TOWER))
+    assert [span.note for span in after.rejected] == ["No."]
+
+
+def test_a_comment_on_a_rejected_suggestion_leaves_it_rejected() -> None:
+    state = _replay(Reject(mark=NUMBER), Reject(mark=TOWER), NoteSuggestion(mark=TOWER, text="Why"))
+    assert [(span.text, span.note) for span in state.rejected] == [("330", None), ("tower", "Why")]
+    assert (state.spans, state.noted) == ({}, ())
 
 
 def test_done_without_spans_says_nothing_is_wrong() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -75,18 +76,27 @@ class AcceptAll(_Edit):
 
 
 class Reject(_Edit):
-    """Refuse a suggestion; if it had been accepted, the span taken from it goes."""
+    """Refuse a suggestion; if it had been accepted, the span taken from it goes.
+
+    A comment on either stays, on the refused suggestion.
+    """
 
     kind: Literal["reject"] = "reject"
     mark: Mark
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
-        mark = self.mark
-        refused = _suggested(item, mark).model_copy(update={"prob": mark.prob})
+        refused = _suggested(item, self.mark).model_copy(update={"prob": self.mark.prob})
         key = _key(refused)
-        spans = {name: span for name, span in state.spans.items() if _key(span) != key}
-        rejected = tuple(span for span in state.rejected if _key(span) != key)
-        return state.model_copy(update={"spans": spans, "rejected": (*rejected, refused)})
+        going = [span for span in state.spans.values() if _key(span) == key]
+        note = _comments((*going, *state.noted, *state.rejected)).get(_place(refused))
+        rejected = [span for span in state.rejected if _key(span) != key]
+        return state.model_copy(
+            update={
+                "spans": {name: span for name, span in state.spans.items() if _key(span) != key},
+                "rejected": (*rejected, refused.model_copy(update={"note": note})),
+                "noted": _without(state.noted, [refused]),
+            }
+        )
 
 
 class Add(_Edit):
@@ -155,6 +165,28 @@ class Note(_Edit):
         return _change(state, self.span, {"note": text})
 
 
+class NoteSuggestion(_Edit):
+    """Comment on a suggestion and decide nothing; one that is rejected stays rejected."""
+
+    kind: Literal["note-suggestion"] = "note-suggestion"
+    mark: Mark
+    text: str = Field(max_length=10_000)
+
+    def apply(self, item: Item, state: ReviewState) -> ReviewState:
+        update = {"prob": self.mark.prob, "note": self.text or None}
+        noted = _suggested(item, self.mark).model_copy(update=update)
+        if any(_place(span) == _place(noted) for span in state.rejected):
+            rejected = [
+                span.model_copy(update={"note": noted.note})
+                if _place(span) == _place(noted)
+                else span
+                for span in state.rejected
+            ]
+            return state.model_copy(update={"rejected": tuple(rejected)})
+        kept = _without(state.noted, [noted])
+        return state.model_copy(update={"noted": (*kept, noted) if noted.note else kept})
+
+
 class SetStatus(_Edit):
     """Finish the item, skip it, or take that back."""
 
@@ -177,21 +209,53 @@ class Redo(_Op):
     kind: Literal["redo"] = "redo"
 
 
-Edit = Accept | AcceptAll | Reject | Add | Remove | Resize | Relabel | Note | SetStatus
+Edit = (
+    Accept
+    | AcceptAll
+    | Reject
+    | Add
+    | Remove
+    | Resize
+    | Relabel
+    | Note
+    | NoteSuggestion
+    | SetStatus
+)
 Operation = Annotated[Edit | Undo | Redo, Field(discriminator="kind")]
 OPERATION: TypeAdapter[Operation] = TypeAdapter(Operation)
 
 
 def _take(item: Item, state: ReviewState, taken: list[tuple[str, Mark]]) -> ReviewState:
-    spans = dict(state.spans)
-    keys = set()
+    spans: dict[str, Span] = {}
+    comments = _comments((*state.noted, *state.rejected))
     for name, mark in taken:
-        if name in spans:
+        if name in state.spans or name in spans:
             raise OperationError(f"span id {name!r} is already in use")
-        spans[name] = _suggested(item, mark)
-        keys.add(_key(spans[name]))
-    rejected = tuple(span for span in state.rejected if _key(span) not in keys)
-    return state.model_copy(update={"spans": spans, "rejected": rejected})
+        span = _suggested(item, mark)
+        spans[name] = span.model_copy(update={"note": comments.get(_place(span))})
+    keys = {_key(span) for span in spans.values()}
+    return state.model_copy(
+        update={
+            "spans": {**state.spans, **spans},
+            "rejected": tuple(span for span in state.rejected if _key(span) not in keys),
+            "noted": _without(state.noted, spans.values()),
+        }
+    )
+
+
+def _comments(spans: Sequence[Span]) -> dict[tuple[int, int], str]:
+    """Return the first note on the characters of each span, whoever suggests them."""
+    return {_place(span): span.note for span in reversed(spans) if span.note}
+
+
+def _without(spans: Iterable[Span], decided: Iterable[Span]) -> tuple[Span, ...]:
+    """Return the spans that do not cover exactly the characters of one of ``decided``."""
+    places = {_place(span) for span in decided}
+    return tuple(span for span in spans if _place(span) not in places)
+
+
+def _place(span: Span) -> tuple[int, int]:
+    return (span.start, span.end)
 
 
 def _change(state: ReviewState, name: str, update: dict[str, object]) -> ReviewState:

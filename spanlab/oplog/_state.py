@@ -8,12 +8,17 @@ from spanlab.schema import Annotation, Kind, Span, Status
 
 
 class ReviewState(BaseModel):
-    """A person's annotation with an id per span, in the order in which the spans were made."""
+    """A person's annotation with an id per span, in the order in which the spans were made.
+
+    ``noted`` are suggestions with a comment that are not decided: they are no part of the
+    annotation, and a comment moves to the span once its suggestion is accepted or rejected.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     spans: dict[str, Span] = Field(default_factory=dict)
     rejected: tuple[Span, ...] = ()
+    noted: tuple[Span, ...] = ()
     status: Status = Status.NOT_ANNOTATED
     note: str | None = None
 

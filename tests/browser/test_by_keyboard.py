@@ -73,6 +73,35 @@ def test_everything_of_a_review_works_by_keyboard_alone(desk: Sit) -> None:
     assert here.texts("next") == []
 
 
+def test_a_comment_on_a_suggestion_leaves_it_undecided(desk: Sit) -> None:
+    here = desk(_records())
+    note = here.page.locator(".sl-card .sl-note")
+    kind = here.page.locator(".sl-card .sl-kind")
+    here.press("c")
+    here.page.keyboard.type("Which Shelley?")
+    here.press("Enter")
+    here.settle()
+    state = here.state("frankenstein")
+    assert (state.spans, state.rejected) == ({}, ())
+    assert [(span.text, span.note) for span in state.noted] == [("Percy Shelley", "Which Shelley?")]
+    expect(kind).to_have_text("Suggestion")
+    expect(note).to_have_text("Which Shelley?")
+
+    here.page.reload()
+    here.wait_for("frankenstein")
+    expect(kind).to_have_text("Suggestion")
+    expect(note).to_have_text("Which Shelley?")
+    here.press("u")
+    expect(note).to_have_count(0)
+    here.press("U", "c")
+    expect(here.page.locator(".sl-ask input")).to_have_value("Which Shelley?")
+    here.page.keyboard.type("Mary?")
+    here.press("Enter", "x", "Enter")  # the comment stays on what is rejected
+    here.settle()
+    (rejected,) = here.state("frankenstein").rejected
+    assert (rejected.text, rejected.note) == ("Percy Shelley", "Mary?")
+
+
 def test_undo_and_redo_survive_going_away_and_coming_back(desk: Sit) -> None:
     """Edits to pre-annotated items are never lost."""
     here = desk(_records())

@@ -43,6 +43,8 @@ def test_everything_of_a_review_works_by_mouse_alone(desk: Sit) -> None:
     here.drag_over("eneva")  # snaps to the whole word
     here.page.select_option(".sl-tools select", "wrong name")
     here.click_on("Paris")
+    _tool(here, "accept")
+    here.click_on("Paris")
     _tool(here, "comment")
     here.page.fill(".sl-ask input", "London")
     here.page.click(".sl-ask [type=submit]")

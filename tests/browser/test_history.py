@@ -26,7 +26,8 @@ ITEM = Item(
 LOGS = 150
 KINDS = (
     *("accept", "accept-all", "reject", "reject", "add", "remove", "resize", "relabel"),
-    *("note", "note", "status", "undo", "undo", "undo", "redo", "redo"),
+    *("note", "note", "note-suggestion", "note-suggestion", "note-suggestion", "status"),
+    *("undo", "undo", "undo", "redo", "redo"),
 )
 LENGTH = 90  # operations of a log, beyond one checkpoint of the JavaScript
 
@@ -39,13 +40,14 @@ async ([logs, snapshot, length]) => {
         log.forEach((operation, index) => {
             try { history.push(operation); } catch { refused.push(index); }
         });
-        const { spans, rejected, status, note } = history.state;
+        const { spans, rejected, noted, status, note } = history.state;
         const cited = (one) => [one.passage, one.start, one.end];
         const plain = (span) => [span.start, span.end, span.prob ?? 1, span.label ?? null,
                                  span.note ?? null, span.source ?? null,
                                  (span.evidence ?? []).map(cited)];
         return { refused, spans: [...spans].map(([id, span]) => [id, ...plain(span)]),
-                 rejected: rejected.map(plain), status, note, version: history.version };
+                 rejected: rejected.map(plain), noted: noted.map(plain),
+                 status, note, version: history.version };
     });
 }
 """
@@ -87,6 +89,7 @@ def _in_python(start: ReviewState, log: list[dict[str, Any]]) -> dict[str, Any]:
         "refused": refused,
         "spans": [[name, *_plain(span)] for name, span in state.spans.items()],
         "rejected": [_plain(span) for span in state.rejected],
+        "noted": [_plain(span) for span in state.noted],
         "status": state.status.value,
         "note": state.note,
         "version": len(accepted),
@@ -111,12 +114,14 @@ def _random_log(dice: random.Random) -> Iterator[dict[str, Any]]:
             operation |= {"spans": names, "marks": [_mark(dice) for _ in names]}
         if kind in {"accept", "add", "remove", "resize", "relabel"}:
             operation["span"] = dice.choice(ids)
-        if kind in {"accept", "reject"}:
+        if kind in {"accept", "reject", "note-suggestion"}:
             operation["mark"] = _mark(dice)
         if kind in {"add", "relabel"}:
             operation["label"] = dice.choice([None, "one", "two"])
         if kind == "note":
-            operation |= {"span": dice.choice([None, *ids]), "text": dice.choice(["", "why", "🎉"])}
+            operation["span"] = dice.choice([None, *ids])
+        if kind in {"note", "note-suggestion"}:
+            operation["text"] = dice.choice(["", "why", "🎉"])
         if kind == "status":
             operation["status"] = dice.choice(["done", "skipped", "not-annotated"])
         yield operation

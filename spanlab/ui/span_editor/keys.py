@@ -31,7 +31,7 @@ KEYS: tuple[Key, ...] = (
     Key("Decide", ("Delete", "Backspace"), "remove", "Remove your span, or reject a suggestion"),
     Key("Decide", ("1", "2", "3", "4", "5", "6", "7", "8", "9"), "label", "Label the span"),
     Key("Decide", ("0",), "unlabel", "Take the label away"),
-    Key("Decide", ("c",), "comment", "Comment on the span"),
+    Key("Decide", ("c",), "comment", "Comment on the span or suggestion; decides nothing"),
     Key("Decide", ("C",), "commentItem", "Comment on the whole answer"),
     Key("Draw", ("ArrowLeft", "ArrowRight"), "moveCharacter", "Move the caret by a character"),
     Key("Draw", ("Ctrl+ArrowLeft", "Ctrl+ArrowRight", "Alt+ArrowLeft", "Alt+ArrowRight"),

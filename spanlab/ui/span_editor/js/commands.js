@@ -39,8 +39,8 @@ export const COMMANDS = {
         return label ? editor.label(label) : editor.view.say(`There is no label ${key}.`, true);
     },
     unlabel: (editor) => editor.label(null),
-    comment: (editor) => editor.comment(false),
-    commentItem: (editor) => editor.comment(true),
+    comment: (editor) => editor.comment(),
+    commentItem: (editor) => editor.commentItem(),
     moveCharacter: (editor, event) => editor.selection.move(aside(editor, event, "grapheme"), false),
     moveWord: (editor, event) => editor.selection.move(aside(editor, event, "word"), false),
     moveLine: (editor, event) => editor.selection.move(editor.view.geometry.lineAway(event.key), false),

@@ -200,14 +200,25 @@ export class Editor {
         return this.view.say(label ? `Labelled ${label}.` : "No label.");
     }
 
-    comment(whole) {
-        if (!whole && !this.focused) return this.view.say("Choose a span first.", true);
-        const own = this.focused?.kind === "own" ? this.item.history.state.spans.get(this.focused.span) : null;
-        const text = whole ? this.item.history.state.note : own?.note;
-        this.view.prompt.ask(whole ? "Comment on the whole answer" : "Comment on this span", text ?? "", (typed) => {
-            const span = whole ? null : this.own();
-            if (!whole && !span) return;
-            this.apply({ kind: "note", span, text: typed });
+    /** Ask for a comment on the chosen span; on a suggestion it decides nothing. */
+    comment() {
+        if (!this.focused) return this.view.say("Choose a span first.", true);
+        return this.ask("Comment on this span", this.focused.comment, (text) => {
+            const mark = this.focused;
+            if (mark?.kind === "own") this.apply({ kind: "note", span: mark.span, text });
+            else if (mark) this.apply({ kind: "note-suggestion", mark: mark.best, text });
+        });
+    }
+
+    commentItem() {
+        return this.ask("Comment on the whole answer", this.item.history.state.note, (text) => {
+            this.apply({ kind: "note", span: null, text });
+        });
+    }
+
+    ask(title, before, keep) {
+        return this.view.prompt.ask(title, before ?? "", (typed) => {
+            keep(typed);
             this.view.focusChanged({ scroll: false });
             this.view.say(typed ? "Comment kept." : "Comment taken away.");
         });

@@ -1,7 +1,7 @@
 /** One item: its text, its suggestions, and the reviewer's log on it. */
 
 import { History } from "./history.js";
-import { byPlace } from "./marks.js";
+import { byPlace, placeKey } from "./marks.js";
 import { Text } from "./text.js";
 
 /** One item as it is shown: its text, its suggestions, and the reviewer's log on it. */
@@ -19,7 +19,7 @@ export class Item {
         const groups = new Map();
         for (const annotator of annotators) {
             for (const span of annotator.spans) {
-                const key = `${span.start}-${span.end}`;
+                const key = placeKey(span.start, span.end);
                 let group = groups.get(key);
                 if (!group) {
                     group = {

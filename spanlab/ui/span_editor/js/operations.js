@@ -9,6 +9,7 @@ export class ReviewState {
         const state = new ReviewState();
         state.spans = new Map(Object.entries(snapshot.spans).map(([id, span]) => [id, withOrigin(span)]));
         state.rejected = snapshot.rejected;
+        state.noted = [];
         state.status = snapshot.status;
         state.note = snapshot.note ?? null;
         return state;
@@ -18,6 +19,7 @@ export class ReviewState {
         const state = new ReviewState();
         state.spans = new Map(this.spans);
         state.rejected = this.rejected;
+        state.noted = this.noted;
         state.status = this.status;
         state.note = this.note;
         return state;
@@ -45,9 +47,12 @@ export const EDITS = {
     reject: (state, { mark }, length) => {
         checkExtent(mark.start, mark.end, length);
         const key = originKey(mark);
-        for (const [id, span] of state.spans) if (originKey(span) === key) state.spans.delete(id);
-        const refused = { ...suggested(mark), prob: mark.prob ?? 1 };
+        const going = [...state.spans].filter(([, span]) => originKey(span) === key);
+        const note = commentOn(mark, [...going.map(([, span]) => span), ...state.noted, ...state.rejected]);
+        for (const [id] of going) state.spans.delete(id);
+        const refused = { ...suggested(mark), prob: mark.prob ?? 1, note };
         state.rejected = [...state.rejected.filter((span) => originKey(span) !== key), refused];
+        state.noted = without(state.noted, [mark]);
     },
     add: (state, op, length) => {
         if (state.spans.has(op.span)) throw new Error(`span id '${op.span}' is already in use`);
@@ -68,6 +73,16 @@ export const EDITS = {
         if (op.span === null || op.span === undefined) state.note = text;
         else change(state, op.span, { note: text });
     },
+    "note-suggestion": (state, { mark, text }, length) => {
+        checkExtent(mark.start, mark.end, length);
+        const note = text || null;
+        if (state.rejected.some((span) => samePlace(span, mark))) {
+            state.rejected = state.rejected.map((span) => (samePlace(span, mark) ? { ...span, note } : span));
+            return;
+        }
+        const kept = without(state.noted, [mark]);
+        state.noted = note ? [...kept, { ...suggested(mark), prob: mark.prob ?? 1, note }] : kept;
+    },
     status: (state, op) => {
         state.status = op.status;
     },
@@ -81,12 +96,29 @@ function take(state, taken, length) {
         ids.add(id);
     }
     const keys = new Set();
+    const commented = [...state.noted, ...state.rejected].filter((span) => span.note);
     for (const [id, mark] of taken) {
         const key = originKey(mark);
-        state.spans.set(id, { ...suggested(mark), origin: { key, mark } });
+        const note = commentOn(mark, commented);
+        state.spans.set(id, { ...suggested(mark), note, origin: { key, mark } });
         keys.add(key);
     }
     if (state.rejected.length > 0) state.rejected = state.rejected.filter((span) => !keys.has(originKey(span)));
+    if (state.noted.length > 0) state.noted = without(state.noted, taken.map(([, mark]) => mark));
+}
+
+/** The first note on the characters of a suggestion, whoever else suggests them. */
+function commentOn(mark, spans) {
+    return spans.find((span) => span.note && samePlace(span, mark))?.note ?? null;
+}
+
+/** The spans that do not cover exactly the characters of one of `decided`. */
+function without(spans, decided) {
+    return spans.filter((span) => !decided.some((mark) => samePlace(span, mark)));
+}
+
+function samePlace(one, two) {
+    return one.start === two.start && one.end === two.end;
 }
 
 function suggested(mark) {
