@@ -12,7 +12,7 @@ from optimizers.examples import Labelled, labelled
 from optimizers.request import PROMPT_TEMPERATURE, TASK_TEMPERATURE, Optimisation, Search
 from optimizers.tuning import Tuner
 from optimizers.watching import OnEvent, Stopper
-from spanlab.detectors import Tunable, build
+from spanlab.detectors import Tunable, build, entry_of
 from spanlab.detectors.building import OWN_PROMPT
 from spanlab.errors import UsageError
 from spanlab.lm import Meter, ModelChoice, language_model
@@ -42,7 +42,8 @@ def resolved(request: Optimisation) -> Optimisation:
     """
     search = request.search
     spec = search.detector
-    task = spec.model or ModelChoice.read(role=spec.signs)
+    roles = entry_of(spec.detector).roles
+    task = spec.model or ModelChoice.read(role=(*roles[:1], spec.signs))
     prompt = search.prompt_model or task
     spec = spec.model_copy(
         update={"model": _warm(task, TASK_TEMPERATURE), "program": spec.program or OWN_PROMPT}

@@ -160,24 +160,39 @@ def _detector(
     if options := _options(spec, choice.options):
         changes["options"] = spec.options | options
     if asks_models(spec.detector):
-        changes["model"] = _model(spec, choice, environ)
+        changes |= _models(spec, choice, environ)
         changes["retriever"] = spec.retriever or retriever
         changes["program"] = choice.program.strip() or spec.program
     return spec.model_copy(update=changes)
 
 
-def _model(spec: DetectorSpec, choice: Choice, environ: Mapping[str, str]) -> ModelChoice:
-    own = spec.model
+def _models(
+    spec: DetectorSpec, choice: Choice, environ: Mapping[str, str]
+) -> dict[str, ModelChoice | dict[str, ModelChoice]]:
+    """Return the detector's model, and those of the roles that ask another one."""
+    roles = entry_of(spec.detector).roles
+    main = _model(spec.model, choice, environ, (*roles[:1], spec.signs))
+    found = {
+        role: _model(spec.models.get(role, spec.model), choice, environ, (role, spec.signs))
+        for role in roles
+    }
+    others = {role: model for role, model in found.items() if model != main}
+    return {"model": main, "models": others}
+
+
+def _model(
+    own: ModelChoice | None, choice: Choice, environ: Mapping[str, str], role: tuple[str, ...]
+) -> ModelChoice:
     if own is not None and not (choice.model and choice.one_model):
         return _at_endpoint(own, environ)
-    chosen = _chosen(choice, environ, spec.signs)
+    chosen = _chosen(choice, environ, role)
     if own is None:
         return chosen
     kept = own.model_fields_set.intersection(_MANNER) - chosen.model_fields_set
     return chosen.model_copy(update={name: getattr(own, name) for name in kept})
 
 
-def _chosen(choice: Choice, environ: Mapping[str, str], role: str) -> ModelChoice:
+def _chosen(choice: Choice, environ: Mapping[str, str], role: str | tuple[str, ...]) -> ModelChoice:
     """Return the chosen model, or that which the environment names for a role."""
     if isinstance(choice.model, ModelChoice):
         model = _at_endpoint(choice.model, environ)

@@ -19,6 +19,7 @@ from spanlab.schema import Item, Record, Status
 from spanlab.settings import Settings
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
 from spanlab.trace import QueryStep, RemarkStep
+from spanlab.workflows.choosing import Choice, specifications
 
 ITEM = Item(id="a", question="Who built it?", answer="Ada Smith did.")
 PACKAGE = '''
@@ -29,6 +30,7 @@ from spanlab.detectors.common.modelled import Modelled
 from spanlab.detectors.entry import Entry
 from spanlab.retrievers import Query
 from spanlab.trace import QueryStep, RemarkStep
+from spanlab.workflows.choosing import Choice, specifications
 
 
 class Program(dspy.Module):
@@ -138,6 +140,21 @@ def test_every_role_has_its_own_model_and_temperature_and_the_rest_is_the_detect
     monkeypatch.setenv("SPANLAB_MODEL_HOPPING", "detectors")
     detect(model_server, tmp_path / "environment")
     assert world.asked == {"judge": ("detectors", None), "extractor": ("tiny", None)}
+
+
+@pytest.mark.usefixtures("hopping")
+def test_a_run_is_asked_for_with_the_models_that_the_environment_names_by_role() -> None:
+    environment = {"SPANLAB_MODEL": "small", "SPANLAB_MODEL_EXTRACTOR": "tiny"}
+    (spec,) = specifications(Choice(("hopping",)), environment)
+    assert isinstance(spec, DetectorSpec)
+    asked = {role: spec.choice(role, {}).model for role in ("judge", "extractor")}
+    assert asked == {"judge": "small", "extractor": "tiny"}
+    (named,) = specifications(Choice(("hopping",), model="large"), environment)
+    assert isinstance(named, DetectorSpec)
+    assert (named.choice("judge", {}).model, named.models) == ("large", {})
+    (judge,) = specifications(Choice(("ucsc-kg",)), {"SPANLAB_MODEL_JUDGE": "large"})
+    assert isinstance(judge, DetectorSpec)
+    assert judge.choice("judge", {}).model == "large"
 
 
 @pytest.mark.usefixtures("hopping")
