@@ -80,6 +80,7 @@ class FindUnsupported(dspy.Signature):
     )
 
 
+# MIPROv2 shows this source to the model that writes prompts; a generic class would say less.
 class Extraction(dspy.Module):
     """The model's part: one call that names the hallucinated words.
 
