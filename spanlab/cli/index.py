@@ -34,10 +34,10 @@ def index(
     spanlab index pages/ -o pages.index --longest 800
     """
     from spanlab.cli import progress
-    from spanlab.retrievers.building import Options, build
+    from spanlab.retrievers.building import build
 
     with progress.bar("indexing", unit="passages") as advance:
-        done = build(corpus, output, Options(longest, stems), advance)
+        done = build(corpus, output, longest=longest, stems=stems, on_progress=advance)
     progress.say(
         f"indexed {done.documents:,} documents as {done.passages:,} passages in {output} "
         f"(fingerprint {done.fingerprint[:8]})"

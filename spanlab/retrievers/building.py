@@ -22,30 +22,21 @@ from spanlab.retrievers.terms import terms
 from spanlab.schema import Passage
 
 
-@dataclass(frozen=True)
-class Options:
-    """How a corpus becomes an index.
-
-    ``longest`` is the length of a passage at most, in characters; ``stems`` makes forms of a word
-    meet.
-    """
-
-    longest: int = LONGEST
-    stems: bool = True
-
-
 def build(
     corpus: Path,
     target: Path,
-    options: Options | None = None,
-    on_progress: Callable[[int], None] | None = None,
+    *,
+    longest: int = LONGEST,
+    stems: bool = True,
+    on_progress: Callable[[int], None] = lambda _done: None,
 ) -> Manifest:
     """Index a corpus; the index appears whole, in the place of an older one, or not at all.
 
     Args:
         corpus: JSON Lines or a directory; see ``corpus.documents``.
         target: the directory to make.
-        options: None for the usual ones.
+        longest: characters of a passage at most, at least 1.
+        stems: let forms of a word find each other.
         on_progress: called with the number of passages so far.
 
     Returns:
@@ -57,11 +48,10 @@ def build(
     """
     library()
     _check_target(target)
-    options = options or Options()
     with _replacing(target) as folder:
         with (folder / PASSAGES).open("wb") as stream:
-            writing = _Writing(stream, options, on_progress or (lambda _done: None))
-            writing.take(documents(corpus))
+            writing = _Writing(stream, stems, on_progress)
+            writing.take(documents(corpus), longest)
         if not writing.terms:
             raise InputError(
                 "the corpus has nothing to search", file=corpus, expected="documents with words"
@@ -72,7 +62,7 @@ def build(
         manifest = Manifest(
             documents=writing.documents,
             passages=len(writing.starts) - 1,
-            stems=options.stems,
+            stems=stems,
             fingerprint=writing.digest.hexdigest(),
             files=sizes,
         )
@@ -85,7 +75,7 @@ class _Writing:
     """Passages on their way to disk, and the terms of each as numbers."""
 
     stream: BinaryIO
-    options: Options
+    stems: bool
     report: Callable[[int], None]
     documents: int = 0
     starts: array[int] = field(default_factory=lambda: array("q", [0]))
@@ -93,13 +83,13 @@ class _Writing:
     numbers: list[array[int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.digest = hashlib.sha256(f"stems={self.options.stems}\n".encode())
+        self.digest = hashlib.sha256(f"stems={self.stems}\n".encode())
 
-    def take(self, source: Iterable[Document]) -> None:
+    def take(self, source: Iterable[Document], longest: int) -> None:
         """Split and write all documents."""
         for document in source:
             self.documents += 1
-            for text in split(document.text, self.options.longest):
+            for text in split(document.text, longest):
                 self._add(
                     Passage(text=text, title=document.title, url=document.url, date=document.date)
                 )
@@ -110,7 +100,7 @@ class _Writing:
         self.digest.update(line)
         self.starts.append(self.starts[-1] + len(line))
         # A passage from the middle of a document is found by its title too.
-        words = terms(f"{passage.title or ''}\n{passage.text}", stems=self.options.stems)
+        words = terms(f"{passage.title or ''}\n{passage.text}", stems=self.stems)
         known = self.terms
         self.numbers.append(array("l", [known.setdefault(word, len(known)) for word in words]))
         self.report(len(self.numbers))

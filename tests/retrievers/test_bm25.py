@@ -12,7 +12,7 @@ import pytest
 from spanlab.errors import InputError, UsageError
 from spanlab.retrievers import Bm25Spec, GivenSpec, ensure, retrieve, retriever, retriever_spec
 from spanlab.retrievers.bm25 import bm25
-from spanlab.retrievers.building import Options, build
+from spanlab.retrievers.building import build
 from spanlab.retrievers.index import Index
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
@@ -81,7 +81,7 @@ def test_a_long_document_becomes_passages_that_all_have_its_title(tmp_path: Path
     (tmp_path / "texts").mkdir()
     text = "\n\n".join(f"Section {n} says that the tower has {n} floors." for n in range(40))
     (tmp_path / "texts" / "tower.txt").write_text(text)
-    manifest = build(tmp_path / "texts", tmp_path / "index", Options(longest=200))
+    manifest = build(tmp_path / "texts", tmp_path / "index", longest=200)
     assert (manifest.documents, manifest.passages) == (1, 10)
     item = asyncio.run(ensure(_item("What does section 17 say?"), bm25(tmp_path / "index", k=3)))
     assert len(item.passages) == 3
