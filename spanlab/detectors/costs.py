@@ -80,7 +80,8 @@ def _queries(item: Item, retriever: RetrieverSpec) -> int:
 
 def _fetched(item: Item, retriever: RetrieverSpec) -> bool:
     """Say whether the item seems to have what such a retriever finds."""
-    return any(each.retriever.startswith(retriever.kind) for each in item.retrievals)
+    of_the_item = (each for each in item.retrievals if each.query is None)
+    return any(each.retriever.startswith(retriever.kind) for each in of_the_item)
 
 
 def _model(spec: DetectorSpec, role: str) -> ModelChoice | None:

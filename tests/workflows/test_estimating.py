@@ -24,10 +24,18 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def items(count: int, *, answer: str = "a" * 400, retrieved: str | None = None) -> list[Record]:
+def items(
+    count: int,
+    *,
+    answer: str = "a" * 400,
+    retrieved: str | None = None,
+    query: str | None = None,
+) -> list[Record]:
     """Items whose passage has 1,000 tokens, question 10 and answer 100, at 4 letters a token."""
     passages = (Passage(text="p" * 4000),)
-    found = () if retrieved is None else (Retrieval(retriever=retrieved, passages=(0,)),)
+    found = (
+        () if retrieved is None else (Retrieval(retriever=retrieved, passages=(0,), query=query),)
+    )
     return [
         Record(
             item=Item(
@@ -82,6 +90,8 @@ def test_a_search_is_paid_once_however_many_read_it_and_never_again(store: Store
     both, search = ("ucsc-extract", "ucsc-revise"), Sources("web", model="sonar-pro")
     assert of(store, Wish("new", Choice(both, sources=search))).calls == 1 + 2
     assert of(store, Wish("known", Choice(both, sources=search))).calls == 2
+    store.import_records("hopped", items(1, retrieved="web:sonar-pro", query="another question"))
+    assert of(store, Wish("hopped", Choice(both, sources=search))).calls == 1 + 2
 
 
 def test_a_large_dataset_is_reckoned_from_a_sample(store: Store) -> None:
