@@ -33,6 +33,11 @@ class Effort:
     task_calls: int
     prompt_calls: int
 
+    @property
+    def calls(self) -> int:
+        """All calls."""
+        return self.task_calls + self.prompt_calls
+
 
 @dataclass(frozen=True)
 class Foreseen:

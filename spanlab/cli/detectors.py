@@ -35,4 +35,4 @@ def detectors(
             options = ", ".join(option.shown for option in fields_of(known))
             lines += [f"options {options}"] if options else []
         for label, line in zip((known, "", ""), lines, strict=False):
-            typer.echo(f"{label:<14}{line}")
+            typer.echo(f"{label:<13} {line}")

@@ -127,8 +127,7 @@ def optimize(
     from optimizers.request import Optimisation, Search
     from spanlab.cli import model_options, optimizing
     from spanlab.detectors import check_tunable
-    from spanlab.jobs.tuning import free_name
-    from spanlab.lm import ModelChoice
+    from spanlab.jobs.tuning import free_name, prompt_model_of
     from spanlab.workflows.choosing import specifications
     from spanlab.workflows.requesting import budget_of, problem
 
@@ -141,7 +140,7 @@ def optimize(
     fields = {
         "name": name or free_name(detector, metric),
         "detector": spec,
-        "prompt_model": ModelChoice.read(model=prompt_model) if prompt_model else None,
+        "prompt_model": prompt_model_of(prompt_model or "", price or ""),
         "metric": metric,
         "strategy": strategy.value,
         "auto": auto.value if auto else (None if trials else "light"),

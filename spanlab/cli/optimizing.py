@@ -22,10 +22,10 @@ def foresee(request: Optimisation) -> None:
     with Store.open(Settings.read()) as store:
         expected = estimates.foresee(store, request)
     effort = expected.effort
+    cost = "no price known" if expected.cost is None else f"${expected.cost:,.2f}"
     typer.echo(
-        f"{expected.items} labelled items; at most {effort.trials} evaluations, "
-        f"{effort.task_calls:,} calls of the task model and {effort.prompt_calls} of the "
-        "prompt model"
+        f"{expected.items} labelled items; at most {effort.trials:,} evaluations, "
+        f"{effort.calls:,} calls ({effort.prompt_calls:,} of them of the prompt model), {cost}"
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from spanlab.detectors.base import Detector, Finding, ModelDetector, Tunable
 from spanlab.detectors.building import build, detector
-from spanlab.detectors.entry import INSTRUCTION, Calls, Entry, NoOptions, Size
+from spanlab.detectors.entry import INSTRUCTION, Calls, Entry, Options, Size
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.registry import (
     Broken,
@@ -37,7 +37,7 @@ __all__ = [
     "Finding",
     "Kit",
     "ModelDetector",
-    "NoOptions",
+    "Options",
     "Size",
     "Spec",
     "Tunable",

@@ -54,8 +54,8 @@ class Calls(NamedTuple):
     role: str = JUDGE
 
 
-class NoOptions(Frozen):
-    """The options of a detector that has none."""
+class Options(Frozen):
+    """A detector's own options: none, unless a subclass adds fields; all of them have defaults."""
 
 
 def _no_calls(_size: Size, _spec: DetectorSpec) -> Iterable[Calls]:
@@ -71,7 +71,7 @@ class Entry:
         what: what it does, in one clause.
         needs: what it needs beside the item, in one clause.
         create: builds it; loads what is slow to load only when it is called. None for an ensemble.
-        options: the model of its own options; every field needs a default.
+        options: the model of its own options.
         roles: the roles of the language models it asks; empty if it asks none.
         prompts: the names of the predictors that an optimiser can tune; empty if there are none.
         estimate: the most model calls that an item of this size will take.
@@ -82,7 +82,7 @@ class Entry:
     what: str
     needs: str
     create: Callable[[Kit], Detector | ModelDetector] | None = None
-    options: type[Frozen] = NoOptions
+    options: type[Options] = Options
     roles: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
     estimate: Callable[[Size, DetectorSpec], Iterable[Calls]] = _no_calls

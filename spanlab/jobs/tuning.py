@@ -27,6 +27,7 @@ __all__ = [
     "foresee",
     "free_name",
     "optimisation_of",
+    "prompt_model_of",
     "tunable",
 ]
 
@@ -83,11 +84,10 @@ def optimisation_of(wish: TuningWish) -> Optimisation:
         (wish.detector,), wish.model, price=wish.price, sources=wish.sources, program=wish.begin
     )
     (spec,) = specifications(choice)
-    prompt_model = _prompt_model(wish)
     fields: Mapping[str, Any] = {
         "name": wish.name.strip() or free_name(wish.detector, wish.metric),
         "detector": spec,
-        "prompt_model": prompt_model,
+        "prompt_model": prompt_model_of(wish.prompt_model, wish.price),
         "metric": wish.metric,
         "strategy": wish.strategy,
         "auto": wish.auto,
@@ -112,9 +112,13 @@ def optimisation_of(wish: TuningWish) -> Optimisation:
     return resolved(request)
 
 
-def _prompt_model(wish: TuningWish) -> ModelChoice | None:
-    if not wish.prompt_model.strip():
+def prompt_model_of(model: str, price: str) -> ModelChoice | None:
+    """Return the model that writes instructions; None, the detector's, for an empty name.
+
+    Raises:
+        UsageError: the price cannot be read.
+    """
+    if not model.strip():
         return None
-    choice = ModelChoice.read(model=wish.prompt_model.strip())
-    price = Price.parse(wish.price) if wish.price.strip() else choice.price
-    return choice.model_copy(update={"price": price})
+    choice = ModelChoice.read(model=model.strip())
+    return choice.model_copy(update={"price": Price.parse(price)}) if price.strip() else choice

@@ -97,7 +97,7 @@ def _show(foreseen: Foreseen) -> None:
     figures = {
         "Labelled items": f"{foreseen.items:,}",
         "Evaluations": f"{effort.trials:,}",
-        "Calls at most": f"{effort.task_calls + effort.prompt_calls:,}",
+        "Calls at most": f"{effort.calls:,}",
         "Cost at most": "unknown" if foreseen.cost is None else f"\\{money(foreseen.cost)}",
     }
     for column, (label, value) in zip(st.columns(len(figures)), figures.items(), strict=True):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from other_package import install
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
+from spanlab.detectors import installed
 from spanlab.jobs import board
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.storage import Store
@@ -31,6 +35,19 @@ def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
 def unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "SPANLAB_MODEL", "SPANLAB_PRICE"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def other_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The package that brings a detector called shouting, installed for one test."""
+    site = str(install(tmp_path / "package"))
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.setenv("PYTHONPATH", site)
+    installed.cache_clear()
+    yield
+    installed.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "shouting"]:
+        del sys.modules[name]
 
 
 def records(*names: str) -> list[Record]:
@@ -196,3 +213,25 @@ def test_a_failure_is_shown_with_its_reason_and_tried_again(
     app.run()
     assert "1 of 1 done" in everything(app)
     assert "credits exhausted" not in everything(app)
+
+
+def test_a_detector_of_an_installed_package_is_offered_with_its_options_and_runs(
+    other_package: None, open_page: OpenPage, store: Store, working: None, unreachable: None
+) -> None:
+    item = Item(id="a", answer="The NASA and the EU said NO.")
+    store.import_records("mine", [Record(item=item)])
+    app = open_page("detect")
+    assert "marks words in capital letters. needs nothing." in everything(app).lower()
+    assert "no module named" in everything(app).lower()
+    app.checkbox(key="spanlab.detect.shouting").check().run()
+    assert app.selectbox(key="spanlab.detect.shouting.mark").options == ["word", "answer"]
+    letters = app.number_input(key="spanlab.detect.shouting.letters")
+    assert (letters.value, letters.min, letters.step) == (3, 1, 1)
+    letters.set_value(2).run()
+    start(app)
+    assert not app.exception
+    (job,) = jobs.jobs()
+    assert jobs.wait(job.id).progress.done == 1
+    said = store.record("mine", "a").by("shouting")
+    assert said is not None
+    assert [span.text for span in said.spans] == ["NASA", "EU", "NO"]

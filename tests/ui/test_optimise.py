@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands import run_here
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
@@ -105,6 +107,35 @@ def test_a_search_is_foreseen_and_started(
     assert (job.kind, job.title) == ("optimise", "ucsc-extract for iou on mine")
     assert "ucsc-extract for iou on mine" in everything(app)
     assert model_server.requests == []
+
+
+def test_what_a_search_costs_at_most_is_the_same_on_the_page_and_on_the_command_line(
+    open_page: OpenPage,
+    programs: Programs,
+    store: Store,
+    samples: Path,
+    tmp_path: Path,
+    model_server: ModelServer,
+) -> None:
+    store.import_records("mine", read(samples))
+    app = open_page("optimise", dataset="mine")
+    app.selectbox(key="spanlab.optimise.detector").select("ucsc-kg").run()
+    app.text_input(key="spanlab.optimise.price").set_value("1,0.5,2").run()
+    shown = {metric.label: metric.value.replace("\\", "") for metric in app.metric}
+    options = ("--detector", "ucsc-kg", "--price", "1,0.5,2", "--dry-run")
+    said = run_here(["optimize", "mine", *options], tmp_path, os.environ).stdout
+    assert f"at most {shown['Evaluations']} evaluations, {shown['Calls at most']} calls" in said
+    assert f", {shown['Cost at most']}\n" in said
+    # every item takes the graph, its facts, and up to 5 calls for each fact
+    assert int(shown["Calls at most"].replace(",", "")) > 7 * 843
+
+
+def test_only_what_can_be_tuned_is_offered(
+    open_page: OpenPage, programs: Programs, store: Store, samples: Path, model_server: ModelServer
+) -> None:
+    store.import_records("mine", read(samples))
+    offered = open_page("optimise", dataset="mine").selectbox(key="spanlab.optimise.detector")
+    assert offered.options == ["ucsc-extract", "ucsc-kg", "ucsc-revise"]
 
 
 def test_labels_that_nobody_made_are_said_to_be_missing(

@@ -9,17 +9,17 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from spanlab.detectors.base import ModelDetector
-from spanlab.detectors.entry import INSTRUCTION, JUDGE, THINKING, Calls, Entry, Size
+from spanlab.detectors.entry import INSTRUCTION, JUDGE, THINKING, Calls, Entry, Options, Size
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.spec import DetectorSpec
-from spanlab.fields import Frozen, Probability
+from spanlab.fields import Probability
 
 MAX_ROUNDS = 4  # calls per fact; the paper leaves the number open, most facts need one look-up
 MAX_FACTS = 40  # facts of one answer that are checked; more are left out, which the trace says
 _FACT = 14  # tokens of an answer that make one fact
 
 
-class QuoteOptions(Frozen):
+class QuoteOptions(Options):
     """How quotes become spans."""
 
     floor: Annotated[
@@ -27,7 +27,7 @@ class QuoteOptions(Frozen):
     ] = 0.85
 
 
-class RevisionOptions(Frozen):
+class RevisionOptions(Options):
     """What of a revision is marked."""
 
     refine: Annotated[

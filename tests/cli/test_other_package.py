@@ -1,0 +1,75 @@
+"""An installed package brings a detector, which the command line lists, checks and runs."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from other_package import install
+
+from spanlab.datasets import read
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Write = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install(tmp_path_factory.mktemp("shouting"))
+
+
+@pytest.fixture
+def run(spanlab: Run, site: Path) -> Run:
+    """Run `spanlab` where the package is installed, in a process of its own."""
+    return partial(spanlab, stdout=subprocess.PIPE, PYTHONPATH=str(site))
+
+
+@pytest.fixture
+def answers(tmp_path: Path, write: Write) -> Path:
+    items = [{"id": f"i{n}", "answer": "The NASA and the EU said NO."} for n in range(3)]
+    return write(tmp_path / "answers.jsonl", *items)
+
+
+def spans(path: Path) -> set[tuple[str, ...]]:
+    return {
+        tuple(span.text or "" for span in found.spans)
+        for record in read(path)
+        for found in record.annotations
+    }
+
+
+def test_it_is_listed_with_its_options_and_what_is_broken_with_the_reason(run: Run) -> None:
+    done = run("detectors")
+    assert done.returncode == 0, done.stderr
+    assert "shouting      marks words in capital letters\n" in done.stdout
+    assert "options letters=3, mark=word\n" in done.stdout
+    assert "broken        cannot be used: ModuleNotFoundError: No module named" in done.stdout
+    assert "offline (shouting) cannot be used: another package has a detector" in done.stdout
+    assert "offline       marks words that passages and question do not support\n" in done.stdout
+    refused = run("annotate", "mine", "--detector", "broken")
+    assert refused.returncode == 2
+    assert "'broken' of the package shouting is broken" in refused.stderr
+
+
+def test_its_option_is_set_on_the_command_line_from_file_to_file(
+    run: Run, answers: Path, tmp_path: Path
+) -> None:
+    detect = ("annotate", answers, "--detector", "shouting", "-o", tmp_path / "out.jsonl")
+    done = run(*detect, "--option", "letters=2")
+    assert done.returncode == 0, done.stderr
+    assert spans(tmp_path / "out.jsonl") == {("NASA", "EU", "NO")}
+    done = run(*detect, "--option", "letters=many")
+    assert done.returncode == 2
+    assert "option 'letters' of 'shouting' is 'many'" in done.stderr
+
+
+def test_a_job_hands_its_option_to_other_processes(run: Run, answers: Path, tmp_path: Path) -> None:
+    assert run("import", answers, "--dataset", "mine").returncode == 0
+    options = ("--option", "shouting.mark=answer", "--concurrency", "2")
+    done = run("annotate", "mine", "--detector", "shouting", *options)
+    assert done.returncode == 0, done.stderr
+    assert run("export", "mine", "-o", "out.jsonl").returncode == 0
+    assert spans(tmp_path / "out.jsonl") == {("The NASA and the EU said NO.",)}

@@ -1,0 +1,99 @@
+"""A small package that brings detectors, as somebody else would write and install it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+_PROJECT = """
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "shouting"
+version = "1.0"
+
+[project.entry-points."spanlab.detectors"]
+shouting = "shouting.entry:ENTRY"
+broken = "shouting.broken:ENTRY"
+offline = "shouting.entry:ENTRY"
+
+[tool.setuptools]
+packages = ["shouting"]
+"""
+
+_ENTRY = """
+from typing import Literal
+
+from pydantic import Field
+
+from spanlab.detectors.entry import Entry, Options
+
+
+class ShoutingOptions(Options):
+    letters: int = Field(3, ge=1, description="How many capital letters a word has at least.")
+    mark: Literal["word", "answer"] = "word"
+
+
+def create(kit):
+    from shouting.detector import Shouting
+
+    return Shouting(ShoutingOptions.model_validate(kit.spec.options))
+
+
+ENTRY = Entry(
+    name="shouting",
+    what="marks words in capital letters",
+    needs="nothing",
+    create=create,
+    options=ShoutingOptions,
+)
+"""
+
+_DETECTOR = """
+import re
+
+from spanlab.schema import Annotation, Kind, Span
+
+
+class Shouting:
+    name = "shouting"
+
+    def __init__(self, options):
+        self._options = options
+
+    def annotate(self, item):
+        words = re.compile(r"\\\\b[A-Z]{%d,}\\\\b" % self._options.letters)
+        found = [match.span() for match in words.finditer(item.answer)]
+        if found and self._options.mark == "answer":
+            found = [(0, len(item.answer))]
+        spans = [
+            Span(start=start, end=end, text=item.answer[start:end], prob=1.0)
+            for start, end in found
+        ]
+        return Annotation(annotator="shouting", kind=Kind.DETECTOR, spans=tuple(spans))
+"""
+
+
+def install(folder: Path) -> Path:
+    """Install the package, without network.
+
+    Args:
+        folder: an empty folder; the sources go there as well.
+
+    Returns:
+        Where it is installed; a path for ``PYTHONPATH``.
+    """
+    source, target = folder / "source", folder / "site"
+    package = source / "shouting"
+    package.mkdir(parents=True)
+    (source / "pyproject.toml").write_text(_PROJECT, encoding="utf-8")
+    (package / "__init__.py").touch()
+    (package / "entry.py").write_text(_ENTRY, encoding="utf-8")
+    (package / "detector.py").write_text(_DETECTOR.replace("\\\\", "\\"), encoding="utf-8")
+    (package / "broken.py").write_text("import nowhere_to_be_found\n", encoding="utf-8")
+    how = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", str(target)]
+    subprocess.run([sys.executable, "-m", "pip", "install", *how, str(source)], check=True)
+    return target
