@@ -14,6 +14,7 @@ from spanlab.oplog import (
     AcceptAll,
     Add,
     Cited,
+    Finish,
     Mark,
     Note,
     NoteSuggestion,
@@ -70,6 +71,17 @@ def test_an_accepted_suggestion_is_the_reviewers_own_mark() -> None:
 def test_accepting_all_takes_each_under_its_id() -> None:
     state = _replay(AcceptAll(spans=("x", "y"), marks=(TOWER, NUMBER)))
     assert {name: span.text for name, span in state.spans.items()} == {"x": "tower", "y": "330"}
+
+
+def test_done_counts_what_is_undecided_and_one_undo_returns_to_before_it() -> None:
+    done = Finish(spans=("x",), accepted=(TOWER,), rejected=(NUMBER,))
+    state = _replay(done)
+    assert state.status is Status.DONE
+    assert [span.start for span in state.spans.values()] == [TOWER.start]
+    assert [(span.start, span.prob) for span in state.rejected] == [(NUMBER.start, NUMBER.prob)]
+    assert _replay(done, Undo()) == _replay()
+    with pytest.raises(OperationError, match="finish has 0 ids for 1 suggestions"):
+        _replay(Finish(accepted=(TOWER,)))
 
 
 def test_a_rejected_suggestion_is_kept_as_rejected() -> None:

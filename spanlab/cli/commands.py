@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -269,17 +269,28 @@ def export(
     )
 
 
-def datasets() -> None:
-    """List the datasets with their sizes, languages and annotators.
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="A dataset to set something of.")] = None,
+    undecided: Annotated[
+        Literal["rejected", "likely", "ask"] | None,
+        typer.Option(help="What Done in a review makes of suggestions left undecided."),
+    ] = None,
+) -> None:
+    """List the datasets with their sizes, languages, annotators and settings, or set one's setting.
 
     Of each annotator it says how many items are in each state: not annotated, done (possibly
     without spans), failed or skipped.
 
     \b
     spanlab datasets
+    spanlab datasets mine --undecided likely
     """
     from spanlab.cli import tables
-    from spanlab.storage import Store
+    from spanlab.storage import Store, Undecided
 
+    if (name is None) != (undecided is None):
+        raise UsageError("a setting needs the dataset and the value: NAME --undecided VALUE")
     with Store.open() as store:
+        if name is not None and undecided is not None:
+            store.set_undecided(name, Undecided(undecided))
         typer.echo(tables.datasets(store.datasets()))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from spanlab.errors import OperationError
 from spanlab.oplog._state import ReviewState
 from spanlab.schema import Evidence, Item, Name, Offset, Probability, Span, Stance, Status
+
+_Key: TypeAlias = tuple[str | None, int, int, str | None]  # what makes two suggestions the same
 
 
 class _Op(BaseModel):
@@ -68,11 +70,7 @@ class AcceptAll(_Edit):
     marks: tuple[Mark, ...]
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
-        if len(self.spans) != len(self.marks):
-            raise OperationError(
-                f"accept-all has {len(self.spans)} ids for {len(self.marks)} suggestions"
-            )
-        return _take(item, state, list(zip(self.spans, self.marks, strict=True)))
+        return _take(item, state, _named(self.kind, self.spans, self.marks))
 
 
 class Reject(_Edit):
@@ -85,18 +83,7 @@ class Reject(_Edit):
     mark: Mark
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
-        refused = _suggested(item, self.mark).model_copy(update={"prob": self.mark.prob})
-        key = _key(refused)
-        going = [span for span in state.spans.values() if _key(span) == key]
-        note = _comments((*going, *state.noted, *state.rejected)).get(_place(refused))
-        rejected = [span for span in state.rejected if _key(span) != key]
-        return state.model_copy(
-            update={
-                "spans": {name: span for name, span in state.spans.items() if _key(span) != key},
-                "rejected": (*rejected, refused.model_copy(update={"note": note})),
-                "noted": _without(state.noted, [refused]),
-            }
-        )
+        return _refuse(item, state, (self.mark,))
 
 
 class Add(_Edit):
@@ -197,6 +184,23 @@ class SetStatus(_Edit):
         return state.model_copy(update={"status": self.status})
 
 
+class Finish(_Edit):
+    """Finish the item, and count the suggestions left undecided as accepted or rejected.
+
+    ``spans[i]`` is the id for ``accepted[i]``. One operation: one undo takes all of it back.
+    """
+
+    kind: Literal["finish"] = "finish"
+    spans: tuple[Name, ...] = ()
+    accepted: tuple[Mark, ...] = ()
+    rejected: tuple[Mark, ...] = ()
+
+    def apply(self, item: Item, state: ReviewState) -> ReviewState:
+        taken = _take(item, state, _named(self.kind, self.spans, self.accepted))
+        decided = _refuse(item, taken, self.rejected)
+        return decided.model_copy(update={"status": Status.DONE})
+
+
 class Undo(_Op):
     """Take back the last operation that is still in force; nothing to take back is no error."""
 
@@ -220,9 +224,37 @@ Edit = (
     | Note
     | NoteSuggestion
     | SetStatus
+    | Finish
 )
 Operation = Annotated[Edit | Undo | Redo, Field(discriminator="kind")]
 OPERATION: TypeAdapter[Operation] = TypeAdapter(Operation)
+
+
+def _named(kind: str, names: tuple[str, ...], marks: tuple[Mark, ...]) -> list[tuple[str, Mark]]:
+    if len(names) != len(marks):
+        raise OperationError(f"{kind} has {len(names)} ids for {len(marks)} suggestions")
+    return list(zip(names, marks, strict=True))
+
+
+def _refuse(item: Item, state: ReviewState, marks: Iterable[Mark]) -> ReviewState:
+    refused: dict[_Key, Span] = {}
+    for mark in marks:
+        span = _suggested(item, mark).model_copy(update={"prob": mark.prob})
+        refused.pop(_key(span), None)  # named again, it stands last
+        refused[_key(span)] = span
+    going = [span for span in state.spans.values() if _key(span) in refused]
+    comments = _comments((*going, *state.noted, *state.rejected))
+    noted = [
+        span.model_copy(update={"note": comments.get(_place(span))}) for span in refused.values()
+    ]
+    before = [span for span in state.rejected if _key(span) not in refused]
+    return state.model_copy(
+        update={
+            "spans": {name: s for name, s in state.spans.items() if _key(s) not in refused},
+            "rejected": (*before, *noted),
+            "noted": _without(state.noted, noted),
+        }
+    )
 
 
 def _take(item: Item, state: ReviewState, taken: list[tuple[str, Mark]]) -> ReviewState:
@@ -298,5 +330,5 @@ def _cite(item: Item, cited: Cited) -> Evidence:
     return Evidence(text=whole[cited.start : cited.end], **dict(cited))
 
 
-def _key(span: Span) -> tuple[str | None, int, int, str | None]:
+def _key(span: Span) -> _Key:
     return (span.source, span.start, span.end, span.label)

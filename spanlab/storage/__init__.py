@@ -1,6 +1,6 @@
 """The annotation database: datasets, annotations, review logs and queues behind one Store."""
 
-from spanlab.storage.catalog import AnnotatorSummary, DatasetSummary
+from spanlab.storage.catalog import AnnotatorSummary, DatasetSummary, Undecided
 from spanlab.storage.queue import Cursor, Page, QueueQuery, QueueRow
 from spanlab.storage.store import Store
 from spanlab.storage.writes import Applied, Refusal, Review, Write
@@ -16,5 +16,6 @@ __all__ = [
     "Refusal",
     "Review",
     "Store",
+    "Undecided",
     "Write",
 ]

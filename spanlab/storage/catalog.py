@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, func, insert, select, update
@@ -15,6 +16,14 @@ from spanlab.schema import Kind, Name, Status
 from spanlab.storage.tables import READY, annotators, datasets, labels, languages, operations
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
+
+
+class Undecided(StrEnum):
+    """What becomes of suggestions that a reviewer has not decided when an item is Done."""
+
+    REJECTED = "rejected"
+    LIKELY = "likely"  # accepted where the annotator takes them for hallucinated, else rejected
+    ASK = "ask"  # the reviewer says which of the two, item by item
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,7 @@ class DatasetSummary:
     n_items: int
     languages: Mapping[str, int]
     annotators: tuple[AnnotatorSummary, ...]
+    undecided: Undecided = Undecided.REJECTED
 
 
 @dataclass(frozen=True)
@@ -95,6 +105,7 @@ def summaries(connection: Connection) -> list[DatasetSummary]:
             n_items=row.n_items,
             languages=by_language[row.id],
             annotators=tuple(people[row.id]),
+            undecided=Undecided(row.undecided),
         )
         for row in connection.execute(select(datasets).where(ready).order_by(datasets.c.id))
     ]
@@ -178,6 +189,12 @@ def rename(connection: Connection, name: str, new: str) -> None:
     if new != name:
         check_free(connection, new)
         connection.execute(update(datasets).where(datasets.c.id == dataset.id).values(name=new))
+
+
+def set_undecided(connection: Connection, name: str, undecided: Undecided) -> None:
+    """Store what Done makes of undecided suggestions in ``name``; raises as ``find`` does."""
+    where = datasets.c.id == find(connection, name).id
+    connection.execute(update(datasets).where(where).values(undecided=undecided.value))
 
 
 def check_free(connection: Connection, name: str) -> None:

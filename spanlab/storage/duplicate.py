@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Select, insert, select
+from sqlalchemy import Select, insert, select, update
 
 from spanlab.storage import catalog
 from spanlab.storage.engine import Database
 from spanlab.storage.staging import publish, stage
-from spanlab.storage.tables import annotated, annotators, facets, items, labels, languages
+from spanlab.storage.tables import annotated, annotators, datasets, facets, items, labels, languages
 
 _ROWS = 1000  # per transaction, of any table
 _COPIED = (annotators, languages, labels, items, annotated, facets)  # parents first
@@ -41,4 +41,10 @@ def duplicate(database: Database, name: str, new: str) -> int:
                     connection.execute(insert(table), copies)
         with database.writing() as connection:
             publish(connection, copy.id, source.n_items)
+            setting = select(datasets.c.undecided).where(datasets.c.id == source.id)
+            connection.execute(
+                update(datasets)
+                .where(datasets.c.id == copy.id)
+                .values(undecided=setting.scalar_subquery())
+            )
         return source.n_items

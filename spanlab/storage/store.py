@@ -13,7 +13,7 @@ from spanlab.oplog import ReviewState
 from spanlab.schema import Annotation, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import annotating, catalog, findings, imports, items, paging, reviews, staging
-from spanlab.storage.catalog import Dataset, DatasetSummary
+from spanlab.storage.catalog import Dataset, DatasetSummary, Undecided
 from spanlab.storage.duplicate import duplicate
 from spanlab.storage.engine import Database
 from spanlab.storage.findings import Finding
@@ -100,6 +100,11 @@ class Store:
         """Rename a dataset; see ``catalog.rename``."""
         with self._database.writing() as connection:
             catalog.rename(connection, name, new)
+
+    def set_undecided(self, name: str, undecided: Undecided) -> None:
+        """Set what Done makes of suggestions of a dataset that a reviewer has not decided."""
+        with self._database.writing() as connection:
+            catalog.set_undecided(connection, name, undecided)
 
     def duplicate_dataset(self, name: str, new: str) -> int:
         """Copy a dataset without its review logs and return its number of items."""

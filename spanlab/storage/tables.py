@@ -57,6 +57,7 @@ datasets = Table(
     Column("created", Text, nullable=False),  # ISO 8601, UTC
     Column("state", Text, nullable=False),
     Column("n_items", Integer, nullable=False),
+    Column("undecided", Text, nullable=False, server_default="rejected"),  # see catalog.Undecided
 )
 
 loads = Table(

@@ -18,9 +18,11 @@ from spanlab.ui.progress import progress
 from spanlab.workflows.choosing import Choice, Entry, installed, specifications
 from spanlab.workflows.managing import (
     DatasetSummary,
+    Undecided,
     delete_dataset,
     duplicate_dataset,
     rename_dataset,
+    set_undecided,
 )
 from spanlab.workflows.requesting import request_of
 from spanlab.workflows.voting import vote_dataset
@@ -117,6 +119,28 @@ def _vote(summary: DatasetSummary) -> None:
                 _finish(f"{name.strip()} has {counted(count, 'vote')} in {summary.name}.")
 
 
+_UNDECIDED = {
+    Undecided.REJECTED: "Rejected",
+    Undecided.LIKELY: "Accepted if likely (probability above 0.5), else rejected",
+    Undecided.ASK: "Ask each time",
+}
+
+
+def _settings(summary: DatasetSummary) -> None:
+    with st.form("settings", border=False):
+        undecided = st.radio(
+            "Suggestions left undecided when a reviewer presses Done",
+            list(_UNDECIDED),
+            index=list(_UNDECIDED).index(summary.undecided),
+            format_func=_UNDECIDED.__getitem__,
+            help="The editor says how many were counted how, and takes it back on request.",
+        )
+        if st.form_submit_button("Save", type="primary"):
+            with errors_shown():
+                set_undecided(store(), summary.name, undecided)
+                _finish(f"The settings of {summary.name} are saved.")
+
+
 def _rename(summary: DatasetSummary) -> None:
     with st.form("rename", border=False):
         new = st.text_input("New name", summary.name).strip()
@@ -160,6 +184,7 @@ def _delete(summary: DatasetSummary) -> None:
 ACTIONS: Mapping[str, Action] = {
     "detect": Action("Detect…", ":material/manage_search:", _detect),
     "vote": Action("Vote…", ":material/how_to_vote:", _vote),
+    "settings": Action("Settings…", ":material/settings:", _settings),
     "rename": Action("Rename…", ":material/edit:", _rename),
     "duplicate": Action("Duplicate…", ":material/content_copy:", _duplicate),
     "delete": Action("Delete…", ":material/delete:", _delete),

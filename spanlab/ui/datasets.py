@@ -108,7 +108,7 @@ def _card(summary: DatasetSummary, detection: JobView | None) -> None:
                     ask(action, name)
             chosen = st.menu_button(
                 "More",
-                ["rename", "duplicate", "delete"],
+                ["settings", "rename", "duplicate", "delete"],
                 format_func=lambda action: f"{ACTIONS[action].icon} {ACTIONS[action].label}",
                 key=f"more-{name}",
             )

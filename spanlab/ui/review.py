@@ -49,7 +49,7 @@ def page() -> None:
     if asked is not None and not review.has_item(common.store(), dataset, asked):
         _say_unknown(dataset, asked)
         return
-    span_editor.editor(review.labels(common.store(), dataset))
+    span_editor.editor(review.labels(common.store(), dataset), summaries[dataset].undecided)
     _exchange(span_editor.Place(dataset, query, _entry(dataset, query)))
 
 

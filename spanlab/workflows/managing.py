@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from spanlab.storage import AnnotatorSummary, DatasetSummary, Store
+from spanlab.storage import AnnotatorSummary, DatasetSummary, Store, Undecided
 
 __all__ = [
     "AnnotatorSummary",
     "DatasetSummary",
     "Store",
+    "Undecided",
     "count_edits",
     "delete_dataset",
     "duplicate_dataset",
     "list_datasets",
     "open_store",
     "rename_dataset",
+    "set_undecided",
 ]
 
 
@@ -63,6 +65,15 @@ def duplicate_dataset(store: Store, dataset: str, new: str) -> None:
         StoreError: the new name is taken.
     """
     store.duplicate_dataset(dataset, new)
+
+
+def set_undecided(store: Store, dataset: str, undecided: Undecided) -> None:
+    """Set what becomes of suggestions that a reviewer has not decided when an item is Done.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    store.set_undecided(dataset, undecided)
 
 
 def delete_dataset(store: Store, dataset: str) -> None:

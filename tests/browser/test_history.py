@@ -26,7 +26,7 @@ ITEM = Item(
 LOGS = 150
 KINDS = (
     *("accept", "accept-all", "reject", "reject", "add", "remove", "resize", "relabel"),
-    *("note", "note", "note-suggestion", "note-suggestion", "note-suggestion", "status"),
+    *("note", "note", "note-suggestion", "note-suggestion", "note-suggestion", "status", "finish"),
     *("undo", "undo", "undo", "redo", "redo"),
 )
 LENGTH = 90  # operations of a log, beyond one checkpoint of the JavaScript
@@ -112,6 +112,10 @@ def _random_log(dice: random.Random) -> Iterator[dict[str, Any]]:
         if kind == "accept-all":
             names = dice.sample(ids, dice.randint(1, 3))
             operation |= {"spans": names, "marks": [_mark(dice) for _ in names]}
+        if kind == "finish":
+            names = dice.sample(ids, dice.randint(0, 2))
+            operation |= {"spans": names, "accepted": [_mark(dice) for _ in names]}
+            operation["rejected"] = [_mark(dice) for _ in range(dice.randint(0, 3))]
         if kind in {"accept", "add", "remove", "resize", "relabel"}:
             operation["span"] = dice.choice(ids)
         if kind in {"accept", "reject", "note-suggestion"}:

@@ -28,7 +28,7 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.storage import QueueQuery, Store, Write
+from spanlab.storage import QueueQuery, Store, Undecided, Write
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -210,7 +210,9 @@ def test_a_copy_goes_its_own_way(store: Store, record: MakeRecord, said: Say) ->
     store.import_records("d", [record(str(n), said("det", (0, 3))) for n in range(2100)])
     add = Add(span="s", start=4, end=9)
     store.apply("d", "7", "me", [Write("one", 1, 0, add)])
+    store.set_undecided("d", Undecided.LIKELY)
     assert store.duplicate_dataset("d", "copy") == 2100
+    assert {each.undecided for each in store.datasets()} == {Undecided.LIKELY}
     assert list(store.records("copy")) == list(store.records("d"))
     original, copy = store.datasets()
     assert (copy.n_items, copy.languages, copy.annotators) == (
@@ -250,3 +252,15 @@ def test_one_name_is_one_kind_of_annotator(store: Store, record: MakeRecord, sai
         store.review("d", "a", "det")
     with pytest.raises(StoreError, match="cannot be a vote too"):
         store.save_annotations("d", [("a", said("det", kind=Kind.VOTE))])
+
+
+def test_what_done_makes_of_undecided_suggestions_is_set_for_each_dataset(
+    store: Store, record: MakeRecord
+) -> None:
+    for name in ("one", "two"):
+        store.import_records(name, [record("a")])
+    store.set_undecided("two", Undecided.ASK)
+    found = {each.name: each.undecided for each in store.datasets()}
+    assert found == {"one": Undecided.REJECTED, "two": Undecided.ASK}
+    with pytest.raises(NotFoundError, match="there is no dataset 'three'"):
+        store.set_undecided("three", Undecided.ASK)

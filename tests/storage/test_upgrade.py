@@ -21,7 +21,7 @@ from spanlab.errors import StoreError
 from spanlab.oplog import SetStatus
 from spanlab.schema import Record, Status
 from spanlab.settings import Settings
-from spanlab.storage import Store, Write
+from spanlab.storage import Store, Undecided, Write
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import metadata
 from spanlab.storage.upgrade import REVISIONS, VERSION_TABLE, migrate
@@ -61,6 +61,10 @@ def test_an_older_database_is_migrated_with_its_data(empty: Settings, record: Ma
     with Store.open(empty) as store:
         review = store.review("d", "a", "me")
         assert (review.version, review.state.status) == (1, Status.DONE)
+        # What the third revision brings: what Done makes of undecided suggestions.
+        assert [each.undecided for each in store.datasets()] == [Undecided.REJECTED]
+        store.set_undecided("d", Undecided.ASK)
+        assert [each.undecided for each in store.datasets()] == [Undecided.ASK]
         # What the second revision brings: the log can no longer be changed.
         with (
             pytest.raises(StoreError, match="append-only"),

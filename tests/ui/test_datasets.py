@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from spanlab import jobs
 from spanlab.jobs import JobState
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
-from spanlab.storage import Store
+from spanlab.storage import Store, Undecided
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "Marie Curie was born in Paris."
@@ -336,3 +336,16 @@ def test_many_datasets_are_searched(open_page: OpenPage, store: Store, count: in
     find.input("set-0").run()
     shown = [m.value for m in app.markdown if m.value.startswith("#####")]
     assert shown == ["##### set\\-0"]
+
+
+def test_what_done_makes_of_undecided_suggestions_is_a_setting(
+    open_page: OpenPage, store: Store
+) -> None:
+    store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
+    app = ask(open_page, "settings")
+    (radio,) = [each for each in app.radio if "undecided" in each.label]
+    assert radio.value is Undecided.REJECTED
+    radio.set_value(Undecided.ASK)
+    next(each for each in app.button if each.label == "Save").click().run()
+    assert store.datasets()[0].undecided is Undecided.ASK
+    assert "The settings of mine are saved" in everything(app).replace("\\", "")

@@ -20,6 +20,7 @@ from streamlit.components.v2.types import ComponentRenderer
 from spanlab.ui.span_editor.exchange import Answer, Place, Sent, exchange
 from spanlab.ui.span_editor.keys import KEYS, Key
 from spanlab.ui.span_editor.modules import script
+from spanlab.workflows.managing import Undecided
 
 __all__ = ["KEYS", "Answer", "Key", "Place", "Sent", "editor", "exchange", "sent", "wire"]
 
@@ -46,13 +47,18 @@ function remember(reviewer) {
 """
 
 
-def editor(labels: Sequence[str]) -> None:
+def editor(labels: Sequence[str], undecided: Undecided) -> None:
     """Mount the editor.
 
     Args:
         labels: what the keys 1 to 9 stand for, at most nine.
+        undecided: what Done makes of suggestions that are not decided.
     """
-    data = {"keys": [asdict(key) for key in KEYS], "labels": list(labels)}
+    data = {
+        "keys": [asdict(key) for key in KEYS],
+        "labels": list(labels),
+        "undecided": undecided.value,
+    }
     _component("spanlab_editor", script(), _style())(key="span_editor", data=data)
 
 

@@ -164,4 +164,9 @@ def _nothing(store: Store, place: Place) -> str:
 
 def _is_status(write: Mapping[str, JsonValue]) -> bool:
     operation = write.get("op")
-    return isinstance(operation, Mapping) and operation.get("kind") in {"status", "undo", "redo"}
+    return isinstance(operation, Mapping) and operation.get("kind") in {
+        "status",
+        "finish",
+        "undo",
+        "redo",
+    }

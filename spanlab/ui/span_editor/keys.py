@@ -55,6 +55,7 @@ KEYS: tuple[Key, ...] = (
     Key("Resize", ("Alt+]",), "endOutCharacter", "Move the end on by a character"),
     Key("Resize", ("Alt+}",), "endInCharacter", "Move the end back by a character"),
     Key("Items", ("Enter", "Ctrl+Enter"), "done", "Done: checked, go to the next item"),
+    Key("Items", ("z",), "takeBack", "Take Done back, if it counted undecided suggestions"),
     Key("Items", ("Space", "Ctrl+Space"), "skip", "Skip, go to the next item"),
     Key("Items", ("Shift+Enter",), "reopen", "Not done after all"),
     Key("Items", ("PageDown", "Alt+ArrowDown"), "nextItem", "Next item"),

@@ -74,8 +74,9 @@ export const COMMANDS = {
     startInCharacter: (editor) => edge(editor, "start", 1, "grapheme"),
     endOutCharacter: (editor) => edge(editor, "end", 1, "grapheme"),
     endInCharacter: (editor) => edge(editor, "end", -1, "grapheme"),
-    done: (editor) => editor.finish("done"),
-    skip: (editor) => editor.finish("skipped"),
+    done: (editor) => editor.finishing.finish("done"),
+    takeBack: (editor) => editor.view.say("The last Done counted no undecided suggestion.", true), // see notice.js
+    skip: (editor) => editor.finishing.finish("skipped"),
     reopen: (editor) => {
         if (editor.item.history.state.status === "not-annotated") return editor.view.say("It is not done yet.");
         editor.apply({ kind: "status", status: "not-annotated" });

@@ -79,6 +79,7 @@ export class Conversation {
     enter(answer) {
         const { navigation, outbox, view } = this.editor;
         const before = navigation.place;
+        view.notice.hide();
         navigation.place = answer.place;
         navigation.trail = [];
         this.cache.near.clear();

@@ -4,6 +4,7 @@ import { ItemCache } from "./cache.js";
 import { COMMANDS } from "./commands.js";
 import { Conflict } from "./conflict.js";
 import { Conversation } from "./conversation.js";
+import { Finishing } from "./finishing.js";
 import { newId } from "./ids.js";
 import { bindings } from "./keys.js";
 import { marksOf } from "./marks.js";
@@ -29,6 +30,7 @@ export class Editor {
         this.selection = new Selection(this);
         this.visibility = new Visibility();
         this.conflict = new Conflict(this);
+        this.finishing = new Finishing(this);
         this.conversation = new Conversation(this, wire);
         this.outbox = wire.outbox ??= new Outbox();
         this.outbox.onChange = () => this.view.head.saved(this.outbox);
@@ -53,7 +55,9 @@ export class Editor {
         this.view.open(item);
         this.view.focusChanged({ scroll: true });
         if (!again) this.view.say(`Item ${item.id}. ${this.summary()}`);
+        if (!again && this.view.notice.asks) this.view.notice.hide();
         this.conflict.layOnTop();
+        this.finishing.shown();
     }
 
     /** Run a command by name; false means "not for me, try the next binding". */
@@ -114,15 +118,20 @@ export class Editor {
     }
 
     toNextOpen(from) {
-        const open = [...this.marks.values()].filter((mark) => mark.kind === "open");
+        const open = this.open();
         const next = open.find((mark) => mark.start >= from) ?? open[0];
         if (next) this.focusOn(next.id);
         return next;
     }
 
-    /** Open suggestions that at least one annotator takes for hallucinated, not merely suspects. */
+    /** Suggestions that are not decided. */
+    open() {
+        return [...this.marks.values()].filter((mark) => mark.kind === "open");
+    }
+
+    /** Those that at least one annotator takes for hallucinated, not merely suspects. */
     likely() {
-        return [...this.marks.values()].filter((mark) => mark.kind === "open" && mark.likely);
+        return this.open().filter((mark) => mark.likely);
     }
 
     count(kind) {
@@ -222,13 +231,5 @@ export class Editor {
             this.view.focusChanged({ scroll: false });
             this.view.say(typed ? "Comment kept." : "Comment taken away.");
         });
-    }
-
-    finish(status) {
-        if (this.item.history.state.status !== status) this.apply({ kind: "status", status });
-        const left = this.count("open");
-        const done = status === "done" ? "Done" : "Skipped";
-        this.view.say(left && status === "done" ? `${done}, ${left} suggestions undecided.` : `${done}.`);
-        this.navigation.go(1);
     }
 }

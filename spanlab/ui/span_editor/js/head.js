@@ -1,6 +1,7 @@
 /** The line above the answer: how far the reviewer is, which item it is, what is saved. */
 
 import { h } from "./dom.js";
+import { countedWords } from "./finishing.js";
 import { STATUS_WORDS } from "./words.js";
 
 /** Progress, item, status, comment and the state of the outbox. */
@@ -30,9 +31,8 @@ export class Head {
         }
         const { state } = item.history;
         const status = isDraft(item.history) ? "draft" : state.status;
-        const checked = status === "done" && state.spans.size === 0;
         this.itemName.textContent = `${item.id} · ${item.payload.lang}`;
-        this.status.textContent = checked ? "Done: checked, no spans" : STATUS_WORDS[status];
+        this.status.textContent = status === "done" ? doneWords(item.history) : STATUS_WORDS[status];
         this.status.dataset.status = root.dataset.status = status;
         this.remark.textContent = state.note ? `“${state.note}”` : "";
         this.remark.title = state.note ?? "";
@@ -59,6 +59,13 @@ export class Head {
         this.savedText.title = [...new Set(held.map((write) => `${write.dataset}: ${write.item}`))].join("\n");
         this.savedText.dataset.state = held.length || others.length ? "held" : outbox.offline ? "offline" : unsaved ? "saving" : "saved";
     }
+}
+
+/** That it is done, and what that made of suggestions nobody decided. */
+function doneWords({ state, edits }) {
+    const last = edits.findLast(({ kind }) => kind === "finish" || kind === "status");
+    if (last?.kind === "finish") return `Done: ${countedWords(last)}`;
+    return state.spans.size === 0 ? "Done: checked, no spans" : STATUS_WORDS.done;
 }
 
 /** Say whether something was decided on an item that is not done. */

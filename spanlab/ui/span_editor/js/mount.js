@@ -24,6 +24,7 @@ export default function mount(component) {
         if (wire.component) editor.conversation.receive(wire.component);
     }
     editor.labels = data.labels;
+    editor.finishing.rule = data.undecided;
     editor.view.theme(parentElement);
     return () => {
         mounted.delete(parentElement);

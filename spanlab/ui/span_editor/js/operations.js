@@ -39,21 +39,9 @@ function withOrigin(span) {
 export const EDITS = {
     accept: (state, op, length) => take(state, [[op.span, op.mark]], length),
     "accept-all": (state, op, length) => {
-        if (op.spans.length !== op.marks.length) {
-            throw new Error(`accept-all has ${op.spans.length} ids for ${op.marks.length} suggestions`);
-        }
-        take(state, op.spans.map((id, index) => [id, op.marks[index]]), length);
+        take(state, named(op.kind, op.spans, op.marks), length);
     },
-    reject: (state, { mark }, length) => {
-        checkExtent(mark.start, mark.end, length);
-        const key = originKey(mark);
-        const going = [...state.spans].filter(([, span]) => originKey(span) === key);
-        const note = commentOn(mark, [...going.map(([, span]) => span), ...state.noted, ...state.rejected]);
-        for (const [id] of going) state.spans.delete(id);
-        const refused = { ...suggested(mark), prob: mark.prob ?? 1, note };
-        state.rejected = [...state.rejected.filter((span) => originKey(span) !== key), refused];
-        state.noted = without(state.noted, [mark]);
-    },
+    reject: (state, { mark }, length) => refuse(state, [mark], length),
     add: (state, op, length) => {
         if (state.spans.has(op.span)) throw new Error(`span id '${op.span}' is already in use`);
         checkExtent(op.start, op.end, length);
@@ -86,7 +74,34 @@ export const EDITS = {
     status: (state, op) => {
         state.status = op.status;
     },
+    finish: (state, op, length) => {
+        const taken = named(op.kind, op.spans, op.accepted);
+        for (const mark of op.rejected) checkExtent(mark.start, mark.end, length);
+        take(state, taken, length);
+        refuse(state, op.rejected, length);
+        state.status = "done";
+    },
 };
+
+function named(kind, ids, marks) {
+    if (ids.length !== marks.length) throw new Error(`${kind} has ${ids.length} ids for ${marks.length} suggestions`);
+    return ids.map((id, index) => [id, marks[index]]);
+}
+
+function refuse(state, marks, length) {
+    for (const mark of marks) checkExtent(mark.start, mark.end, length);
+    const keys = new Set(marks.map(originKey));
+    const going = [...state.spans].filter(([, span]) => keys.has(originKey(span)));
+    const commented = [...going.map(([, span]) => span), ...state.noted, ...state.rejected];
+    const refused = new Map();
+    for (const mark of marks) {
+        refused.delete(originKey(mark)); // named again, it stands last
+        refused.set(originKey(mark), { ...suggested(mark), prob: mark.prob ?? 1, note: commentOn(mark, commented) });
+    }
+    for (const [id] of going) state.spans.delete(id);
+    state.rejected = [...state.rejected.filter((span) => !keys.has(originKey(span))), ...refused.values()];
+    state.noted = without(state.noted, marks);
+}
 
 function take(state, taken, length) {
     const ids = new Set();

@@ -10,6 +10,7 @@ import { Evidence } from "./evidence.js";
 import { Geometry } from "./geometry.js";
 import { Head } from "./head.js";
 import { ELSEWHERE, ONCE, keyName, specOf } from "./keys.js";
+import { Notice } from "./notice.js";
 import { Pointer } from "./pointer.js";
 import { Prompt } from "./prompt.js";
 import { KeySheet } from "./sheet.js";
@@ -43,6 +44,7 @@ export class View {
         this.annotators = new Annotators(this);
         this.list = new SpanList(this);
         this.sheet = new KeySheet(this);
+        this.notice = new Notice(this);
         this.actions = new ActionBar(this);
         this.question = h("div", { class: "sl-question", dir: "auto" });
         this.answer = h("div", {
@@ -59,7 +61,7 @@ export class View {
         this.live = h("div", { class: "sl-live", "aria-live": "polite", role: "status" });
         this.toast = h("div", { class: "sl-toast", "aria-hidden": "true", hidden: "" });
         this.root = h("div", { class: "sl", "data-unsaved": "0" },
-            this.head.node, this.editor.conflict.node, this.nothing, this.main, this.actions.node, this.sheet.node,
+            this.head.node, this.editor.conflict.node, this.nothing, this.main, this.notice.node, this.actions.node, this.sheet.node,
             this.toast, this.live);
         parent.append(this.root);
     }
@@ -78,8 +80,9 @@ export class View {
         node.addEventListener("click", (event) => {
             const mouse = { key: event.detail === 0 ? "Enter" : "", target: node };
             if (command === "done") this.editor.selection.drop();
+            if (this.notice.asks) return;
             this.editor.run(command, mouse, key);
-            if (!OPENS.has(command) && !this.prompt.isOpen) this.focusAnswer();
+            if (!OPENS.has(command) && !this.prompt.isOpen && !this.notice.asks) this.focusAnswer();
         });
         return node;
     }
@@ -226,6 +229,7 @@ export class View {
         if (this.prompt.node.contains(event.target)) return this.prompt.key(event);
         if (["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName)) return undefined;
         const spec = specOf(event);
+        if (this.notice.key(spec, event)) return event.preventDefault();
         const inText = event.target === this.answer;
         if (!inText && ELSEWHERE.has(event.key)) return undefined;
         if (this.sheet.isOpen && !["?", "Escape"].includes(spec)) return undefined;

@@ -1,0 +1,82 @@
+/** Done: what becomes of suggestions that the reviewer has not decided, and how to take it back. */
+
+import { newId } from "./ids.js";
+import { plural } from "./words.js";
+
+/** Finishes items the way the dataset's setting says. */
+export class Finishing {
+    constructor(editor) {
+        this.editor = editor;
+        this.rule = "rejected"; // or "likely", or "ask": see Undecided in Python
+        this.wanted = null; // the item on which Done is to be taken back once it is shown
+    }
+
+    finish(status) {
+        const open = status === "done" ? this.editor.open() : [];
+        if (open.length > 0 && this.rule === "ask") return this.ask(open);
+        return this.conclude(status, open, this.rule);
+    }
+
+    ask(open) {
+        const likely = open.filter((mark) => mark.likely).length;
+        const answer = (rule) => () => {
+            this.editor.view.notice.hide();
+            this.conclude("done", this.editor.open(), rule);
+        };
+        const choices = [{ name: "Reject", key: "r", act: answer("rejected") }];
+        if (likely > 0) choices.push({ name: `Accept ${likely} likely`, key: "l", act: answer("likely") });
+        choices.push({ name: "Not done yet", key: "Escape", act: () => this.editor.view.notice.hide() });
+        return this.editor.view.notice.show(`Done: ${plural(open.length, "suggestion")} undecided.`, choices, true);
+    }
+
+    conclude(status, open, rule) {
+        const { editor } = this;
+        const { item, view } = editor;
+        const accepted = open.filter((mark) => rule === "likely" && mark.likely);
+        const rejected = open.filter((mark) => !accepted.includes(mark));
+        const marks = (chosen) => chosen.map((mark) => mark.best);
+        const op = open.length > 0
+            ? { kind: "finish", spans: accepted.map(newId), accepted: marks(accepted), rejected: marks(rejected) }
+            : { kind: "status", status };
+        view.notice.hide();
+        const changes = open.length > 0 || item.history.state.status !== status;
+        if (changes && !editor.apply(op)) return;
+        view.say(status === "done" ? "Done." : "Skipped.");
+        editor.navigation.go(1);
+        if (op.kind !== "finish") return;
+        const undo = { name: "Undo", key: "z", act: () => this.takeBack(item.id) };
+        view.notice.show(`Item ${item.id}: ${countedWords(op)}.`, [undo]);
+    }
+
+    /** Return to before Done: the item opens, not done, with its suggestions undecided. */
+    takeBack(id) {
+        const { navigation, view } = this.editor;
+        view.notice.hide();
+        this.wanted = id;
+        if (navigation.at === id) return this.shown();
+        if (navigation.trail.at(-1) === id) navigation.trail.pop();
+        return navigation.turnTo(id);
+    }
+
+    /** An item is shown: take Done back if it is the one. */
+    shown() {
+        const { item, view } = this.editor;
+        if (item?.id !== this.wanted) return;
+        this.wanted = null;
+        if (item.history.edits.at(-1)?.kind !== "finish") {
+            view.say("The item was changed after Done: undo step by step (u).", true);
+            return;
+        }
+        this.editor.apply({ kind: "undo" });
+        view.focusChanged({ scroll: true });
+        view.say("Taken back: not done, and undecided as before.", true);
+    }
+}
+
+/** How many undecided suggestions a finish counted how. */
+export function countedWords({ accepted, rejected }) {
+    const all = plural(accepted.length + rejected.length, "undecided suggestion");
+    if (accepted.length === 0) return `${all} counted as rejected`;
+    if (rejected.length === 0) return `${all} counted as accepted`;
+    return `${all}: ${accepted.length} counted as accepted, ${rejected.length} as rejected`;
+}

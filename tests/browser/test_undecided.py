@@ -1,0 +1,101 @@
+"""Done over suggestions that nobody decided: counted as the dataset's setting says, and undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from driving import Desk, suggested
+from playwright.sync_api import expect
+
+from spanlab.schema import Item, Record, Status
+from spanlab.storage import Undecided
+
+pytestmark = pytest.mark.browser
+
+Sit = Callable[[Sequence[Record]], Desk]
+PARTS = [("one", 0.9), ("two", 0.5), ("three", 0.2)]
+
+
+def _sit(desk: Sit, undecided: Undecided) -> Desk:
+    items = [Item(id=name, lang="en", answer="one two three four") for name in ("a", "b")]
+    here = desk([Record(item=item, annotations=(suggested(item, PARTS),)) for item in items])
+    here.store.set_undecided(here.dataset, undecided)
+    here.page.reload()
+    here.wait_for("a")
+    return here
+
+
+def _says(here: Desk, text: str) -> None:
+    expect(here.page.locator(".sl-notice")).to_contain_text(text)
+
+
+def _refused(here: Desk) -> list[str]:
+    return [span.text for span in here.state("a").rejected]
+
+
+def test_undecided_suggestions_are_rejected_aloud_and_undo_returns_to_before_done(
+    desk: Sit,
+) -> None:
+    here = _sit(desk, Undecided.REJECTED)
+    here.press("Enter")
+    here.wait_for("b")
+    _says(here, "Item a: 3 undecided suggestions counted as rejected")
+    here.settle()
+    assert here.state("a").status is Status.DONE
+    assert _refused(here) == ["one", "two", "three"]
+    here.press("z")
+    here.wait_for("a")
+    here.shows_status("not-annotated")
+    expect(here.page.locator(".sl-notice")).to_be_hidden()
+    here.settle()
+    assert (here.state("a").status, _refused(here)) == (Status.NOT_ANNOTATED, [])
+
+
+def test_what_done_counted_survives_a_reload_and_so_does_its_undo(desk: Sit) -> None:
+    here = _sit(desk, Undecided.LIKELY)
+    here.press("j", "x", "Enter")  # "two" is decided by hand
+    here.wait_for("b")
+    _says(here, "Item a: 2 undecided suggestions: 1 counted as accepted, 1 as rejected")
+    here.settle()
+    here.visit("a")
+    status = here.page.locator(".sl-status")
+    expect(status).to_have_text(
+        "Done: 2 undecided suggestions: 1 counted as accepted, 1 as rejected"
+    )
+    assert here.texts("a") == ["one"]
+    assert sorted(_refused(here)) == ["three", "two"]
+    here.press("u")
+    here.settle()
+    assert (here.texts("a"), _refused(here)) == ([], ["two"])
+    assert here.state("a").status is Status.NOT_ANNOTATED
+
+
+def test_the_question_is_answered_by_key_and_leaves_the_item_if_it_is_put_off(desk: Sit) -> None:
+    here = _sit(desk, Undecided.ASK)
+    here.press("Enter")
+    _says(here, "Done: 3 suggestions undecided.")
+    here.press("a")  # no key but the answer's does anything now
+    here.press("Escape")
+    expect(here.page.locator(".sl-notice")).to_be_hidden()
+    here.settle()
+    assert here.state("a").status is Status.NOT_ANNOTATED
+    assert here.texts("a") == []
+    here.has_focus(inside=True)
+    here.press("Enter", "l")
+    here.wait_for("b")
+    here.settle()
+    assert here.texts("a") == ["one"]
+    here.press("Enter", "r")
+    _says(here, "Item b: 3 undecided suggestions counted as rejected")
+    here.press("z")
+    here.shows_status("not-annotated")
+
+
+def test_done_without_undecided_suggestions_says_nothing_of_them(desk: Sit) -> None:
+    here = _sit(desk, Undecided.ASK)
+    here.press("x", "x", "x", "Enter")
+    here.wait_for("b")
+    expect(here.page.locator(".sl-notice")).to_be_hidden()
+    here.settle()
+    assert here.state("a").status is Status.DONE
