@@ -92,7 +92,7 @@ function refuse(state, marks, length) {
     for (const mark of marks) checkExtent(mark.start, mark.end, length);
     const keys = new Set(marks.map(originKey));
     const going = [...state.spans].filter(([, span]) => keys.has(originKey(span)));
-    const commented = [...going.map(([, span]) => span), ...state.noted, ...state.rejected];
+    const commented = [...going.map(([, span]) => span), ...state.noted, ...state.rejected].filter((span) => span.note);
     const refused = new Map();
     for (const mark of marks) {
         refused.delete(originKey(mark)); // named again, it stands last
