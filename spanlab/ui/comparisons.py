@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
-from threading import Lock
 
 import streamlit as st
 
@@ -17,32 +15,13 @@ from spanlab.workflows.managing import DatasetSummary, count_edits
 _AT_ONCE = 2_000  # items that are compared without being asked
 _SIZES = (500, 2_000, 5_000, 20_000)  # what a page can wait for
 _KEPT = 16  # comparisons remembered, of all sessions together
-
-_Key = tuple[object, ...]
+_ASKED = "spanlab.comparison"
 
 
 @dataclass(frozen=True)
 class _Made:
     comparison: DatasetComparison
     at: datetime
-
-
-class _Memory:
-    """The latest comparisons of all sessions; they are frozen, so sharing them is safe."""
-
-    def __init__(self) -> None:
-        self._made: OrderedDict[_Key, _Made] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: _Key) -> _Made | None:
-        with self._lock:
-            return self._made.get(key)
-
-    def put(self, key: _Key, made: _Made) -> None:
-        with self._lock:
-            self._made[key] = made
-            while len(self._made) > _KEPT:
-                self._made.popitem(last=False)
 
 
 def compared(summary: DatasetSummary, reference: str | None) -> DatasetComparison | None:
@@ -57,15 +36,16 @@ def compared(summary: DatasetSummary, reference: str | None) -> DatasetCompariso
     """
     limit = _limit(summary)
     is_quick = summary.n_items <= _AT_ONCE
-    seen = (summary.n_items, _counts(summary), _edits(summary) if is_quick else 0)
-    key = (summary.name, summary.created, seen, reference, limit)
-    made = _memory().get(key)
-    if made is None and (is_quick or _asked(limit)):
-        made = _make(key, summary, reference, limit)
-    if made is None:
-        return None
+    seen = (summary.created, summary.n_items, _counts(summary))
+    edits = count_edits(store(), summary.name) if is_quick else 0
+    asked = (summary.name, reference, limit, seen, edits)
+    if not is_quick and st.session_state.get(_ASKED) != asked:
+        if not _asked(limit):
+            return None
+        st.session_state[_ASKED] = asked
+    made = _compare(*asked)
     if _again(summary, made):
-        made = _make(key, summary, reference, limit)
+        _compare.clear(*asked)
         st.rerun()
     return made.comparison
 
@@ -106,24 +86,17 @@ def _again(summary: DatasetSummary, made: _Made) -> bool:
         )
 
 
-def _make(key: _Key, summary: DatasetSummary, reference: str | None, limit: int) -> _Made:
+@st.cache_resource(max_entries=_KEPT, show_spinner=False)
+def _compare(
+    dataset: str, reference: str | None, limit: int, seen: tuple[object, ...], edits: int
+) -> _Made:
+    """Compare now, or return what any session has compared; ``seen`` and ``edits`` tell changes."""
     with progress("Comparing", limit) as advance:
         comparison = compare_dataset(
-            store(), summary.name, reference=reference, limit=limit, on_progress=advance
+            store(), dataset, reference=reference, limit=limit, on_progress=advance
         )
-    made = _Made(comparison, datetime.now().astimezone())
-    _memory().put(key, made)
-    return made
-
-
-def _edits(summary: DatasetSummary) -> int:
-    return count_edits(store(), summary.name)
+    return _Made(comparison, datetime.now().astimezone())
 
 
 def _counts(summary: DatasetSummary) -> tuple[object, ...]:
     return tuple((a.name, tuple(sorted(a.counts.items()))) for a in summary.annotators)
-
-
-@st.cache_resource(show_spinner=False)
-def _memory() -> _Memory:
-    return _Memory()

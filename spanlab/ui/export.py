@@ -19,7 +19,7 @@ from spanlab.ui.progress import progress
 from spanlab.workflows.exporting import export_dataset, preview_dataset
 from spanlab.workflows.managing import DatasetSummary, list_datasets
 
-_FILE = "spanlab.export-file"
+_READY = "spanlab.export-file"
 _PREVIEWED = 3  # items
 _LINE = 600  # characters of a previewed line
 _LARGE = 500 << 20  # bytes from which on the browser is not the best way
@@ -32,7 +32,7 @@ _FORMATS = {
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _Request:
     """What is to be exported; ``annotator`` None means everybody."""
 
     dataset: str
@@ -48,10 +48,10 @@ class _Wish:
 
 
 @dataclass(frozen=True)
-class _Made:
-    """A file that is ready; it goes when nobody remembers it any more."""
+class _File:
+    """A file that is ready; it is deleted together with this object."""
 
-    wish: _Wish
+    request: _Request
     path: Path
     items: int
     size: int
@@ -69,16 +69,16 @@ def page() -> None:
         summary = summaries[choose_dataset(list(summaries))]
     with right:
         annotator = _annotator(summary)
-    wish = _Wish(summary.name, _format(), annotator)
-    _counts(summary, wish)
-    ready = _preview(wish)
+    request = _Request(summary.name, _format(), annotator)
+    _counts(summary, request)
+    ready = _preview(request)
     browser, server = st.tabs(
         [":material/download: Download", ":material/save: Write on the server"]
     )
     with browser:
-        _download(summary, wish, ready=ready)
+        _download(summary, request, ready=ready)
     with server:
-        _write(summary, wish, ready=ready)
+        _write(summary, request, ready=ready)
 
 
 def _annotator(summary: DatasetSummary) -> str | None:
@@ -108,9 +108,9 @@ def _format() -> str:
     )
 
 
-def _counts(summary: DatasetSummary, wish: _Wish) -> None:
+def _counts(summary: DatasetSummary, request: _Request) -> None:
     """Say how many items there are, and what is still missing in them."""
-    chosen = [a for a in summary.annotators if wish.annotator in {None, a.name}]
+    chosen = [a for a in summary.annotators if request.annotator in {None, a.name}]
     items = f"**{counted(summary.n_items, 'item')}.**"
     missing = [
         f"{a.counts[Status.NOT_ANNOTATED]:,} of {summary.n_items:,} not annotated by "
@@ -124,11 +124,11 @@ def _counts(summary: DatasetSummary, wish: _Wish) -> None:
         st.html(counts_html(replace(summary, annotators=tuple(chosen))))
 
 
-def _preview(wish: _Wish) -> bool:
+def _preview(request: _Request) -> bool:
     """Draw how the file will begin; say whether it can be made."""
     with errors_shown():
         text = preview_dataset(
-            store(), wish.dataset, _PREVIEWED, format=wish.format, annotator=wish.annotator
+            store(), request.dataset, _PREVIEWED, format=request.format, annotator=request.annotator
         )
         lines = [line if len(line) <= _LINE else f"{line[:_LINE]} …" for line in text.split("\n")]
         with st.expander("Preview", expanded=True, icon=":material/visibility:"):
@@ -140,12 +140,10 @@ def _preview(wish: _Wish) -> bool:
     return False
 
 
-def _download(summary: DatasetSummary, wish: _Wish, *, ready: bool) -> None:
-    made: _Made | None = st.session_state.get(_FILE)
-    if made is not None and made.wish != wish:
-        del st.session_state[_FILE]
-        made = None
-    if made is None:
+def _download(summary: DatasetSummary, request: _Request, *, ready: bool) -> None:
+    file: _File | None = st.session_state.get(_READY)
+    if file is None or file.request != request:
+        st.session_state.pop(_READY, None)
         st.caption("The file is made first, as one consistent snapshot, and then downloaded.")
         if st.button(
             "Make the file",
@@ -155,59 +153,58 @@ def _download(summary: DatasetSummary, wish: _Wish, *, ready: bool) -> None:
             key="make-export",
         ):
             with errors_shown():
-                st.session_state[_FILE] = _make(summary, wish)
+                st.session_state[_READY] = _make(summary, request)
                 st.rerun()
         return
-    path = made.path
     st.download_button(
-        f"Download {plain(wish.file_name)}",
-        data=path.read_bytes,
-        file_name=wish.file_name,
-        mime="application/json" if wish.format == "labelstudio" else "application/x-ndjson",
+        f"Download {plain(request.file_name)}",
+        data=file.path.read_bytes,
+        file_name=request.file_name,
+        mime="application/json" if request.format == "labelstudio" else "application/x-ndjson",
         type="primary",
         icon=":material/download:",
         on_click="ignore",
         key="download-export",
     )
-    st.caption(f"{counted(made.items, 'item')}, {_size(made.size)}.")
-    if made.size > _LARGE:
+    st.caption(f"{counted(file.items, 'item')}, {_size(file.size)}.")
+    if file.size > _LARGE:
         st.info("For a file of this size, writing it on the server is faster and needs no memory.")
     if st.button("Make it again", icon=":material/refresh:", type="tertiary", key="remake-export"):
-        del st.session_state[_FILE]
+        del st.session_state[_READY]
         st.rerun()
 
 
-def _make(summary: DatasetSummary, wish: _Wish) -> _Made:
+def _make(summary: DatasetSummary, request: _Request) -> _File:
     handle, name = tempfile.mkstemp(prefix="spanlab-export-")
     os.close(handle)
     path = Path(name)
     try:
-        items = _export(summary, wish, path)
-        made = _Made(wish, path, items, path.stat().st_size)
+        items = _export(summary, request, path)
+        file = _File(request, path, items, path.stat().st_size)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-    weakref.finalize(made, path.unlink, missing_ok=True)
-    return made
+    weakref.finalize(file, path.unlink, missing_ok=True)
+    return file
 
 
-def _export(summary: DatasetSummary, wish: _Wish, target: Path) -> int:
+def _export(summary: DatasetSummary, request: _Request, target: Path) -> int:
     with progress("Writing", summary.n_items) as advance:
         return export_dataset(
             store(),
-            wish.dataset,
+            request.dataset,
             target,
-            format=wish.format,
-            annotator=wish.annotator,
+            format=request.format,
+            annotator=request.annotator,
             on_progress=advance,
         )
 
 
-def _write(summary: DatasetSummary, wish: _Wish, *, ready: bool) -> None:
+def _write(summary: DatasetSummary, request: _Request, *, ready: bool) -> None:
     with st.form("write-export", border=False):
         path = st.text_input(
             "Path",
-            placeholder=f"/data/{wish.file_name}",
+            placeholder=f"/data/{request.file_name}",
             help="As the machine sees it on which the app runs. The file appears only when it is "
             "complete; a name that ends in .gz packs it.",
         ).strip()
@@ -219,7 +216,7 @@ def _write(summary: DatasetSummary, wish: _Wish, *, ready: bool) -> None:
         return
     with errors_shown("Nothing was written."):
         target = _target(path, overwrite=overwrite)
-        items = _export(summary, wish, target)
+        items = _export(summary, request, target)
         st.success(
             f"{counted(items, 'item')} written to {plain(str(target))}",
             icon=":material/check_circle:",

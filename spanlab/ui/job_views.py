@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,7 +17,7 @@ from spanlab.ui.progress import duration, share
 from spanlab.workflows.managing import DatasetSummary
 
 EVERY = 1.0  # seconds between two looks at a job that goes on
-_TROUBLE = "spanlab.job-trouble"
+_ERROR = "spanlab.job-error"
 _CHANGED = "spanlab.job-changed"
 _ITEMS = 5  # failed items of one reason that are named
 _REASONS = 20
@@ -26,19 +26,19 @@ _LOOK_BACK = 40  # jobs among which a dataset's latest one is looked for
 
 
 @dataclass(frozen=True)
-class _Look:
+class _Badge:
     word: str
     icon: str
     colour: Literal["gray", "blue", "orange", "green", "red"]
 
 
-_LOOKS = {
-    JobState.QUEUED: _Look("Queued", ":material/schedule:", "gray"),
-    JobState.RUNNING: _Look("Running", ":material/play_arrow:", "blue"),
-    JobState.PAUSED: _Look("Paused", ":material/pause:", "orange"),
-    JobState.DONE: _Look("Done", ":material/check:", "green"),
-    JobState.FAILED: _Look("Failed", ":material/error:", "red"),
-    JobState.CANCELLED: _Look("Cancelled", ":material/block:", "gray"),
+_BADGES = {
+    JobState.QUEUED: _Badge("Queued", ":material/schedule:", "gray"),
+    JobState.RUNNING: _Badge("Running", ":material/play_arrow:", "blue"),
+    JobState.PAUSED: _Badge("Paused", ":material/pause:", "orange"),
+    JobState.DONE: _Badge("Done", ":material/check:", "green"),
+    JobState.FAILED: _Badge("Failed", ":material/error:", "red"),
+    JobState.CANCELLED: _Badge("Cancelled", ":material/block:", "gray"),
 }
 
 
@@ -49,30 +49,26 @@ class _Button:
     act: Callable[[str], object]
 
 
-def _buttons(state: JobState) -> Sequence[_Button]:
-    """Return what can be done to a job in this state."""
-    return {
-        JobState.QUEUED: (_PAUSE, _CANCEL),
-        JobState.RUNNING: (_PAUSE, _CANCEL),
-        JobState.PAUSED: (_RESUME, _CANCEL),
-        JobState.CANCELLED: (_RESUME,),
-        JobState.DONE: (),
-        JobState.FAILED: (_RETRY,),
-    }[state]
-
-
 _PAUSE = _Button("Pause", ":material/pause:", jobs.pause)
 _RESUME = _Button("Resume", ":material/play_arrow:", jobs.resume)
 _CANCEL = _Button("Stop", ":material/stop:", jobs.cancel)
 _RETRY = _Button("Try again", ":material/replay:", jobs.retry)
+_BUTTONS: Mapping[JobState, Sequence[_Button]] = {
+    JobState.QUEUED: (_PAUSE, _CANCEL),
+    JobState.RUNNING: (_PAUSE, _CANCEL),
+    JobState.PAUSED: (_RESUME, _CANCEL),
+    JobState.CANCELLED: (_RESUME,),
+    JobState.DONE: (),
+    JobState.FAILED: (_RETRY,),
+}
 
 
 def job_head(view: JobView) -> None:
     """Draw a job's title, state, progress and what it has used."""
-    look = _look(view)
+    badge = _badge(view)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{plain(view.title)}**", width="content")
-        st.badge(look.word, icon=look.icon, color=look.colour)
+        st.badge(badge.word, icon=badge.icon, color=badge.colour)
     st.progress(_share(view), text=plain(progress_in_words(view)))
     used = usage_in_words(view.progress)
     if used:
@@ -83,11 +79,11 @@ def job_head(view: JobView) -> None:
         st.warning(f"It ended early: {plain(view.progress.stopped)}", icon=":material/info:")
 
 
-def _look(view: JobView) -> _Look:
-    """Return the looks of a job's state; done is amber and says how many items failed, if any."""
+def _badge(view: JobView) -> _Badge:
+    """Return the badge of a job's state; done is amber and says how many items failed, if any."""
     if view.state is JobState.DONE and view.progress.failed:
-        return _Look(f"Done, {view.progress.failed:,} failed", ":material/warning:", "orange")
-    return _LOOKS[view.state]
+        return _Badge(f"Done, {view.progress.failed:,} failed", ":material/warning:", "orange")
+    return _BADGES[view.state]
 
 
 def job_actions(view: JobView, key: str, *extra: Callable[[], None]) -> None:
@@ -98,7 +94,7 @@ def job_actions(view: JobView, key: str, *extra: Callable[[], None]) -> None:
         key: tells the buttons of this place from those of other places.
         extra: draw more into the same line.
     """
-    buttons = list(_buttons(view.state))
+    buttons = list(_BUTTONS[view.state])
     if view.state is JobState.DONE and (view.progress.failed or view.progress.stopped):
         buttons.append(_RETRY)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -112,9 +108,9 @@ def job_actions(view: JobView, key: str, *extra: Callable[[], None]) -> None:
             )
         for draw in extra:
             draw()
-    trouble = st.session_state.pop(_TROUBLE, None)
-    if trouble is not None:
-        show_error(trouble)
+    error = st.session_state.pop(_ERROR, None)
+    if error is not None:
+        show_error(error)
 
 
 def job_failures(view: JobView, dataset: str | None) -> None:
@@ -259,4 +255,4 @@ def _act(act: Callable[[str], object], job_id: str) -> None:
     try:
         act(job_id)
     except SpanlabError as error:
-        st.session_state[_TROUBLE] = error
+        st.session_state[_ERROR] = error

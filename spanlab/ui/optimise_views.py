@@ -1,4 +1,4 @@
-"""A search as the Optimise page shows it: its curve, the best prompt so far, what it is worth."""
+"""A search as the Optimise page shows it: its curve, the best prompt so far, how it scores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import streamlit as st
 
 from spanlab.jobs import JobState, JobView
 from spanlab.ui.common import plain
-from spanlab.ui.program_views import show_changes, show_prompts, show_worth, use_button
+from spanlab.ui.program_views import show_changes, show_held_out, show_prompts, use_button
 from spanlab.workflows.programs import HeldOut, Predictor, registry
 from spanlab.workflows.wording import figure
 
@@ -49,14 +49,14 @@ def show_search(view: JobView) -> None:
 
 
 def show_found(view: JobView) -> None:
-    """Draw what a finished search found: its worth on held-out items, and a button to use it."""
+    """Draw what a finished search found: its scores on held-out items, and a button to use it."""
     details: Mapping[str, Any] = view.details
     name = details.get("program")
     if not isinstance(name, str):
         return
     programs = {program.name: program for program in registry()}
     held_out = details.get("held_out")
-    show_worth(None if held_out is None else HeldOut.model_validate(held_out))
+    show_held_out(None if held_out is None else HeldOut.model_validate(held_out))
     if name in programs:
         found = programs[name]
         untuned: Mapping[str, Any] = details.get("untuned", {})

@@ -1,9 +1,10 @@
-"""Tuned prompts as pages show them: their worth, their words, and what can be done with them."""
+"""Tuned prompts as pages show them: their scores, their texts, and what can be done with them."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -41,11 +42,11 @@ def show_programs() -> None:
             )
         for program in found:
             _card(program, found)
-    _take()
+    _import_program()
 
 
-def show_worth(held_out: HeldOut | None) -> None:
-    """Say what held-out items tell of a tuned prompt, in words, figures and by language."""
+def show_held_out(held_out: HeldOut | None) -> None:
+    """Draw how a tuned prompt scores on held-out items, in words, figures and by language."""
     if held_out is None:
         st.warning(
             "Not measured on held-out items: nobody knows whether it is better.",
@@ -107,22 +108,13 @@ def program_changed() -> bool:
 def use_button(program: Program, key: str) -> None:
     """Draw the button that makes a program its detector's own, or takes that back."""
     used = registry().default(program.detector) == program.name
-    if used:
-        st.button(
-            f"Do not use it for {program.detector}",
-            icon=":material/undo:",
-            key=f"unuse-{key}",
-            on_click=_choose,
-            args=(program.detector, None),
-        )
-        return
     st.button(
-        f"Use it for {program.detector}",
-        icon=":material/check_circle:",
-        type="primary",
-        key=f"use-{key}",
+        f"{'Do not use' if used else 'Use'} it for {program.detector}",
+        icon=":material/undo:" if used else ":material/check_circle:",
+        type="secondary" if used else "primary",
+        key=f"{'unuse' if used else 'use'}-{key}",
         on_click=_choose,
-        args=(program.detector, program.name),
+        args=(program.detector, None if used else program.name),
     )
 
 
@@ -138,7 +130,7 @@ def _card(program: Program, everybody: list[Program]) -> None:
             use_button(program, program.name)
             st.download_button(
                 "Export",
-                _bytes(program.name),
+                partial(_exported, program.name),
                 file_name=f"{program.name}.json",
                 mime="application/json",
                 icon=":material/download:",
@@ -152,8 +144,8 @@ def _card(program: Program, everybody: list[Program]) -> None:
                 on_click=_remove,
                 args=(program.name,),
             )
-        with st.expander("Worth, prompts and differences", key=f"more-{program.name}"):
-            show_worth(program.held_out)
+        with st.expander("Scores, prompts and differences", key=f"more-{program.name}"):
+            show_held_out(program.held_out)
             show_prompts(program.predictors, program.name)
             _differences(program, everybody)
 
@@ -214,17 +206,16 @@ def _demo(demo: Demo) -> None:
         for field, value in demo.items()
         if field != "augmented"
     ]
-    own = " · made by the model itself" if demo.get("augmented") else ""
     st.code("\n\n".join(lines), language=None, wrap_lines=True)
-    if own:
-        st.caption(own.strip(" ·"))
+    if demo.get("augmented"):
+        st.caption("made by the model itself")
 
 
-def _take() -> None:
+def _import_program() -> None:
     """Let people import a program from a file; hostile ones are refused."""
     with st.popover("Import a program", icon=":material/upload_file:"):
         given = st.file_uploader("A file that was exported from here", type="json")
-        clicked = st.button("Import", disabled=given is None, key="take-program")
+        clicked = st.button("Import", disabled=given is None, key="import-program")
     if not clicked or given is None:
         return
     with errors_shown("Nothing was imported."), tempfile.TemporaryDirectory() as folder:
@@ -235,14 +226,11 @@ def _take() -> None:
         st.rerun()
 
 
-def _bytes(name: str) -> Callable[[], bytes]:
-    def read() -> bytes:
-        with tempfile.TemporaryDirectory() as folder:
-            target = Path(folder) / "program.json"
-            registry().give(name, target)
-            return target.read_bytes()
-
-    return read
+def _exported(name: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "program.json"
+        registry().give(name, target)
+        return target.read_bytes()
 
 
 def _choose(detector: str, name: str | None) -> None:

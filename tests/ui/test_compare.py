@@ -191,6 +191,13 @@ def test_a_sample_is_said_to_be_one(open_page: OpenPage, store: Store) -> None:
     assert "A sample of 500 of the 2,500 items" in "".join(c.value for c in app.caption)
     assert list(app.dataframe[0].value["Items"]) == [500, 500]
 
+    # An edit does not cost people what they have waited for; they say when to compare again.
+    assert app.dataframe[0].value["all languages"][0] == 1.0
+    assert not store.apply("big", "i0", "Ben", [Write("tab", 1, 0, Remove(span="i0"))]).refused
+    assert app.run().dataframe[0].value["all languages"][0] == 1.0
+    app.button(key="compute-again").click().run()
+    assert app.dataframe[0].value["all languages"][0] < 1.0
+
 
 def test_a_correlation_that_rounds_to_zero_has_no_minus_sign(
     open_page: OpenPage, store: Store

@@ -127,7 +127,7 @@ export class Conversation {
         if (dying && patience > 0) setTimeout(() => this.inherit(patience - 1), 250);
     }
 
-    /** How far the reviewer is; the last decision of a dataset is worth a word. */
+    /** Take in how far the reviewer is, and say so when the last item of a dataset is decided. */
     advance(progress, moved) {
         const left = ({ total, done, skipped }) => total - done - skipped;
         const before = this.progress;
