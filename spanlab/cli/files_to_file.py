@@ -12,11 +12,10 @@ from spanlab.cli import progress
 from spanlab.cli.job_tables import usage_text
 from spanlab.cli.words import counted
 from spanlab.datasets import WRITABLE, ReadOptions, detect, read, write
-from spanlab.detectors import DetectorSpec, Spec, asks_models
+from spanlab.detectors import Spec, asks_models
 from spanlab.errors import UsageError
 from spanlab.lm import Budget
 from spanlab.schema import Record
-from spanlab.workflows.detecting import annotate_records
 from spanlab.workflows.requesting import request_of
 from spanlab.workflows.streaming import Stream
 from spanlab.workflows.voting import Cleanup, vote_records
@@ -46,17 +45,13 @@ def annotate(job: Job, run: Detection, *, contexts: Path | None) -> None:
     options = ReadOptions(contexts=contexts, on_warning=progress.say)
     records = islice(_read(job.files, options), run.limit)
     names = [spec.signs for spec in run.specs]
-    first, *others = run.specs
-    if not others and isinstance(first, DetectorSpec) and not asks_models(first.detector):
-        done = annotate_records(records, first, concurrency=run.concurrency or 1)
-        _write(done, job, annotator=names[0], task="annotating")
-        return
     request = request_of("files", run.specs, concurrency=run.concurrency, budget=run.budget)
-    stream = Stream(request)
+    stream = Stream.of(request)
     _write(stream.annotated(records), job, annotator=names[-1], task="annotating")
     if stream.spent is not None:
-        progress.say(stream.spent)
-    progress.say(usage_text(stream.usage))
+        progress.say(str(stream.spent))
+    if any(asks_models(spec.detector) for spec in request.specs):
+        progress.say(usage_text(stream.usage))
 
 
 def vote(job: Job, name: str, *, cleanup: Cleanup) -> None:

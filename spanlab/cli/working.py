@@ -10,7 +10,6 @@ import typer
 from spanlab import jobs
 from spanlab.cli import progress
 from spanlab.cli.job_tables import usage_text
-from spanlab.detectors import asks_models
 from spanlab.jobs import JobState, JobView, RunRequest
 from spanlab.settings import Settings
 
@@ -42,11 +41,10 @@ def annotate(request: RunRequest) -> None:
 def detect(request: RunRequest, left: int) -> JobView:
     """Do a request as a job in this process; ``left`` is how many items it leaves to be done."""
     from spanlab.jobs import detection
+    from spanlab.workflows.streaming import processes_of
 
     settings = Settings.read()
-    offline = [spec for spec in request.specs if not asks_models(spec.detector)]
-    computes = request.concurrency if offline and request.concurrency > 1 else 0
-    with at_work(settings, processes=computes) as queue:
+    with at_work(settings, processes=processes_of(request)) as queue:
         return follow(detection.submit(request, settings, queue), settings, left)
 
 

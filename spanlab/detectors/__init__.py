@@ -11,10 +11,11 @@ naming it and reading its ``Entry`` costs nothing. It is chosen by a specificati
 
 from __future__ import annotations
 
-from spanlab.detectors.base import Detector, Finding, ModelDetector, Tunable
+from spanlab.detectors.base import Detector, Finding, LocalDetector, Tunable
 from spanlab.detectors.building import build, detector
 from spanlab.detectors.entry import INSTRUCTION, Calls, Entry, Options, Size
 from spanlab.detectors.kit import Kit
+from spanlab.detectors.local import as_detector
 from spanlab.detectors.registry import (
     Broken,
     asks_models,
@@ -36,11 +37,12 @@ __all__ = [
     "Entry",
     "Finding",
     "Kit",
-    "ModelDetector",
+    "LocalDetector",
     "Options",
     "Size",
     "Spec",
     "Tunable",
+    "as_detector",
     "asks_models",
     "build",
     "check_tunable",

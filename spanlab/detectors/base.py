@@ -6,40 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from spanlab.schema import Annotation, Item
+from spanlab.errors import SpanlabError
+from spanlab.schema import Annotation, Item, Kind, Status
 
 if TYPE_CHECKING:
     import dspy
 
     from spanlab.mappers import Quote
 
-__all__ = ["Detector", "Finding", "ModelDetector", "Tunable"]
+__all__ = ["Detector", "Finding", "LocalDetector", "Tunable", "failed"]
 
-
-class Detector(Protocol):
-    """Finds hallucinated spans; a detector keeps no state between items and may be shared."""
-
-    @property
-    def name(self) -> str:
-        """The name it is asked for by, and signs its annotations with."""
-        ...
-
-    def annotate(self, item: Item) -> Annotation:
-        """Mark what is likely hallucinated in the item's answer.
-
-        Args:
-            item: question, answer and, if there are any, the passages to judge it by.
-
-        Returns:
-            An annotation of this detector that fits the item. Done without spans means that it
-            looked and found nothing; failed means that it could not look, and says why.
-        """
-        ...
+_REASON = 500  # characters of a reason that are kept with an item
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a detector that asks models found.
+    """What a detector found.
 
     ``item`` is the item with the passages that were retrieved for it, to which the annotations'
     evidence points. ``members`` are the annotations that ``annotation`` was voted from; empty for
@@ -56,9 +38,8 @@ class Finding:
         return (*self.members, self.annotation)
 
 
-@runtime_checkable
-class ModelDetector(Protocol):
-    """Finds hallucinated spans by asking models; many items may be under way at once."""
+class Detector(Protocol):
+    """Finds hallucinated spans; it keeps no state between items, many of which may be under way."""
 
     @property
     def name(self) -> str:
@@ -72,13 +53,28 @@ class ModelDetector(Protocol):
             item: question, answer, passages and what was retrieved before.
 
         Returns:
-            A done annotation, or a failed one that says why; its trace tells what was asked, read
-            and decided until then. The item has what was retrieved meanwhile.
+            A done annotation (without spans if it found nothing), or a failed one that says why;
+            its trace tells what was asked, read and decided until then. The item has what was
+            retrieved meanwhile.
 
         Raises:
-            BudgetError: the run's budget is used up; nothing is wrong with the item.
-            ConfigurationError: key, address or name of the model is wrong; nor here.
+            BudgetError: the run's budget is used up.
+            ConfigurationError: key, address or name of the model is wrong.
         """
+        ...
+
+
+@runtime_checkable
+class LocalDetector(Protocol):
+    """A detector that computes and asks nobody; ``spanlab.detectors.local`` makes it a Detector."""
+
+    @property
+    def name(self) -> str:
+        """The name that it signs its annotations with."""
+        ...
+
+    def annotate(self, item: Item) -> Annotation:
+        """Mark what is likely hallucinated in the item's answer; see ``Detector.detect``."""
         ...
 
 
@@ -120,3 +116,14 @@ class Tunable(Protocol):
             Values by field name; empty where labels do not say what the fields should hold.
         """
         ...
+
+
+def failed(name: str, error: Exception) -> Annotation:
+    """Return the annotation of a detector that broke on an item, with the reason."""
+    reason = str(error) if isinstance(error, SpanlabError) else f"{type(error).__name__}: {error}"
+    return Annotation(
+        annotator=name,
+        kind=Kind.DETECTOR,
+        status=Status.FAILED,
+        note=(reason or type(error).__name__)[:_REASON],
+    )

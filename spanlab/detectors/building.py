@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from concurrent.futures import Executor
+from functools import cache, partial
 from typing import cast
 
-from spanlab.detectors.base import Detector, ModelDetector
+from spanlab.detectors.base import Detector, LocalDetector
 from spanlab.detectors.kit import Kit
+from spanlab.detectors.local import Awaited
 from spanlab.detectors.registry import asks_models, entry_of
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.errors import UsageError
 from spanlab.lm import Meter, language_model
 from spanlab.programs import Predictor, Programs
 from spanlab.retrievers import Given, GivenSpec, retriever
+from spanlab.schema import Annotation, Item
 from spanlab.settings import Settings
 
 OWN_PROMPT = "none"  # as a program's name: the detector's own prompt, whatever is its default
 
 
 def build(
-    spec: Spec, meter: Meter | None = None, settings: Settings | None = None
-) -> Detector | ModelDetector:
+    spec: Spec,
+    meter: Meter | None = None,
+    settings: Settings | None = None,
+    executor: Executor | None = None,
+) -> Detector:
     """Build what a specification describes.
 
     Args:
@@ -29,10 +35,10 @@ def build(
         meter: counts the model calls and stops them at its budget; None counts for nobody.
         settings: where answers of models are cached and tuned prompts lie; None reads the
             environment.
+        executor: does the work of detectors that ask no model; None takes a thread.
 
     Returns:
-        A ``Detector`` where the entry names no roles of models, else a ``ModelDetector``. It may
-        be shared by any number of tasks.
+        The detector, which may be shared by any number of tasks.
 
     Raises:
         UsageError: no detector has that name, nothing names a model, or what language models need
@@ -42,16 +48,22 @@ def build(
         InputError: the program is damaged or another detector's.
     """
     if isinstance(spec, DetectorSpec) and not asks_models(spec.detector):
-        return detector(spec)
+        detector(spec)  # says so if it cannot be made
+        return Awaited(spec.signs, partial(_annotate, spec), executor)
     meter, settings = meter or Meter(), settings or Settings.read()
     if isinstance(spec, EnsembleSpec):
-        from spanlab.detectors.ensemble import Ensemble
+        from spanlab.detectors.ensemble import Ensemble, Vote
 
-        return Ensemble(spec, [_asking(member, meter, settings) for member in spec.members])
+        members = [_asking(member, meter, settings) for member in spec.members]
+        return Ensemble(members, (Vote(spec.name, tuple(each.name for each in members)),))
     return _asking(spec, meter, settings)
 
 
-def detector(chosen: str | DetectorSpec) -> Detector:
+def _annotate(spec: DetectorSpec, item: Item) -> Annotation:
+    return detector(spec).annotate(item)
+
+
+def detector(chosen: str | DetectorSpec) -> LocalDetector:
     """Return a detector that asks no model, the same one every time in this process.
 
     Args:
@@ -65,17 +77,17 @@ def detector(chosen: str | DetectorSpec) -> Detector:
         raise UsageError(f"{spec.detector!r} asks models: build it from a specification")
     if spec.signs != spec.detector:
         raise UsageError(f"{spec.detector!r} signs with its own name, not {spec.name!r}")
-    return _offline(spec.model_dump_json())
+    return _local(spec.model_dump_json())
 
 
 @cache
-def _offline(spec: str) -> Detector:
+def _local(spec: str) -> LocalDetector:
     read = DetectorSpec.model_validate_json(spec)
     kit = Kit(read, Given(), {}, Meter())
-    return cast(Detector, _create(read.detector)(kit))
+    return cast(LocalDetector, _create(read.detector)(kit))
 
 
-def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> ModelDetector:
+def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> Detector:
     if not asks_models(spec.detector):
         raise UsageError(f"{spec.detector!r} cannot be a member: it asks no model")
     create = _create(spec.detector)
@@ -89,10 +101,10 @@ def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> ModelDetect
         models={role: lms[choice] for role, choice in choices.items()},
         prompts=_prompts(spec, settings),
     )
-    return cast(ModelDetector, create(kit))
+    return cast(Detector, create(kit))
 
 
-def _create(name: str) -> Callable[[Kit], Detector | ModelDetector]:
+def _create(name: str) -> Callable[[Kit], Detector | LocalDetector]:
     create = entry_of(name).create
     if create is None:
         raise UsageError(f"{name!r} is an ensemble: a specification names its members")

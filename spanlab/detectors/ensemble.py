@@ -9,43 +9,138 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from spanlab.detectors.base import Finding, ModelDetector
-from spanlab.detectors.spec import EnsembleSpec
+from spanlab.detectors.base import Detector, Finding, failed
+from spanlab.errors import BudgetError, ConfigurationError
 from spanlab.labels import vote
 from spanlab.passages import merged, renumbered
-from spanlab.schema import Annotation, Item, Kind, Status
+from spanlab.schema import Annotation, Item, Kind, Record, Status
+
+_OPEN = {Status.NOT_ANNOTATED, Status.FAILED}
+_ENDED = {Status.DONE, Status.FAILED}
 
 
+class Vote(NamedTuple):
+    """A vote that is cast on an item once all its voters have come to an end."""
+
+    name: str
+    voters: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What detectors say of one item; ``ended`` is the error that ends the run, if any."""
+
+    findings: tuple[Finding, ...] = ()
+    ended: BudgetError | ConfigurationError | None = None
+
+    def added_to(self, record: Record) -> Record:
+        """Return the record with new passages, and with new annotations in place of old ones."""
+        item, said = record.item, {each.annotator: each for each in record.annotations}
+        for finding in self.findings:
+            # Detectors with different retrievers have each found passages of their own.
+            item, moved = merged(item, finding.item)
+            for annotation in finding.annotations:
+                said.pop(annotation.annotator, None)
+                said[annotation.annotator] = renumbered(annotation, moved)
+        return Record(item=item, annotations=tuple(said.values()))
+
+
+@dataclass
 class Ensemble:
-    """Detectors that vote.
+    """Detectors that annotate items together, and the votes among them.
 
-    Args:
-        spec: its name and members.
-        members: what was built from them, in the same order.
+    At most ``concurrency`` detectors are at work at once. ``broken`` is an error that every other
+    item would meet, too: no detector is asked after it.
     """
 
-    def __init__(self, spec: EnsembleSpec, members: Sequence[ModelDetector]) -> None:
-        self.spec = spec
-        self.members = tuple(members)
-        self.name = spec.name
+    detectors: Sequence[Detector]
+    votes: Sequence[Vote] = ()
+    concurrency: int = 1024
+    broken: ConfigurationError | None = None
+    _slots: asyncio.Semaphore = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._slots = asyncio.Semaphore(self.concurrency)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everybody who signs an annotation: detectors, then votes."""
+        return (*(each.name for each in self.detectors), *(each.name for each in self.votes))
+
+    @property
+    def name(self) -> str:
+        """The name of its vote, if it is used as a detector."""
+        return self.names[-1]
 
     async def detect(self, item: Item) -> Finding:
-        """Let all members annotate an item at the same time, and count their votes.
+        """Let all annotate an item, and count their votes; see ``Detector``."""
+        bare = Record(item=item)
+        outcome = await self.annotate(bare)
+        if outcome.ended is not None:
+            raise outcome.ended
+        record = outcome.added_to(bare)
+        *members, voted = record.annotations
+        return Finding(voted, record.item, tuple(members))
 
-        Members with the same retriever read the same passages, for which it is asked once.
+    async def annotate(self, record: Record, *, retry_failed: bool = True) -> Outcome:
+        """Let the detectors that have not finished an item annotate it, and cast the votes.
+
+        Args:
+            record: the item with what has been said of it.
+            retry_failed: whether a detector that failed on the item tries again.
+
+        Returns:
+            What to store; nothing of a detector whose error ends the run.
         """
-        outcomes = await asyncio.gather(
-            *(member.detect(item) for member in self.members), return_exceptions=True
-        )
-        said: list[Annotation] = []
-        for finding in outcomes:
-            if isinstance(finding, BaseException):
-                raise finding  # a spent budget; what the others paid for is in the cache
-            # Members with different retrievers have each found passages of their own.
-            item, moved = merged(item, finding.item)
-            said.append(renumbered(finding.annotation, moved))
-        return Finding(tally(self.name, item, said), item, tuple(said))
+        open_states = _OPEN if retry_failed else _OPEN - {Status.FAILED}
+        work = [
+            self._one(each, record.item)
+            for each in self.detectors
+            if (said := record.by(each.name)) is None or said.status in open_states
+        ]
+        results = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
+        found = [result for result in results if isinstance(result, Finding)]
+        errors = [result for result in results if not isinstance(result, Finding)]
+        # A wrong key outweighs a spent budget: the former has to be mended first.
+        errors.sort(key=lambda error: isinstance(error, BudgetError))
+        changed = {said.annotator for finding in found for said in finding.annotations}
+        votes = self._cast(record, found, changed)
+        return Outcome((*found, *votes), errors[0] if errors else None)
+
+    async def _one(
+        self, detector: Detector, item: Item
+    ) -> Finding | BudgetError | ConfigurationError:
+        async with self._slots:
+            if self.broken is not None:
+                return self.broken
+            try:
+                return await detector.detect(item)
+            except BudgetError as error:
+                return error
+            except ConfigurationError as error:
+                self.broken = error
+                return error
+            except Exception as error:  # noqa: BLE001 - what breaks on one item ends no run
+                return Finding(failed(detector.name, error), item)
+
+    def _cast(
+        self, record: Record, found: Sequence[Finding], changed: AbstractSet[str]
+    ) -> list[Finding]:
+        """Return the votes whose voters have all come to an end, where there is something new."""
+        said = {each.annotator: each for each in record.annotations}
+        said |= {each.annotator: each for finding in found for each in finding.annotations}
+        cast = []
+        for name, names in self.votes:
+            voters = [said.get(voter) for voter in names]
+            ready = [each for each in voters if each is not None and each.status in _ENDED]
+            new = name not in said or not changed.isdisjoint(names)
+            if new and len(ready) == len(voters):
+                cast.append(Finding(tally(name, record.item, ready), record.item))
+        return cast
 
 
 def tally(name: str, item: Item, members: Sequence[Annotation]) -> Annotation:

@@ -21,7 +21,7 @@ from spanlab.errors import UsageError
 from spanlab.fields import Frozen
 
 if TYPE_CHECKING:
-    from spanlab.detectors.base import Detector, ModelDetector
+    from spanlab.detectors.base import Detector, LocalDetector
     from spanlab.detectors.kit import Kit
     from spanlab.detectors.spec import DetectorSpec
 
@@ -81,7 +81,7 @@ class Entry:
     name: str
     what: str
     needs: str
-    create: Callable[[Kit], Detector | ModelDetector] | None = None
+    create: Callable[[Kit], Detector | LocalDetector] | None = None
     options: type[Options] = Options
     roles: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from spanlab.detectors.ensemble import Ensemble
 from spanlab.errors import StoreError
 from spanlab.jobs import worker
 from spanlab.jobs.board import Part
@@ -15,9 +16,8 @@ from spanlab.jobs.gate import Gate, resting
 from spanlab.jobs.views import JobState
 from spanlab.jobs.worker import Worker
 from spanlab.lm import Meter, Usage
-from spanlab.workflows.crew import Crew
 from spanlab.workflows.running import Run, Work
-from spanlab.workflows.runs import RunRequest
+from spanlab.workflows.runs import RunRequest, ensemble_of
 
 _EVERY = 0.4  # seconds between two words on how far a part is
 _FAILURES = 1000  # of a part, that are remembered
@@ -29,9 +29,8 @@ _PUT_ASIDE = "put aside"
 class Desk:
     """What the parts of one job share in one process: detectors, meter, and places to work at."""
 
-    crew: Crew
+    ensemble: Ensemble
     meter: Meter
-    slots: asyncio.Semaphore
     _told: Usage = field(default_factory=Usage)
 
     def spent(self) -> Usage:
@@ -97,8 +96,7 @@ async def work_on(
             shift = _Shift(me, part_id, before, before.usage, cut_off)
             given_up = frozenset(failure.item_id for failure in before.failures)
             work = Work(request.dataset, positions, request.retry_failed, given_up)
-            lanes = request.concurrency
-            run = Run(me.store, desk.crew, work, desk.slots, lanes, shift.rest)
+            run = Run(me.store, desk.ensemble, work, request.concurrency, shift.rest)
             return await shift.work(run, desk)
 
 
@@ -107,8 +105,8 @@ async def _set_up(job_id: str, request: RunRequest, spent: Usage) -> Desk:
     turn = Gate(me, job_id, request.rate).wait
     # Only a job with a budget counts what was spent before: it has one part, which sees all calls.
     meter = Meter(request.budget, spent=spent if request.budget else None, turn=turn)
-    crew = await asyncio.to_thread(Crew.of, request, meter, me.settings, me.hands)
-    return Desk(crew, meter, asyncio.Semaphore(request.concurrency))
+    built = await asyncio.to_thread(ensemble_of, request, meter, me.settings, me.executor)
+    return Desk(built, meter)
 
 
 @dataclass

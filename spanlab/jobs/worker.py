@@ -7,7 +7,6 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from spanlab.jobs.answers import Answers
 from spanlab.jobs.board import JOBS, PARTS
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.processes import Processes
+from spanlab.workflows.processes import executor_of
 
 _WATCH_SECONDS = 2.0  # between two looks at the own place and at the others'
 _SURE_SECONDS = 5.0  # after which a worker that the database has not heard asks no model
@@ -129,7 +128,7 @@ class Worker:
             self.answers.start()
         rescue.hand_back(self.board, self.name)
         rescue.rescue(self.board, self.name)
-        self.hands = _hands(self.role.processes)
+        self.executor = executor_of(self.role.processes)
         DBOS(config=database.config(self.settings, self.name, brief=self.role.alone))
         queues = sorted({self.jobs_queue, self.parts_queue})
         DBOS.listen_queues(queues)
@@ -156,7 +155,7 @@ class Worker:
         if self.answers is not None:
             self.answers.stop()  # before others begin what is handed back
         DBOS.destroy(workflow_completion_timeout_sec=0)
-        self.hands.shutdown(wait=False, cancel_futures=True)
+        self.executor.shutdown(wait=False, cancel_futures=True)
         try:
             rescue.hand_back(self.board, self.name)
         except SpanlabError as error:
@@ -203,12 +202,6 @@ class Worker:
                 if place is not None:
                     place.leave()
             self._over.wait(_WATCH_SECONDS)
-
-
-def _hands(processes: int) -> Executor:
-    if processes == 0:
-        return ThreadPoolExecutor(1, thread_name_prefix="spanlab-hands")
-    return Processes(processes)
 
 
 _CURRENT: list[Worker] = []

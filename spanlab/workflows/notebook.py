@@ -6,16 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from spanlab.datasets import ReadOptions, read, write
-from spanlab.detectors import Detector, ModelDetector, Spec
+from spanlab.detectors import Detector, DetectorSpec, EnsembleSpec, LocalDetector, Spec
 from spanlab.errors import InputError, UsageError
 from spanlab.labels import labels_of
-from spanlab.lm import Budget, Meter, ModelChoice
+from spanlab.lm import Budget, ModelChoice
 from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import Record
 from spanlab.scorers import Report
 from spanlab.scorers import score as score_labels
 from spanlab.workflows.choosing import Choice, Sources, specifications
-from spanlab.workflows.detecting import annotate_records
+from spanlab.workflows.requesting import request_of
+from spanlab.workflows.streaming import Stream
 from spanlab.workflows.voting import Cleanup, vote_records
 
 
@@ -47,7 +48,7 @@ def load(
 
 def annotate(
     records: Iterable[Record],
-    detector: str | Choice | Spec | Detector | ModelDetector = "offline",
+    detector: str | Choice | Spec | Detector | LocalDetector = "offline",
     *,
     concurrency: int | None = None,
     model: str | ModelChoice | None = None,
@@ -62,7 +63,7 @@ def annotate(
         records: what to annotate.
         detector: a detector's or ensemble's name or specification, a `Choice` of one, or an object
             with `name` and `annotate(item)` or `async detect(item)`.
-        concurrency: items that models are asked for at once (None: 32); for detectors that ask no
+        concurrency: detectors at work on items at once (None: 32); for detectors that ask no
             model the number of processes (None: 1).
         model: for a detector by name, the model it asks; None takes SPANLAB_MODEL.
         retriever: for a detector by name, where passages come from; None reads the items' own.
@@ -80,8 +81,17 @@ def annotate(
         raise UsageError("model and retriever go with a detector's name; put them into the spec")
     elif isinstance(detector, Choice):
         (detector,) = specifications(detector)
-    found = annotate_records(records, detector, concurrency=concurrency, meter=Meter(budget))
-    return list(found)
+    if isinstance(detector, DetectorSpec | EnsembleSpec):
+        bounds = {"concurrency": concurrency, "budget": budget}
+        stream = Stream.of(request_of("records", [detector], **bounds))
+    else:
+        stream = Stream.own(detector, concurrency)
+    found = []
+    for record in stream.annotated(records):
+        if stream.spent is not None:
+            raise stream.spent
+        found.append(record)
+    return found
 
 
 def vote(

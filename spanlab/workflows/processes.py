@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 from types import FrameType
@@ -31,6 +31,17 @@ class Processes(ProcessPoolExecutor):
         """Let a process do something; starts one if none is free."""
         with uninterrupted():
             return super().submit(fn, *args, **kwargs)
+
+
+def executor_of(processes: int) -> Executor:
+    """Return what does the work of detectors that ask no model.
+
+    Args:
+        processes: how many, at most one for each processor; 0 is a thread of this process.
+    """
+    if processes:
+        return Processes(min(processes, os.cpu_count() or 1))
+    return ThreadPoolExecutor(1, thread_name_prefix="spanlab-detector")
 
 
 @contextmanager

@@ -116,7 +116,7 @@ def check(store: Store, request: RunRequest) -> None:
     """
     for spec in request.specs:
         entry_of(spec.detector)  # says so if there is none
-    votes = {ballot.name for ballot in request.ballots}
+    votes = {vote.name for vote in request.votes}
     kinds = {each.name: each.kind for each in summary_of(store, request.dataset).annotators}
     for name in request.annotators:
         ours = Kind.VOTE if name in votes else Kind.DETECTOR

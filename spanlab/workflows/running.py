@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanlab.detectors.ensemble import Ensemble, Outcome
 from spanlab.errors import BudgetError, ConfigurationError, StoreError
-from spanlab.schema import Record, Status
-from spanlab.workflows.crew import Crew, Outcome
+from spanlab.schema import Kind, Record, Status
 from spanlab.workflows.garbage import rarely_collected
 from spanlab.workflows.runs import Failure, Progress, RunRequest
 
@@ -46,17 +46,17 @@ class Work:
 
 @dataclass
 class Run:
-    """One run of a crew over some work; any number of runs may share an event loop and ``slots``.
+    """One run of detectors over some work; any number may share detectors and an event loop.
 
-    ``stop`` is asked before each item; the run ends after those under way once it gives a reason.
-    Failures are in ``failures`` as they are saved, the newest last.
+    At most ``concurrency`` items are under way at once. ``stop`` is asked before each item; the
+    run ends after those under way once it gives a reason. Failures are in ``failures`` as they
+    are saved, the newest last.
     """
 
     store: Store
-    crew: Crew
+    ensemble: Ensemble
     work: Work
-    slots: asyncio.Semaphore
-    lanes: int
+    concurrency: int
     stop: Callable[[], str | None] = lambda: None
     done: int = 0
     failed: int = 0
@@ -77,11 +77,11 @@ class Run:
                 under way are saved, and items not tried stay open.
         """
         self._room.set()
-        records: asyncio.Queue[Record | None] = asyncio.Queue(max(_WINDOW, self.lanes))
-        lanes = min(self.lanes, len(self.work.positions))
+        records: asyncio.Queue[Record | None] = asyncio.Queue(max(_WINDOW, self.concurrency))
+        tasks = min(self.concurrency, len(self.work.positions))
         try:
             with rarely_collected():
-                await self._work_and_save(records, lanes)
+                await self._work_and_save(records, tasks)
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
         if self._refused is not None:
@@ -89,13 +89,13 @@ class Run:
         if self.broken is not None:
             raise self.broken
 
-    async def _work_and_save(self, records: asyncio.Queue[Record | None], lanes: int) -> None:
+    async def _work_and_save(self, records: asyncio.Queue[Record | None], tasks: int) -> None:
         async with asyncio.TaskGroup() as group:
             saver = group.create_task(self._save())
-            group.create_task(self._feed(records, lanes))
+            group.create_task(self._feed(records, tasks))
             async with asyncio.TaskGroup() as workers:
-                for _ in range(lanes):
-                    workers.create_task(self._lane(records))
+                for _ in range(tasks):
+                    workers.create_task(self._annotate(records))
             self._over = True
             self._due.set()
             await saver
@@ -103,7 +103,7 @@ class Run:
     _over: bool = False
     _refused: StoreError | None = None
 
-    async def _feed(self, records: asyncio.Queue[Record | None], lanes: int) -> None:
+    async def _feed(self, records: asyncio.Queue[Record | None], tasks: int) -> None:
         positions = iter(self.work.positions)
         while window := list(islice(positions, _WINDOW)):
             if self._stopping():
@@ -115,16 +115,16 @@ class Run:
                 break
             for record in read:
                 await records.put(record)
-        for _ in range(lanes):
+        for _ in range(tasks):
             await records.put(None)
 
-    async def _lane(self, records: asyncio.Queue[Record | None]) -> None:
+    async def _annotate(self, records: asyncio.Queue[Record | None]) -> None:
         while (record := await records.get()) is not None:
             if self._stopping():
                 continue  # the feeder has to get rid of what it holds
             await self._room.wait()
             again = self.work.retry_failed and record.item.id not in self.work.given_up
-            outcome = await self.crew.annotate(record, self.slots, retry_failed=again)
+            outcome = await self.ensemble.annotate(record, retry_failed=again)
             self._note_end(outcome.ended)
             self._hand_over(outcome)
 
@@ -167,8 +167,14 @@ class Run:
     def _count(self, batch: Sequence[Outcome]) -> None:
         for outcome in batch:
             self.done += outcome.ended is None
-            self.failed += bool(outcome.failures)
-            self.failures += outcome.failures
+            failures = [
+                Failure(finding.item.id, said.annotator, said.note or "")
+                for finding in outcome.findings
+                for said in finding.annotations
+                if said.status is Status.FAILED and said.kind is Kind.DETECTOR
+            ]
+            self.failed += bool(failures)
+            self.failures += failures
 
 
 def save(store: Store, dataset: str, findings: Sequence[Finding]) -> None:

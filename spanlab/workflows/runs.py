@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field, model_validator
 
+from spanlab.detectors.ensemble import Ensemble, Vote
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.fields import Frozen, Name, Rate, unique
-from spanlab.lm import Budget, Usage
+from spanlab.lm import Budget, Meter, Usage
 
-__all__ = ["Ballot", "Failure", "Progress", "RunRequest"]
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from spanlab.settings import Settings
+
+__all__ = ["Failure", "Progress", "RunRequest", "ensemble_of"]
 
 CONCURRENCY = 32  # detectors at work on items at once, if nobody says how many
-
-
-class Ballot(NamedTuple):
-    """A vote that is cast on an item once all its voters are done with it."""
-
-    name: str
-    voters: tuple[str, ...]
 
 
 class RunRequest(Frozen):
@@ -57,22 +56,42 @@ class RunRequest(Frozen):
         return tuple(_members(self.detectors))
 
     @property
-    def ballots(self) -> tuple[Ballot, ...]:
+    def votes(self) -> tuple[Vote, ...]:
         """The votes to cast: those of the ensembles, and the run's own."""
-        ballots = [
-            Ballot(spec.name, tuple(member.signs for member in spec.members))
+        votes = [
+            Vote(spec.name, tuple(member.signs for member in spec.members))
             for spec in self.detectors
             if isinstance(spec, EnsembleSpec)
         ]
         if self.vote is not None:
-            ballots.append(Ballot(self.vote, tuple(spec.signs for spec in self.specs)))
-        return tuple(ballots)
+            votes.append(Vote(self.vote, tuple(spec.signs for spec in self.specs)))
+        return tuple(votes)
 
     @property
     def annotators(self) -> tuple[str, ...]:
         """Everybody whose annotation an item has in the end: detectors, then votes."""
         signed = (spec.signs for spec in self.specs)
-        return (*signed, *(ballot.name for ballot in self.ballots))
+        return (*signed, *(vote.name for vote in self.votes))
+
+
+def ensemble_of(
+    request: RunRequest, meter: Meter, settings: Settings, executor: Executor | None = None
+) -> Ensemble:
+    """Build the detectors of a request, which may load models and take seconds.
+
+    Args:
+        request: which detectors and votes, and how many at once.
+        meter: counts the model calls and stops them at its budget.
+        settings: where answers of models are cached and tuned prompts lie.
+        executor: does the work of detectors that ask no model; None takes a thread.
+
+    Raises:
+        UsageError: a detector cannot be built as it was asked for.
+    """
+    from spanlab.detectors import build
+
+    built = [build(spec, meter, settings, executor) for spec in request.specs]
+    return Ensemble(built, request.votes, request.concurrency)
 
 
 @dataclass(frozen=True)

@@ -1,41 +1,78 @@
-"""Detectors that ask models over a stream of records, in order and in bounded memory."""
+"""Detectors over records in memory or from file to file: in order, and in bounded memory."""
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 
-from spanlab.detectors.base import Finding
+from spanlab.detectors import Detector, LocalDetector, as_detector, asks_models
 from spanlab.detectors.blocking import submit
-from spanlab.errors import ConfigurationError
+from spanlab.detectors.ensemble import Ensemble, Outcome
+from spanlab.errors import BudgetError, ConfigurationError
 from spanlab.lm import Meter, Usage
-from spanlab.passages import merged, renumbered
 from spanlab.schema import Record
 from spanlab.settings import Settings
-from spanlab.workflows.crew import Crew, Outcome
-from spanlab.workflows.runs import RunRequest
+from spanlab.workflows.processes import executor_of
+from spanlab.workflows.runs import CONCURRENCY, RunRequest, ensemble_of
+
+_AHEAD = 4  # times as many items are begun as are under way: a slow one holds up nobody behind it
 
 
 class Stream:
-    """The detectors of a request, for records that are in no dataset.
+    """Detectors over one stream of records that are in no dataset.
+
+    ``spent`` is the error by which the budget ended it, if it did.
 
     Args:
-        request: which detectors, how many items at once, and the budget.
-        settings: where answers of models are cached; None reads the environment.
-
-    Raises:
-        UsageError: a detector cannot be built as it was asked for.
+        ensemble: the detectors and their votes.
+        executor: does the work of those that ask no model; it is shut down with the stream.
+        ahead: how many records are held at once, 1 or more.
+        meter: counts the model calls.
     """
 
-    def __init__(self, request: RunRequest, settings: Settings | None = None) -> None:
-        self._meter = Meter(request.budget)
-        self._crew = Crew.of(request, self._meter, settings or Settings.read())
-        self._names = set(request.annotators)
-        self._slots = asyncio.Semaphore(request.concurrency)
-        self._ahead = 2 * request.concurrency
-        self.spent: str | None = None
+    def __init__(
+        self, ensemble: Ensemble, executor: Executor, ahead: int, meter: Meter | None = None
+    ) -> None:
+        self._ensemble = ensemble
+        self._executor = executor
+        self._ahead = ahead
+        self._meter = meter or Meter()
+        self.spent: BudgetError | None = None
+
+    @classmethod
+    def of(cls, request: RunRequest, settings: Settings | None = None) -> Stream:
+        """Build the detectors of a request.
+
+        Args:
+            request: which detectors, how many items at once, and the budget.
+            settings: where answers of models are cached; None reads the environment.
+
+        Raises:
+            UsageError: a detector cannot be built as it was asked for.
+        """
+        meter = Meter(request.budget)
+        executor = executor_of(processes_of(request))
+        ensemble = ensemble_of(request, meter, settings or Settings.read(), executor)
+        if not any(asks_models(spec.detector) for spec in request.specs):
+            # The executor bounds what is computed at once; it has the next items at hand.
+            ensemble = Ensemble(ensemble.detectors, ensemble.votes, _AHEAD * request.concurrency)
+        return cls(ensemble, executor, _AHEAD * request.concurrency, meter)
+
+    @classmethod
+    def own(cls, detector: Detector | LocalDetector, concurrency: int | None = None) -> Stream:
+        """Stream through a detector that somebody has made.
+
+        Args:
+            detector: a local one that is to work in several processes must be picklable.
+            concurrency: items under way at once (None: 32), of a local one processes (None: 1).
+        """
+        local = isinstance(detector, LocalDetector)
+        count = concurrency or (1 if local else CONCURRENCY)
+        executor = executor_of(count if local and count > 1 else 0)
+        limit = _AHEAD * count if local else count
+        ensemble = Ensemble([as_detector(detector, executor)], concurrency=limit)
+        return cls(ensemble, executor, _AHEAD * count)
 
     @property
     def usage(self) -> Usage:
@@ -50,42 +87,30 @@ class Stream:
         Raises:
             ConfigurationError: key, address or name of the model is wrong.
         """
+        names = set(self._ensemble.names)
         under_way: deque[tuple[Record, Future[Outcome]]] = deque()
         source = iter(records)
         try:
             while True:
                 while len(under_way) < self._ahead and (record := next(source, None)) is not None:
-                    bare = record.model_copy(
-                        update={
-                            "annotations": tuple(
-                                said
-                                for said in record.annotations
-                                if said.annotator not in self._names
-                            )
-                        }
-                    )
-                    future = submit(self._crew.annotate(bare, self._slots))
-                    under_way.append((record, future))
+                    others = tuple(a for a in record.annotations if a.annotator not in names)
+                    bare = record.model_copy(update={"annotations": others})
+                    under_way.append((record, submit(self._ensemble.annotate(bare))))
                 if not under_way:
                     return
                 record, future = under_way.popleft()
                 outcome = future.result()
                 if isinstance(outcome.ended, ConfigurationError):
                     raise outcome.ended
-                if outcome.ended is not None:
-                    self.spent = self.spent or str(outcome.ended)
-                yield with_findings(record, outcome.findings)
+                self.spent = self.spent or outcome.ended
+                yield outcome.added_to(record)
         finally:
             for _, future in under_way:
                 future.cancel()
+            self._executor.shutdown(wait=False, cancel_futures=True)
 
 
-def with_findings(record: Record, findings: Iterable[Finding]) -> Record:
-    """Return a record with what was found: new passages, and new annotations for old ones."""
-    item, said = record.item, {each.annotator: each for each in record.annotations}
-    for finding in findings:
-        item, moved = merged(item, finding.item)
-        for annotation in finding.annotations:
-            said.pop(annotation.annotator, None)
-            said[annotation.annotator] = renumbered(annotation, moved)
-    return Record(item=item, annotations=tuple(said.values()))
+def processes_of(request: RunRequest) -> int:
+    """Return how many processes are to do the work of a request's local detectors; 0: a thread."""
+    local = any(not asks_models(spec.detector) for spec in request.specs)
+    return request.concurrency if local and request.concurrency > 1 else 0

@@ -10,7 +10,6 @@ from pydantic import TypeAdapter, ValidationError
 from spanlab.errors import UsageError
 from spanlab.labels import vote
 from spanlab.schema import Annotation, Kind, Name, Record
-from spanlab.workflows.detecting import with_annotation
 from spanlab.workflows.lookup import check_annotators, summary_of
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def vote_records(
             )
         ]
         result = _vote(record, voters, name, cleanup)
-        yield record if result is None else with_annotation(record, result)
+        yield record if result is None else _with(record, result)
 
 
 def _check_name(name: str) -> None:
@@ -118,6 +117,11 @@ def _check_free(record: Record, name: str) -> None:
             f"item {record.item.id!r} has a {there.kind} called {name!r}, which a vote would "
             "replace; give the vote another name"
         )
+
+
+def _with(record: Record, voted: Annotation) -> Record:
+    others = (each for each in record.annotations if each.annotator != voted.annotator)
+    return Record(item=record.item, annotations=(*others, voted))
 
 
 def _vote(

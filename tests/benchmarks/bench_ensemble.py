@@ -49,11 +49,11 @@ def _voting(records: Sequence[Record], home: Path) -> None:
     """Print Corr and IoU of every member and of their vote, by level of noise."""
     from gold_answers import GoldAnswers, Noise, by_prompt
 
+    import spanlab
     from spanlab.detectors import EnsembleSpec, spec_of
     from spanlab.labels import labels_of
     from spanlab.scorers import score
     from spanlab.testing import ModelServer
-    from spanlab.workflows.detecting import annotate_records
 
     spec = spec_of("ucsc")
     assert isinstance(spec, EnsembleSpec)
@@ -66,7 +66,7 @@ def _voting(records: Sequence[Record], home: Path) -> None:
         script = GoldAnswers(records, noise=Noise.level(level), seed=1, member=by_prompt)
         with ModelServer(script, keep=False) as server:
             os.environ |= {"OPENAI_BASE_URL": server.url, "SPANLAB_HOME": str(home / f"{level}")}
-            annotated = list(annotate_records(records, spec, concurrency=16))
+            annotated = spanlab.annotate(records, spec, concurrency=80)
         best = 0.0
         for name in (*(member.signs for member in spec.members), spec.signs):
             pairs = [(labels_of(each, "gold"), labels_of(each, name)) for each in annotated]

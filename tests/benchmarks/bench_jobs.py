@@ -39,8 +39,8 @@ from spanlab.schema import Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, caller_with
-from spanlab.workflows.crew import Crew
 from spanlab.workflows.running import Run, Work
+from spanlab.workflows.runs import ensemble_of
 
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"
 
@@ -107,11 +107,10 @@ async def _ours(store: Store, settings: Settings, url: str, items: int, at_once:
             self.url = url
 
     asked = request(There(), concurrency=at_once)  # type: ignore[arg-type]  # only its address is read
-    crew = Crew.of(asked, Meter(), settings)
+    ensemble = ensemble_of(asked, Meter(), settings)
     load("en").result()  # once in a process
-    slots = asyncio.Semaphore(at_once)
     began = time.perf_counter()
-    await Run(store, crew, Work("d", range(items)), slots, at_once).finish()
+    await Run(store, ensemble, Work("d", range(items)), at_once).finish()
     return time.perf_counter() - began
 
 

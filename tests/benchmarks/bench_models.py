@@ -170,9 +170,8 @@ def ready(
     from spanlab.schema import Item, Passage, Record
     from spanlab.settings import Settings
     from spanlab.storage import Store
-    from spanlab.workflows.crew import Crew
     from spanlab.workflows.running import Run, Work
-    from spanlab.workflows.runs import RunRequest
+    from spanlab.workflows.runs import RunRequest, ensemble_of
 
     records = (
         Record(
@@ -194,12 +193,12 @@ def ready(
         request = RunRequest(dataset="bench", detectors=(spec,), concurrency=at_once)
         with Store.open(settings) as store:
             store.import_records("bench", records)
-            crew = Crew.of(request, Meter(), settings)
+            ensemble = ensemble_of(request, Meter(), settings)
             load("en").result()  # once in a process
 
             async def run() -> None:
                 work = Work("bench", range(items))
-                running = Run(store, crew, work, asyncio.Semaphore(at_once), at_once)
+                running = Run(store, ensemble, work, at_once)
                 watching = asyncio.create_task(watch(running, tell)) if tell else None
                 await running.finish()
                 if running.failed or running.done != items:

@@ -10,7 +10,7 @@ from detector_cases import ANSWER, TOWER, detect
 from gold_answers import GoldAnswers, Noise, by_prompt
 
 from spanlab.datasets import read
-from spanlab.detectors import DetectorSpec, EnsembleSpec, ModelDetector, build, spec_of
+from spanlab.detectors import Detector, DetectorSpec, EnsembleSpec, build, spec_of
 from spanlab.detectors.ensemble import tally
 from spanlab.labels import hard_of, labels_of
 from spanlab.lm import Meter, ModelChoice
@@ -35,11 +35,9 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def five(model_server: ModelServer, settings: Settings) -> ModelDetector:
+def five(model_server: ModelServer, settings: Settings) -> Detector:
     """The shipped ensemble, its models all at the scripted server."""
-    built = build(spec_of("ucsc"), Meter(), settings)
-    assert isinstance(built, ModelDetector)
-    return built
+    return build(spec_of("ucsc"), Meter(), settings)
 
 
 def answers(ask: Ask) -> Reply:
@@ -64,7 +62,7 @@ def test_the_shipped_ensemble_has_the_paper_s_five_members() -> None:
 
 
 def test_members_sign_their_own_annotations_and_the_vote_counts_them(
-    model_server: ModelServer, five: ModelDetector
+    model_server: ModelServer, five: Detector
 ) -> None:
     model_server.script(answers)
     finding = detect(five)
@@ -78,7 +76,7 @@ def test_members_sign_their_own_annotations_and_the_vote_counts_them(
     assert model_server.count == 5, "two members with one model do not share an answer"
 
 
-def test_a_member_that_fails_does_not_vote(model_server: ModelServer, five: ModelDetector) -> None:
+def test_a_member_that_fails_does_not_vote(model_server: ModelServer, five: Detector) -> None:
     model_server.script(
         lambda ask: fail(402, "empty") if "Llama" in ask.body["model"] else answers(ask)
     )
@@ -91,7 +89,7 @@ def test_a_member_that_fails_does_not_vote(model_server: ModelServer, five: Mode
 
 
 def test_with_fewer_than_half_of_the_members_there_is_no_vote(
-    model_server: ModelServer, five: ModelDetector
+    model_server: ModelServer, five: Detector
 ) -> None:
     """A failed judgement is a state."""
     model_server.script(
@@ -140,7 +138,6 @@ def test_members_are_replaced_by_a_file(
     model_server.script(answers)
     (spec,) = specifications(Choice(("ucsc",), config=path))
     built = build(spec, Meter(), settings)
-    assert isinstance(built, ModelDetector)
     finding = detect(built)
     assert [each.annotator for each in finding.annotations] == ["one", "two", "anything"]
     assert {ask.body["model"] for ask in model_server.requests} == {"a", "scripted-model"}
@@ -152,14 +149,13 @@ def test_one_model_can_take_every_member_s_place(
     model_server.script(answers)
     (spec,) = specifications(Choice(("ucsc",), "mine"))
     built = build(spec, Meter(), settings)
-    assert isinstance(built, ModelDetector)
     detect(built)
     assert {ask.body["model"] for ask in model_server.requests} == {"mine"}
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_vote_of_noisy_members_correlates_better_than_the_best_of_them(
-    lang: str, model_server: ModelServer, five: ModelDetector, shared: Path
+    lang: str, model_server: ModelServer, five: Detector, shared: Path
 ) -> None:
     """The direction that the paper reports; what answers here is gold with noise, no model."""
     path = shared / "mushroom" / "val" / f"mushroom.{lang}-val.v2.jsonl"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from spanlab.detectors import Finding, ModelDetector
+from spanlab.detectors import Detector, Finding
 from spanlab.schema import Item, Passage
 
-Make = Callable[..., ModelDetector]  # of a detector's name and what its specification says
+Make = Callable[..., Detector]  # of a detector's name and what its specification says
 
 ANSWER = "The tower was built in 1989 by Ada Smith in Paris."
 TOWER = Item(
@@ -23,7 +23,7 @@ TOWER = Item(
 )
 
 
-def detect(detector: ModelDetector, item: Item = TOWER) -> Finding:
+def detect(detector: Detector, item: Item = TOWER) -> Finding:
     """Detect, and check that the annotation fits its item."""
     finding = asyncio.run(detector.detect(item))
     for annotation in finding.annotations:

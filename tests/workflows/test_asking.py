@@ -12,11 +12,12 @@ from detector_cases import TOWER
 import spanlab
 from spanlab.detectors import DetectorSpec
 from spanlab.errors import BudgetError, UsageError
-from spanlab.lm import Budget, Meter
+from spanlab.lm import Budget
 from spanlab.retrievers import GivenSpec
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
-from spanlab.workflows.detecting import annotate_records
+from spanlab.workflows.requesting import request_of
+from spanlab.workflows.streaming import Stream
 
 
 @pytest.fixture(autouse=True)
@@ -116,14 +117,13 @@ def test_only_a_few_records_are_held_at_once() -> None:
             read += 1
             yield record
 
-    meter = Meter()
-    done = annotate_records(
-        source(), DetectorSpec(detector="ucsc-extract"), concurrency=2, meter=meter
-    )
+    request = request_of("records", [DetectorSpec(detector="ucsc-extract")], concurrency=2)
+    stream = Stream.of(request)
+    done = stream.annotated(source())
     next(done)
     assert read <= 10
     assert len(list(done)) == 59
-    assert meter.usage.calls == 60
+    assert stream.usage.calls == 60
 
 
 def test_a_detector_of_one_s_own_is_asked_too() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import spanlab
 from spanlab.errors import SpanlabError
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
-from spanlab.workflows.detecting import annotate_items
+from spanlab.workflows.streaming import Stream
 
 
 @dataclass
@@ -41,8 +42,30 @@ def test_one_failure_is_one_items_failure() -> None:
 
 
 def test_several_processes_give_what_one_gives_in_the_same_order() -> None:
-    items = [(record.item.id, record.item) for record in records(40)]
-    alone = list(annotate_items(items, "offline"))
-    together = list(annotate_items(items, "offline", concurrency=2))
+    alone = spanlab.annotate(records(40), "offline")
+    together = spanlab.annotate(records(40), "offline", concurrency=2)
     assert together == alone
-    assert [key for key, _ in together] == [f"i{n}" for n in range(40)]
+    assert [record.item.id for record in together] == [f"i{n}" for n in range(40)]
+    assert all(record.by("offline") for record in together)
+
+
+def test_a_detector_of_one_s_own_works_in_several_processes() -> None:
+    done = spanlab.annotate(records(6), Picky({"i4"}), concurrency=2)
+    states = [record.annotations[0].status for record in done]
+    assert states == [Status.DONE] * 4 + [Status.FAILED, Status.DONE]
+
+
+def test_memory_stays_flat_however_long_the_stream_is() -> None:
+    read = 0
+
+    def source() -> Iterator[Record]:
+        nonlocal read
+        for record in records(200):
+            read += 1
+            yield record
+
+    stream = Stream.own(Picky(set()))
+    done = stream.annotated(source())
+    next(done)
+    assert read <= 5
+    assert len(list(done)) == 199

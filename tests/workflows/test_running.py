@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.detectors import Detector, DetectorSpec, Finding, ModelDetector, spec_of
+from spanlab.detectors import Detector, DetectorSpec, Finding, LocalDetector, as_detector, spec_of
+from spanlab.detectors.ensemble import Ensemble, Vote
 from spanlab.errors import BudgetError, NotFoundError, SpanlabError, UsageError
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.crew import Crew
 from spanlab.workflows.requesting import check, request_of
 from spanlab.workflows.running import Run, Work, unfinished_positions
-from spanlab.workflows.runs import Ballot, Failure, RunRequest
+from spanlab.workflows.runs import Failure, RunRequest
 
 
 @dataclass
@@ -76,17 +76,17 @@ def records(count: int) -> list[Record]:
 
 def run(
     store: Store,
-    *workers: Detector | ModelDetector,
+    *workers: Detector | LocalDetector,
     positions: Sequence[int] = range(40),
     at_once: int = 8,
-    ballots: Sequence[Ballot] = (),
+    votes: Sequence[Vote] = (),
     retry_failed: bool = True,
     given_up: Sequence[str] = (),
 ) -> Run:
     async def go() -> Run:
         job = Work("d", positions, retry_failed, given_up)
-        crew = Crew(workers, ballots)
-        made = Run(store, crew, job, asyncio.Semaphore(at_once), at_once)
+        ensemble = Ensemble([as_detector(each) for each in workers], votes, at_once)
+        made = Run(store, ensemble, job, at_once)
         await made.finish()
         return made
 
@@ -163,24 +163,24 @@ def test_detectors_that_ask_no_model_run_beside_those_that_do(store: Store) -> N
 
 
 def test_a_vote_is_cast_when_all_its_voters_have_come_to_an_end(store: Store) -> None:
-    both = Ballot("both", ("asking", "simple"))
-    run(store, Asking(broken=["i1"]), Simple(), positions=[0, 1], ballots=[both])
+    both = Vote("both", ("asking", "simple"))
+    run(store, Asking(broken=["i1"]), Simple(), positions=[0, 1], votes=[both])
     voted = store.record("d", "i0").by("both")
     assert voted is not None
     assert [(span.start, span.end, span.prob) for span in voted.spans] == [(0, 1, 0.5)]
     without = store.record("d", "i1").by("both")
     assert without is not None
     assert (without.voters, without.note) == (("simple",), "did not vote: asking (failed)")
-    run(store, Asking(), Simple(), positions=[0, 1], ballots=[both])
+    run(store, Asking(), Simple(), positions=[0, 1], votes=[both])
     again = store.record("d", "i1").by("both")
     assert again is not None
     assert again.voters == ("asking", "simple")
 
 
 def test_a_vote_that_most_voters_failed_fails_with_the_reasons(store: Store) -> None:
-    ballot = Ballot("few", ("asking", "other", "simple"))
-    crew = (Asking(broken=["i0"]), Asking(name="other", broken=["i0"]), Simple())
-    run(store, *crew, positions=[0], ballots=[ballot])
+    vote = Vote("few", ("asking", "other", "simple"))
+    three = (Asking(broken=["i0"]), Asking(name="other", broken=["i0"]), Simple())
+    run(store, *three, positions=[0], votes=[vote])
     failed = store.record("d", "i0").by("few")
     assert failed is not None
     assert failed.status is Status.FAILED
@@ -192,12 +192,10 @@ def test_a_run_ends_when_it_is_told_to_and_goes_on_where_it_was(store: Store) ->
     asking = Asking()
 
     async def go() -> Run:
-        crew = Crew([asking])
         made = Run(
             store,
-            crew,
+            Ensemble([asking]),
             Work("d", range(40)),
-            asyncio.Semaphore(4),
             4,
             lambda: "enough" if len(asking.seen) >= 12 else None,
         )
@@ -264,7 +262,7 @@ def test_a_request_is_refused_before_anything_is_done(store: Store) -> None:
 def test_an_ensemble_is_its_members_and_their_vote() -> None:
     request = request_of("d", [spec_of("ucsc")])
     assert len(request.specs) == 5
-    assert request.ballots == (Ballot("ucsc", tuple(spec.signs for spec in request.specs)),)
+    assert request.votes == (Vote("ucsc", tuple(spec.signs for spec in request.specs)),)
     assert request.annotators == (*(spec.signs for spec in request.specs), "ucsc")
     assert RunRequest.model_validate(request.model_dump(mode="json")) == request
 

@@ -30,7 +30,7 @@ def records(count: int) -> list[Record]:
 
 def stream(home: Path, **options: object) -> Stream:
     request = request_of("files", [spec_of("ucsc-extract")], **options)
-    return Stream(request, Settings(home=home, database_url=f"sqlite:///{home}/none.db"))
+    return Stream.of(request, Settings(home=home, database_url=f"sqlite:///{home}/none.db"))
 
 
 def test_records_come_out_in_order_with_new_annotations_for_old(

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import dspy
 
-from spanlab.detectors.base import Finding
+from spanlab.detectors.base import Finding, failed
 from spanlab.detectors.blocking import wait
 from spanlab.detectors.common.gathering import keeping
 from spanlab.detectors.kit import Kit
@@ -27,7 +27,7 @@ from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm import Collected, predict
 from spanlab.passages import merged
 from spanlab.retrievers import Query, Retriever, ensure, retrieval_of
-from spanlab.schema import Annotation, Item, Kind, Status
+from spanlab.schema import Annotation, Item, Kind
 from spanlab.trace import CallsStep, Step
 
 
@@ -83,7 +83,7 @@ class Modelled(dspy.Module):
         """Take an item through the system's steps; the trace in ``case`` grows meanwhile."""
 
     async def detect(self, item: Item) -> Finding:
-        """Annotate an item; see ``ModelDetector``."""
+        """Annotate an item; see ``Detector``."""
         # dspy would otherwise keep every prompt of a run, for optimisers.
         with dspy.context(trace=None):
             found = await self.acall(item=item)
@@ -115,8 +115,7 @@ class Modelled(dspy.Module):
                 raise
             except SpanlabError as error:
                 case.trace.extend(self.partial_steps(case))
-                note = str(error) or type(error).__name__
-                annotation = self.annotation(status=Status.FAILED, note=note)
+                annotation = failed(self.name, error)
         trace = (*case.trace, *annotation.trace, *_calls(used))
         annotation = annotation.model_copy(update={"trace": trace})
         return dspy.Prediction(annotation=annotation, item=case.item)

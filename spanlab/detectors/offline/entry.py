@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from spanlab.detectors.base import Detector
+from spanlab.detectors.base import LocalDetector
 from spanlab.detectors.entry import Entry
 from spanlab.detectors.kit import Kit
 
 
-def _create(_kit: Kit) -> Detector:
+def _create(_kit: Kit) -> LocalDetector:
     from spanlab.detectors.offline.detector import create
 
     return create()

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.base import ModelDetector
+from spanlab.detectors.base import Detector
 from spanlab.detectors.entry import INSTRUCTION, JUDGE, THINKING, Calls, Entry, Options, Size
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.spec import DetectorSpec
@@ -42,7 +42,7 @@ class RevisionOptions(Options):
     ] = None
 
 
-def _extract(kit: Kit) -> ModelDetector:
+def _extract(kit: Kit) -> Detector:
     from spanlab.detectors.ucsc.extract import create
 
     return create(kit)
@@ -52,7 +52,7 @@ def _extract_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
     yield Calls(1, size.whole, 60 + size.answer // 2 + spec.reasoning * THINKING)
 
 
-def _revise(kit: Kit) -> ModelDetector:
+def _revise(kit: Kit) -> Detector:
     from spanlab.detectors.ucsc.revise import create
 
     return create(kit)
@@ -62,7 +62,7 @@ def _revise_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
     yield Calls(1, size.whole, 20 + size.answer + spec.reasoning * THINKING)
 
 
-def _kg(kit: Kit) -> ModelDetector:
+def _kg(kit: Kit) -> Detector:
     from spanlab.detectors.ucsc.kg import create
 
     return create(kit)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from detector_cases import Make
 
-from spanlab.detectors import DetectorSpec, ModelDetector, build
+from spanlab.detectors import Detector, DetectorSpec, build
 from spanlab.lm import Meter, ModelChoice
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer
@@ -23,11 +23,9 @@ def settings(tmp_path: Path) -> Settings:
 def make(model_server: ModelServer, settings: Settings) -> Make:
     """Build a detector that asks the scripted server."""
 
-    def made(detector: str, meter: Meter | None = None, **options: Any) -> ModelDetector:
+    def made(detector: str, meter: Meter | None = None, **options: Any) -> Detector:
         choice = ModelChoice(model="scripted", base_url=model_server.url, retries=0)
         spec = DetectorSpec(detector=detector, model=choice, **options)
-        built = build(spec, meter or Meter(), settings)
-        assert isinstance(built, ModelDetector)
-        return built
+        return build(spec, meter or Meter(), settings)
 
     return made

@@ -12,7 +12,7 @@ import pytest
 from detector_cases import ANSWER, TOWER
 
 from spanlab.datasets.jsonl import dumps
-from spanlab.detectors import DetectorSpec, ModelDetector, build
+from spanlab.detectors import DetectorSpec, build
 from spanlab.lm import Meter, ModelChoice
 from spanlab.schema import Annotation, Item, Passage, Record, Retrieval, Status
 from spanlab.settings import Settings
@@ -95,7 +95,6 @@ def said(detector: str, name: str, url: str, home: Path) -> bytes:
     spec = DetectorSpec(detector=detector, model=choice, context=1000)
     settings = Settings(home=home, database_url="sqlite://", programs=home / "programs")
     built = build(spec, Meter(), settings)
-    assert isinstance(built, ModelDetector)
     failing = TOWER.model_copy(update={"id": "failing", "question": "the failing one"})
     found = asyncio.run(built.detect(ITEMS.get(name, failing)))
     trace = tuple(step for step in found.annotation.trace if step.kind != "calls")
