@@ -15,7 +15,7 @@ from optimizers.watching import OnEvent, Stopper
 from spanlab.detectors import Tunable, build, entry_of
 from spanlab.detectors.building import OWN_PROMPT
 from spanlab.errors import UsageError
-from spanlab.lm import Meter, ModelChoice, language_model
+from spanlab.lm import Meter, ModelChoice, answer_cache, language_model
 from spanlab.retrievers import ensure, retriever
 from spanlab.schema import Annotation, Item, Record
 from spanlab.settings import Settings
@@ -65,7 +65,7 @@ def tuner(request: Optimisation, settings: Settings, stopper: Stopper, on_event:
         raise UsageError(f"{search.detector.detector!r} has no prompts of its own to tune")
     if search.detector.model is None or search.prompt_model is None:
         raise UsageError("the models have to be named before the search is built")
-    cache = settings.home / "cache" / "models"
+    cache = answer_cache(settings, "models")
     return Tuner(
         request=search,
         detector=detector,

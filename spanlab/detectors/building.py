@@ -13,7 +13,7 @@ from spanlab.detectors.local import Awaited
 from spanlab.detectors.registry import asks_models, entry_of
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.errors import UsageError
-from spanlab.lm import Meter, language_model
+from spanlab.lm import Meter, answer_cache, language_model
 from spanlab.programs import Predictor, Programs
 from spanlab.retrievers import Given, GivenSpec, retriever
 from spanlab.schema import Annotation, Item
@@ -92,7 +92,7 @@ def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> Detector:
         raise UsageError(f"{spec.detector!r} cannot be a member: it asks no model")
     create = _create(spec.detector)
     choices = {role: spec.choice(role) for role in entry_of(spec.detector).roles}
-    cache = settings.home / "cache" / "models"
+    cache = answer_cache(settings, "models")
     lms = {each: language_model(each, meter, cache=cache) for each in set(choices.values())}
     kit = Kit(
         spec=spec,

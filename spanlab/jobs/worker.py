@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from spanlab.errors import SpanlabError
 from spanlab.jobs import board, database, kinds, places, rescue
-from spanlab.jobs.answers import Answers
 from spanlab.jobs.board import JOBS, PARTS
 from spanlab.settings import Settings
 from spanlab.storage import Store
@@ -62,7 +61,6 @@ class Worker:
         self.name = role.name
         self.board = board.of(settings)
         self._local = self.board.is_local
-        self.answers = None if self._local else Answers(self.settings)
         self.cut_off = 0
         self.stopping = False
         self._under_way: list[int] = []  # of each part and search, ``cut_off`` when it began
@@ -124,8 +122,6 @@ class Worker:
         self.store = Store.open(self.settings)
         self._heard = time.monotonic()
         self.name, self._place = places.take_free(self.settings, self.role.name)
-        if self.answers is not None:
-            self.answers.start()
         rescue.hand_back(self.board, self.name)
         rescue.rescue(self.board, self.name)
         self.executor = executor_of(self.role.processes)
@@ -152,8 +148,6 @@ class Worker:
         self._let_calls_end(self.cut_off + 1)
         self._over.set()
         self._watcher.join()
-        if self.answers is not None:
-            self.answers.stop()  # before others begin what is handed back
         DBOS.destroy(workflow_completion_timeout_sec=0)
         self.executor.shutdown(wait=False, cancel_futures=True)
         try:

@@ -2,7 +2,7 @@
 
     choice = ModelChoice.read()                 # SPANLAB_MODEL, OPENAI_BASE_URL, OPENAI_API_KEY
     meter = Meter(Budget(calls=1000))
-    lm = language_model(choice, meter, cache=settings.home / "cache" / "models")
+    lm = language_model(choice, meter, cache=answer_cache(settings, "models"))
     prediction = await predict(module, lm, question="…")   # any dspy module
 
 What goes wrong on the way ends as one of spanlab's own errors (``translate``). Nothing of dspy is
@@ -10,6 +10,7 @@ loaded before ``language_model`` is called.
 """
 
 from spanlab.lm.building import language_model, predict, predicting
+from spanlab.lm.cache import AnswerCache, answer_cache
 from spanlab.lm.choice import ModelChoice, Price
 from spanlab.lm.estimates import Estimate, count_tokens, estimate
 from spanlab.lm.failures import translate
@@ -17,6 +18,7 @@ from spanlab.lm.secrets import key_of, redact
 from spanlab.lm.usage import Budget, Collected, Meter, Usage
 
 __all__ = [
+    "AnswerCache",
     "Budget",
     "Collected",
     "Estimate",
@@ -24,6 +26,7 @@ __all__ = [
     "ModelChoice",
     "Price",
     "Usage",
+    "answer_cache",
     "count_tokens",
     "estimate",
     "key_of",

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanlab.errors import UsageError
@@ -19,19 +18,20 @@ from spanlab.lm.usage import Meter
 if TYPE_CHECKING:
     import dspy
 
+    from spanlab.lm.cache import AnswerCache
     from spanlab.lm.endpoint import EndpointClient
 
 # o1, o3-mini, gpt-5.2 and the like take no temperature, and count their thinking as output.
 _REASONING = re.compile(r"(^|/)(o\d(-|$)|gpt-5(?!.*chat))", re.IGNORECASE)
 
 
-def language_model(choice: ModelChoice, meter: Meter, *, cache: Path | None) -> dspy.LM:
+def language_model(choice: ModelChoice, meter: Meter, *, cache: AnswerCache | None) -> dspy.LM:
     """Build the ``dspy.LM`` for a choice; it may be called from any thread and event loop.
 
     Args:
         choice: model, endpoint and how to call it.
         meter: counts the calls and stops them at its budget.
-        cache: directory of the answers on disk; None asks anew every time.
+        cache: the answers so far, from ``answer_cache``; None asks anew every time.
 
     Returns:
         An LM whose calls raise one of spanlab's errors, wrapped by dspy: see ``translate``.
@@ -39,16 +39,14 @@ def language_model(choice: ModelChoice, meter: Meter, *, cache: Path | None) -> 
     Raises:
         MissingKeyError: the endpoint is OpenAI's and no key is set.
         UsageError: dspy is not installed, or a budget in money is set and no price.
-        StoreError: the cache cannot be used.
     """
     client = endpoint_client(choice, meter)
-    from spanlab.lm.cache import cache_in
     from spanlab.lm.engine import Engine
     from spanlab.lm.model import Model
 
     reasons = bool(_REASONING.search(choice.model))
     lm = Model(
-        Engine(client, cache_in(cache) if cache else None),
+        Engine(client, cache),
         temperature=None if reasons else choice.temperature,
     )
     options = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -58,7 +57,7 @@ class Engine(_Shared):
             return await self.client.ask(request)
         key = self._key(request, call)
         call.kept.append((cache, key))
-        found = self._read(cache.get(key))
+        found = self._read(await cache.get(key))
         if found is not None:
             return self._unpaid(found)
         asked_here = False
@@ -66,24 +65,14 @@ class Engine(_Shared):
         async def ask() -> Response:
             nonlocal asked_here
             asked_here = True
-            return await self._ask(cache, key, request)
+            response = await self.client.ask(request)
+            await cache.put(key, dict(response.provider_data or {}))
+            return response
 
         # Others may be asking just that, in another part or job; with the same patience and key.
         same = (key, self.client.key, self.client.choice)
-        response = await cache.flights.join(same, ask)
+        response: Response = await cache.single_flight.join(same, ask)
         return response if asked_here else self._unpaid(response)
-
-    async def _ask(self, cache: AnswerCache, key: str, request: Request) -> Response:
-        seeking = cache.seek(key)
-        if seeking is not None:
-            answer = await asyncio.wrap_future(seeking)
-            found = self._read(answer)
-            if found is not None and answer is not None:
-                cache.put(key, answer)
-                return self._unpaid(found)
-        response = await self.client.ask(request)
-        await asyncio.wrap_future(cache.put(key, dict(response.provider_data or {})))
-        return response
 
     def _key(self, request: Request, call: _Call) -> str:
         """Return the cache key of a request, which says all that the answer depends on.
@@ -160,4 +149,4 @@ async def forget_last_call() -> None:
     call = _call.get(None) or _Call()
     while call.kept:
         cache, key = call.kept.pop()
-        await asyncio.wrap_future(cache.forget(key))
+        await cache.forget(key)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from spanlab.flights import Flights
 from spanlab.passages import joined
 from spanlab.retrievers.base import Found, Query, QueryWriter, Retriever, question_of
 from spanlab.retrievers.given import NAME as GIVEN
 from spanlab.schema import Item, Passage, Retrieval
+from spanlab.single_flight import SingleFlight
 
 
 async def ensure(item: Item, retriever: Retriever, query: Query | None = None) -> Item:
@@ -36,10 +36,12 @@ async def ensure(item: Item, retriever: Retriever, query: Query | None = None) -
     query = _unless_usual(item, retriever, query)
     if query is None:
         key = (retriever.name, item.id, item.lang, item.question, item.answer)
-        found = await _FLIGHTS.join(key, lambda: retrieve(item, retriever))
+        found = await _SINGLE_FLIGHT.join(key, lambda: retrieve(item, retriever))
         noted = Retrieval(retriever=retriever.name, queries=found.queries)
     else:
-        found = await _FLIGHTS.join((retriever.name, query), lambda: _search(retriever, query))
+        found = await _SINGLE_FLIGHT.join(
+            (retriever.name, query), lambda: _search(retriever, query)
+        )
         noted = Retrieval(
             retriever=retriever.name,
             query=query.text,
@@ -114,4 +116,4 @@ def _by_turns(lists: Sequence[Sequence[Passage]]) -> tuple[Passage, ...]:
     return tuple(dict.fromkeys(each for turn in rounds for each in turn if each is not None))
 
 
-_FLIGHTS: Flights[Found] = Flights()
+_SINGLE_FLIGHT: SingleFlight[Found] = SingleFlight()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -13,6 +12,7 @@ from pydantic import JsonValue
 
 from spanlab.errors import ConfigurationError, ModelError, UnavailableError, UsageError
 from spanlab.lm.attempts import Setback, insist, seconds_of
+from spanlab.lm.cache import AnswerCache
 from spanlab.lm.failures import Reply, failure_of, no_answer_in_time, no_connection, translate
 from spanlab.lm.secrets import redact
 from spanlab.retrievers.base import Found, Query
@@ -42,15 +42,14 @@ class Search:
 
     Args:
         endpoint: where and how.
-        cache: directory of what was fetched; None asks anew every time.
+        cache: what was fetched so far; None asks anew every time.
         k: how many results are kept, at least 1.
 
     Raises:
         UsageError: the HTTP library is not installed.
-        StoreError: the cache cannot be used.
     """
 
-    def __init__(self, endpoint: Endpoint, cache: Path | None, k: int = K) -> None:
+    def __init__(self, endpoint: Endpoint, cache: AnswerCache | None, k: int = K) -> None:
         library()
         self._endpoint = endpoint
         self._fetched = Fetched(cache)

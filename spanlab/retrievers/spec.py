@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from spanlab.fields import Frozen
-from spanlab.lm import Meter, ModelChoice, language_model
+from spanlab.lm import AnswerCache, Meter, ModelChoice, answer_cache, language_model
 from spanlab.retrievers.base import Retriever
 from spanlab.retrievers.given import Given
 from spanlab.retrievers.results import Shape
@@ -166,7 +166,7 @@ def retriever(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retrieve
     if isinstance(spec, GivenSpec) or (spec.queries == "question" and not spec.translate):
         return found
     choice = spec.writer or ModelChoice.read(role=WRITER)
-    lm = language_model(choice, meter, cache=settings.home / "cache" / "models")
+    lm = language_model(choice, meter, cache=answer_cache(settings, "models"))
     if spec.queries == "claims":
         from spanlab.retrievers.claims import ClaimQueries
 
@@ -176,5 +176,5 @@ def retriever(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retrieve
     return Translated(found, lm)
 
 
-def _cache(settings: Settings) -> Path:
-    return settings.home / "cache" / "retrieval"
+def _cache(settings: Settings) -> AnswerCache:
+    return answer_cache(settings, "retrieval")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from pydantic import JsonValue
 
 from spanlab.lm import Meter, ModelChoice
+from spanlab.lm.cache import AnswerCache
 from spanlab.lm.search import SearchAnswer, SearchModel, Source
 from spanlab.retrievers.base import Found, Query
 from spanlab.retrievers.fetched import Fetched
@@ -25,16 +25,17 @@ class Web:
     Args:
         choice: which model; see ``lm.search.search_choice``.
         meter: counts the calls and stops them at its budget.
-        cache: directory of what was fetched; None asks anew every time.
+        cache: what was fetched so far; None asks anew every time.
         k: how many sources are kept beside the answer, at least 1.
 
     Raises:
         MissingKeyError: the endpoint needs a key and none is set.
-        UsageError: openai is not installed, or a budget in money is set and no price.
-        StoreError: the cache cannot be used.
+        UsageError: dspy is not installed, or a budget in money is set and no price.
     """
 
-    def __init__(self, choice: ModelChoice, meter: Meter, cache: Path | None, k: int = K) -> None:
+    def __init__(
+        self, choice: ModelChoice, meter: Meter, cache: AnswerCache | None, k: int = K
+    ) -> None:
         self._model = SearchModel(choice, meter)
         self._fetched = Fetched(cache)
         self._k = k

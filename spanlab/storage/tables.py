@@ -18,6 +18,7 @@ from __future__ import annotations
 from sqlalchemy import (
     BigInteger,
     Column,
+    Float,
     ForeignKey,
     ForeignKeyConstraint,
     Identity,
@@ -160,4 +161,12 @@ facets = Table(
     Column("block", Integer, nullable=False),
     Column("data", LargeBinary, nullable=False),
     PrimaryKeyConstraint("dataset_id", "name", "block"),
+)
+
+answers = Table(  # of models and retrievers, by what was asked; beside SQLite they lie in files
+    "answers",
+    metadata,
+    *_texts("cache", "key", "answer"),
+    Column("at", Float, nullable=False),  # seconds since 1970, UTC
+    PrimaryKeyConstraint("cache", "key"),
 )

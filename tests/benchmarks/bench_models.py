@@ -125,8 +125,10 @@ def through_dspy(url: str, cache: Path | None) -> Ask:
 
     from spanlab.detectors.ucsc.extract import Extraction
     from spanlab.lm import Meter, ModelChoice, language_model, predicting
+    from spanlab.lm.cache import answer_file
 
-    lm = language_model(ModelChoice(model="gpt-4o-mini", base_url=url), Meter(), cache=cache)
+    choice = ModelChoice(model="gpt-4o-mini", base_url=url)
+    lm = language_model(choice, Meter(), cache=answer_file(cache) if cache else None)
     program = Extraction()
 
     async def ask(number: int) -> None:

@@ -1,71 +1,82 @@
-"""Answers on their way from the host that paid for them to those that ask the same."""
+"""Answers are paid for once: by all processes of a machine, with PostgreSQL by all workers."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
-from working_jobs import SECONDS, fill, request, wait_until, working
+from working_jobs import SECONDS, fill, request, working
 
 from spanlab import jobs
-from spanlab.jobs import JobState, board, database
-from spanlab.jobs.answers import Answers
-from spanlab.lm.cache import AnswerCache, cache_in
+from spanlab.jobs import JobState
+from spanlab.lm import answer_cache
 from spanlab.settings import Settings
 from spanlab.storage import Store
+from spanlab.storage.engine import Database
+from spanlab.storage.upgrade import migrate
 from spanlab.testing import ModelServer
 
+ODD: dict[str, object] = {"said": "half an emoji \ud83d, and \x00"}
 
-class Host:
-    """A host with its own caches."""
 
-    def __init__(self, home: Path, shared: Settings) -> None:
-        self.answers = Answers(shared.model_copy(update={"home": home}))
-        self.models: AnswerCache = cache_in(home / "cache" / "models")
-        self.retrieval: AnswerCache = cache_in(home / "cache" / "retrieval")
+@pytest.fixture(params=["settings", "shared_settings"], ids=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest) -> Settings:
+    """An empty database of either kind."""
+    found: Settings = request.getfixturevalue(request.param)
+    return found
 
 
 @pytest.fixture
-def hosts(shared_settings: Settings, tmp_path: Path) -> Iterator[tuple[Host, Host]]:
-    """Two hosts whose answers are copied to one database."""
-    pair = Host(tmp_path / "one", shared_settings), Host(tmp_path / "two", shared_settings)
-    board.of(shared_settings).queues()  # makes the tables of the jobs
-    with ExitStack() as stack:
-        for host in pair:
-            host.answers.start()
-            stack.callback(host.answers.stop)
-        yield pair
+def database(shared_settings: Settings) -> Iterator[Database]:
+    """The shared database."""
+    opened = Database(shared_settings.database_url)
+    yield opened
+    opened.close()
 
 
-def copied(settings: Settings) -> set[str]:
-    """Return the keys of the answers that are in the jobs' database."""
-    with database.connection(settings) as connection:
-        rows = connection.execute(text(f"SELECT key FROM {database.SCHEMA}.answers"))
-        return {row.key for row in rows}
+def test_what_is_put_is_found_until_it_is_forgotten(where: Settings) -> None:
+    models, retrieval = answer_cache(where, "models"), answer_cache(where, "retrieval")
+
+    async def everything() -> None:
+        assert await models.get("asked") is None
+        await models.put("asked", ODD)
+        assert await models.get("asked") == ODD
+        assert await retrieval.get("asked") is None
+        await models.put("asked", {"said": "something else"})
+        assert await models.get("asked") == {"said": "something else"}
+        await models.forget("asked")
+        await models.forget("never asked")
+        assert await models.get("asked") is None
+
+    asyncio.run(everything())
 
 
-def found(cache: AnswerCache, key: str) -> dict[str, object] | None:
-    """Return what a host finds in the other's answers."""
-    seeking = cache.seek(key)
-    assert seeking is not None
-    return seeking.result(timeout=60)
+def test_what_a_cancelled_call_was_answered_is_kept(where: Settings) -> None:
+    answers = answer_cache(where, "models")
+
+    async def cancelled() -> None:
+        calls = [asyncio.create_task(answers.put(f"{n}", {"said": n})) for n in range(200)]
+        await asyncio.sleep(0)
+        for call in calls:
+            call.cancel()
+        ended = await asyncio.gather(*calls, return_exceptions=True)
+        assert any(isinstance(end, asyncio.CancelledError) for end in ended)
+        await answers.put("last", {"said": "bye"})
+        deadline = time.monotonic() + SECONDS
+        while [n for n in range(200) if await answers.get(f"{n}") is None]:
+            assert time.monotonic() < deadline, "an answer is missing"
+            await asyncio.sleep(0.05)
+
+    asyncio.run(cancelled())
 
 
-def test_what_one_host_was_answered_the_other_finds(
-    shared_settings: Settings, hosts: tuple[Host, Host]
-) -> None:
-    one, two = hosts
-    one.models.put("asked", {"said": "half an emoji \ud83d, and \x00"}).result()
-    one.retrieval.put("searched", {"said": 2}).result()
-    wait_until(lambda: len(copied(shared_settings)) == 2, "both answers")
-    assert two.models.get("asked") is None
-    assert found(two.models, "asked") == {"said": "half an emoji \ud83d, and \x00"}
-    assert found(two.retrieval, "searched") == {"said": 2}
-    assert found(two.models, "searched") is None  # of another kind
-    assert found(two.models, "never asked") is None
+def test_one_process_asks_one_cache(where: Settings) -> None:
+    assert answer_cache(where, "models") is answer_cache(where, "models")
+    assert answer_cache(where, "models") is not answer_cache(where, "retrieval")
 
 
 def test_a_question_is_paid_for_once_by_all_hosts(
@@ -88,58 +99,52 @@ def test_a_question_is_paid_for_once_by_all_hosts(
         assert model.count - before == calls
 
 
-def test_a_database_that_is_away_finds_nothing_and_is_asked_again(
-    shared_settings: Settings, hosts: tuple[Host, Host]
+def test_a_database_that_drops_its_connections_loses_no_answer(
+    shared_settings: Settings, database: Database
 ) -> None:
-    one, two = hosts
-    one.models.put("asked", {"said": 1}).result()
-    wait_until(lambda: len(copied(shared_settings)) == 1, "the answer")
-    assert found(two.models, "asked") == {"said": 1}
-    with database.connection(shared_settings) as connection:
-        others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> "
-        connection.execute(text(others + "pg_backend_pid() AND datname = current_database()"))
-    assert found(two.models, "asked") is None
-    assert found(two.models, "asked") == {"said": 1}
-    two.answers.stop()
-    assert two.models.seek("asked") is None
+    answers = answer_cache(shared_settings, "models")
+
+    async def everything() -> None:
+        await answers.put("before", {"said": 1})
+        with database.writing() as connection:
+            others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> "
+            connection.execute(text(others + "pg_backend_pid() AND datname = current_database()"))
+        await answers.put("after", {"said": 2})
+        assert await answers.get("before") == {"said": 1}
+        assert await answers.get("after") == {"said": 2}
+
+    asyncio.run(everything())
 
 
-def test_an_answer_that_could_not_be_read_is_no_hosts_answer(
-    shared_settings: Settings, hosts: tuple[Host, Host]
+def test_answers_expire_after_thirty_days(
+    shared_settings: Settings, database: Database, tmp_path: Path
 ) -> None:
-    one, two = hosts
-    one.models.put("asked", {"said": "unreadable"}).result()
-    wait_until(lambda: len(copied(shared_settings)) == 1, "the answer")
-    assert found(two.models, "asked") == {"said": "unreadable"}
-    two.models.forget("asked").result()
-    assert found(two.models, "asked") is None
-    two.models.put("asked", {"said": "readable"}).result()
-    wait_until(lambda: found(two.models, "asked") == {"said": "readable"}, "the new answer")
+    first = answer_cache(shared_settings, "models")
+    for key in ("old", "new"):
+        asyncio.run(first.put(key, {"said": key}))
+    with database.writing() as connection:
+        connection.execute(text("UPDATE answers SET at = at - 30.1 * 86400 WHERE key = 'old'"))
+    another = shared_settings.model_copy(update={"home": tmp_path / "of another worker"})
+    later = answer_cache(another, "models")
+    assert asyncio.run(later.get("old")) is None
+    assert asyncio.run(later.get("new")) == {"said": "new"}
 
 
-def test_an_answer_that_takes_the_place_of_a_forgotten_one_is_copied(
-    shared_settings: Settings, hosts: tuple[Host, Host]
+def test_what_workers_of_an_earlier_spanlab_had_collected_is_found(
+    shared_settings: Settings, database: Database
 ) -> None:
-    one, _ = hosts
-    for number in range(3):
-        one.models.put(f"unreadable {number}", {"said": number}).result()
-    wait_until(lambda: len(copied(shared_settings)) == 3, "the first answers")
-    for number in range(3):
-        one.models.forget(f"unreadable {number}").result()
-    for number in range(2):
-        one.models.put(f"readable {number}", {"said": number}).result()
-    left = {"readable 0", "readable 1"}
-    wait_until(lambda: copied(shared_settings) == left, "the answers in their places")
-
-
-def test_what_came_last_is_copied_before_a_worker_ends(
-    shared_settings: Settings, tmp_path: Path
-) -> None:
-    board.of(shared_settings).queues()
-    host = Host(tmp_path / "one", shared_settings)
-    host.answers.start()
-    for number in range(1200):
-        host.models.put(f"answer {number}", {"said": number})
-    host.models.put("last", {"said": "bye"}).result()
-    host.answers.stop()
-    assert len(copied(shared_settings)) == 1201
+    with database.writing() as connection:
+        migrate(connection, "0003")
+        connection.execute(text("CREATE SCHEMA spanlab_jobs"))
+        connection.execute(
+            text(
+                "CREATE TABLE spanlab_jobs.answers (cache TEXT, key TEXT, answer TEXT, "
+                "at TIMESTAMPTZ DEFAULT now())"
+            )
+        )
+        collected = (
+            """INSERT INTO spanlab_jobs.answers VALUES ('models', 'asked', '{"said"\\:1}')"""
+        )
+        connection.execute(text(collected))
+    answers = answer_cache(shared_settings, "models")
+    assert asyncio.run(answers.get("asked")) == {"said": 1}

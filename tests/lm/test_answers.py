@@ -20,7 +20,7 @@ from model_task import Task, marked
 
 from spanlab.errors import StoreError
 from spanlab.lm import Meter, ModelChoice, Usage, language_model, predicting, translate
-from spanlab.lm.cache import cache_in
+from spanlab.lm.cache import answer_file
 from spanlab.testing import ModelServer, Reply, fail, in_turn, say
 
 Choose = Callable[..., ModelChoice]
@@ -190,7 +190,7 @@ def test_rollouts_are_different_answers(
 def test_several_answers_to_one_call_are_several_calls(
     model_server: ModelServer, choose: Choose, cache: Path
 ) -> None:
-    lm = language_model(choose(temperature=1.0), Meter(), cache=cache)
+    lm = language_model(choose(temperature=1.0), Meter(), cache=answer_file(cache))
     numbers = iter("123456")
     model_server.script(lambda ask: say(next(numbers)))
     assert lm("?", n=3) == ["1", "2", "3"]
@@ -214,22 +214,22 @@ def test_a_spoilt_entry_is_asked_anew(
         assert Task(choose(), Meter(), cache).ask("?") == "4"
 
 
-def test_a_file_that_is_no_cache_is_named(choose: Choose, cache: Path) -> None:
+def test_a_file_that_is_no_cache_is_named(cache: Path) -> None:
     cache.mkdir(parents=True)
     (cache / "answers.db").write_bytes(b"something else entirely" * 100)
     with pytest.raises(StoreError, match=r"answers\.db"):
-        language_model(choose(), Meter(), cache=cache)
+        answer_file(cache)
 
 
 def test_calls_that_are_cancelled_at_any_moment_stop_no_other(
     model_server: ModelServer, choose: Choose, cache: Path
 ) -> None:
     """Ten thousand are, also while their answers are being stored; the next answer is stored."""
-    answers = cache_in(cache)
+    answers = answer_file(cache)
     dice = random.Random(7)
 
     async def storing(number: int) -> None:
-        await asyncio.wrap_future(answers.put(f"answer {number}", {"said": number}))
+        await answers.put(f"answer {number}", {"said": number})
 
     async def cancel_at_random() -> None:
         for _ in range(100):

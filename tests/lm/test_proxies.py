@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from spanlab.lm import Meter, ModelChoice, language_model
+from spanlab.lm.cache import answer_file
 from spanlab.testing import ModelServer, say
 
 ELSEWHERE = "http://model.invalid/v1"
@@ -22,7 +23,7 @@ def test_a_proxy_of_the_environment_is_used(
     monkeypatch.setenv(name, f"http://127.0.0.1:{model_server.port}")
     model_server.script(lambda ask: say("through the proxy"))
     choice = ModelChoice(model="m", base_url=ELSEWHERE, retries=0)
-    for cache in (None, tmp_path):
+    for cache in (None, answer_file(tmp_path)):
         lm = language_model(choice, Meter(), cache=cache)
         assert lm("in a thread") == ["through the proxy"]
         assert asyncio.run(lm.acall("in a loop")) == ["through the proxy"]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from spanlab.lm import Meter, ModelChoice, language_model, predicting
+from spanlab.lm.cache import answer_file
 from spanlab.testing import Reply, say
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Task:
     def __init__(self, choice: ModelChoice, meter: Meter, cache: Path | None) -> None:
         import dspy
 
-        self.lm = language_model(choice, meter, cache=cache)
+        self.lm = language_model(choice, meter, cache=answer_file(cache) if cache else None)
         self._predict = dspy.Predict(signature())
 
     def ask(self, question: str, **more: Any) -> str:

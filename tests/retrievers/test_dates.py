@@ -11,6 +11,7 @@ import pytest
 from model_fixtures import KEY
 
 from spanlab.lm import Meter
+from spanlab.lm.cache import answer_file
 from spanlab.lm.search import search_choice
 from spanlab.retrievers import Query, ensure, retrieval_of
 from spanlab.retrievers.bm25 import bm25
@@ -73,7 +74,7 @@ def test_a_search_api_is_told_the_day_and_what_it_still_sends_is_left_out(
     results = [{"text": f"text {n}", "date": day} for n, day in enumerate(DATES)]
     model_server.script(lambda ask: Reply(body={"results": results}))
     endpoint = Endpoint(f"{model_server.url}/s?q={{query}}&n={{k}}&until={{before}}")
-    asked = Search(endpoint, tmp_path)
+    asked = Search(endpoint, answer_file(tmp_path))
     item = asyncio.run(ensure(ITEM, asked, MAY))
     assert [passage.date for passage in item.passages] == EARLIER
     every = asyncio.run(ensure(ITEM, asked, Query(MAY.text)))

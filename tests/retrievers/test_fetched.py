@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spanlab.errors import StoreError, UnavailableError
-from spanlab.lm.cache import cache_in
+from spanlab.lm.cache import answer_file
 from spanlab.retrievers.fetched import Fetched
 from spanlab.schema import Passage
 
@@ -29,7 +29,9 @@ class Fetching:
 def test_the_same_question_is_fetched_once(tmp_path: Path) -> None:
     fetch = Fetching()
     for number in (1, 1, 2):
-        assert asyncio.run(Fetched(tmp_path).passages(["a", number], fetch)) == PASSAGES
+        assert (
+            asyncio.run(Fetched(answer_file(tmp_path)).passages(["a", number], fetch)) == PASSAGES
+        )
     assert fetch.count == 2
 
 
@@ -46,21 +48,24 @@ def test_what_failed_is_not_kept(tmp_path: Path) -> None:
 
     fetch = Fetching()
     with pytest.raises(UnavailableError):
-        asyncio.run(Fetched(tmp_path).passages(["a"], fail))
-    asyncio.run(Fetched(tmp_path).passages(["a"], fetch))
+        asyncio.run(Fetched(answer_file(tmp_path)).passages(["a"], fail))
+    asyncio.run(Fetched(answer_file(tmp_path)).passages(["a"], fetch))
     assert fetch.count == 1
 
 
 def test_the_cache_of_answers_takes_whatever_a_model_sends(tmp_path: Path) -> None:
     """Half an emoji stopped its writer for good, and with it every run in the process."""
-    cache = cache_in(tmp_path)
-    cache.put("k", {"text": "half \ud83d"}).result(timeout=60)
-    cache.put("l", {"text": "北京"}).result(timeout=60)
-    assert cache.get("k") == {"text": "half \ud83d"}
-    assert cache.get("l") == {"text": "北京"}
+    cache = answer_file(tmp_path)
+
+    async def kept(key: str, text: str) -> dict[str, object] | None:
+        await cache.put(key, {"text": text})
+        return await cache.get(key)
+
+    assert asyncio.run(kept("k", "half \ud83d")) == {"text": "half \ud83d"}
+    assert asyncio.run(kept("l", "北京")) == {"text": "北京"}
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="file"):
-        Fetched(tmp_path / "file")
+        answer_file(tmp_path / "file")

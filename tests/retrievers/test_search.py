@@ -19,6 +19,7 @@ from spanlab.errors import (
     WrongKeyError,
 )
 from spanlab.lm import Meter
+from spanlab.lm.cache import answer_file
 from spanlab.retrievers import SearchSpec, Shape, ensure, retrieve, retriever, retriever_spec
 from spanlab.retrievers.endpoint import Endpoint
 from spanlab.retrievers.results import passages_of
@@ -125,7 +126,7 @@ def test_what_was_fetched_is_not_fetched_again_also_if_it_was_nothing(
     model_server.script(lambda ask: Reply(body={"results": []}))
     endpoint = Endpoint(f"{model_server.url}?q={{query}}")
     for _ in range(2):
-        assert asyncio.run(retrieve(ITEM, Search(endpoint, tmp_path))).passages == ()
+        assert asyncio.run(retrieve(ITEM, Search(endpoint, answer_file(tmp_path)))).passages == ()
     assert model_server.count == 1
 
 
@@ -164,12 +165,12 @@ def test_every_failure_is_a_reason_and_nothing_is_kept(
     named = Endpoint.read(environment)
     quick = Endpoint(named.url, key=named.key, timeout=limit, retries=2)
     with pytest.raises(error, match=message) as caught:
-        asyncio.run(ensure(ITEM, Search(quick, tmp_path)))
+        asyncio.run(ensure(ITEM, Search(quick, answer_file(tmp_path))))
     assert KEY not in str(caught.value)
     assert model_server.count == calls
 
     model_server.script(in_turn(fail(503), Reply(body=TAVILY)))
-    item = asyncio.run(ensure(ITEM, Search(named, tmp_path)))
+    item = asyncio.run(ensure(ITEM, Search(named, answer_file(tmp_path))))
     assert item.passages == EXPECTED
 
 

@@ -20,6 +20,7 @@ from spanlab.errors import (
     WrongKeyError,
 )
 from spanlab.lm import Budget, Meter, ModelChoice, Price
+from spanlab.lm.cache import answer_file
 from spanlab.lm.search import SearchAnswer, Source, search_choice
 from spanlab.retrievers import WebSpec, ensure, retrieve, retriever
 from spanlab.retrievers.web import Web, passages
@@ -109,13 +110,15 @@ def test_what_was_fetched_is_not_fetched_again(
     model_server: ModelServer, choice: ModelChoice, tmp_path: Path
 ) -> None:
     model_server.script(lambda ask: SONAR)
-    first = asyncio.run(retrieve(ITEM, Web(choice, Meter(), tmp_path)))
+    first = asyncio.run(retrieve(ITEM, Web(choice, Meter(), answer_file(tmp_path))))
     meter = Meter()
-    again = asyncio.run(retrieve(ITEM, Web(choice, meter, tmp_path)))  # as another process would
+    again = asyncio.run(
+        retrieve(ITEM, Web(choice, meter, answer_file(tmp_path)))
+    )  # as another process would
     assert again == first
     assert (model_server.count, meter.usage.calls) == (1, 0)
     other = ITEM.model_copy(update={"question": "How old is it?"})
-    asyncio.run(retrieve(other, Web(choice, meter, tmp_path)))
+    asyncio.run(retrieve(other, Web(choice, meter, answer_file(tmp_path))))
     assert model_server.count == 2
 
 
@@ -127,7 +130,7 @@ def test_half_an_emoji_is_kept_like_any_answer(
     body += b' {"role": "assistant", "content": "330 m \\ud83d"}}], "citations": ["\\udc00"]}'
     model_server.script(lambda ask: Reply(body=body))
     for _ in range(2):
-        found = asyncio.run(retrieve(ITEM, Web(choice, Meter(), tmp_path)))
+        found = asyncio.run(retrieve(ITEM, Web(choice, Meter(), answer_file(tmp_path))))
         assert [passage.text for passage in found.passages] == ["330 m ?", "?"]
     assert model_server.count == 1
 
@@ -197,14 +200,16 @@ def test_every_failure_is_a_reason_and_nothing_is_kept(
     # Waiting for a reply that never comes is the test where it hangs; elsewhere it must not end.
     limit = 0.5 if reply.hang else 60.0
     quick = choice.model_copy(update={"retries": 2, "timeout": limit})
-    asked = Web(quick, Meter(), tmp_path)
+    asked = Web(quick, Meter(), answer_file(tmp_path))
     with pytest.raises(error, match=message) as caught:
         asyncio.run(ensure(ITEM, asked))
     assert KEY not in str(caught.value) + repr(caught.value.__cause__) + repr(asked)
     assert model_server.count == calls
 
     model_server.script(lambda ask: SONAR)
-    item = asyncio.run(ensure(ITEM, Web(choice, Meter(), tmp_path)))  # a later run asks again
+    item = asyncio.run(
+        ensure(ITEM, Web(choice, Meter(), answer_file(tmp_path)))
+    )  # a later run asks again
     assert len(item.passages) == 4
 
 

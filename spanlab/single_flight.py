@@ -17,8 +17,8 @@ class _AbandonedError(Exception):
     """Whoever was asking has been stopped: somebody else has to."""
 
 
-class Flights(Generic[T]):
-    """Questions under way, of any thread and event loop of this process."""
+class SingleFlight(Generic[T]):
+    """Questions under way, in any thread and event loop of this process."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from spanlab.errors import BudgetError, UnavailableError
-from spanlab.flights import Flights
+from spanlab.single_flight import SingleFlight
 
 
 @dataclass
@@ -29,12 +29,12 @@ class Asking:
 
 async def ask_at_once(asking: Asking, keys: str) -> list[str | BaseException]:
     """Ask once for each letter, let go, and return what each got."""
-    flights: Flights[str] = Flights()
-    tasks = [asyncio.create_task(flights.join(key, asking)) for key in keys]
+    flight: SingleFlight[str] = SingleFlight()
+    tasks = [asyncio.create_task(flight.join(key, asking)) for key in keys]
     await asyncio.sleep(0.05)
     asking.let_go.set()
     found = await asyncio.gather(*tasks, return_exceptions=True)
-    assert await flights.join(keys[0], asking) == "so", "nothing is kept"
+    assert await flight.join(keys[0], asking) == "so", "nothing is kept"
     return found
 
 
@@ -59,8 +59,8 @@ def test_a_spent_budget_is_only_its_own() -> None:
 
 def test_whoever_waits_goes_on_when_the_first_is_cancelled() -> None:
     async def cancelled() -> str:
-        asking, flights = Asking(), Flights[str]()
-        tasks = [asyncio.create_task(flights.join("a", asking)) for _ in range(3)]
+        asking, flight = Asking(), SingleFlight[str]()
+        tasks = [asyncio.create_task(flight.join("a", asking)) for _ in range(3)]
         await asyncio.sleep(0.05)
         tasks[1].cancel()  # one who waits: nobody notices
         tasks[0].cancel()
