@@ -64,9 +64,8 @@ def foresee(store: Store, request: Optimisation) -> Foreseen:
     examples = chosen(store.records(request.dataset), search)
     if search.folds and search.target is None:
         folds(examples, search.folds, search.seed)  # says so if there are too few
-    prompts = entry_of(search.detector.detector).prompts
     each = _each(examples, search)
-    effort = estimate(search, len(examples), len(prompts), each.calls)
+    effort = estimate(search, len(examples), each.calls)
     return Foreseen(
         items=len(examples),
         languages=dict(sorted(Counter(one.item.lang for one in examples).items())),
@@ -106,18 +105,18 @@ def _cost(search: Search, each: _Each, effort: Effort) -> float | None:
     )
 
 
-def estimate(request: Search, items: int, predictors: int = 1, calls: int = 1) -> Effort:
+def estimate(request: Search, items: int, calls: int = 1) -> Effort:
     """Bound what a search will do.
 
     Args:
         request: the search.
         items: labelled items that it will get.
-        predictors: prompts of the detector.
         calls: model calls of the detector per item.
 
     Returns:
         The sum over the cross-validation and the search on all items.
     """
+    predictors = len(entry_of(request.detector.detector).prompts)
     seen = [items - items // request.folds] * request.folds if request.folds else []
     rounds = [_search(request, each, predictors, calls) for each in (*seen, items)]
     held_out = 2 * items if request.folds else 0

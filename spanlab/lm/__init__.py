@@ -12,23 +12,21 @@ loaded before ``language_model`` is called.
 from spanlab.lm.building import language_model, predict, predicting
 from spanlab.lm.cache import AnswerCache, answer_cache
 from spanlab.lm.choice import ModelChoice, Price
-from spanlab.lm.estimates import Estimate, count_tokens, estimate
 from spanlab.lm.failures import translate
 from spanlab.lm.secrets import key_of, redact
+from spanlab.lm.tokens import count_tokens
 from spanlab.lm.usage import Budget, Collected, Meter, Usage
 
 __all__ = [
     "AnswerCache",
     "Budget",
     "Collected",
-    "Estimate",
     "Meter",
     "ModelChoice",
     "Price",
     "Usage",
     "answer_cache",
     "count_tokens",
-    "estimate",
     "key_of",
     "language_model",
     "predict",

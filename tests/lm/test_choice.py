@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from spanlab.errors import MissingKeyError, UsageError
-from spanlab.lm import ModelChoice, Price, count_tokens, estimate, key_of, redact
+from spanlab.lm import ModelChoice, Price, count_tokens, key_of, redact
 
 
 def test_the_environment_names_model_endpoint_and_price() -> None:
@@ -85,11 +85,3 @@ def test_tokens_are_estimated_by_script() -> None:
     assert count_tokens("") == 0
     assert count_tokens("abcd" * 10) == 10
     assert count_tokens("法国首都巴黎") == 6
-
-
-def test_an_estimate_has_no_cost_without_a_price() -> None:
-    prompts = ["abcd" * 100, "abcd" * 50]
-    assert estimate(prompts, output_tokens=20).cost is None
-    priced = estimate(prompts, output_tokens=20, price=Price(input=2, cached=1, output=10))
-    assert (priced.calls, priced.input_tokens, priced.output_tokens) == (2, 150, 40)
-    assert priced.cost == pytest.approx((150 * 2 + 40 * 10) / 1e6)

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from spanlab.detectors import DetectorSpec
+from spanlab.errors import UsageError
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Retrieval
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.choosing import Choice, Sources
 from spanlab.workflows.estimating import RunEstimate, estimate
 from spanlab.workflows.requesting import Wish, requested
+from spanlab.workflows.runs import RunRequest
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 
@@ -99,6 +102,13 @@ def test_a_large_dataset_is_reckoned_from_a_sample(store: Store) -> None:
     found = of(store, Wish("set", Choice(("ucsc-extract",))))
     assert (found.items, found.sampled, found.calls) == (1000, 200, 1000)
     assert of(store, Wish("set", Choice(("ucsc-extract",)), limit=10)).items == 10
+
+
+def test_a_detector_that_nobody_knows_is_said_to_be_unknown(store: Store) -> None:
+    store.import_records("set", items(1))
+    request = RunRequest(dataset="set", detectors=(DetectorSpec(detector="ucsc-gone"),))
+    with pytest.raises(UsageError, match="no detector is called 'ucsc-gone'"):
+        estimate(store, request)
 
 
 def test_an_ensemble_is_the_sum_of_its_members(store: Store) -> None:
