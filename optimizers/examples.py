@@ -15,6 +15,7 @@ from spanlab.labels import Extent, Labels, hard_of, intersection, labels_of, len
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 
 Transfer = Literal["pooled", "each", "others"]
+LabelKind = Literal["gold", "reviewed", "vote"]
 
 FEWEST = 4  # labelled items: two to learn from and to choose by, as many held out
 
@@ -27,7 +28,7 @@ class LabelSource(Frozen):
     - ``vote``: the vote of the named annotators, whatever their kind.
     """
 
-    kind: Literal["gold", "reviewed", "vote"] = "gold"
+    kind: LabelKind = "gold"
     annotators: tuple[Name, ...] = ()
 
     def __str__(self) -> str:

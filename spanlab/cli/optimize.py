@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,38 +18,6 @@ from spanlab.cli.model_options import (
     Rate,
     Retriever,
 )
-from spanlab.errors import UsageError
-
-
-class Auto(StrEnum):
-    """How much is tried."""
-
-    LIGHT = "light"
-    MEDIUM = "medium"
-    HEAVY = "heavy"
-
-
-class Strategy(StrEnum):
-    """How it is searched."""
-
-    MIPRO = "mipro"
-    GEPA = "gepa"
-
-
-class Transfer(StrEnum):
-    """Which languages a prompt for one language learns from."""
-
-    EACH = "each"
-    POOLED = "pooled"
-    OTHERS = "others"
-
-
-class LabelSource(StrEnum):
-    """Whose labels are the truth."""
-
-    GOLD = "gold"
-    REVIEWED = "reviewed"
-    VOTE = "vote"
 
 
 def optimize(
@@ -58,15 +25,16 @@ def optimize(
     detector: Annotated[str, typer.Option(help="What to tune, e.g. ucsc-extract.")],
     metric: Annotated[str, typer.Option(help="iou, corr, max-iou, iou+corr or all.")] = "iou",
     auto: Annotated[
-        Auto | None, typer.Option(help="How much to try (default: light, without --trials).")
+        Literal["light", "medium", "heavy"] | None,
+        typer.Option(help="How much to try (default: light, without --trials)."),
     ] = None,
     trials: Annotated[int | None, typer.Option(min=1, help="So many candidate prompts.")] = None,
     folds: Annotated[
         int, typer.Option(min=0, help="Cross-validate in so many folds; 0 measures nothing.")
     ] = 2,
     labels: Annotated[
-        LabelSource, typer.Option(help="Whose labels are the truth.")
-    ] = LabelSource.GOLD,
+        Literal["gold", "reviewed", "vote"], typer.Option(help="Whose labels are the truth.")
+    ] = "gold",
     annotators: Annotated[
         str | None, typer.Option(help="For reviewed and vote: names with commas between.")
     ] = None,
@@ -77,8 +45,9 @@ def optimize(
         str | None, typer.Option(help="Tune for one language; --transfer says on which items.")
     ] = None,
     transfer: Annotated[
-        Transfer, typer.Option(help="With --target: its own items, all, or the others'.")
-    ] = Transfer.EACH,
+        Literal["each", "pooled", "others"],
+        typer.Option(help="With --target: its own items, all, or the others'."),
+    ] = "each",
     model: Model = None,
     prompt_model: Annotated[
         str | None, typer.Option(help="Writes new instructions (default: the task's model).")
@@ -89,7 +58,9 @@ def optimize(
     english: English = False,
     price: Price = None,
     option: Options = None,
-    strategy: Annotated[Strategy, typer.Option(help="mipro or gepa.")] = Strategy.MIPRO,
+    strategy: Annotated[
+        Literal["mipro", "gepa"], typer.Option(help="How prompts are searched.")
+    ] = "mipro",
     start: Annotated[
         str | None, typer.Option(help="A program to begin from (default: the own prompt).")
     ] = None,
@@ -121,45 +92,34 @@ def optimize(
     spanlab optimize mine --detector ucsc-extract --labels reviewed --annotators Ada,Ben
     spanlab optimize mine --detector ucsc-extract --target eu --transfer others --trials 10
     """
-    from pydantic import ValidationError
-
-    from optimizers.examples import LabelSource
-    from optimizers.request import Optimisation, Search
     from spanlab.cli import model_options, optimizing
-    from spanlab.detectors import check_tunable
-    from spanlab.jobs.tuning import free_name, prompt_model_of
-    from spanlab.workflows.choosing import specifications
-    from spanlab.workflows.requesting import budget_of, problem
+    from spanlab.jobs.tuning import TuningWish, optimisation_of
 
-    check_tunable(detector)
-    choice = model_options.choice(
-        [detector], model, retriever, corpus, claims, english, None, start, price, option
+    wish = TuningWish(
+        dataset=dataset,
+        choice=model_options.choice(
+            [detector], model, retriever, corpus, claims, english, None, start, price, option
+        ),
+        name=name or "",
+        prompt_model=prompt_model or "",
+        metric=metric,
+        strategy=strategy,
+        auto=auto or (None if trials else "light"),
+        trials=trials,
+        folds=folds,
+        labels=labels,
+        annotators=tuple(part.strip() for part in (annotators or "").split(",") if part.strip()),
+        languages=tuple(lang or ()),
+        target=target or "",
+        transfer=transfer,
+        limit=limit,
+        threads=concurrency,
+        seed=seed,
+        budget_calls=max_calls,
+        budget_cost=max_cost,
+        rate=rate,
     )
-    (spec,) = specifications(choice)
-    names = tuple(part.strip() for part in (annotators or "").split(",") if part.strip())
-    fields = {
-        "name": name or free_name(detector, metric),
-        "detector": spec,
-        "prompt_model": prompt_model_of(prompt_model or "", price or ""),
-        "metric": metric,
-        "strategy": strategy.value,
-        "auto": auto.value if auto else (None if trials else "light"),
-        "trials": trials,
-        "labels": LabelSource(kind=labels.value, annotators=names),
-        "languages": tuple(lang or ()),
-        "target": target,
-        "transfer": transfer.value,
-        "folds": folds,
-        "threads": concurrency,
-        "limit": limit,
-        "seed": seed,
-    }
-    budget = budget_of(max_calls, max_cost)
-    try:
-        search = Search.model_validate(fields)
-        request = Optimisation(dataset=dataset, search=search, budget=budget, rate=rate)
-    except ValidationError as error:
-        raise UsageError(problem(error)) from None
+    request = optimisation_of(wish)
     if dry_run:
         optimizing.foresee(request)
     elif queue:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import ValidationError
 
 from optimizers.estimates import Foreseen, foresee
-from optimizers.examples import LabelSource, Transfer
+from optimizers.examples import LabelKind, LabelSource, Transfer
 from optimizers.metrics import TARGETS
 from optimizers.preparing import resolved
-from optimizers.request import Optimisation, Search
+from optimizers.request import SEED, Auto, Optimisation, Search
 from spanlab.detectors import check_tunable, tunable
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice, Price
-from spanlab.workflows.choosing import Choice, Sources, specifications
+from spanlab.workflows.choosing import Choice, specifications
 from spanlab.workflows.programs import registry
 from spanlab.workflows.requesting import budget_of, problem
 
@@ -27,7 +26,6 @@ __all__ = [
     "foresee",
     "free_name",
     "optimisation_of",
-    "prompt_model_of",
     "tunable",
 ]
 
@@ -36,28 +34,28 @@ METRICS: tuple[str, ...] = tuple(TARGETS)
 
 @dataclass(frozen=True)
 class TuningWish:
-    """What somebody filled in; empty texts are what was left out. See ``Search``."""
+    """What somebody filled in; empty texts are what was left out. See ``Search``.
+
+    ``choice`` names one detector; its program is where the search begins.
+    """
 
     dataset: str
-    detector: str = "ucsc-extract"
+    choice: Choice
     name: str = ""
-    model: str = ""
     prompt_model: str = ""
-    price: str = ""
-    sources: Sources = field(default_factory=Sources)
     metric: str = "iou"
     strategy: Literal["mipro", "gepa"] = "mipro"
-    auto: Literal["light", "medium", "heavy"] | None = "light"
+    auto: Auto | None = "light"
     trials: int | None = None
     folds: int = 2
-    labels: Literal["gold", "reviewed", "vote"] = "gold"
+    labels: LabelKind = "gold"
     annotators: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     target: str = ""
     transfer: Transfer = "each"
-    begin: str = ""
     limit: int | None = None
     threads: int = 8
+    seed: int = SEED
     budget_calls: int | None = None
     budget_cost: float | None = None
     rate: float | None = None
@@ -79,26 +77,16 @@ def optimisation_of(wish: TuningWish) -> Optimisation:
     Raises:
         UsageError: something is missing or cannot be meant so; says what would be right.
     """
-    check_tunable(wish.detector)
-    choice = Choice(
-        (wish.detector,), wish.model, price=wish.price, sources=wish.sources, program=wish.begin
-    )
-    (spec,) = specifications(choice)
-    fields: Mapping[str, Any] = {
-        "name": wish.name.strip() or free_name(wish.detector, wish.metric),
+    (detector,) = wish.choice.detectors
+    check_tunable(detector)
+    (spec,) = specifications(wish.choice)
+    same = ("metric", "strategy", "auto", "trials", "languages", "transfer", "folds", "limit")
+    fields = {name: getattr(wish, name) for name in (*same, "threads", "seed")} | {
+        "name": wish.name.strip() or free_name(detector, wish.metric),
         "detector": spec,
-        "prompt_model": prompt_model_of(wish.prompt_model, wish.price),
-        "metric": wish.metric,
-        "strategy": wish.strategy,
-        "auto": wish.auto,
-        "trials": wish.trials if wish.auto is None else None,
+        "prompt_model": _prompt_model(wish),
         "labels": LabelSource(kind=wish.labels, annotators=wish.annotators),
-        "languages": wish.languages,
         "target": wish.target or None,
-        "transfer": wish.transfer,
-        "folds": wish.folds,
-        "limit": wish.limit,
-        "threads": wish.threads,
     }
     try:
         request = Optimisation(
@@ -112,13 +100,8 @@ def optimisation_of(wish: TuningWish) -> Optimisation:
     return resolved(request)
 
 
-def prompt_model_of(model: str, price: str) -> ModelChoice | None:
-    """Return the model that writes instructions; None, the detector's, for an empty name.
-
-    Raises:
-        UsageError: the price cannot be read.
-    """
-    if not model.strip():
+def _prompt_model(wish: TuningWish) -> ModelChoice | None:
+    if not wish.prompt_model.strip():
         return None
-    choice = ModelChoice.read(model=model.strip())
-    return choice.model_copy(update={"price": Price.parse(price)}) if price.strip() else choice
+    model, price = ModelChoice.read(model=wish.prompt_model.strip()), wish.choice.price.strip()
+    return model.model_copy(update={"price": Price.parse(price)}) if price else model

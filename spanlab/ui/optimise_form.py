@@ -10,6 +10,7 @@ import streamlit as st
 from spanlab.jobs.tuning import METRICS, TuningWish, tunable
 from spanlab.ui.common import kept, plain
 from spanlab.ui.detect_form import rate_limit
+from spanlab.workflows.choosing import Choice
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.programs import registry
 from spanlab.workflows.surroundings import Surroundings
@@ -50,7 +51,7 @@ def wish_form(summary: DatasetSummary, here: Surroundings) -> TuningWish:
     Returns:
         What is filled in now, complete or not.
     """
-    wish = TuningWish(summary.name)
+    wish = TuningWish(summary.name, Choice(("ucsc-extract",)))
     left, right = st.columns(2, gap="large")
     with left:
         wish = _what(wish)
@@ -77,12 +78,9 @@ def _what(wish: TuningWish) -> TuningWish:
         help="A program found earlier can be tuned further.",
         **kept("optimise.begin"),
     )
-    return replace(
-        wish,
-        detector=detector or wish.detector,
-        metric=metric or wish.metric,
-        begin="" if begin in {None, _OWN} else str(begin),
-    )
+    program = "" if begin in {None, _OWN} else str(begin)
+    choice = Choice((detector,) if detector else wish.choice.detectors, program=program)
+    return replace(wish, choice=choice, metric=metric or wish.metric)
 
 
 def _whose(wish: TuningWish, summary: DatasetSummary) -> TuningWish:
@@ -134,7 +132,8 @@ def _models(wish: TuningWish, here: Surroundings) -> TuningWish:
         help="US dollars per million tokens: input, cached input, output.",
         **kept("optimise.price"),
     )
-    return replace(wish, model=model or "", prompt_model=writer or "", price=price or "")
+    choice = replace(wish.choice, model=model or "", price=price or "")
+    return replace(wish, choice=choice, prompt_model=writer or "")
 
 
 def _how(wish: TuningWish) -> TuningWish:
