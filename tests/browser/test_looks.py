@@ -165,7 +165,7 @@ def test_everything_has_a_name_for_those_who_listen(desk: Callable[..., Desk]) -
         'application "Answer under review. Press question mark for the keys.": Ann and Bob.',
         'region "Evidence"',
         'listbox "Spans"',
-        'option "“Bob”, your span" [selected]',
+        'option "“Bob”, suggestion, probability 75 %, by detector-a" [selected]',
         'group "Label"',
         'button "wrong name"',
         'group "Suggestions shown"',

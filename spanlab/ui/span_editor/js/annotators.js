@@ -1,6 +1,6 @@
 /** Who annotated the open item: a chip each, to show or hide what they suggest. */
 
-import { h } from "./dom.js";
+import { h, pressable } from "./dom.js";
 import { keyName } from "./keys.js";
 import { tellsOfItself } from "./trace.js";
 import { KIND_WORDS, STATUS_WORDS, kindOf, plural } from "./words.js";
@@ -30,9 +30,7 @@ export class Annotators {
             title: shown ? "Shown; click to hide" : "Hidden; click to show",
         }, h("b", {}, name), ` ${kindOf(annotator)} · ${shown || status !== "done" ? what : "hidden"}`);
         if (note && (shown || status === "failed")) node.append(" ", h("i", { dir: "auto", title: note }, note));
-        node.addEventListener("mousedown", (event) => event.preventDefault());
-        node.addEventListener("click", () => editor.toggle(annotator));
-        return node;
+        return pressable(node, () => editor.toggle(annotator));
     }
 
     /** Beside an annotator's chip, the way to its trace if it has one. */
@@ -42,8 +40,6 @@ export class Annotators {
             class: "sl-chip sl-chip-trace", type: "button", title: `How ${annotator.name} came to this (${keyName("t")})`,
             "aria-label": `Trace of ${annotator.name}`,
         }, "trace");
-        node.addEventListener("mousedown", (event) => event.preventDefault());
-        node.addEventListener("click", () => this.view.trace.tell(annotator.name));
-        return [node];
+        return [pressable(node, () => this.view.trace.tell(annotator.name))];
     }
 }

@@ -10,6 +10,13 @@ export function h(tag, attributes, ...children) {
     return node;
 }
 
+/** Let a mouse press a button without taking the focus from where it is. */
+export function pressable(node, act) {
+    node.addEventListener("mousedown", (event) => event.preventDefault());
+    node.addEventListener("click", act);
+    return node;
+}
+
 export function meter(prob) {
     const bar = h("span", { class: "sl-meter", "aria-hidden": "true" }, h("span", {}));
     bar.firstChild.style.width = percent(prob).replace(" ", "");

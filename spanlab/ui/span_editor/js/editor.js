@@ -79,8 +79,7 @@ export class Editor {
         const chosen = this.marks?.get(this.focus);
         this.marks = marksOf(this.item, this.hidden());
         if (!chosen || this.marks.has(this.focus)) return;
-        const there = [...this.marks.values()].find((mark) => mark.start === chosen.start && mark.end === chosen.end);
-        this.focus = there?.id ?? null;
+        this.focus = this.markAt(chosen.start, chosen.end)?.id ?? null;
     }
 
     /** Names of annotators whose suggestions on the open item are not shown. */
@@ -97,6 +96,11 @@ export class Editor {
 
     get focused() {
         return this.focus ? this.marks.get(this.focus) : undefined;
+    }
+
+    /** The first mark of exactly these characters. */
+    markAt(start, end) {
+        return [...this.marks.values()].find((mark) => mark.start === start && mark.end === end);
     }
 
     firstMark() {
@@ -178,7 +182,7 @@ export class Editor {
 
     draw(start, end) {
         const [from, to] = [this.item.text.point(start), this.item.text.point(end)];
-        const same = [...this.marks.values()].find((mark) => mark.start === start && mark.end === end);
+        const same = this.markAt(start, end);
         this.selection.drop();
         if (same) {
             this.focusOn(same.id, { scroll: false });

@@ -4,7 +4,7 @@
  * without.
  */
 
-import { h } from "./dom.js";
+import { h, pressable } from "./dom.js";
 import { SECTIONS } from "./trace_steps.js";
 import { plural } from "./words.js";
 
@@ -144,12 +144,10 @@ export class TracePanel {
     /** A button that leads somewhere; a mouse goes on in the answer, a key stays in the trace. */
     leading(className, title, act, ...children) {
         const node = h("button", { class: `sl-lead ${className}`, type: "button", title }, ...children);
-        node.addEventListener("mousedown", (event) => event.preventDefault());
-        node.addEventListener("click", (event) => {
+        return pressable(node, (event) => {
             act();
             if (event.detail > 0) this.view.focusAnswer();
         });
-        return node;
     }
 
     /** Text of a model that stands in the answer, or is said not to. */
@@ -171,7 +169,7 @@ export class TracePanel {
         const { editor } = this;
         const { text } = editor.item;
         const [start, end] = [text.unit(place.start), text.unit(place.end)];
-        const mark = [...editor.marks.values()].find((one) => one.start === start && one.end === end);
+        const mark = editor.markAt(start, end);
         this.view.pointer.used = false;
         if (mark) return editor.focusOn(mark.id);
         editor.focusOn(null, { scroll: false });

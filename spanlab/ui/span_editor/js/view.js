@@ -5,7 +5,7 @@ import { AnswerText } from "./answer.js";
 import { Annotators } from "./annotators.js";
 import { SpanCard } from "./card.js";
 import { CaretMark } from "./caret.js";
-import { h } from "./dom.js";
+import { h, pressable } from "./dom.js";
 import { Evidence } from "./evidence.js";
 import { Geometry } from "./geometry.js";
 import { Head } from "./head.js";
@@ -76,15 +76,13 @@ export class View {
             title: `${does} (${keyName(shown)})`,
         },
             h("span", {}, name), h("kbd", { "aria-hidden": "true" }, keyName(shown)));
-        node.addEventListener("mousedown", (event) => event.preventDefault());
-        node.addEventListener("click", (event) => {
+        return pressable(node, (event) => {
             const mouse = { key: event.detail === 0 ? "Enter" : "", target: node };
             if (command === "done") this.editor.selection.drop();
             if (this.notice.asks) return;
             this.editor.run(command, mouse, key);
             if (!OPENS.has(command) && !this.prompt.isOpen && !this.notice.asks) this.focusAnswer();
         });
-        return node;
     }
 
     focusAnswer() {
