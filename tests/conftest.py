@@ -49,7 +49,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # What tests and benchmarks share.
 sys.path[:0] = [str(_ROOT / "tests" / folder) for folder in ("model_server", "support")]
-pytest_plugins = ["model_fixtures"]
+pytest_plugins = ["model_fixtures", "postgres"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -18,7 +18,7 @@ sys.path[:0] = [str(ROOT / "support"), str(ROOT / "model_server")]
 
 from hosts import Host, Network, network, why_not
 from paid import again_after_loss
-from postgres import postgres_at
+from postgres import postgres
 from working_jobs import NOTHING, fill, key_of, request, states, wait_until, working
 
 from spanlab import jobs
@@ -44,7 +44,7 @@ def main() -> None:
     for follower in (True, False):
         with (
             network(2) as net,
-            postgres_at(net.address) as new_database,
+            postgres(net.address) as new_database,
             ModelServer(lambda ask: say(NOTHING), latency=LATENCY, host=net.address) as model,
             tempfile.TemporaryDirectory() as folder,
         ):

@@ -5,24 +5,14 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
+from postgres import Cluster
 from working_jobs import NOTHING, working
 
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, say
-
-# The private PostgreSQL server is the storage tests'.
-_found = spec_from_file_location(
-    "storage_fixtures", Path(__file__).parent.parent / "storage" / "conftest.py"
-)
-assert _found is not None
-assert _found.loader is not None
-_storage = module_from_spec(_found)
-_found.loader.exec_module(_storage)
-server = _storage.server
 
 
 @pytest.fixture
@@ -32,10 +22,9 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def shared_settings(server: str, tmp_path: Path) -> Settings:
+def shared_settings(server: Cluster, tmp_path: Path) -> Settings:
     """An empty PostgreSQL database."""
-    name = _storage._new_database(server, "template1")
-    return Settings(home=tmp_path, database_url=_storage._url(server, name))
+    return Settings(home=tmp_path, database_url=server.url(server.new_database()))
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from cable import Cable
 from gold_answers import GoldAnswers, better_when_asked
+from postgres import Cluster
 from sqlalchemy import make_url
 from working_jobs import SECONDS, fill, key_of, request, states, wait_until, working
 
@@ -33,9 +34,9 @@ SURE = 5.0  # seconds for which a worker goes on without hearing of its database
 
 
 @pytest.fixture
-def cable(server: str) -> Iterator[Cable]:
+def cable(server: Cluster) -> Iterator[Cable]:
     """The way of a worker to PostgreSQL."""
-    with Cable.to_socket(f"{server}/.s.PGSQL.5432") as cable:
+    with Cable.to_socket(f"{server.folder}/.s.PGSQL.5432") as cable:
         yield cable
 
 

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import sqlite3
-import subprocess
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from itertools import count
 from pathlib import Path
 
-import psycopg
 import pytest
+from postgres import Cluster
 
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
 
-_SECONDS = 30  # until the server must answer
-_ABSENT = (
-    "the storage tests need PostgreSQL's programs (initdb and postgres); "
-    "on Debian: apt-get install postgresql"
-)
-_NUMBERS = count()
 _BACKENDS = ("sqlite", "postgresql")
 
 
@@ -35,8 +23,8 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     """Settings of a database that has nothing in it yet."""
     if request.param == "sqlite":
         return _sqlite(tmp_path)
-    server: str = request.getfixturevalue("server")
-    return Settings(home=tmp_path, database_url=_url(server, _new_database(server, "template1")))
+    server: Cluster = request.getfixturevalue("server")
+    return Settings(home=tmp_path, database_url=server.url(server.new_database()))
 
 
 @pytest.fixture(scope="session", params=_BACKENDS)
@@ -50,11 +38,9 @@ def new_database(request: pytest.FixtureRequest) -> Callable[[Path], Settings]:
             return _sqlite(home)
 
         return make
-    server: str = request.getfixturevalue("server")
+    server: Cluster = request.getfixturevalue("server")
     template: str = request.getfixturevalue("migrated_template")
-    return lambda home: Settings(
-        home=home, database_url=_url(server, _new_database(server, template))
-    )
+    return lambda home: Settings(home=home, database_url=server.url(server.new_database(template)))
 
 
 @pytest.fixture
@@ -81,89 +67,16 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def migrated_template(server: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+def migrated_template(server: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The name of a PostgreSQL database that has all tables."""
-    name = _new_database(server, "template1")
+    name = server.new_database()
     home = tmp_path_factory.mktemp("home")
-    Store.open(Settings(home=home, database_url=_url(server, name))).close()
+    Store.open(Settings(home=home, database_url=server.url(name))).close()
     return name
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """The socket directory of a private PostgreSQL server, stopped whatever happens."""
-    programs = _programs()
-    folder = Path(tempfile.mkdtemp(prefix="spanlab-pg-"))
-    try:
-        _give_away(folder)
-        data = folder / "data"
-        initdb = [str(programs / "initdb"), "-D", str(data), "-U", "spanlab", "-A", "trust"]
-        initdb += ["-E", "UTF8", "--locale=C", "--no-sync"]
-        subprocess.run([*_unprivileged(), *initdb], check=True, capture_output=True)
-        postgres = [str(programs / "postgres"), "-D", str(data), "-c", "fsync=off"]
-        postgres += ["-c", "listen_addresses=", "-c", f"unix_socket_directories={folder}"]
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen([*_unprivileged(), *postgres], stderr=log)
-        try:
-            _wait(folder, process)
-            yield str(folder)
-        finally:
-            process.send_signal(signal.SIGQUIT)  # at once: nothing in it is wanted any more
-            process.wait(timeout=_SECONDS)
-    finally:
-        shutil.rmtree(folder)
 
 
 def _sqlite(home: Path) -> Settings:
     return Settings(home=home, database_url=f"sqlite:///{home / 'spanlab.db'}")
-
-
-def _programs() -> Path:
-    candidates = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    on_path = shutil.which("initdb")
-    if on_path is not None:
-        candidates.append(Path(on_path).parent)
-    for candidate in candidates:
-        if (candidate / "initdb").exists() and (candidate / "postgres").exists():
-            return candidate
-    pytest.fail(_ABSENT, pytrace=False)
-
-
-def _unprivileged() -> list[str]:
-    # PostgreSQL refuses to run as root, and it should not outlive a test run that is killed.
-    command = ["setpriv", "--pdeathsig", "QUIT"]
-    if os.getuid() == 0:
-        command += ["--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
-    return command
-
-
-def _give_away(folder: Path) -> None:
-    if os.getuid() == 0:
-        shutil.chown(folder, "nobody", "nogroup")
-
-
-def _wait(folder: Path, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while True:
-        try:
-            psycopg.connect(host=str(folder), user="spanlab", dbname="postgres").close()
-        except psycopg.OperationalError:
-            if process.poll() is not None or time.monotonic() > deadline:
-                pytest.fail(f"PostgreSQL does not start: {(folder / 'log').read_text()}")
-            time.sleep(0.05)
-        else:
-            return
-
-
-def _new_database(server: str, template: str) -> str:
-    name = f"test{next(_NUMBERS)}"
-    with psycopg.connect(host=server, user="spanlab", dbname="postgres", autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
-    return name
-
-
-def _url(server: str, name: str) -> str:
-    return f"postgresql://spanlab@/{name}?host={server}"
 
 
 ANSWER = "The tower was built in 1887 and is 330 metres tall."

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from postgres import postgres_at
+from postgres import postgres
 from sqlalchemy import create_engine, make_url, text
 
 from spanlab.jobs.database import url_of
@@ -23,7 +23,7 @@ def over_tcp() -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with postgres_at("127.0.0.1", port) as new_database:
+    with postgres("127.0.0.1", port) as new_database:
         yield new_database()
 
 

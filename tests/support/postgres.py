@@ -1,7 +1,8 @@
-"""A private PostgreSQL server for benches; tests have it as the fixture ``server``."""
+"""A private PostgreSQL server for tests and benches: started once, with a database for each."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -9,77 +10,129 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import module_from_spec, spec_from_file_location
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
-from types import ModuleType
 
 import psycopg
+import pytest
+
+_SECONDS = 30  # until the server must answer
+_ABSENT = (
+    "the tests need PostgreSQL's programs (initdb and postgres); "
+    "on Debian: apt-get install postgresql"
+)
+_NUMBERS = count()
 
 
-def fixtures() -> ModuleType:
-    """Return the storage tests' fixtures, which start the server."""
-    path = Path(__file__).parent.parent / "storage" / "conftest.py"
-    found = spec_from_file_location("storage_fixtures", path)
-    assert found is not None
-    assert found.loader is not None
-    module = module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
+@dataclass(frozen=True)
+class Cluster:
+    """A running server: the directory of its socket, and its address if other hosts reach it."""
+
+    folder: Path
+    address: str = ""
+    port: int = 5432
+
+    def new_database(self, template: str = "template1") -> str:
+        """Make a database like another one; return its name."""
+        name = f"test{next(_NUMBERS)}"
+        with self.connected() as admin:
+            admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
+        return name
+
+    def url(self, name: str) -> str:
+        """Return the URL of a database."""
+        if self.address:
+            return f"postgresql://spanlab@{self.address}:{self.port}/{name}"
+        return f"postgresql://spanlab@/{name}?host={self.folder}"
+
+    def connected(self) -> psycopg.Connection[tuple[object, ...]]:
+        """Connect as the administrator."""
+        return psycopg.connect(
+            host=str(self.folder),
+            port=self.port,
+            user="spanlab",
+            dbname="postgres",
+            autocommit=True,
+        )
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Cluster]:
+    """A private PostgreSQL server, stopped whatever happens."""
+    with _cluster() as cluster:
+        yield cluster
 
 
 @contextmanager
-def postgres() -> Iterator[Callable[[], str]]:
-    """Give a function that makes an empty database and returns its URL."""
-    storage = fixtures()
-    running = contextmanager(storage.server.__wrapped__)
-    with running() as server:
-        yield lambda: storage._url(server, storage._new_database(server, "template1"))
+def postgres(address: str = "", port: int = 5432) -> Iterator[Callable[[], str]]:
+    """Give a function that makes an empty database and returns its URL.
+
+    Args:
+        address: one of this host, under which others reach the server; by default none does.
+        port: where it listens there.
+    """
+    with _cluster(address, port) as cluster:
+        yield lambda: cluster.url(cluster.new_database())
 
 
 @contextmanager
-def postgres_at(address: str, port: int = 5432) -> Iterator[Callable[[], str]]:
-    """Do the same with a server that other hosts reach under an address of this one."""
-    storage = fixtures()
-    programs, user = storage._programs(), storage._unprivileged()
-    with tempfile.TemporaryDirectory(prefix="spanlab-pg-") as name:
-        folder = Path(name)
-        storage._give_away(folder)
-        initdb = [str(programs / "initdb"), "-D", name + "/data", "-U", "spanlab", "-A", "trust"]
+def _cluster(address: str = "", port: int = 5432) -> Iterator[Cluster]:
+    programs = _programs()
+    folder = Path(tempfile.mkdtemp(prefix="spanlab-pg-"))
+    cluster = Cluster(folder, address, port)
+    try:
+        if os.getuid() == 0:
+            shutil.chown(folder, "nobody", "nogroup")
+        data = folder / "data"
+        initdb = [str(programs / "initdb"), "-D", str(data), "-U", "spanlab", "-A", "trust"]
         initdb += ["-E", "UTF8", "--locale=C", "--no-sync"]
-        subprocess.run([*user, *initdb], check=True, capture_output=True)
-        with (folder / "data" / "pg_hba.conf").open("a") as rules:
-            rules.write(f"host all all {address}/24 trust\n")
-        server = [str(programs / "postgres"), "-D", name + "/data", "-c", "fsync=off"]
-        server += ["-c", f"listen_addresses={address}", "-p", str(port)]
-        server += ["-c", f"unix_socket_directories={name}", "-c", "max_connections=200"]
+        subprocess.run([*_unprivileged(), *initdb], check=True, capture_output=True)
+        if address:
+            with (data / "pg_hba.conf").open("a") as rules:
+                rules.write(f"host all all {address}/24 trust\n")
+        command = [str(programs / "postgres"), "-D", str(data), "-c", "fsync=off"]
+        command += ["-c", f"listen_addresses={address}", "-p", str(port)]
+        command += ["-c", f"unix_socket_directories={folder}", "-c", "max_connections=200"]
         with (folder / "log").open("wb") as log:
-            process = subprocess.Popen([*user, *server], stderr=log)
+            process = subprocess.Popen([*_unprivileged(), *command], stderr=log)
         try:
-            _wait(storage, folder, process, port)
-            yield lambda: _new_database(storage, name, address, port)
+            _wait(cluster, process)
+            yield cluster
         finally:
             process.send_signal(signal.SIGQUIT)  # at once: nothing in it is wanted any more
-            process.wait()
-            shutil.rmtree(folder / "data", ignore_errors=True)
+            process.wait(timeout=_SECONDS)
+    finally:
+        shutil.rmtree(folder)
 
 
-def _wait(storage: ModuleType, folder: Path, process: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + storage._SECONDS
+def _programs() -> Path:
+    candidates = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    on_path = shutil.which("initdb")
+    if on_path is not None:
+        candidates.append(Path(on_path).parent)
+    for candidate in candidates:
+        if (candidate / "initdb").exists() and (candidate / "postgres").exists():
+            return candidate
+    pytest.fail(_ABSENT, pytrace=False)
+
+
+def _unprivileged() -> list[str]:
+    # PostgreSQL refuses to run as root, and it should not outlive a test run that is killed.
+    command = ["setpriv", "--pdeathsig", "QUIT"]
+    if os.getuid() == 0:
+        command += ["--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
+    return command
+
+
+def _wait(cluster: Cluster, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _SECONDS
     while True:
         try:
-            psycopg.connect(host=str(folder), port=port, user="spanlab", dbname="postgres").close()
+            cluster.connected().close()
         except psycopg.OperationalError:
             if process.poll() is not None or time.monotonic() > deadline:
-                raise TimeoutError((folder / "log").read_text()) from None
+                pytest.fail(f"PostgreSQL does not start: {(cluster.folder / 'log').read_text()}")
             time.sleep(0.05)
         else:
             return
-
-
-def _new_database(storage: ModuleType, folder: str, address: str, port: int) -> str:
-    name = f"test{next(storage._NUMBERS)}"
-    with psycopg.connect(
-        host=folder, port=port, user="spanlab", dbname="postgres", autocommit=True
-    ) as admin:
-        admin.execute(f"CREATE DATABASE {name}".encode())
-    return f"postgresql://spanlab@{address}:{port}/{name}"
