@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic_core import to_json
 
+from spanlab.datasets import reader
 from spanlab.datasets.files import File, Row
 from spanlab.datasets.given import checked
 from spanlab.datasets.options import ReadOptions
-from spanlab.datasets.problems import input_error
 from spanlab.datasets.quotes import find_quote, span_at
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
@@ -59,12 +59,11 @@ class _Sample(BaseModel):
     annotations: tuple[_Mark, ...] = ()
 
 
-class Reader:
+class Reader(reader.Reader):
     """Reads one batch. Item ids are "<file name>-<sample id>", as each batch counts from 0."""
 
     def __init__(self, file: File, options: ReadOptions) -> None:
-        self._file = file
-        self._options = options
+        super().__init__(file, options)
         self._batch = PurePath(file.name).name.split(".")[0]
         self._names: dict[str, str] = {}
         self._unmarked = 0
@@ -89,35 +88,25 @@ class Reader:
         for number, sample in enumerate(samples, start=1):
             yield Row(number, to_json(sample), "record")
 
-    def record(self, row: Row) -> Record:
-        """Return the record of a sample, one annotation per person that marked something.
-
-        Raises:
-            InputError: names the field, what was found and what would be right.
-        """
-        try:
-            sample = _Sample.model_validate_json(row.raw)
-            if not sample.annotations:
-                self._unmarked += 1
-            item = checked(
-                Item(
-                    id=f"{self._batch}-{sample.sample_id}",
-                    lang=_LANGUAGE,
-                    answer=sample.summary,
-                    passages=(Passage(text=sample.source),),
-                    meta={
-                        "sample_id": sample.sample_id,
-                        **(sample.model_extra or {}),
-                        **_marks_beyond(sample),
-                    },
-                )
+    def _record(self, row: Row) -> Record:
+        sample = _Sample.model_validate_json(row.raw)
+        if not sample.annotations:
+            self._unmarked += 1
+        item = checked(
+            Item(
+                id=f"{self._batch}-{sample.sample_id}",
+                lang=_LANGUAGE,
+                answer=sample.summary,
+                passages=(Passage(text=sample.source),),
+                meta={
+                    "sample_id": sample.sample_id,
+                    **(sample.model_extra or {}),
+                    **_marks_beyond(sample),
+                },
             )
-            people = dict.fromkeys(mark.annotator_id for mark in sample.annotations)
-            return Record(
-                item=item, annotations=tuple(self._annotation(sample, who) for who in people)
-            )
-        except ValidationError as error:
-            raise input_error(error) from None
+        )
+        people = dict.fromkeys(mark.annotator_id for mark in sample.annotations)
+        return Record(item=item, annotations=tuple(self._annotation(sample, who) for who in people))
 
     def finish(self) -> None:
         """Say what the batch leaves open."""

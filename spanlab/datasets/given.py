@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic_core import to_json
 
 from spanlab.datasets.problems import check_meta, input_error, within
 from spanlab.schema import UNDETERMINED, Item, Passage
@@ -49,6 +57,11 @@ def passages_of(value: Any, field: str) -> tuple[Passage, ...]:
     except ValidationError as error:
         raise within(input_error(error), field) from None
     return ours(given)
+
+
+def text_of(value: JsonValue) -> str | None:
+    """Return a JSON value as a text: what is no text as JSON, None as None."""
+    return value if isinstance(value, str) or value is None else to_json(value).decode()
 
 
 def language(written: str | None) -> str:

@@ -21,14 +21,14 @@ something. ``hard`` absent and ``hard`` empty differ: "those above 0.5" and "non
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from spanlab.datasets.files import File, Row
-from spanlab.datasets.options import ReadOptions
+from spanlab.datasets import reader
+from spanlab.datasets.files import Row
 from spanlab.datasets.problems import check_meta, input_error
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Claim, Evidence, Item, Process, Record, Span
@@ -40,26 +40,11 @@ class _Line(Item):
     annotations: tuple[Annotation, ...] = ()
 
 
-class Reader:
+class Reader(reader.Reader):
     """Reads our own JSON Lines."""
 
-    def __init__(self, file: File, options: ReadOptions) -> None:
-        self._file = file
-
-    def rows(self) -> Iterator[Row]:
-        """Yield the lines."""
-        return self._file.rows()
-
-    def record(self, row: Row) -> Record:
-        """Return the record on a line.
-
-        Raises:
-            InputError: names the field, what was found and what would be right.
-        """
+    def _record(self, row: Row) -> Record:
         return loads(row.raw)
-
-    def finish(self) -> None:
-        """Say nothing: this format leaves nothing out."""
 
 
 def loads(line: bytes | str) -> Record:

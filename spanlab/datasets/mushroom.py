@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
+from spanlab.datasets import reader
 from spanlab.datasets.files import File, Row
 from spanlab.datasets.given import checked, language
 from spanlab.datasets.options import ReadOptions
-from spanlab.datasets.problems import input_error
 from spanlab.datasets.quotes import interval_at, span_at
 from spanlab.labels import flatten, hard_of
 from spanlab.schema import Annotation, Item, Kind, Probability, Record, Span
@@ -49,7 +49,7 @@ class _Published(BaseModel):
     annotations: dict[str, tuple[tuple[Place, Place], ...]] | None = None
 
 
-class Reader:
+class Reader(reader.Reader):
     """Reads published files, with or without labels.
 
     Empty raw spans cannot be kept, and one published raw span ends a character past its answer
@@ -57,36 +57,23 @@ class Reader:
     """
 
     def __init__(self, file: File, options: ReadOptions) -> None:
-        self._file = file
-        self._options = options
+        super().__init__(file, options)
         self._empty: list[str] = []
         self._clipped: list[str] = []
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the lines."""
-        return self._file.rows()
-
-    def record(self, row: Row) -> Record:
-        """Return the record on a line: labels as "gold", raw spans under each annotator's name.
-
-        Raises:
-            InputError: names the field, what was found and what would be right.
-        """
-        try:
-            line = _Published.model_validate_json(row.raw)
-            item = checked(
-                Item(
-                    id=line.id,
-                    lang=language(line.lang),
-                    question=line.model_input,
-                    answer=line.model_output_text,
-                    meta=line.model_extra or {},
-                )
+    def _record(self, row: Row) -> Record:
+        line = _Published.model_validate_json(row.raw)
+        item = checked(
+            Item(
+                id=line.id,
+                lang=language(line.lang),
+                question=line.model_input,
+                answer=line.model_output_text,
+                meta=line.model_extra or {},
             )
-            annotations = (*_gold(line), *self._raters(line))
-            return Record(item=item, annotations=annotations)
-        except ValidationError as error:
-            raise input_error(error) from None
+        )
+        annotations = (*_gold(line), *self._raters(line))
+        return Record(item=item, annotations=annotations)
 
     def finish(self) -> None:
         """Say which raw spans were not kept as they stand."""

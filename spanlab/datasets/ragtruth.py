@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from spanlab.datasets import reader
 from spanlab.datasets.files import File, Index, Row
 from spanlab.datasets.given import checked
 from spanlab.datasets.options import ReadOptions
-from spanlab.datasets.problems import input_error
 from spanlab.datasets.quotes import find_quote, span_at
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, Kind, Passage, Record
@@ -73,11 +73,11 @@ class _Source(BaseModel):
         return (Passage(text=json.dumps(info, ensure_ascii=False, indent=2)),)
 
 
-class Reader:
+class Reader(reader.Reader):
     """Reads responses; the sources are looked up on disk."""
 
     def __init__(self, file: File, options: ReadOptions) -> None:
-        self._file = file
+        super().__init__(file, options)
         path = options.sources or _beside(file.path)
         if not path.is_file():
             raise InputError(
@@ -87,43 +87,28 @@ class Reader:
             )
         self._sources = Index(File(path, str(path)), lambda row: _source(row).source_id)
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the lines of the responses."""
-        return self._file.rows()
-
-    def record(self, row: Row) -> Record:
-        """Return the record on a line, its labels as "gold".
-
-        Raises:
-            InputError: names the field, what was found and what would be right.
-        """
-        try:
-            line = _Response.model_validate_json(row.raw)
-            source = self._source_of(line)
-            meta = {
-                **(line.model_extra or {}),
-                "source_id": line.source_id,
-                "task_type": source.task_type,
-                "prompt": source.prompt,
-                **(source.model_extra or {}),
-                **_label_extras(line),
-            }
-            item = checked(
-                Item(
-                    id=line.id,
-                    lang=_LANGUAGE,
-                    question=source.question(),
-                    answer=line.response,
-                    passages=source.passages(),
-                    meta=meta,
-                )
+    def _record(self, row: Row) -> Record:
+        line = _Response.model_validate_json(row.raw)
+        source = self._source_of(line)
+        meta = {
+            **(line.model_extra or {}),
+            "source_id": line.source_id,
+            "task_type": source.task_type,
+            "prompt": source.prompt,
+            **(source.model_extra or {}),
+            **_label_extras(line),
+        }
+        item = checked(
+            Item(
+                id=line.id,
+                lang=_LANGUAGE,
+                question=source.question(),
+                answer=line.response,
+                passages=source.passages(),
+                meta=meta,
             )
-            return Record(item=item, annotations=tuple(_gold(line)))
-        except ValidationError as error:
-            raise input_error(error) from None
-
-    def finish(self) -> None:
-        """Say nothing: this format leaves nothing out."""
+        )
+        return Record(item=item, annotations=tuple(_gold(line)))
 
     def _source_of(self, line: _Response) -> _Source:
         for row in self._sources.rows(line.source_id):

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from spanlab.datasets import faithbench, jsonl, labelstudio, mushroom, ragtruth, tabular
 from spanlab.datasets.contexts import Contexts
 from spanlab.datasets.detect import MAPPED, detect
-from spanlab.datasets.files import File, Row
+from spanlab.datasets.files import File
 from spanlab.datasets.options import ReadOptions, Reject
+from spanlab.datasets.reader import Reader
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Record
-
-
-class Reader(Protocol):
-    """A format as it is read: rows first, so that a wrong one can be told and left out."""
-
-    def rows(self) -> Iterator[Row]:
-        """Yield what the file holds; raises InputError where it cannot go on."""
-
-    def record(self, row: Row) -> Record:
-        """Return the record of a row; raises InputError."""
-
-    def finish(self) -> None:
-        """Say what was read otherwise than it stands, once the file is read."""
 
 
 class Placed(NamedTuple):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import math
 import warnings
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import PurePath
@@ -18,23 +19,16 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
+from spanlab.datasets import reader
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.csv_lines import find_fault, record_lines, undecodable_line
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.given import checked, language, passages_of
+from spanlab.datasets.given import checked, language, passages_of, text_of
 from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.problems import input_error, within
 from spanlab.datasets.quotes import find_quote, span_at
 from spanlab.errors import InputError
-from spanlab.schema import (
-    Annotation,
-    Item,
-    Kind,
-    Passage,
-    Probability,
-    Record,
-    Span,
-)
+from spanlab.schema import Annotation, Item, Kind, Passage, Probability, Record, Span
 
 _CHUNK = 1000  # rows held at a time
 _DELIMITERS = ",;\t|"
@@ -61,14 +55,13 @@ _Spans = tuple[Annotated[_Given, BeforeValidator(_object)], ...]
 _SPANS: TypeAdapter[_Spans] = TypeAdapter(_Spans)
 
 
-class TableReader:
+class TableReader(reader.Reader):
     """What the two kinds of tables have in common."""
 
     _unit = "row"
 
     def __init__(self, file: File, options: ReadOptions) -> None:
-        self._file = file
-        self._options = options
+        super().__init__(file, options)
         self._stem = PurePath(file.name).name.split(".")[0]
         self._mapping: dict[str, str] = {}
 
@@ -92,46 +85,36 @@ class TableReader:
         if number == 0:
             raise InputError("the table has no rows", file=self._file.name)
 
-    def record(self, row: Row) -> Record:
-        """Return the record of a row, its spans as "gold".
-
-        Raises:
-            InputError: names the column, what was found and what would be right.
-        """
+    def _record(self, row: Row) -> Record:
         cells = from_json(row.raw)
         names = self._mapping
         theirs = {field: _present(cells[column]) for field, column in names.items()}
         if theirs["answer"] is None:
             raise InputError("there is no answer", field=names["answer"], expected="a text")
         used = set(names.values())
-        try:
-            item = checked(
-                Item(
-                    id=_text(theirs.get("id")) or f"{self._stem}-{row.number}",
-                    lang=language(_text(theirs.get("lang"))),
-                    question=_text(theirs.get("question")) or "",
-                    answer=_text(theirs["answer"]) or "",
-                    passages=_passages(theirs.get("passages"), names.get("passages", "")),
-                    meta={
-                        key: value
-                        for key, value in cells.items()
-                        if key not in used and _present(value) is not None
-                    },
-                )
+        item = checked(
+            Item(
+                id=text_of(theirs.get("id")) or f"{self._stem}-{row.number}",
+                lang=language(text_of(theirs.get("lang"))),
+                question=text_of(theirs.get("question")) or "",
+                answer=text_of(theirs["answer"]) or "",
+                passages=_passages(theirs.get("passages"), names.get("passages", "")),
+                meta={
+                    key: value
+                    for key, value in cells.items()
+                    if key not in used and _present(value) is not None
+                },
             )
-            spans = theirs.get("spans")
-            annotations = (
-                () if spans is None else (_gold(item.answer, spans, names.get("spans", "")),)
-            )
-            return Record(item=item, annotations=annotations)
-        except ValidationError as error:
-            problem = input_error(error)
-            column = names.get(problem.field or "", problem.field or "")
-            problem.field = None
-            raise within(problem, column) from None
+        )
+        spans = theirs.get("spans")
+        annotations = () if spans is None else (_gold(item.answer, spans, names.get("spans", "")),)
+        return Record(item=item, annotations=annotations)
 
-    def finish(self) -> None:
-        """Say nothing: every cell is kept."""
+    def _problem(self, error: ValidationError) -> InputError:
+        problem = super()._problem(error)
+        column = self._mapping.get(problem.field or "", problem.field or "")
+        problem.field = None
+        return within(problem, column)
 
     def _map(self, columns: list[str]) -> dict[str, str]:
         try:
@@ -139,8 +122,9 @@ class TableReader:
         except InputError as error:
             raise error.at(file=self._file.name) from None
 
+    @abstractmethod
     def _cells(self) -> Iterator[Mapping[str, Any]]:
-        raise NotImplementedError
+        """Yield the rows, each with its cells by column."""
 
     def _places(self) -> Iterator[int]:
         """Yield where each row stands: its number, unless the file has lines to name."""
@@ -233,12 +217,6 @@ def _value(cell: Any) -> Any:
 
 def _present(value: Any) -> Any:
     return None if value == "" else value
-
-
-def _text(value: Any) -> str | None:
-    if isinstance(value, str) or value is None:
-        return value
-    return to_json(value).decode()
 
 
 def _passages(value: Any, column: str) -> tuple[Passage, ...]:

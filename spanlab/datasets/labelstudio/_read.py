@@ -7,25 +7,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pydantic import JsonValue, ValidationError
-from pydantic_core import to_json
 
+from spanlab.datasets import reader
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.given import checked, language, passages_of
+from spanlab.datasets.given import checked, language, passages_of, text_of
 from spanlab.datasets.labelstudio._offsets import Counting, Place, Ruler
 from spanlab.datasets.labelstudio._tasks import Region, Result, Task
 from spanlab.datasets.options import ReadOptions
-from spanlab.datasets.problems import input_error
 from spanlab.datasets.quotes import span_at
 from spanlab.errors import InputError
-from spanlab.schema import (
-    Annotation,
-    Item,
-    Kind,
-    Record,
-    Span,
-    Status,
-)
+from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 
 GOLD = "gold"  # whose annotations are gold labels
 _UNNAMED_MODEL = "prediction"
@@ -36,12 +28,11 @@ class _Marked(NamedTuple):
     place: Place
 
 
-class Reader:
+class Reader(reader.Reader):
     """Reads an export. It is one JSON array, so it is held in memory as a whole."""
 
     def __init__(self, file: File, options: ReadOptions) -> None:
-        self._file = file
-        self._options = options
+        super().__init__(file, options)
         self._answer = ""  # the field of data that was labelled
         self._counting = Counting.CODE_POINTS
         self._other: dict[str, int] = {}
@@ -59,19 +50,11 @@ class Reader:
             self._counting = _counting(tasks, self._answer)
         yield from rows
 
-    def record(self, row: Row) -> Record:
-        """Return the record of a task.
-
-        Raises:
-            InputError: names the field, what was found and what would be right.
-        """
-        try:
-            task = Task.model_validate_json(row.raw)
-            item = checked(_item(task, self._answer, row, self._options))
-            annotations = [*self._people(task, item.answer), *self._models(task, item.answer)]
-            return Record(item=item, annotations=tuple(_uniquely_named(annotations)))
-        except ValidationError as error:
-            raise input_error(error) from None
+    def _record(self, row: Row) -> Record:
+        task = Task.model_validate_json(row.raw)
+        item = checked(_item(task, self._answer, row, self._options))
+        annotations = [*self._people(task, item.answer), *self._models(task, item.answer)]
+        return Record(item=item, annotations=tuple(_uniquely_named(annotations)))
 
     def finish(self) -> None:
         """Say what the export holds that is not about spans."""
@@ -146,9 +129,9 @@ def _item(task: Task, field: str, row: Row, options: ReadOptions) -> Item:
     used = {field, *names.values(), *(["meta"] if meta else [])}
     rest = {key: value for key, value in task.data.items() if key not in used}
     return Item(
-        id=_text(data.get("id")) or f"task-{_extra(task).get('id', row.line)}",
-        lang=language(_text(data.get("lang"))),
-        question=_text(data.get("question")) or "",
+        id=text_of(data.get("id")) or f"task-{_extra(task).get('id', row.line)}",
+        lang=language(text_of(data.get("lang"))),
+        question=text_of(data.get("question")) or "",
         answer=answer,
         passages=passages_of(data.get("passages"), f"data.{names.get('passages')}"),
         meta={**meta, **rest, **({"task": _extra(task)} if task.model_extra else {})},
@@ -157,10 +140,6 @@ def _item(task: Task, field: str, row: Row, options: ReadOptions) -> Item:
 
 def _extra(task: Task) -> dict[str, JsonValue]:
     return task.model_extra or {}
-
-
-def _text(value: JsonValue) -> str | None:
-    return value if isinstance(value, str) or value is None else to_json(value).decode()
 
 
 def _uniquely_named(annotations: list[Annotation]) -> Iterator[Annotation]:
