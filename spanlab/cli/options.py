@@ -53,5 +53,3 @@ Format = Annotated[
         help="auto, spanlab, mushroom, ragtruth, faithbench, labelstudio, csv or parquet."
     ),
 ]
-Concurrency = Annotated[int, typer.Option(min=1, help="Processes that work at once.")]
-DetectorName = Annotated[str, typer.Option("--detector", help="Which detector, e.g. offline.")]

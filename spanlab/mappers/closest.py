@@ -53,19 +53,15 @@ def closest_sentence(passages: Sequence[str], text: str, *, lang: str = "und") -
     for words, shared, number in alike:  # those that share most come first
         if shared / 200 + 0.5 < best:
             break
-        score = _likeness(wanted, words, shared)
+        score = 1.0
+        if f" {wanted} " not in f" {words} ":
+            score = min(shared / 200 + fuzz.token_sort_ratio(wanted, words) / 200, 0.99)
         if score > best or (score == best > 0.0 and number < where):
             best, where = score, number
     if where < 0:
         return None
     index, (place, _) = read[where]
     return Closest(index, place.start, place.end, best)
-
-
-def _likeness(wanted: str, words: str, shared: float) -> float:
-    if f" {wanted} " in f" {words} ":
-        return 1.0
-    return min(shared / 200 + fuzz.token_sort_ratio(wanted, words) / 200, 0.99)
 
 
 @lru_cache(maxsize=512)

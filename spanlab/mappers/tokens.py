@@ -33,7 +33,6 @@ _CLOSERS: Final = frozenset("\"'”’»›)]}」』】）］｝》〉*_`")
 _LAST: Final = _ENDS.union(_CLOSERS, ".…", *_ENDS_OF.values())  # what a sentence may end with
 _NUMBER: Final = re.compile(r"(?:\d{3,}|\d+[.,]\d+)\.")  # no ordinal: the stop ends the sentence
 _BREAKS: Final = "\n\r\x0b\x0c\x85\u2028\u2029"
-_BREAK: Final = re.compile(f"[{_BREAKS}]")
 _LINE: Final = re.compile(rf"\S(?:[^{_BREAKS}]*\S)?")  # without the space around it
 _CHARACTERS: Final = frozenset(("bo", "ja", "km", "lo", "my", "th", "yue", "zh"))
 _ORDINAL: Final = frozenset(
@@ -143,11 +142,6 @@ def _ends_of(run: str, code: str) -> _Ends:
     return (_short_ends if len(run) <= _LONGEST else _read_ends)(run, code)
 
 
-@lru_cache(maxsize=20_000)
-def _short_ends(run: str, code: str) -> _Ends:
-    return _read_ends(run, code)
-
-
 def _read_ends(run: str, code: str) -> _Ends:
     words = tokens(run, code)
     ends = [
@@ -159,6 +153,9 @@ def _read_ends(run: str, code: str) -> _Ends:
     inner = tuple(words[index].end for index in (ends[:-1] if last else ends))
     mark = words[_mark_before(run, words, len(words) - 1)].start if last else 0
     return _Ends(inner, last, last and run[mark] in ".…")
+
+
+_short_ends = lru_cache(maxsize=20_000)(_read_ends)
 
 
 def _next(text: str, start: int) -> int:
@@ -259,12 +256,10 @@ def _is_end(text: str, words: list[Extent], index: int, code: str) -> bool:
     token = text[start:end]
     if _ENDS.issuperset(token) or token in _ENDS_OF.get(code, ()):
         return True
-    if not token.strip("…") or not token.strip("."):
-        return not (code in _ORDINAL and index and _is_ordinal(text, words[index - 1], start))
-    return False
-
-
-def _is_ordinal(text: str, number: Extent, stop: int) -> bool:
-    """Say whether a full stop at ``stop`` makes an ordinal of a number before it."""
-    start, end = number
-    return end == stop and end - start < 3 and text[start:end].isdecimal()
+    if token.strip("…") and token.strip("."):
+        return False
+    if code not in _ORDINAL or not index:
+        return True
+    number = words[index - 1]  # with a full stop right after it, an ordinal
+    short = number.end == start and number.end - number.start < 3
+    return not (short and text[number.start : number.end].isdecimal())

@@ -35,7 +35,7 @@ DISAGREEMENT = "disagreement"
 
 Array = NDArray[Any]
 
-_STATUSES = tuple(Status)
+STATUSES = tuple(Status)  # a status is stored as its index here; 0 is not annotated
 _KINDS: dict[str, tuple[np.dtype[Any], float]] = {  # stored type, and what absence means
     LANG: (np.dtype("<u2"), 0),
     PEOPLE: (np.dtype("<u2"), 0),
@@ -53,16 +53,6 @@ def status_of(annotator: int) -> str:
 def prob_of(annotator: int) -> str:
     """Return the name of the facet that holds the probabilities of ``annotator``."""
     return f"prob/{annotator}"
-
-
-def code_of(status: Status) -> int:
-    """Return the number that stands for ``status``; 0 is not annotated."""
-    return _STATUSES.index(status)
-
-
-def status_named(code: int) -> Status:
-    """Return the status that ``code`` stands for."""
-    return _STATUSES[code]
 
 
 def decides(kind: Kind, status: Status) -> bool:
@@ -113,7 +103,7 @@ class Changes:
         highest = math.nan
         if annotation.status is Status.DONE:
             highest = max((span.prob for span in annotation.spans), default=0.0)
-        self.set(status_of(annotator), position, code_of(annotation.status))
+        self.set(status_of(annotator), position, STATUSES.index(annotation.status))
         self.set(prob_of(annotator), position, highest)
 
     def judge(self, position: int, annotations: Sequence[Annotation]) -> None:

@@ -104,7 +104,7 @@ def _rows(
                 lang=item.get("lang", UNDETERMINED),
                 question=_excerpt(item.get("question", "")),
                 answer=_excerpt(item["answer"]),
-                status=facets.status_named(int(code)),
+                status=facets.STATUSES[int(code)],
                 max_prob=_known(float(np.fmax.reduce(said))),
                 disagreement=_known(disagreement),
                 n_annotators=int(people),

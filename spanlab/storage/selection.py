@@ -115,7 +115,7 @@ def _of_annotators(query: QueueQuery, annotators: dict[str, Annotator]) -> Itera
             annotator = annotators.get(name)
             # An unknown annotator has annotated nothing: a facet that does not exist is blank.
             facet = facets.status_of(-1 if annotator is None else annotator.id)
-            yield _equal(facet, facets.code_of(status))
+            yield _equal(facet, facets.STATUSES.index(status))
     if query.min_prob is not None or query.max_prob is not None:
         low = 0.0 if query.min_prob is None else query.min_prob
         high = 1.0 if query.max_prob is None else query.max_prob

@@ -1,4 +1,4 @@
-"""Imports and deletions in several short transactions that readers see all at once or not at all.
+"""Imports, copies and deletions of datasets: short transactions that readers see all at once.
 
 One transaction over a long import would keep every reviewer's write waiting on SQLite. So an
 import writes batches above ``datasets.n_items``, where no reader looks, and raises that number at
@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
-from sqlalchemy import Connection, delete, exists, func, insert, select, update
+from sqlalchemy import Connection, Select, delete, exists, func, insert, select, update
 
 from spanlab.errors import StoreError
 from spanlab.storage import catalog
@@ -38,6 +39,8 @@ from spanlab.storage.tables import (
 )
 
 _PIECE = 2000  # positions deleted in one transaction
+_ROWS = 1000  # copied in one transaction, of any table
+_COPIED = (annotators, languages, labels, items, annotated, facets)  # parents first
 
 
 @contextmanager
@@ -84,6 +87,38 @@ def remove(database: Database, name: str) -> None:
             _claim(connection, database, dataset, stack)
             _hide(connection, dataset.id)
         _clear(database, dataset.id)
+
+
+def duplicate(database: Database, name: str, new: str) -> int:
+    """Copy the dataset ``name`` as it is now to the new dataset ``new``; return the item count.
+
+    Review logs are not copied: a log in the copy starts from the person's annotation so far.
+
+    Raises:
+        NotFoundError: there is no dataset ``name``.
+        StoreError: ``new`` is taken.
+        UsageError: ``new`` cannot name a dataset.
+    """
+    with stage(database, new, create=True) as copy, database.reading() as snapshot:
+        source = catalog.find(snapshot, name)
+        for table in _COPIED:
+            query: Select[Any] = select(table).where(table.c.dataset_id == source.id)
+            if "position" in table.c:  # an import may be under way above
+                query = query.where(table.c.position < source.n_items)
+            query = query.execution_options(yield_per=_ROWS)
+            for rows in snapshot.execute(query).mappings().partitions():
+                copies: list[dict[str, Any]] = [{**row, "dataset_id": copy.id} for row in rows]
+                with database.writing() as connection:
+                    connection.execute(insert(table), copies)
+        with database.writing() as connection:
+            publish(connection, copy.id, source.n_items)
+            setting = select(datasets.c.undecided).where(datasets.c.id == source.id)
+            connection.execute(
+                update(datasets)
+                .where(datasets.c.id == copy.id)
+                .values(undecided=setting.scalar_subquery())
+            )
+        return source.n_items
 
 
 def sweep(database: Database) -> None:

@@ -14,7 +14,6 @@ from spanlab.schema import Annotation, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import annotating, catalog, findings, imports, items, paging, reviews, staging
 from spanlab.storage.catalog import Dataset, DatasetSummary, Undecided
-from spanlab.storage.duplicate import duplicate
 from spanlab.storage.engine import Database
 from spanlab.storage.findings import Finding
 from spanlab.storage.queue import Page, QueueQuery
@@ -108,7 +107,7 @@ class Store:
 
     def duplicate_dataset(self, name: str, new: str) -> int:
         """Copy a dataset without its review logs and return its number of items."""
-        return duplicate(self._database, name, new)
+        return staging.duplicate(self._database, name, new)
 
     def delete_dataset(self, name: str) -> None:
         """Delete a dataset with all annotations and logs, for good; see ``staging.remove``."""

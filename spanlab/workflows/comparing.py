@@ -22,6 +22,7 @@ from spanlab.scorers import (
     score_item,
 )
 from spanlab.storage import Cursor, Page, QueueQuery, Store
+from spanlab.workflows.exporting import reported
 from spanlab.workflows.lookup import check_annotators, summary_of
 
 __all__ = [
@@ -111,7 +112,7 @@ def compare_dataset(
     """
     summary = summary_of(store, dataset)
     check_annotators(summary, [] if reference is None else [reference])
-    records = _reported(sample_records(store, dataset, limit), on_progress)
+    records = reported(sample_records(store, dataset, limit), on_progress, _REPORT_EVERY)
     kinds = {annotator.name: annotator.kind for annotator in summary.annotators}
     found = compare_records(records, kinds, reference)
     return replace(found, n_items=summary.n_items)
@@ -253,12 +254,3 @@ def _only(marks: Iterable[ItemMarks], kinds: dict[str, Kind], *wanted: Kind) -> 
 def _is_done(record: Record, annotator: str) -> bool:
     annotation = record.by(annotator)
     return annotation is not None and annotation.status is Status.DONE
-
-
-def _reported(
-    records: Iterable[Record], on_progress: Callable[[int], None] | None
-) -> Iterator[Record]:
-    for count, record in enumerate(records, start=1):
-        yield record
-        if on_progress is not None and count % _REPORT_EVERY == 0:
-            on_progress(count)

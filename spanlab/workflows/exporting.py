@@ -48,7 +48,7 @@ def export_dataset(
     """
     annotator = _whose(store, dataset, format, annotator)
     records = store.records(dataset, annotators=None if annotator is None else [annotator])
-    return write(_reported(records, on_progress), target, format=format, annotator=annotator)
+    return write(reported(records, on_progress), target, format=format, annotator=annotator)
 
 
 def preview_dataset(
@@ -101,10 +101,13 @@ def _whose(store: Store, dataset: str, format: str, annotator: str | None) -> st
     return names[0]
 
 
-def _reported(
-    records: Iterable[Record], on_progress: Callable[[int], None] | None
+def reported(
+    records: Iterable[Record],
+    on_progress: Callable[[int], None] | None,
+    every: int = _REPORT_EVERY,
 ) -> Iterator[Record]:
+    """Yield ``records``, and call ``on_progress`` with their number after ``every`` so many."""
     for count, record in enumerate(records, start=1):
         yield record
-        if on_progress is not None and count % _REPORT_EVERY == 0:
+        if on_progress is not None and count % every == 0:
             on_progress(count)

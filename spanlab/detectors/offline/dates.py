@@ -220,7 +220,7 @@ def _value(row: TokenRow, at: int) -> int | None:
     if row.kinds[at] != WordKind.NUMBER:
         return None
     digits = row.forms[at][1:]
-    return int(digits) if digits.isdecimal() and len(digits) < 5 else None
+    return int(digits) if digits.isdecimal() and len(digits) <= _LONGEST_NUMBER else None
 
 
 def _fits(part: str, value: int) -> bool:

@@ -46,16 +46,15 @@ def finding(stretch: Stretch, described: Described, passages: Sequence[Passage])
     """
     if described.passages.empty:
         return Explanation(None, ())
-    notes: dict[tuple[int, int, int], list[str]] = {}
-    first: dict[tuple[int, int, int], int] = {}
+    places: dict[tuple[int, int, int], tuple[int, list[str]]] = {}  # first position and notes
     for rival in _rivals(stretch, described):
         place = described.passages.sentence_of(rival.position)
         instead = described.passages.word_at(rival.position)
-        notes.setdefault(place, []).append(f"“{instead}” stands here instead of “{rival.said}”")
-        first.setdefault(place, rival.position)
+        _, notes = places.setdefault(place, (rival.position, []))
+        notes.append(f"“{instead}” stands here instead of “{rival.said}”")
     quotes = tuple(
-        _quote(position, described, passages, "; ".join(dict.fromkeys(notes[place])))
-        for place, position in list(first.items())[:_MOST_QUOTES]
+        _quote(position, described, passages, "; ".join(dict.fromkeys(notes)))
+        for position, notes in list(places.values())[:_MOST_QUOTES]
     )
     return Explanation(
         _missing(stretch, described), quotes or _closest(stretch, described, passages)

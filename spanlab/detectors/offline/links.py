@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
+from rapidfuzz.distance import Prefix
 
 from spanlab.detectors.offline.dates import ONE_DATE, Date, match
 from spanlab.detectors.offline.passages import Passages
@@ -210,11 +211,7 @@ def _all_places(forms: list[str], texts: Passages) -> tuple[int, ...]:
 
 def _common(one: str, other: str) -> float:
     """Share of the longer word that both have in common from their start."""
-    longest = max(len(one), len(other))
-    for at, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a != b:
-            return at / longest
-    return min(len(one), len(other)) / longest
+    return Prefix.similarity(one, other) / max(len(one), len(other))
 
 
 def _distance(form: str, values: Column) -> float:

@@ -46,7 +46,7 @@ class Passages:
         self.forms: list[str] = []
         self.sentence: list[int] = []
         self.capital: list[bool] = []
-        kinds: list[int] = []
+        self.kinds: list[int] = []
         total = sum(len(reading) for reading in self.readings)
         chosen = None if total <= MOST_WORDS else self._choose(frozenset(wanted))
         sentences = 0
@@ -57,11 +57,11 @@ class Passages:
             self.forms += [*map(reading.forms.__getitem__, words), "\0"]
             self.sentence += [sentences + reading.sentence[word] for word in words]
             self.capital += [*map(reading.capital, words), False]
-            kinds += [*map(reading.kinds.__getitem__, words), BREAK]
+            self.kinds += [*map(reading.kinds.__getitem__, words), BREAK]
             sentences += len(reading.sentences)
             self.sentence.append(max(sentences - 1, 0))
-        self.kinds = kinds
-        self.sentence = _dense(self.sentence)
+        dense: dict[int, int] = {}  # numbers without gaps: a sentence without words needs no room
+        self.sentence = [dense.setdefault(number, len(dense)) for number in self.sentence]
         self.n_sentences = self.sentence[-1] + 1 if self.sentence else 1
         self.places: dict[str, list[int]] = defaultdict(list)
         for position, form in enumerate(self.forms):
@@ -140,9 +140,3 @@ def _pieces(reading: Reading) -> list[range]:
             found.append(range(first, word))
             first = word
     return found
-
-
-def _dense(numbers: Sequence[int]) -> list[int]:
-    """Renumber in order of appearance, so that sentences without words take no room."""
-    known: dict[int, int] = {}
-    return [known.setdefault(number, len(known)) for number in numbers]

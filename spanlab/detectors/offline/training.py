@@ -183,7 +183,9 @@ class _Examples:
 
     def _made(self, item: Item, passages: tuple[str, ...]) -> Iterator[tuple[Made, float, int]]:
         recipe, rng = self._recipe, self._random(item, "made")
-        pool = self._pool(item, rng)
+        peers = self._peers[item.lang]
+        others = [peer for peer in rng.sample(peers, min(_OTHERS, len(peers))) if peer is not item]
+        pool = Pool.of([p.text for other in others for p in other.passages[:1]])
         own = self._own[item.id]
         passages = self._own_language(item, passages)
         short, long = _MOST_ROWS["made"], _MOST_ROWS["paraphrase"]
@@ -211,11 +213,6 @@ class _Examples:
             shares.append(sum(spoken[form] >= _SPOKEN for form in forms) / max(len(forms), 1))
         least = _OWN_LANGUAGE * max(shares)
         return tuple(text for text, share in zip(passages, shares, strict=True) if share >= least)
-
-    def _pool(self, item: Item, rng: random.Random) -> Pool:
-        peers = self._peers[item.lang]
-        others = [peer for peer in rng.sample(peers, min(_OTHERS, len(peers))) if peer is not item]
-        return Pool.of([p.text for other in others for p in other.passages[:1]])
 
     def _example(
         self, item: Item, passages: tuple[str, ...], labels: Labels, draw: _Draw
