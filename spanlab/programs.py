@@ -221,7 +221,7 @@ class Programs:
 
 
 def compare(before: Program, after: Program) -> tuple[PromptChange, ...]:
-    """Say how the prompts of two programs differ, predictor by predictor.
+    """Return how the prompts of two programs differ, predictor by predictor.
 
     Returns:
         One change per predictor that differs; empty if the prompts are the same.

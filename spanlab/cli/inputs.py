@@ -15,7 +15,7 @@ def files(patterns: Sequence[str]) -> list[Path]:
 
 
 def are_files(source: Sequence[str]) -> bool:
-    """Say whether arguments mean files; a single name without a file behind it means a dataset."""
+    """Return whether arguments mean files; a single name that is no file means a dataset."""
     if len(source) > 1:
         return True
     name = source[0]

@@ -78,7 +78,7 @@ def _colour(job: JobView) -> str | None:
 
 
 def shown(job: JobView) -> str:
-    """Return all there is to say of one job."""
+    """Return all details of one job."""
     progress = job.progress
     lines = [
         f"{job.id}  {job.title}",

@@ -51,7 +51,7 @@ def shown(program: Program) -> str:
 
 
 def worth(held_out: HeldOut | None) -> str:
-    """Say in words and figures what held-out items tell of a program."""
+    """Return a program's result on held-out items in words and figures."""
     if held_out is None:
         return "not measured on held-out items: nobody knows whether it is better"
     base, tuned, difference = held_out.baseline, held_out.tuned, held_out.difference

@@ -127,7 +127,7 @@ def _baseline(report: Report) -> dict[str, object]:
 
 
 def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Return rows as a table whose first ``left`` columns stand left, the others right."""
+    """Return rows as a table with the first ``left`` columns aligned left, the others right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:

@@ -46,7 +46,7 @@ def vote(
         nobody marks anything. Its note names the annotations that did not vote and why.
 
     Raises:
-        UsageError: nobody has finished the item, an annotator stands twice, or a weight is
+        UsageError: nobody has finished the item, an annotator is repeated, or a weight is
             missing, negative, not finite, or all are zero.
     """
     everyone = list(annotations)

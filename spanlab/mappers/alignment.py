@@ -28,7 +28,7 @@ class Change(NamedTuple):
 def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     """Return the changes that turn the words ``old`` into ``new``, with the fewest words changed.
 
-    Long texts are first cut where four words in a row stand once on both sides, in the longest
+    Long texts are first cut where four words in a row occur once on both sides, in the longest
     such series that keeps its order. A stretch without any such place is rewritten anyway and is
     cut in proportion, so that time grows with length and not with its square.
 
@@ -94,7 +94,7 @@ def _cut(old: Sequence[str], new: Sequence[str], part: Change) -> list[Change]:
 
 
 def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Return pairs of places of runs that stand once on both sides, rising on both."""
+    """Return pairs of places of runs that occur once on both sides, rising on both."""
     places = _once(new)
     pairs = [(i, places[run]) for run, i in _once(old).items() if run in places]
     tails: list[int] = []  # lowest last place of a rising series of each length

@@ -22,7 +22,7 @@ Places = tuple[Extent, ...]
 def assign(candidates: Sequence[Places]) -> list[Extent | None]:
     """Give every quote a place of its own.
 
-    Quotes that stand only once keep their place to themselves where others have enough places
+    Quotes that occur only once keep their place to themselves where others have enough places
     elsewhere. Then the longest series of quotes that can stand in the order given without overlap
     is placed, such that the way through them from the answer's start is shortest; quotes with as
     few places as there are quotes for them count twice. Each other quote, out of order or inside
@@ -52,7 +52,7 @@ def assign(candidates: Sequence[Places]) -> list[Extent | None]:
 
 
 def _undisputed(candidates: Sequence[Places]) -> bool:
-    """Say whether no quote has a choice and none overlap, as in most answers of a model."""
+    """Return whether no quote has a choice and none overlap, as in most answers of a model."""
     if any(len(places) > 1 for places in candidates):
         return False
     taken = sorted(places[0] for places in candidates if places)
@@ -70,7 +70,7 @@ def _kinds(candidates: Sequence[Places]) -> list[int]:
 
 
 def _apart_from_certain(candidates: Sequence[Places], kinds: Sequence[int]) -> list[Places]:
-    """Leave out places inside quotes that stand only once, where enough others remain."""
+    """Leave out places inside quotes that occur only once, where enough others remain."""
     certain = [places[0] for places in candidates if len(places) == 1]
     starts = sorted(place.start for place in certain)
     ends = sorted(place.end for place in certain)
@@ -181,7 +181,7 @@ def _movement(bound: Ints, chosen: Sequence[Extent | None], placed: list[int], b
 def _crosses_its_like(
     place: Extent, places: Places, kind: int, same: set[tuple[int, Extent]]
 ) -> bool:
-    """Say whether a place overlaps one that a quote of the same words has."""
+    """Return whether a place overlaps one that a quote of the same words has."""
     near = bisect_left(places, (place.start - (place.end - place.start), 0))
     for other in places[near:]:
         if other.start >= place.end:

@@ -97,7 +97,7 @@ def _text(text: str, parts: list[Extent]) -> str:
 
 
 def _fit(text: str, parts: list[Extent], first: int, last: int) -> int:
-    """Say how well a deletion of these words starts and ends: at punctuation, not with it."""
+    """Return how well a deletion of these words starts and ends: at punctuation, not with it."""
 
     def is_mark(index: int) -> bool:
         return not (0 <= index < len(parts)) or not text[parts[index].start].isalnum()

@@ -33,15 +33,15 @@ def map_fact(
 ) -> QuoteMapping:
     """Find the ``words`` that state a fact inside the sentence of the answer it came from.
 
-    Words that do not stand there as a quote are aligned with the sentence: those of them that
-    stand there in the same order are marked, if they make up 0.6 of the quote's letters (their
+    Words that are not found there as a quote are aligned with the sentence: those of them that
+    it has in the same order are marked, if they make up 0.6 of the quote's letters (their
     score is at most 0.85).
 
     Args:
         answer: the text as it is; offsets are code points of it.
         source: the sentence of the answer that states the fact, as a model quoted it; None if
             it is not known. A part of it, or the same in slightly other words, will do. If it
-            stands nowhere, the whole answer is searched for quotes.
+            is not found, the whole answer is searched for quotes.
         words: the words that state what is false, as a model quoted them.
         lang: BCP 47 tag of the answer.
         floor: how alike a quote and its place must be, in [0, 1]; 1.0 also rules out alignment.
@@ -70,7 +70,7 @@ def map_fact(
 
 
 def _source(answer: str, source: str, lang: str, floor: float) -> Extent | None:
-    """Return where the sentence of a fact stands, quoted or retold in much the same words."""
+    """Return the place of the sentence of a fact, quoted or retold in much the same words."""
     found = map_quotes(answer, [Quote(source)], floor=floor).mapped
     if found:
         return found[0].places[0]

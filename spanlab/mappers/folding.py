@@ -43,7 +43,7 @@ class Folded:
         return Extent(self.starts[start], self.ends[end - 1])
 
     def parts_at(self, at: int) -> bool:
-        """Say whether a cut before folded character ``at`` is one in the text too (not in ß)."""
+        """Return whether a cut before folded character ``at`` is one in the text too (not in ß)."""
         return not 0 < at < len(self.text) or self.starts[at] >= self.ends[at - 1]
 
 

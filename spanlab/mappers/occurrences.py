@@ -190,7 +190,7 @@ class Finder:
         return self._inside(place.start) or self._inside(place.end)
 
     def _inside(self, at: int) -> bool:
-        """Say whether a cut before character ``at`` goes through a word or a letter."""
+        """Return whether a cut before character ``at`` goes through a word or a letter."""
         if not 0 < at < len(self.answer):
             return False
         before, after = self.answer[at - 1], self.answer[at]

@@ -9,7 +9,7 @@ from spanlab.labels import Extent
 
 
 class Quote(NamedTuple):
-    """Words that a model says stand in the answer, how sure it is, and why.
+    """Words that a model quotes from the answer, how sure it is, and why.
 
     ``prob`` in [0, 1] is the model's own probability that they are hallucinated, None if it gave
     none.
@@ -49,8 +49,8 @@ class QuoteMapping:
     """The places of quotes in an answer.
 
     ``mapped`` holds one entry per quote that was found, in the order of the quotes; ``spans`` the
-    same by place. ``unmatched`` are the indices of quotes that stand nowhere, ``duplicates`` of
-    those that stand only where another quote already is.
+    same by place. ``unmatched`` are the indices of quotes that were not found, ``duplicates`` of
+    those whose places all belong to other quotes.
     """
 
     mapped: tuple[Mapped, ...]

@@ -20,14 +20,14 @@ FLOOR: Final = 0.85
 def map_quotes(answer: str, quotes: Sequence[Quote], *, floor: float = FLOOR) -> QuoteMapping:
     """Find the place in ``answer`` of every quote.
 
-    A place is used once: a quote given more often than it stands is a duplicate. Quotes may
+    A place is used once: a quote given more often than it occurs is a duplicate. Quotes may
     overlap only if their words differ (one inside the other, or sharing a word at an edge).
 
     Args:
         answer: the text as it is; offsets are code points of it.
         quotes: in the order in which the model gave them. A quote without ``prob`` counts 1.0.
         floor: how alike a quote and its place must be, in [0, 1]; ``Finder.find`` lists the
-            scores. 1.0 accepts only quotes that stand there word for word.
+            scores. 1.0 accepts only quotes that are there word for word.
 
     Returns:
         The places found, and the quotes that were not; empty for no quotes.

@@ -228,7 +228,7 @@ def _mark_before(text: str, words: list[Extent], index: int) -> int:
 
 
 def _ends_here(text: str, words: list[Extent], index: int, code: str) -> bool:
-    """Say whether a sentence ends after this token and not later, as far as these words tell."""
+    """Return whether a sentence ends after this token and not later, judged by these words."""
     mark = _mark_before(text, words, index)
     if mark < 0 or not _is_end(text, words, mark, code):
         return False

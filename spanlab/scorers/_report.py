@@ -71,11 +71,11 @@ def score(pairs: Iterable[tuple[Labels, Labels]]) -> Report:
 
     The intervals come from resampling the items within each language; for the macro means all
     languages are resampled at once. Above 10,000 items of a language the means are drawn from
-    the normal distribution that resampling then comes to. The same input always gives the same
+    the normal distribution that resampling converges to. The same input always gives the same
     intervals.
 
     Raises:
-        InputError: there are no pairs, an id stands twice, or a pair does not fit
+        InputError: there are no pairs, an id is repeated, or a pair does not fit
             (see ``score_item``).
     """
     rest, items = iter(pairs), list[ItemScore]()

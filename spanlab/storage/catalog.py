@@ -37,7 +37,7 @@ class AnnotatorSummary:
 
 @dataclass(frozen=True)
 class DatasetSummary:
-    """A dataset at a glance; ``languages`` counts items, ``annotators`` stand as they came."""
+    """The summary of a dataset; ``languages`` counts items, ``annotators`` are oldest first."""
 
     name: str
     created: datetime

@@ -60,7 +60,7 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """Give a connection whose changes are durable once the block ends, or undone if it fails.
 
-        On SQLite only one writes at a time, and what it reads stays true until it has written.
+        On SQLite only one writes at a time, so that its reads stay valid until it has written.
 
         Raises:
             StoreError: the database refuses or cannot be reached, or others write for too long.

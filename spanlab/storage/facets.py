@@ -1,8 +1,8 @@
 """The values that queues filter by, stored as columns: one array per facet and block of positions.
 
 A filter over a million items is then a few array comparisons instead of a million row lookups,
-whichever facets it combines and however few items match. Facets are derived: each is what the
-annotations of its items say, and every change of an annotation changes them in its transaction.
+whichever facets it combines and however few items match. Facets are derived from the
+annotations of their items, and every change of an annotation changes them in its transaction.
 
     lang               code of the item's language (table ``languages``)
     people             how many persons have finished the item

@@ -1,4 +1,4 @@
-"""Imports: many records into a dataset, in batches that nobody sees before the last is in."""
+"""Imports: many records into a dataset, in batches that readers do not see before the last."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def import_records(
 ) -> int:
     """Append ``records`` to the dataset ``name``, which is made if it is not there.
 
-    All or nothing: whatever ends this early, also the death of the process, leaves the dataset
-    as it was. Others read and review meanwhile.
+    All or nothing: an error, or the death of the process, leaves the dataset as it was. Others
+    can read and review meanwhile.
 
     Args:
         database: the database.
@@ -52,7 +52,7 @@ def import_records(
         The number of records stored, 0 if there were none (the dataset is there then, and empty).
 
     Raises:
-        InputError: an id stands twice (without ``on_taken``), or a text cannot be stored.
+        InputError: an id is repeated (without ``on_taken``), or a text cannot be stored.
         StoreError: another import into this dataset is under way, or an annotator has another
             kind here.
         UsageError: ``name`` cannot name a dataset.

@@ -20,7 +20,7 @@ def claim(database: Database, dataset: int) -> Iterator[bool]:
     """Try to hold the one lock on loading ``dataset`` while the block runs; never waits.
 
     Yields:
-        Whether it is held; False if somebody living holds it, in this process or another.
+        Whether it is held; False if another holder is alive, in this process or another.
     """
     path = database.path
     lock = (

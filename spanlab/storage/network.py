@@ -25,7 +25,7 @@ _SERVER = (
 def watchful(url: URL) -> URL:
     """Return a PostgreSQL URL whose connections are watched from both ends.
 
-    What the URL says itself of time limits or options stays.
+    Time limits and options that the URL has itself stay.
     """
     own = dict(url.query)
     options = own.pop("options", "")

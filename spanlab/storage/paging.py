@@ -48,9 +48,9 @@ def neighbour(
 ) -> str | None:
     """Return the id of the item after (``step`` 1) or before (-1) ``item_id`` under ``query``.
 
-    The item itself need not pass the filter any more. By disagreement it stands where
-    ``query.after`` says if that is its cursor, else where its disagreement puts it now: finishing
-    an item changes its disagreement, and the queue should go on from where it was.
+    The item itself need not pass the filter any more. By disagreement its place is
+    ``query.after`` if that is its cursor, else that of its disagreement now: finishing an item
+    changes its disagreement, and the queue should go on from where it was.
 
     Returns:
         None if the queue ends there.

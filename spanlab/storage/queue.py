@@ -64,9 +64,9 @@ class QueueRow:
     """An item as a list shows it.
 
     ``question`` and ``answer`` are their beginnings, in one line. ``status`` is the reviewer's.
-    ``max_prob`` is what the query bounds, None where no detector has finished; ``disagreement``
-    is None with fewer than two finished annotations; ``n_annotators`` counts the persons who
-    have finished the item.
+    ``max_prob`` is the value that the query bounds, None where no detector has finished;
+    ``disagreement`` is None with fewer than two finished annotations; ``n_annotators`` counts the
+    persons who have finished the item.
     """
 
     item_id: str

@@ -75,7 +75,7 @@ class Selection:
     def ranked(self, place: Cursor | None, limit: int, *, forward: bool) -> list[int]:
         """Return up to ``limit`` selected positions next to ``place`` by falling disagreement.
 
-        Ties stand in import order. Without a place the order's start (or, backward, its end).
+        Ties are in import order. Without a place it begins at the start (backward: at the end).
         """
         places, scores = self._scored
         if not forward:  # the reversed order is the same search on mirrored numbers

@@ -2,8 +2,8 @@
 
 One transaction over a long import would keep every reviewer's write waiting on SQLite. So an
 import writes batches above ``datasets.n_items``, where no reader looks, and raises that number at
-its end. While it works it holds a lock (see locks.py) that goes with its process; whoever finds
-its row in ``loads`` without that lock knows that it died and sweeps up what it left.
+its end. While it works it holds a lock (see locks.py) that is released when its process ends; a row
+in ``loads`` without that lock belongs to an import that died, and its rows are swept up.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _COPIED = (annotators, languages, labels, items, annotated, facets)  # parents f
 
 @contextmanager
 def stage(database: Database, name: str, *, create: bool) -> Iterator[Dataset]:
-    """Open the dataset ``name`` for one import; what it wrote is swept away if it fails.
+    """Open the dataset ``name`` for one import; its rows are swept away if it fails.
 
     The block gets the dataset as readers see it, writes above that, and ends with ``publish``.
     With ``create`` the dataset must be new, otherwise it is made if it is not there.
 
     Raises:
-        StoreError: somebody else imports into it, or the name is taken and ``create`` is set.
+        StoreError: another import into it is under way, or the name is taken and ``create`` is set.
     """
     sweep(database)
     with ExitStack() as stack:
@@ -78,7 +78,7 @@ def remove(database: Database, name: str) -> None:
 
     Raises:
         NotFoundError: there is none.
-        StoreError: somebody imports into it.
+        StoreError: an import into it is under way.
     """
     sweep(database)
     with ExitStack() as stack:

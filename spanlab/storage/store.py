@@ -27,8 +27,8 @@ _Place = tuple[Connection, Dataset]
 class Store:
     """Datasets, annotations and reviews in one database; any number of threads may share it.
 
-    Every method sees one consistent state of the database, and what a method wrote is durable
-    when it returns. Besides the errors named, every method raises ``StoreError`` if the database
+    Every method sees one consistent state of the database, and its writes are durable when it
+    returns. Besides the errors named, every method raises ``StoreError`` if the database
     refuses or cannot be reached, and ``NotFoundError`` for a dataset or item that is not there.
     """
 

@@ -1,4 +1,4 @@
-"""What a reviewer's browser sends, and the replies to it."""
+"""Writes from a reviewer's browser, and the replies to them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def score_files(
         against: files of a second system, for a paired test.
 
     Raises:
-        InputError: a file is wrong, an id stands twice, or no id is common to both sides.
+        InputError: a file is wrong, an id is repeated, or no id is common to both sides.
     """
     gold = _labels(golds, gold_annotator, "gold")
     predicted = _labels(predictions, annotator, "prediction")

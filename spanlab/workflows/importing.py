@@ -94,7 +94,7 @@ def import_files(
         on_progress: called now and then with the number of items read.
 
     Raises:
-        InputError: a record is wrong or an id stands twice (strict), or no record is left when
+        InputError: a record is wrong or an id is repeated (strict), or no record is left when
             the wrong ones are; nothing was imported.
     """
     log = _Log()

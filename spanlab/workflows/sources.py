@@ -96,7 +96,7 @@ def unpack_contexts(upload: Path, directory: Path) -> Path:
 def split_sources(files: Sequence[Path]) -> Sources:
     """Take RAGTruth's ``source_info.jsonl`` out of files that are to be imported together.
 
-    On its own it stays: the reader's error then says what it is.
+    On its own it stays, so that the reader's error explains it.
     """
     rest = tuple(file for file in files if file.name != _SOURCES)
     if not rest or len(rest) == len(files):

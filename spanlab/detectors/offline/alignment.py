@@ -120,7 +120,7 @@ def _block(
 
 
 def _incidence(places: Sequence[tuple[int, ...]], unit: NDArray[np.int64], n_units: int) -> Table:
-    """Table of words × units: 1 where the word stands in the unit."""
+    """Table of words × units: 1 where the unit holds the word."""
     table = np.zeros((len(places), n_units), dtype=np.float32)
     rows = np.repeat(np.arange(len(places)), [len(found) for found in places])
     flat = [place for found in places for place in found]
@@ -145,7 +145,7 @@ def _covered(held: Table, weight: Column, begins: NDArray[np.int64], least: floa
 
 
 def _local(held: Table, weight: Column) -> Table:
-    """Share of each word's neighbours (nearer ones count more) that stand in each unit."""
+    """Share of each word's neighbours (nearer ones count more) that each unit holds."""
     weighted = (weight[:, None] * held).astype(np.float32)
     total = np.full(len(weight), 1e-6, dtype=np.float32)
     shared = np.zeros_like(weighted)
@@ -192,11 +192,11 @@ class Slot(NamedTuple):
 def slots(
     answer: Reading, places: Sequence[tuple[int, ...]], passages: Passages
 ) -> dict[int, Slot]:
-    """Find for each word another one that stands in its place in the passages.
+    """Find for each word another one that takes its place in the passages.
 
     Returns:
         Slots by the number of the answer's word; words whose neighbours agree with no passage,
-        or stand there with the word itself, have none.
+        or enclose the word itself there, have none.
     """
 
     def alike(at: int, place: int) -> bool:
@@ -220,7 +220,7 @@ def slots(
 
 
 def _candidates(at: int, places: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, int]]:
-    """Yield positions where a word's neighbours say that it should stand."""
+    """Yield the positions at which a word is expected from its neighbours."""
     left = places[at - 1][:_ONE_SIDE] if at else ()
     right = places[at + 1][:_ONE_SIDE] if at + 1 < len(places) else ()
     rights = set(right)

@@ -1,4 +1,4 @@
-"""What a word's neighbours and its sentence tell of it: annotators mark phrases, not words."""
+"""Features of a word from its neighbours and its sentence: annotators mark phrases, not words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Sides(NamedTuple):
 def support(words: Sides, sentence: NDArray[np.int64]) -> dict[str, Column]:
     """Return how many facts each word's sentence states, and what share is known (-1 for none).
 
-    A sentence whose numbers and names all stand in the passages is mostly right, even where its
+    A sentence whose numbers and names are all in the passages is mostly right, even where its
     other words do not. ``sentence`` has the number of each word's sentence.
     """
 

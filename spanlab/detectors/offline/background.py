@@ -19,7 +19,7 @@ def base(lang: str) -> str:
 
 @dataclass(frozen=True)
 class Background:
-    """In how many items of each language each word stands.
+    """The number of items of each language that hold each word.
 
     ``items`` has the number of items per language, ``counts`` the words' numbers of items. A
     language that was not seen takes the highest share of any that was. ``lexicon`` has stop words

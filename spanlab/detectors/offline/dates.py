@@ -1,7 +1,7 @@
 """Dates, however they are written: 31.03.1889, 1889-03-31, 31 de marzo de 1889, 1889年3月31日.
 
-A date of the answer is laid beside the date of the texts that agrees with it in most parts. What
-agrees stands there, in whatever order, script or spelling; what differs is contradicted.
+A date of the answer is compared with the date of the texts that agrees with it in most parts.
+Parts that agree are supported, in any order, script or spelling; those that differ, contradicted.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Match(NamedTuple):
     """A date compared with another: pairs of words that agree, and pairs that differ.
 
     ``whole`` are pairs for the date as a whole, if it is one date: all words but those that differ,
-    from the front and from the back, with those of the other, so that what stands around either
-    date is seen to stand around the same.
+    from the front and from the back, with those of the other, so that the words around
+    either date count as neighbours of the same.
     """
 
     same: Mapping[int, int]
@@ -176,7 +176,7 @@ def _with_name(row: TokenRow, at: int, months: Months) -> tuple[Date | None, int
 
 
 def _has_ending(row: TokenRow, place: int) -> bool:
-    """Say whether letters follow a number without a space: 31st, 1er, 31n."""
+    """Return whether letters follow a number without a space: 31st, 1er, 31n."""
     number = row.kinds[place] == WordKind.NUMBER
     if not number or place + 1 >= len(row.forms) or row.gap(place) != "":
         return False

@@ -41,7 +41,7 @@ def finding(stretch: Stretch, described: Described, passages: Sequence[Passage])
     the one that holds most of the words around.
 
     Returns:
-        A note, None if every word stands somewhere in the passages, and up to two quotes; none
+        A note, None if every word is somewhere in the passages, and up to two quotes; none
         without passages, or if nothing in them comes near.
     """
     if described.passages.empty:
@@ -81,7 +81,7 @@ def _looked_at(stretch: Stretch) -> range:
 
 
 def _same_sort(at: int, slot: Slot, described: Described) -> bool:
-    """Say whether both are numbers of one sort, or both names; other words only differ."""
+    """Return whether both are numbers of one sort, or both names; other words only differ."""
     one, other = described.answer.forms[at], described.passages.forms[slot.position]
     if described.answer.kinds[at] is WordKind.NUMBER:
         return year(one) == year(other)

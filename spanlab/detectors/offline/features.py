@@ -34,7 +34,7 @@ class Described:
 
     ``table`` has one row per word and one column per name in ``names``. ``weight`` is how much
     each word states, ``known`` is 1 where passages or question hold it, ``stop`` is true for words
-    that carry no statement; ``confirmed`` are words of dates that stand in the passages. ``best``
+    that carry no statement; ``confirmed`` are words of dates that the passages have, too. ``best``
     is the number of the passage sentence where the word's neighbours stand (none without passages).
     """
 
@@ -52,7 +52,7 @@ class Described:
 
     @cached_property
     def near(self) -> list[float]:
-        """Share in [0, 1] of a word's neighbours that stand together somewhere in the passages."""
+        """Share in [0, 1] of a word's neighbours that the passages have together somewhere."""
         return cast("list[float]", self.table[:, self.names.index("near_any")].tolist())
 
 
@@ -168,7 +168,7 @@ class _Description:
         )
 
     def _add_alignment(self) -> None:
-        """Add where in the passages the answer is, and what stands there instead."""
+        """Add how the answer aligns with the passages, and the slots."""
         forms = tuple(self._asked.places)
         asked = QuestionText(
             tuple(tuple(self._given.places.get(form, ())) for form in forms),
@@ -191,7 +191,7 @@ class _Description:
         self._columns["passages_negations"] = np.full(len(self._words), 20.0 * common)
 
     def _add_answer(self) -> None:
-        """Add what is true of the answer (or the sentence) as a whole."""
+        """Add features of the whole answer and of the sentence."""
         count = len(self._words)
         weight, known, new = self._weight, self._known, 1 - self._asks.linked
         doubt = weight * (1 - known)
@@ -224,7 +224,7 @@ class _Description:
         }
 
     def _add_shape(self) -> None:
-        """Add what the word looks like, and what stands between it and its neighbours."""
+        """Add the word's shape, and the gaps to its neighbours."""
         forms = self._words.forms
         number, before = self._kinds == WordKind.NUMBER, gaps(self._words)
         self._columns |= {
@@ -244,7 +244,7 @@ class _Description:
         }
 
     def _add_position(self) -> None:
-        """Add where in answer and sentence the word stands."""
+        """Add the word's position in answer and sentence."""
         count = len(self._words)
         at = np.arange(count)
         dense = np.cumsum(self._first) - 1
@@ -263,7 +263,7 @@ class _Description:
         }
 
     def _add_around(self) -> None:
-        """Add what is known of the words around."""
+        """Add features of the words around."""
         zeros = np.zeros(len(self._words))
         base = {
             "known": self._known,

@@ -68,8 +68,8 @@ class Compiled(NamedTuple):
     """Trees as arrays of ``(questions of a tree, trees)``, flattened, then the leaves.
 
     ``feature`` and ``threshold`` are the questions, ``rest`` the leaves that a yes leaves over;
-    trees with fewer questions than others ask some that nothing says yes to. ``value`` has a row of
-    leaves for each tree, ``row`` where that row begins.
+    trees with fewer questions than others get some whose answer is always no. ``value`` has a row
+    of leaves for each tree, ``row`` where that row begins.
     """
 
     trees: int

@@ -37,11 +37,11 @@ _TOO_LONG = 16  # characters of a number's form that is not compared by value
 class Links:
     """How each word of an answer occurs in some texts, column by column.
 
-    ``linked`` is 1 for a word that stands there in some form; ``ratio``, ``prefix`` and
+    ``linked`` is 1 for a word that occurs there in some form; ``ratio``, ``prefix`` and
     ``trigrams`` in [0, 1] say how close the closest word comes, in edits, in common letters at
     the start and in trigrams found anywhere; ``inside`` is 1 for a word that is part of a longer
     one; ``distance`` in [0, 1] is a number's relative distance to the closest one, -1 for words.
-    ``places`` are the positions where it stands, in order.
+    ``places`` are its positions, in order.
     """
 
     linked: Column
@@ -103,10 +103,10 @@ def with_dates(links: Links, said: Sequence[Date], given: Sequence[Date]) -> tup
 
 
 def in_company(links: Links, answer: Reading, exempt: NDArray[np.bool_]) -> Links:
-    """Unlink signs that stand in the texts, but beside other signs than in the answer.
+    """Unlink signs that the texts hold, but beside other signs than in the answer.
 
-    A single sign of a script without spaces is mostly a part of a word: it tells little that the
-    sign stands anywhere. Only ``linked``, ``exact`` and ``places`` change; words that are
+    A single sign of a script without spaces is mostly a part of a word: its
+    presence anywhere tells little. Only ``linked``, ``exact`` and ``places`` change; words that are
     ``exempt`` may stand alone.
     """
     if WordKind.SIGN not in answer.kinds:
@@ -131,7 +131,7 @@ class Runs(NamedTuple):
 
 
 def runs(places: Sequence[tuple[int, ...]]) -> Runs:
-    """Find for each word the longest stretch of words that stands in the texts word for word."""
+    """Find for each word the longest stretch of words that the texts hold word for word."""
     table = np.zeros((3, len(places)))
     at = np.repeat(np.arange(len(places)), [len(found) for found in places])
     if not len(at):

@@ -41,7 +41,7 @@ class Rows:
 
 @lru_cache(maxsize=16)
 def columns(wanted: tuple[str, ...], names: tuple[str, ...]) -> list[int]:
-    """Return where the columns that a model asks for stand among those there are.
+    """Return the indices of the columns that a model asks for among ``names``.
 
     Raises:
         InputError: one is missing.

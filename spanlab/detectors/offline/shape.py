@@ -1,4 +1,4 @@
-"""What words look like: yes and no, repetition, years, and what stands between them."""
+"""Shapes of words: yes and no, repetition, years, and the gaps between words."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def repeats(forms: Sequence[str]) -> Column:
 
 
 def year(form: str) -> bool:
-    """Say whether a word's form is a number from 1000 to 2999."""
+    """Return whether a word's form is a number from 1000 to 2999."""
     return len(form) == 5 and form[0] == "#" and form[1] in "12" and form[1:].isdigit()
 
 
 def hiragana(form: str) -> bool:
-    """Say whether a word's form is one hiragana, with which Japanese writes its grammar."""
+    """Return whether a word's form is one hiragana, with which Japanese writes its grammar."""
     return "\u3041" <= form[0] <= "\u309f" and len(form) <= _MARKED
 
 

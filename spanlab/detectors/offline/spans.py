@@ -31,8 +31,8 @@ class Stretch(NamedTuple):
 def stretches(words: Reading, probs: Column, anyone: Column) -> list[Stretch]:
     """Join neighbouring words that are about equally probable.
 
-    What stands between two words of a stretch belongs to it, what stands between two stretches to
-    the less probable one, but no stretch begins with punctuation. ``probs`` and ``anyone`` are the
+    Characters between two words of a stretch belong to it, those between two stretches to the
+    less probable one, but no stretch begins with punctuation. ``probs`` and ``anyone`` are the
     ``WordProbabilities``, in [0, 1].
 
     Returns:

@@ -1,7 +1,7 @@
 """Synthetic answers made from passages, with known errors.
 
-They teach a model (and measure whether it has learnt) to look at the passages: a sentence that
-stands there is right, a number, name or word put in its place is wrong, and a sentence of one
+They teach a model (and measure whether it has learnt) to look at the passages: a sentence of
+theirs is right, a number, name or word put in its place is wrong, and a sentence of one
 passage whose numbers and names the other passages confirm is right in other words.
 """
 
@@ -101,9 +101,9 @@ def paraphrases(
 ) -> list[Made]:
     """Find sentences of one passage that the other passages confirm in other words.
 
-    All numbers and names of such a sentence stand in the others, part of its other content words
-    does not, and the sentence itself stands nowhere. ``often`` gives the share of items in which a
-    word stands; rare words are content.
+    The others have all numbers and names of such a sentence, but only part of its other content
+    words, and not the sentence itself. ``often`` gives the share of items that hold a word; rare
+    words are content.
 
     Returns:
         Right answers, each to be compared with the other passages, in random order.

@@ -22,7 +22,7 @@ _WORD = 4  # signs that may be one word
 def together(described: Described, probs: Column) -> Column:
     """Give the words of a unit one probability.
 
-    A part of a date that stands in the passages is doubted less, whatever stands beside it. Units
+    A part of a date that the passages have is doubted less, whatever is beside it. Units
     are runs of words that neither passages nor question know: capital words, whose mean
     counts, and signs of a script without spaces. A short run of signs is a word, whose most
     probable sign counts; a long one is several, and the mean counts. A stop word between two
@@ -63,7 +63,7 @@ def _units(answer: Reading, unknown: NDArray[np.bool_]) -> Iterator[tuple[int, i
 
 
 def _belong(answer: Reading, at: int) -> bool:
-    """Say whether a word and the one before are parts of one name or of one word."""
+    """Return whether a word and the one before are parts of one name or of one word."""
     between = answer.text[answer.ends[at - 1] : answer.starts[at]]
     if answer.kinds[at] is WordKind.SIGN:
         return answer.kinds[at - 1] is WordKind.SIGN and not between
@@ -72,7 +72,7 @@ def _belong(answer: Reading, at: int) -> bool:
 
 
 def _touch(answer: Reading, first: int) -> bool:
-    """Say whether three words stand without anything between them."""
+    """Return whether three words have nothing between them."""
     return answer.ends[first - 2] == answer.starts[first - 1] and (
         answer.ends[first - 1] == answer.starts[first]
     )

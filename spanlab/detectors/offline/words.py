@@ -49,7 +49,7 @@ _LONGEST_ORDINAL = 2  # digits before a full stop that ends no sentence, as in "
 
 
 class TokenRow(NamedTuple):
-    """Words in a row; ``gap(n)`` is what stands between word n and the next, None for a break."""
+    """Words in a row; ``gap(n)`` is the text between word n and the next, None for a break."""
 
     forms: Sequence[str]
     kinds: Sequence[int]
@@ -85,7 +85,7 @@ class Reading:
         return len(self.starts)
 
     def row(self) -> TokenRow:
-        """Return the words as they stand beside each other."""
+        """Return the words in a row."""
         return TokenRow(self.forms, self.kinds, self._gap)
 
     def _gap(self, number: int) -> str | None:
@@ -93,7 +93,7 @@ class Reading:
         return None if last else self.text[self.ends[number] : self.starts[number + 1]]
 
     def capital(self, number: int) -> bool:
-        """Say whether a word begins with a capital letter."""
+        """Return whether a word begins with a capital letter."""
         return self.text[self.starts[number]].isupper()
 
 
@@ -168,7 +168,7 @@ def _sentences(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def _goes_on(text: str, start: int, end: re.Match[str]) -> bool:
-    """Say whether a full stop belongs to an initial, an ordinal or an abbreviation."""
+    """Return whether a full stop belongs to an initial, an ordinal or an abbreviation."""
     after = text[end.end() : end.end() + 2].strip()
     if after and after[0].islower():
         return True
