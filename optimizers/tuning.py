@@ -217,16 +217,18 @@ class Tuner:
             Quote(target.text, target.prob) for target in targets(each.labels, each.item.answer)
         ]
         answers = self.detector.expected(each.item, quotes)
-        return dspy.Example(**inputs, **answers).with_inputs(*inputs)
+        # Fields that begin with dspy_ stay out of prompts, demonstrations and summaries.
+        example = dspy.Example(**inputs, **answers, dspy_item=each.item.id)
+        return example.with_inputs(*inputs)
 
     def _judge(
         self, examples: Sequence[Labelled]
     ) -> Callable[[dspy.Example, dspy.Prediction], Judgement]:
-        """Return the metric on these items; the examples themselves hold only what prompts show."""
-        known = {tuple(self.detector.inputs(each.item).values()): each for each in examples}
+        """Return the metric on these items; an example names its item, several may read alike."""
+        known = {each.item.id: each for each in examples}
 
         def judged(example: dspy.Example, prediction: dspy.Prediction) -> Judgement:
-            each = known[tuple(example.inputs().values())]
+            each = known[example.dspy_item]
             found = labels(each.item, self.detector.mark(each.item, prediction))
             return judge(each.labels, found, each.item.answer, self.request.metric)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
 
-from optimizers.examples import Labelled
+from optimizers.examples import Fold, Labelled
 from optimizers.request import Search
 from optimizers.tuning import Tuner
 from optimizers.watching import Event, Remark, StoppedError, Stopper, Trial
@@ -23,6 +23,7 @@ from spanlab.errors import (
     UsageError,
     WrongKeyError,
 )
+from spanlab.labels import Extent, Labels, Soft
 from spanlab.lm import Budget, ModelChoice
 from spanlab.testing import ModelServer, Reply, fail, say
 
@@ -73,6 +74,32 @@ def test_gepa_reflects_on_feedback_behind_the_same_interface(
     assert set(program.predictors) == {"extract"}
     feedback = "".join(ask.text for ask in gold.requests)
     assert "Boundaries off:" in feedback or "Missed:" in feedback
+
+
+def test_items_that_read_alike_are_judged_by_their_own_labels(
+    ready: Ready, gold: ModelServer, examples: list[Labelled], samples: Path
+) -> None:
+    item, length = examples[0].item, len(examples[0].item.answer)
+    right, wrong = (item.model_copy(update={"id": name}) for name in ("right", "wrong"))
+    twins = (
+        Labelled(right, Labels(id="right", lang=item.lang, soft=(), hard=(), length=length)),
+        Labelled(
+            wrong,
+            Labels(
+                id="wrong",
+                lang=item.lang,
+                soft=(Soft(0, length, 1.0),),
+                hard=(Extent(0, length),),
+                length=length,
+            ),
+        ),
+    )
+    nothing = say("[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]")
+    others = GoldAnswers(read(samples), noise=better_when_asked())
+    gold.script(lambda ask: nothing if item.answer in ask.text else others(ask))
+    tuner, _ = ready(trials=2)
+    scores = tuner.fold(1, Fold(tuple(examples[1:]), twins))
+    assert dict(zip(scores.ids, scores.before, strict=True)) == {"right": 1.0, "wrong": 0.0}
 
 
 def test_a_prompt_that_does_not_beat_the_old_one_is_said_not_to(
