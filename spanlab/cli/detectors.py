@@ -34,5 +34,6 @@ def detectors(
             lines = [found.what, f"needs {found.needs}"]
             options = ", ".join(option.shown for option in fields_of(known))
             lines += [f"options {options}"] if options else []
-        for label, line in zip((known, "", ""), lines, strict=False):
+            lines += ["--config FILE replaces its members"] if found.members else []
+        for label, line in zip((known, "", "", ""), lines, strict=False):
             typer.echo(f"{label:<13} {line}")

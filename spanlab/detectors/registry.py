@@ -94,7 +94,8 @@ def _read(point: EntryPoint, *, taken: bool) -> Entry | Broken:
             raise UsageError(f"{point.value} has the name {entry.name!r}, not its entry point's")
         if (entry.create is None) == (entry.members is None):
             raise UsageError(f"{point.value} has to have either create or members")
-        entry.options()
+        entry.options()  # all have defaults
+        entry.options.model_json_schema()  # from which forms are made
     except Exception as error:  # noqa: BLE001 - whatever breaks there, the others can be used
         reason = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
         return Broken(point.name, _package(point), reason)

@@ -80,7 +80,7 @@ def _detectors() -> tuple[tuple[str, ...], dict[str, JsonValue]]:
     for name, found in installed().items():
         if _offer(name, found):
             chosen.append(name)
-            options |= options_form(name)
+            options |= options_form(name, "detect")
     return tuple(chosen), options
 
 
@@ -91,8 +91,7 @@ def _offer(name: str, found: Entry | Broken) -> bool:
             st.caption(f"Cannot be used: {plain(f'{found.problem} ({found.package})')}")
             return False
         chosen = st.checkbox(name, **kept(f"detect.{name}"))
-        what = found.what.partition("; --")[0]  # options are for the command line
-        st.caption(f"{_sentence(what)} Needs {plain(found.needs)}.")
+        st.caption(f"{_sentence(found.what)} Needs {plain(found.needs)}.")
     return chosen
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 from spanlab.jobs.tuning import METRICS, TuningWish, tunable
 from spanlab.ui.common import kept, plain
 from spanlab.ui.detect_form import rate_limit
+from spanlab.ui.option_form import options_form
 from spanlab.workflows.choosing import Choice
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.programs import registry
@@ -79,7 +80,9 @@ def _what(wish: TuningWish) -> TuningWish:
         **kept("optimise.begin"),
     )
     program = "" if begin in {None, _OWN} else str(begin)
-    choice = Choice((detector,) if detector else wish.choice.detectors, program=program)
+    detectors = (detector,) if detector else wish.choice.detectors
+    options = options_form(detectors[0], "optimise")
+    choice = Choice(detectors, program=program, options=options)
     return replace(wish, choice=choice, metric=metric or wish.metric)
 
 

@@ -7,15 +7,16 @@ from collections.abc import Callable
 import streamlit as st
 from pydantic import JsonValue
 
-from spanlab.ui.common import kept, plain
+from spanlab.ui.common import Kept, kept, plain
 from spanlab.workflows.choosing import OptionField, fields_of
 
 
-def options_form(detector: str) -> dict[str, JsonValue]:
+def options_form(detector: str, page: str) -> dict[str, JsonValue]:
     """Ask for a detector's options.
 
     Args:
         detector: its name.
+        page: the name that the page's widgets begin with.
 
     Returns:
         Those that differ from their defaults, each as "detector.name".
@@ -24,7 +25,10 @@ def options_form(detector: str) -> dict[str, JsonValue]:
     if not fields:
         return {}
     with st.expander(f"Options of {plain(detector)}", icon=":material/tune:"):
-        values = {field.name: _WIDGETS[field.kind](detector, field) for field in fields}
+        values = {
+            field.name: _WIDGETS[field.kind](field, kept(f"{page}.{detector}.{field.name}"))
+            for field in fields
+        }
     return {
         f"{detector}.{field.name}": values[field.name]
         for field in fields
@@ -32,22 +36,18 @@ def options_form(detector: str) -> dict[str, JsonValue]:
     }
 
 
-def _flag(detector: str, field: OptionField) -> JsonValue:
-    return st.checkbox(
-        field.label, bool(field.default), help=field.about, **kept(_key(detector, field))
-    )
+def _flag(field: OptionField, key: Kept) -> JsonValue:
+    return st.checkbox(field.label, bool(field.default), help=field.about, **key)
 
 
-def _choice(detector: str, field: OptionField) -> JsonValue:
+def _choice(field: OptionField, key: Kept) -> JsonValue:
     choices = list(field.choices)
     index = choices.index(field.default) if field.default in choices else None
-    found: JsonValue = st.selectbox(
-        field.label, choices, index, help=field.about, **kept(_key(detector, field))
-    )
+    found: JsonValue = st.selectbox(field.label, choices, index, help=field.about, **key)
     return found
 
 
-def _number(detector: str, field: OptionField) -> JsonValue:
+def _number(field: OptionField, key: Kept) -> JsonValue:
     whole = field.kind == "integer"
     read: Callable[[float], float] = int if whole else float
     low, high, default = (
@@ -62,21 +62,17 @@ def _number(detector: str, field: OptionField) -> JsonValue:
         step=1 if whole else 0.05,
         placeholder="as it comes",
         help=field.about,
-        **kept(_key(detector, field)),
+        **key,
     )
 
 
-def _text(detector: str, field: OptionField) -> JsonValue:
+def _text(field: OptionField, key: Kept) -> JsonValue:
     default = None if field.default is None else str(field.default)
-    text = st.text_input(field.label, default, help=field.about, **kept(_key(detector, field)))
-    return text or default
+    text = st.text_input(field.label, default, help=field.about, **key)
+    return field.default if text in {None, "", default} else text
 
 
-def _key(detector: str, field: OptionField) -> str:
-    return f"detect.{detector}.{field.name}"
-
-
-_WIDGETS: dict[str, Callable[[str, OptionField], JsonValue]] = {
+_WIDGETS: dict[str, Callable[[OptionField, Kept], JsonValue]] = {
     "flag": _flag,
     "choice": _choice,
     "number": _number,

@@ -47,6 +47,7 @@ def test_it_is_listed_with_its_options_and_what_is_broken_with_the_reason(run: R
     assert "shouting      marks words in capital letters\n" in done.stdout
     assert "options letters=3, mark=word\n" in done.stdout
     assert "broken        cannot be used: ModuleNotFoundError: No module named" in done.stdout
+    assert "odd           cannot be used: PydanticInvalidForJsonSchema" in done.stdout
     assert "offline (shouting) cannot be used: another package has a detector" in done.stdout
     assert "offline       marks words that passages and question do not support\n" in done.stdout
     refused = run("annotate", "mine", "--detector", "broken")

@@ -19,6 +19,7 @@ version = "1.0"
 shouting = "shouting.entry:ENTRY"
 broken = "shouting.broken:ENTRY"
 offline = "shouting.entry:ENTRY"
+odd = "shouting.odd:ENTRY"
 
 [tool.setuptools]
 packages = ["shouting"]
@@ -77,6 +78,20 @@ class Shouting:
 """
 
 
+_ODD = """
+from collections.abc import Callable
+
+from spanlab.detectors.entry import Entry, Options
+
+
+class OddOptions(Options):
+    what: Callable[[], int] = int
+
+
+ENTRY = Entry(name="odd", what="", needs="", create=print, options=OddOptions)
+"""
+
+
 def install(folder: Path) -> Path:
     """Install the package, without network.
 
@@ -93,6 +108,7 @@ def install(folder: Path) -> Path:
     (package / "__init__.py").touch()
     (package / "entry.py").write_text(_ENTRY, encoding="utf-8")
     (package / "detector.py").write_text(_DETECTOR.replace("\\\\", "\\"), encoding="utf-8")
+    (package / "odd.py").write_text(_ODD, encoding="utf-8")
     (package / "broken.py").write_text("import nowhere_to_be_found\n", encoding="utf-8")
     how = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", str(target)]
     subprocess.run([sys.executable, "-m", "pip", "install", *how, str(source)], check=True)

@@ -97,6 +97,12 @@ def floor(app: AppTest) -> None:
     app.number_input(key="spanlab.detect.ucsc-extract.floor").set_value(0.5).run()
 
 
+def revised(app: AppTest) -> None:
+    app.selectbox(key="spanlab.detect.ucsc-revise.refine").select("char").run()
+    app.checkbox(key="spanlab.detect.ucsc-revise.insertions").check().run()
+    app.number_input(key="spanlab.detect.ucsc-revise.prob").set_value(0.7).run()
+
+
 EXTRACT = DetectorSpec(detector="ucsc-extract", model=SMALL)
 WIKI = Bm25Spec(corpus=Path("wiki"))
 PRICED = LARGE.model_copy(update={"price": Price(input=1, cached=0.5, output=2)})
@@ -126,6 +132,16 @@ CASES = {
         floor,
         Choice(("ucsc-extract",), options={"floor": 0.5}),
         EXTRACT.model_copy(update={"options": {"floor": 0.5}}),
+    ),
+    "revise-options": Case(
+        "--option refine=char --option ucsc-revise.insertions=true --option prob=0.7",
+        revised,
+        Choice(("ucsc-revise",), options={"refine": "char", "insertions": True, "prob": 0.7}),
+        DetectorSpec(
+            detector="ucsc-revise",
+            model=SMALL,
+            options={"refine": "char", "insertions": True, "prob": 0.7},
+        ),
     ),
     "extract-program": Case(
         "--program short",

@@ -112,7 +112,7 @@ REVISE = Entry(
 )
 UCSC = Entry(
     name="ucsc",
-    what="five of these vote, as in the paper; --config FILE replaces the members",
+    what="five of these vote, as in the paper",
     needs="the models of its members, five calls an item; passages or a retriever help",
     members=Path(__file__).with_name("ensemble.json"),
 )
