@@ -7,6 +7,7 @@ annotations of their items, and every change of an annotation changes them in it
     lang               code of the item's language (table ``languages``)
     people             how many persons have finished the item
     disagreement       see labels.disagreement; NaN where there is none
+    disagreement/detectors  the same of detectors alone, for those who review blind
     status/<annotator> number of the annotator's status, in the order of schema.Status
     prob/<annotator>   highest span probability, 0 without spans; NaN where it has not finished
 """
@@ -32,6 +33,7 @@ BLOCK = 4096  # positions per stored array: small enough to rewrite for one chan
 LANG = "lang"
 PEOPLE = "people"
 DISAGREEMENT = "disagreement"
+OF_DETECTORS = "disagreement/detectors"
 
 Array = NDArray[Any]
 
@@ -109,9 +111,12 @@ class Changes:
     def judge(self, position: int, annotations: Sequence[Annotation]) -> None:
         """Set what depends on all ``annotations`` of the item: persons and disagreement."""
         finished = [each for each in annotations if decides(each.kind, each.status)]
-        score = disagreement(finished) if len(finished) > 1 else None
-        self.set(PEOPLE, position, sum(each.kind is Kind.PERSON for each in finished))
-        self.set(DISAGREEMENT, position, math.nan if score is None else score)
+        detectors = [each for each in finished if each.kind is Kind.DETECTOR]
+        score = _disagreement(finished)
+        self.set(PEOPLE, position, len(finished) - len(detectors))
+        self.set(DISAGREEMENT, position, score)
+        alone = score if len(detectors) == len(finished) else _disagreement(detectors)
+        self.set(OF_DETECTORS, position, alone)
 
     def write(self, connection: Connection, dataset: int) -> None:
         """Write all values; blocks that stay the same are left alone."""
@@ -132,6 +137,11 @@ class Changes:
                 ),
                 rows,
             )
+
+
+def _disagreement(finished: Sequence[Annotation]) -> float:
+    score = disagreement(finished) if len(finished) > 1 else None
+    return math.nan if score is None else score
 
 
 def _lock(

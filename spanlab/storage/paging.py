@@ -18,7 +18,7 @@ from spanlab.storage.catalog import Dataset, annotators_of
 from spanlab.storage.facets import BLOCK
 from spanlab.storage.items import position_of
 from spanlab.storage.queue import Cursor, Page, QueueQuery, QueueRow
-from spanlab.storage.selection import Selection, prob_facets
+from spanlab.storage.selection import Selection, disagreement_of, prob_facets
 from spanlab.storage.tables import items
 
 _EXCERPT = 160  # characters of question and answer in a row
@@ -63,7 +63,7 @@ def neighbour(
     position = position_of(connection, dataset, item_id)
     place = query.after
     if place is None or place.position != position:
-        scores = _values(connection, dataset, (facets.DISAGREEMENT,), [position])
+        scores = _values(connection, dataset, (disagreement_of(query),), [position])
         place = Cursor(position, _known(scores[position][0]))
     selection = Selection.of(connection, dataset, query)
     found = _search(selection, query, place, 1, forward=step == 1)
@@ -90,7 +90,7 @@ def _rows(
     reviewer = known.get(query.reviewer)
     status = facets.status_of(-1 if reviewer is None else reviewer.id)
     probs = prob_facets(known, query.detector)
-    names = (status, facets.DISAGREEMENT, facets.PEOPLE, *probs)
+    names = (status, disagreement_of(query), facets.PEOPLE, *probs)
     values = _values(connection, dataset, names, positions)
     texts = _texts(connection, dataset, positions)
     rows = []

@@ -28,6 +28,8 @@ class QueueQuery:
     finished the item: ``max_annotators=1`` is the queue of a second annotator. All bounds are
     inclusive.
 
+    ``blind`` queues know of no disagreement but that of detectors: not of what people said.
+
     ``order`` "disagreement" begins with the highest; items without one come last. ``after`` and
     ``before`` (one of them) are places in that order, exclusive; ``limit`` is at most 1,000.
 
@@ -45,6 +47,7 @@ class QueueQuery:
     min_disagreement: float | None = None
     min_annotators: int | None = None
     max_annotators: int | None = None
+    blind: bool = False
     order: Literal["import", "disagreement"] = "import"
     after: Cursor | None = None
     before: Cursor | None = None

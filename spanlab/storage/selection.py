@@ -37,6 +37,7 @@ class Selection:
     connection: Connection
     dataset: Dataset
     conditions: tuple[Condition, ...]
+    disagreement: str  # the facet to rank by
 
     @classmethod
     def of(cls, connection: Connection, dataset: Dataset, query: QueueQuery) -> Selection:
@@ -46,7 +47,7 @@ class Selection:
         if query.lang is not None:
             code = language_codes(connection, dataset).get(query.lang, -1)
             conditions.append(_equal(facets.LANG, code))
-        return cls(connection, dataset, tuple(conditions))
+        return cls(connection, dataset, tuple(conditions), disagreement_of(query))
 
     def count(self) -> int:
         """Return how many items are selected."""
@@ -94,9 +95,9 @@ class Selection:
     def _scored(self) -> tuple[Array, Array]:
         """All selected positions with their disagreement, -1 where there is none."""
         n_items = self.dataset.n_items
-        read = facets.read(self.connection, self.dataset.id, [facets.DISAGREEMENT], 0, n_items)
+        read = facets.read(self.connection, self.dataset.id, [self.disagreement], 0, n_items)
         places = np.flatnonzero(self._mask(0, n_items))
-        return places, np.fmax(read[facets.DISAGREEMENT][places], -1.0)
+        return places, np.fmax(read[self.disagreement][places], -1.0)
 
     def _mask(self, start: int, stop: int) -> Mask:
         mask = np.ones(stop - start, dtype=np.bool_)
@@ -126,11 +127,16 @@ def _of_annotators(query: QueueQuery, annotators: dict[str, Annotator]) -> Itera
 def _of_items(query: QueueQuery) -> Iterator[Condition]:
     if query.min_disagreement is not None:
         least = query.min_disagreement
-        yield Condition((facets.DISAGREEMENT,), lambda arrays: arrays[0] >= least)
+        yield Condition((disagreement_of(query),), lambda arrays: arrays[0] >= least)
     if query.min_annotators is not None or query.max_annotators is not None:
         fewest = query.min_annotators or 0
         most = np.inf if query.max_annotators is None else query.max_annotators
         yield Condition((facets.PEOPLE,), lambda arrays: _within(arrays[0], fewest, most))
+
+
+def disagreement_of(query: QueueQuery) -> str:
+    """Return the facet of the disagreement that ``query`` may know of."""
+    return facets.OF_DETECTORS if query.blind else facets.DISAGREEMENT
 
 
 def prob_facets(annotators: dict[str, Annotator], detector: str | None) -> tuple[str, ...]:

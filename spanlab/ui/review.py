@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 
 import streamlit as st
 
@@ -92,13 +93,14 @@ def _entry(dataset: str, query: QueueQuery) -> str | None:
     """Return the item to begin with: of a link, a reload or before an excursion to other pages.
 
     What the URL says because this page wrote it there is no wish. Another queue of the dataset
-    begins anew whatever the URL says: while filters change fast, it lags behind.
+    begins anew whatever the URL says: while filters change fast, it lags behind. Reviewing blind
+    or not leaves the item as it is.
     """
     at = st.session_state.get(_AT)
     asked = st.query_params.get(_ITEM) or at
     place, entry = st.session_state.get(_ENTRY, ((None, None), None))
     if place[0] == dataset and place[1] != query:
-        entry = None
+        entry = at if replace(place[1], blind=query.blind) == query else None
     elif asked != at or span_editor.sent().open is None:
         entry = asked
     elif place[0] != dataset:
@@ -131,8 +133,15 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     order = st.segmented_control(
         "Order", [_IMPORTED, _SPLIT], default=_IMPORTED, required=True, **_kept("order")
     )
+    people = st.checkbox(
+        "Show what other people marked",
+        **_kept("people"),
+        help="Other people's spans and comments, gold labels, and votes with people in them. "
+        "Without it you review blind: disagreement then means that of detectors.",
+    )
     return QueueQuery(
         reviewer=reviewer,
+        blind=not people,
         lang=None if lang == _ALL else lang,
         status=_STATES[state],
         detector=None if detector == _ALL else detector,
@@ -147,7 +156,14 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
 
 def _describe(dataset: str, query: QueueQuery) -> str:
     """Say in one line what is being reviewed."""
-    parts = [dataset, f"as {query.reviewer}", query.lang, query.status, query.detector]
+    parts = [
+        dataset,
+        f"as {query.reviewer}",
+        None if query.blind else "not blind",
+        query.lang,
+        query.status,
+        query.detector,
+    ]
     if query.min_prob is not None or query.max_prob is not None:
         parts.append(f"probability {query.min_prob or 0:g} to {query.max_prob or 1:g}")
     if query.min_disagreement is not None:

@@ -14,6 +14,7 @@ from spanlab.labels import trim_space
 from spanlab.oplog import Operation
 from spanlab.schema import Annotation, Interval, Name, Span, Status
 from spanlab.storage import QueueQuery, Review, Store, Write
+from spanlab.workflows.blind import without_others
 
 __all__ = [
     "Neighbours",
@@ -129,13 +130,16 @@ def apply_writes(
     return outcomes
 
 
-def open_item(store: Store, dataset: str, item_id: str, reviewer: str) -> Review:
-    """Return an item with all annotations and the reviewer's log on it.
+def open_item(
+    store: Store, dataset: str, item_id: str, reviewer: str, *, blind: bool = False
+) -> Review:
+    """Return an item with all annotations, or none of other people, and the reviewer's log on it.
 
     Raises:
         NotFoundError: there is no such dataset or item.
     """
-    return store.review(dataset, item_id, reviewer)
+    found = store.review(dataset, item_id, reviewer)
+    return replace(found, record=without_others(found.record, reviewer)) if blind else found
 
 
 def has_item(store: Store, dataset: str, item_id: str) -> bool:

@@ -13,6 +13,7 @@ from spanlab.errors import NotFoundError
 from spanlab.mappers import tokens
 from spanlab.schema import Annotation, Claim, Evidence, Item, Span
 from spanlab.storage import Store
+from spanlab.workflows.blind import is_of_detectors
 
 Tag = Literal["same", "deleted", "inserted"]
 
@@ -45,14 +46,18 @@ class DiffPiece:
     text: str
 
 
-def traced(store: Store, dataset: str, item_id: str, annotator: str) -> Traced | None:
-    """Return an annotation with its trace; None if the item or the annotation is gone."""
+def traced(
+    store: Store, dataset: str, item_id: str, annotator: str, *, blind: bool = False
+) -> Traced | None:
+    """Return an annotation with its trace; None if it or its item is gone, or is not to be seen."""
     try:
         record = store.record(dataset, item_id)
     except NotFoundError:
         return None
     annotation = record.by(annotator)
-    return None if annotation is None else Traced(record.item, annotation)
+    if annotation is None or (blind and not is_of_detectors(record, annotation)):
+        return None
+    return Traced(record.item, annotation)
 
 
 def revision_pieces(answer: str, revised: str, lang: str) -> tuple[DiffPiece, ...]:

@@ -126,7 +126,7 @@ def test_adjacent_and_overlapping_selections_leave_the_text_alone(desk: Sit) -> 
     assert seen == {"written by Percy", "Percy Shelley in", "by Percy Shelley"}
 
 
-def test_gold_and_other_people_are_hidden_until_they_are_asked_for(desk: Sit) -> None:
+def test_gold_labels_are_hidden_until_they_are_asked_for(desk: Sit) -> None:
     gold = Annotation(annotator="gold", kind=Kind.GOLD, spans=(Span.of(ANSWER, 0, 12),))
     broken = Annotation(
         annotator="detector-b", kind=Kind.DETECTOR, status=Status.FAILED, note="credits exhausted"
@@ -134,6 +134,11 @@ def test_gold_and_other_people_are_hidden_until_they_are_asked_for(desk: Sit) ->
     here = desk([Record(item=ITEM, annotations=(gold, broken))])
     segments = here.page.locator(".sl-seg")
     chips = here.page.locator(".sl-annotators")
+    expect(chips).not_to_contain_text("gold")
+    here.open_queue()
+    here.page.get_by_text("Show what other people marked").click()
+    here.wait_for_queue(blind=False)
+    here.close_queue()
     expect(chips).to_contain_text("hidden")
     expect(chips).to_contain_text("Failed credits exhausted")
     expect(segments).to_have_count(0)

@@ -8,7 +8,7 @@ import pytest
 from driving import REVIEWER, Desk, suggested
 from playwright.sync_api import expect
 
-from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 
 pytestmark = pytest.mark.browser
 
@@ -91,3 +91,24 @@ def test_an_existing_person_continues_after_a_question_and_is_not_asked_again(de
     here.wait_for("a")
     here.page.goto(here.server.url(dataset=here.dataset, reviewer="Ben"))
     here.wait_for("a")
+
+
+def test_people_and_votes_with_people_come_only_when_they_are_asked_for(desk: Sit) -> None:
+    answer = "one two three"
+    ben = Annotation(annotator="Ben", kind=Kind.PERSON, spans=(Span.of(answer, 0, 3),))
+    vote = Annotation(annotator="majority", kind=Kind.VOTE, spans=ben.spans, voters=("Ben",))
+    here = desk(_records(ben, vote))
+    here.press("PageDown")
+    here.wait_for("b")
+    chips = here.page.locator(".sl-chip b")
+    segments = here.page.locator(".sl-seg")
+    expect(chips).to_have_text(["detector-a"])
+    expect(segments).to_have_text(["two"])
+    for blind in (False, True):
+        here.open_queue()
+        here.page.get_by_text("Show what other people marked").click()
+        here.wait_for_queue(blind=blind)
+        here.close_queue()
+        here.wait_for("b")
+        expect(chips).to_have_text(["detector-a"] if blind else ["detector-a", "majority", "Ben"])
+        expect(segments).to_have_text(["two"] if blind else ["one", "two"])

@@ -19,14 +19,15 @@ from sqlalchemy import text
 import spanlab.storage.migrations
 from spanlab.errors import StoreError
 from spanlab.oplog import SetStatus
-from spanlab.schema import Record, Status
+from spanlab.schema import Annotation, Kind, Record, Status
 from spanlab.settings import Settings
-from spanlab.storage import Store, Undecided, Write
+from spanlab.storage import QueueQuery, Store, Undecided, Write
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import metadata
 from spanlab.storage.upgrade import REVISIONS, VERSION_TABLE, migrate
 
 MakeRecord = Callable[..., Record]
+Say = Callable[..., Annotation]
 
 _OPEN = """
 import sys
@@ -166,3 +167,23 @@ def _make_first_revision(settings: Settings, record: MakeRecord) -> None:
 def _open(settings: Settings) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", _OPEN, settings.model_dump_json()]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_an_upgrade_tells_the_disagreement_of_detectors_from_that_of_people(
+    empty: Settings, record: MakeRecord, said: Say
+) -> None:
+    both = [said("d1", (0, 3)), said("d2", (4, 7))]
+    person = said("Ben", (4, 7), kind=Kind.PERSON)
+    with Store.open(empty) as store:
+        store.import_records("d", [record("a", *both), record("b", *both, person)])
+        store.import_records("d", [record("c", said("d1", (0, 3)), person)])
+        query = QueueQuery(reviewer="me", blind=True)
+        expected = [row.disagreement for row in store.page("d", query).rows]
+    database = Database(empty.database_url)
+    with database.writing() as connection:  # as the third revision left it
+        connection.execute(text("DELETE FROM facets WHERE name = 'disagreement/detectors'"))
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0003'"))
+    database.close()
+    with Store.open(empty) as store:
+        assert [row.disagreement for row in store.page("d", query).rows] == expected
+        assert expected == [1.0, 1.0, None]

@@ -87,12 +87,17 @@ def exchange(store: Store, place: Place, sent: Sent) -> Answer:
     item, about = _stand(store, place, sent if here else Sent())
     answer: dict[str, JsonValue] = {
         "attempt": sent.attempt,
-        "place": {"id": place.id, "dataset": place.dataset, "reviewer": place.reviewer},
+        "place": {
+            "id": place.id,
+            "dataset": place.dataset,
+            "reviewer": place.reviewer,
+            "blind": place.query.blind,
+        },
         "open": item,
         "empty": None if item else _nothing(store, place),
         "results": [asdict(outcome) for outcome in outcomes],
         "progress": None,
-        "trace": _trace(store, place.dataset, sent.trace) if here and sent.trace else None,
+        "trace": _trace(store, place, sent.trace) if here and sent.trace else None,
         **about,
     }
     # A refusal may mean that the whole dataset is gone; asking how far it is finds out.
@@ -136,8 +141,10 @@ def _about(store: Store, place: Place, sent: Sent, item: str) -> dict[str, JsonV
     }
 
 
-def _trace(store: Store, dataset: str, wanted: TraceWanted) -> dict[str, JsonValue]:
-    found = tracing.traced(store, dataset, wanted.item, wanted.annotator)
+def _trace(store: Store, place: Place, wanted: TraceWanted) -> dict[str, JsonValue]:
+    found = tracing.traced(
+        store, place.dataset, wanted.item, wanted.annotator, blind=place.query.blind
+    )
     return {
         "item": wanted.item,
         "annotator": wanted.annotator,
@@ -146,7 +153,7 @@ def _trace(store: Store, dataset: str, wanted: TraceWanted) -> dict[str, JsonVal
 
 
 def _find(store: Store, place: Place, item: str) -> Review:
-    return review.open_item(store, place.dataset, item, place.reviewer)
+    return review.open_item(store, place.dataset, item, place.reviewer, blind=place.query.blind)
 
 
 def _nothing(store: Store, place: Place) -> str:

@@ -85,7 +85,7 @@ export class Conversation {
         this.cache.near.clear();
         outbox.place = answer.place;
         this.inherit();
-        if (before?.dataset === answer.place.dataset && before.reviewer === answer.place.reviewer) {
+        if (["dataset", "reviewer", "blind"].every((name) => before?.[name] === answer.place[name])) {
             if (answer.open !== null && answer.open === navigation.open) return;
         } else {
             this.cache.items.clear();

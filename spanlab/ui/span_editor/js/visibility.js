@@ -8,9 +8,9 @@ export class Visibility {
         this.chosen = new Map(Object.entries(remembered()));
     }
 
-    /** Detectors and votes are shown, gold labels and other people are not, unless chosen. */
+    /** All that Python sends is shown, but for gold labels, unless chosen: whoever is blind gets no others. */
     shows({ name, kind }) {
-        return this.chosen.get(name) ?? (kind === "detector" || kind === "vote");
+        return this.chosen.get(name) ?? kind !== "gold";
     }
 
     /** Names of an item's annotators that are not shown. */

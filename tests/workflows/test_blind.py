@@ -1,0 +1,120 @@
+"""Whoever reviews blind is not shown what others said, wherever Review could tell it.
+
+The places: spans, statuses, comments and labels of other people and gold labels; votes with a
+person among the voters, or with voters unknown; the traces of all these; the order by
+disagreement, and the filter by it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.settings import Settings
+from spanlab.storage import QueueQuery, Store
+from spanlab.ui.span_editor import Answer, Place, Sent, exchange
+from spanlab.workflows.review import first_item
+
+SECRET = "SECRET"
+ANSWER = "one two three"
+
+
+def _says(
+    name: str, kind: Kind, start: int, voters: tuple[str, ...] = (), note: str | None = None
+) -> Annotation:
+    marked = Span.of(ANSWER, start, start + 3, label=note).model_copy(update={"note": note})
+    return Annotation(annotator=name, kind=kind, spans=(marked,), voters=voters, note=note)
+
+
+def _record(name: str, *, apart: bool) -> Record:
+    """Two detectors that agree unless they are ``apart``, and people who say what is secret."""
+    ben = _says(f"Ben {SECRET}", Kind.PERSON, 8, note=SECRET)
+    skipped = ben.model_copy(update={"annotator": f"Eve {SECRET}", "status": Status.SKIPPED})
+    return Record(
+        item=Item(id=name, answer=ANSWER),
+        annotations=(
+            _says("d1", Kind.DETECTOR, 0),
+            _says("d2", Kind.DETECTOR, 4 if apart else 0),
+            ben,
+            skipped,
+            _says(f"gold {SECRET}", Kind.GOLD, 8, note=SECRET),
+            _says("of detectors", Kind.VOTE, 0, ("d1", "d2")),
+            _says(f"of people {SECRET}", Kind.VOTE, 8, (ben.annotator, "d1"), note=SECRET),
+            _says(f"of whom {SECRET}", Kind.VOTE, 8, note=SECRET),
+        ),
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
+    with Store.open(settings) as store:
+        people = Record(
+            item=Item(id="people", answer=ANSWER),
+            annotations=(
+                _says(f"Ben {SECRET}", Kind.PERSON, 0),
+                _says(f"Ivo {SECRET}", Kind.PERSON, 4),
+            ),
+        )
+        agreed, apart = _record("agreed", apart=False), _record("apart", apart=True)
+        store.import_records("words", [agreed, people, apart])
+        yield store
+
+
+def _ask(store: Store, query: QueueQuery, **sent: object) -> Answer:
+    place = Place("words", query, None)
+    return exchange(store, place, Sent.model_validate({"place": place.id, **sent}))
+
+
+BLIND = QueueQuery(reviewer="Ada", blind=True)
+OPEN = QueueQuery(reviewer="Ada")
+
+
+def test_nothing_that_reaches_a_blind_reviewers_browser_says_what_others_said(
+    store: Store,
+) -> None:
+    for item in ("agreed", "people", "apart"):
+        assert SECRET not in json.dumps(_ask(store, BLIND, open=item).json)
+        assert SECRET in json.dumps(_ask(store, OPEN, open=item).json)
+    answer = json.loads(json.dumps(_ask(store, BLIND, open="agreed").json))
+    seen = [each["name"] for each in answer["items"][0]["annotators"]]
+    assert seen == ["d1", "d2", "of detectors"]
+
+
+@pytest.mark.parametrize(
+    "annotator", ["Ben SECRET", "Eve SECRET", "gold SECRET", "of people SECRET", "of whom SECRET"]
+)
+def test_a_trace_of_others_is_not_given_to_a_blind_reviewer(store: Store, annotator: str) -> None:
+    wanted = {"item": "agreed", "annotator": annotator}
+    blind = json.loads(json.dumps(_ask(store, BLIND, open="agreed", trace=wanted).json))
+    assert blind["trace"]["about"] is None
+    shown = json.loads(json.dumps(_ask(store, OPEN, open="agreed", trace=wanted).json))
+    assert shown["trace"]["about"] is not None
+
+
+def test_a_blind_queue_is_ordered_and_filtered_by_the_disagreement_of_detectors_alone(
+    store: Store,
+) -> None:
+    def ids(**more: object) -> list[str]:
+        query = QueueQuery(reviewer="Ada", **more)  # type: ignore[arg-type]
+        return [row.item_id for row in store.page("words", query).rows]
+
+    assert ids(order="disagreement") == ["people", "apart", "agreed"]
+    assert ids(order="disagreement", blind=True) == ["apart", "agreed", "people"]
+    assert ids(min_disagreement=0.1) == ["agreed", "people", "apart"]
+    assert ids(min_disagreement=0.1, blind=True) == ["apart"]
+    ranked = QueueQuery(reviewer="Ada", order="disagreement", blind=True)
+    assert first_item(store, "words", ranked) == "apart"
+    row = store.page("words", ranked).rows[-1]
+    assert (row.item_id, row.disagreement) == ("people", None)
+
+
+def test_what_a_person_says_later_moves_nothing_in_a_blind_queue(store: Store) -> None:
+    ranked = QueueQuery(reviewer="Ada", order="disagreement", blind=True)
+    before = [(row.item_id, row.disagreement) for row in store.page("words", ranked).rows]
+    store.save_annotations("words", [("agreed", _says("Zoe", Kind.PERSON, 8))])
+    assert [(row.item_id, row.disagreement) for row in store.page("words", ranked).rows] == before
