@@ -13,7 +13,13 @@ from spanlab.errors import StoreError
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import metadata
 
-REVISIONS = ("0001", "0002", "0003", "0004")  # oldest first; one file each in migrations/versions
+REVISIONS = (
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+    "0005",
+)  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"
 _LOCK = 7_302_145_001  # a PostgreSQL advisory lock; any number that nobody else uses

@@ -180,9 +180,9 @@ def test_an_upgrade_tells_the_disagreement_of_detectors_from_that_of_people(
         query = QueueQuery(reviewer="me", blind=True)
         expected = [row.disagreement for row in store.page("d", query).rows]
     database = Database(empty.database_url)
-    with database.writing() as connection:  # as the third revision left it
+    with database.writing() as connection:  # as the revision before left it
         connection.execute(text("DELETE FROM facets WHERE name = 'disagreement/detectors'"))
-        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0003'"))
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0004'"))
     database.close()
     with Store.open(empty) as store:
         assert [row.disagreement for row in store.page("d", query).rows] == expected

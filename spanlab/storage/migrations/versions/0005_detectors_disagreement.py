@@ -11,8 +11,8 @@ from sqlalchemy import Connection, text
 from spanlab.labels import disagreement
 from spanlab.schema import Annotation
 
-revision = "0004"
-down_revision = "0003"
+revision = "0005"
+down_revision = "0004"
 branch_labels = None
 depends_on = None
 
