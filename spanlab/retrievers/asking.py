@@ -62,10 +62,7 @@ def retrieval_of(item: Item, retriever: Retriever, query: Query | None = None) -
     """
     query = _unless_usual(item, retriever, query)
     asked = (None, None, None) if query is None else (query.text, query.k, query.before)
-    for each in item.retrievals:
-        if each.key == (retriever.name, *asked):
-            return each
-    return None
+    return next((each for each in item.retrievals if each.key == (retriever.name, *asked)), None)
 
 
 async def retrieve(item: Item, retriever: Retriever) -> Found:

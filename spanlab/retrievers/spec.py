@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from spanlab.fields import Frozen
-from spanlab.lm import AnswerCache, Meter, ModelChoice, answer_cache, language_model
+from spanlab.lm import Meter, ModelChoice, answer_cache, language_model
 from spanlab.retrievers.base import Retriever
 from spanlab.retrievers.given import Given
 from spanlab.retrievers.results import Shape
@@ -34,8 +34,8 @@ class _Spec(Frozen):
         return {"kind": self.kind, **write(self)}
 
     @abstractmethod
-    def open(self, meter: Meter, settings: Settings) -> Retriever:
-        """Build the retriever, as it is asked for a query."""
+    def _open(self, meter: Meter, settings: Settings) -> Retriever:
+        """Build the retriever, without what writes or translates its queries."""
 
 
 class GivenSpec(_Spec):
@@ -43,8 +43,7 @@ class GivenSpec(_Spec):
 
     kind: Literal["given"] = "given"
 
-    def open(self, meter: Meter, settings: Settings) -> Retriever:
-        """Build the retriever that finds nothing."""
+    def _open(self, meter: Meter, settings: Settings) -> Retriever:
         return Given()
 
 
@@ -75,8 +74,7 @@ class Bm25Spec(_Searching):
             raise ValueError("bm25 needs a corpus: the index that `spanlab index` has written")
         return fields
 
-    def open(self, meter: Meter, settings: Settings) -> Retriever:
-        """Build the retriever that searches the index."""
+    def _open(self, meter: Meter, settings: Settings) -> Retriever:
         from spanlab.retrievers.bm25 import bm25
 
         return bm25(self.corpus, k=self.k)
@@ -88,12 +86,12 @@ class WebSpec(_Searching):
     kind: Literal["web"] = "web"
     model: ModelChoice | None = None
 
-    def open(self, meter: Meter, settings: Settings) -> Retriever:
-        """Build the retriever that asks the model."""
+    def _open(self, meter: Meter, settings: Settings) -> Retriever:
         from spanlab.lm.search import search_choice
         from spanlab.retrievers.web import Web
 
-        return Web(self.model or search_choice(), meter, _cache(settings), self.k)
+        cache = answer_cache(settings, "retrieval")
+        return Web(self.model or search_choice(), meter, cache, self.k)
 
 
 class SearchSpec(_Searching):
@@ -103,13 +101,12 @@ class SearchSpec(_Searching):
     url: str | None = None
     shape: Shape | None = None
 
-    def open(self, meter: Meter, settings: Settings) -> Retriever:
-        """Build the retriever that asks the API."""
+    def _open(self, meter: Meter, settings: Settings) -> Retriever:
         from spanlab.retrievers.endpoint import Endpoint
         from spanlab.retrievers.search import Search
 
         endpoint = Endpoint.read(url=self.url, shape=self.shape)
-        return Search(endpoint, _cache(settings), self.k)
+        return Search(endpoint, answer_cache(settings, "retrieval"), self.k)
 
 
 _SPECS: dict[str, type[_Spec]] = {
@@ -162,7 +159,7 @@ def retriever(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retrieve
         InputError: the index cannot be used.
         StoreError: the cache cannot be used.
     """
-    found = spec.open(meter, settings)
+    found = spec._open(meter, settings)
     if isinstance(spec, GivenSpec) or (spec.queries == "question" and not spec.translate):
         return found
     choice = spec.writer or ModelChoice.read(role=WRITER)
@@ -174,7 +171,3 @@ def retriever(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retrieve
     from spanlab.retrievers.translation import Translated
 
     return Translated(found, lm)
-
-
-def _cache(settings: Settings) -> AnswerCache:
-    return answer_cache(settings, "retrieval")

@@ -43,9 +43,9 @@ class RevisionOptions(Options):
 
 
 def _extract(kit: Kit) -> Detector:
-    from spanlab.detectors.ucsc.extract import create
+    from spanlab.detectors.ucsc.extract import Extraction, UcscExtract
 
-    return create(kit)
+    return UcscExtract(kit, Extraction(reasoning=kit.spec.reasoning), guided="extract")
 
 
 def _extract_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
@@ -53,9 +53,9 @@ def _extract_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
 
 
 def _revise(kit: Kit) -> Detector:
-    from spanlab.detectors.ucsc.revise import create
+    from spanlab.detectors.ucsc.revise import Revision, UcscRevise
 
-    return create(kit)
+    return UcscRevise(kit, Revision(reasoning=kit.spec.reasoning), guided="revise")
 
 
 def _revise_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
@@ -63,9 +63,10 @@ def _revise_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
 
 
 def _kg(kit: Kit) -> Detector:
-    from spanlab.detectors.ucsc.kg import create
+    from spanlab.detectors.ucsc.kg import UcscKg
+    from spanlab.detectors.ucsc.verification import Verification
 
-    return create(kit)
+    return UcscKg(kit, Verification(reasoning=kit.spec.reasoning), guided="check")
 
 
 def _kg_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:

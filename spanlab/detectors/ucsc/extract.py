@@ -23,7 +23,6 @@ from collections.abc import Mapping, Sequence
 import dspy
 
 from spanlab.detectors.common.marking import quote_steps, span_of
-from spanlab.detectors.kit import Kit
 from spanlab.detectors.ucsc.entries import QuoteOptions
 from spanlab.detectors.ucsc.replies import Part
 from spanlab.detectors.ucsc.system import UcscDetector
@@ -99,8 +98,3 @@ class Extraction(dspy.Module):
     async def aforward(self, passages: str, question: str, answer: str) -> dspy.Prediction:
         """Return ``parts``, a list of `Part`."""
         return await self.extract.acall(passages=passages, question=question, answer=answer)
-
-
-def create(kit: Kit) -> UcscExtract:
-    """Build the detector."""
-    return UcscExtract(kit, Extraction(reasoning=kit.spec.reasoning), guided="extract")

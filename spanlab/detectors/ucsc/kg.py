@@ -28,11 +28,10 @@ import dspy
 
 from spanlab.detectors.common.marking import places_of, span_of
 from spanlab.detectors.common.modelled import Case
-from spanlab.detectors.kit import Kit
 from spanlab.detectors.ucsc.entries import QuoteOptions
 from spanlab.detectors.ucsc.graph import Edge
 from spanlab.detectors.ucsc.system import UcscDetector
-from spanlab.detectors.ucsc.verification import Checked, Verification
+from spanlab.detectors.ucsc.verification import Checked
 from spanlab.mappers import Quote, QuoteMapping, map_fact, map_quotes
 from spanlab.schema import Annotation, Claim, Item, Span
 from spanlab.trace import FactStep, RelationStep, RemarkStep, Step
@@ -76,11 +75,6 @@ class UcscKg(UcscDetector):
         floor = QuoteOptions.model_validate(self.kit.spec.options).floor
         source = checked.fact.sentence or None
         return map_fact(item.answer, source, words, lang=item.lang, floor=floor)
-
-
-def create(kit: Kit) -> UcscKg:
-    """Build the detector."""
-    return UcscKg(kit, Verification(reasoning=kit.spec.reasoning), guided="check")
 
 
 def _claim(item: Item, checked: Checked) -> Claim:

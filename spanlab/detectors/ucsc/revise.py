@@ -20,7 +20,6 @@ from __future__ import annotations
 import dspy
 
 from spanlab.detectors.common.marking import span_of
-from spanlab.detectors.kit import Kit
 from spanlab.detectors.ucsc.entries import RevisionOptions
 from spanlab.detectors.ucsc.system import UcscDetector
 from spanlab.errors import UnparsableAnswerError
@@ -87,8 +86,3 @@ class Revision(dspy.Module):
     async def aforward(self, passages: str, question: str, answer: str) -> dspy.Prediction:
         """Return ``revised``, the corrected answer."""
         return await self.revise.acall(passages=passages, question=question, answer=answer)
-
-
-def create(kit: Kit) -> UcscRevise:
-    """Build the detector."""
-    return UcscRevise(kit, Revision(reasoning=kit.spec.reasoning), guided="revise")
