@@ -37,12 +37,7 @@ def trim(text: str, extent: Bounded) -> Extent | None:
 
 
 def trim_space(text: str, extent: Bounded) -> Extent:
-    """Return ``extent`` without the white space at its two edges; as it is if it has nothing else.
-
-    Args:
-        text: the whole text.
-        extent: characters ``[start, end)`` of it.
-    """
+    """Return ``extent`` of ``text`` without white space at its edges; unchanged if all is."""
     quote = text[extent.start : extent.end]
     if not quote.strip():
         return Extent(extent.start, extent.end)
