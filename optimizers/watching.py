@@ -78,7 +78,7 @@ class Stopper(Meter):
         should_stop: Callable[[], bool] = lambda: False,
         wait: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        super().__init__(budget, spent=spent, turn=wait)
+        super().__init__(budget, spent=spent, before_attempt=wait)
         self.reason: SpanlabError | None = None
         self._should_stop = should_stop
 
@@ -91,7 +91,7 @@ class Stopper(Meter):
         self._go_on()
         super().start()
 
-    async def turn(self) -> None:
+    async def before_attempt(self) -> None:
         """Wait until an attempt may go out, the first of a call or a later one.
 
         Raises:
@@ -99,7 +99,7 @@ class Stopper(Meter):
         """
         self._go_on()
         try:
-            await super().turn()
+            await super().before_attempt()
         except SpanlabError as error:
             self.stop(error)
         self._go_on()

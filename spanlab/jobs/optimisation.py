@@ -25,8 +25,8 @@ from optimizers.request import Optimisation
 from spanlab.errors import UsageError
 from spanlab.jobs import board, worker
 from spanlab.jobs.board import JOBS, progress_of
-from spanlab.jobs.gate import Gate
 from spanlab.jobs.kinds import KINDS
+from spanlab.jobs.rate_limiter import JobCalls
 from spanlab.jobs.steps import put_aside, step
 from spanlab.labels import Extent, Labels, Soft
 from spanlab.lm import Meter
@@ -87,7 +87,7 @@ async def _prepare(asked: dict[str, Any]) -> Pinned:
         lambda: chosen(me.store.records(request.dataset), request.search)
     )
     job_id = DBOS.workflow_id or ""
-    meter = Meter(request.budget, turn=Gate(me, job_id, request.rate).wait)
+    meter = Meter(request.budget, before_attempt=JobCalls(me, job_id, request.rate).wait)
     found = await with_passages(found, request, meter, me.store)
     trials = estimate(request.search, len(found)).trials
     progress = Progress(total=trials, started=time.time(), usage=meter.usage)
@@ -149,12 +149,12 @@ async def _watched(
         raise put_aside()
     diary = Diary(dict(row.attributes or {}).get("details", {}), progress_of(row), fold)
     stopped = threading.Event()
-    gate = Gate(me, job_id, request.rate)
+    calls = JobCalls(me, job_id, request.rate)
     stopper = Stopper(
         request.budget,
         spent=diary.before.usage,
         should_stop=stopped.is_set,
-        wait=gate.elsewhere(lambda: "stopped" if stopped.is_set() else None),
+        wait=calls.from_other_loops(lambda: "stopped" if stopped.is_set() else None),
     )
     labels = {each["id"]: _labels(each) for each in pinned}
 

@@ -12,7 +12,7 @@ from spanlab.detectors.ensemble import Ensemble
 from spanlab.errors import StoreError
 from spanlab.jobs import worker
 from spanlab.jobs.board import Part
-from spanlab.jobs.gate import Gate, resting
+from spanlab.jobs.rate_limiter import JobCalls, stop_reason
 from spanlab.jobs.views import JobState
 from spanlab.jobs.worker import Worker
 from spanlab.lm import Meter, Usage
@@ -102,9 +102,11 @@ async def work_on(
 
 async def _set_up(job_id: str, request: RunRequest, spent: Usage) -> Desk:
     me = worker.current()
-    turn = Gate(me, job_id, request.rate).wait
+    calls = JobCalls(me, job_id, request.rate)
     # Only a job with a budget counts what was spent before: it has one part, which sees all calls.
-    meter = Meter(request.budget, spent=spent if request.budget else None, turn=turn)
+    meter = Meter(
+        request.budget, spent=spent if request.budget else None, before_attempt=calls.wait
+    )
     built = await asyncio.to_thread(ensemble_of, request, meter, me.settings, me.executor)
     return Desk(built, meter)
 
@@ -130,7 +132,7 @@ class _Shift:
     async def work(self, run: Run, desk: Desk) -> Part | None:
         """Do the work, and tell how far it is."""
         over = asyncio.Event()
-        resting.set(self.rest)
+        stop_reason.set(self.rest)
         telling = asyncio.create_task(self._keep_telling(run, desk, over))
         try:
             await run.finish()

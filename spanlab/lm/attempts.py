@@ -31,7 +31,7 @@ async def insist(
     attempt: Callable[[], Awaitable[_T]],
     judge: Callable[[Exception], Setback],
     retries: int,
-    turn: Callable[[], Awaitable[None]] | None = None,
+    before: Callable[[], Awaitable[None]] | None = None,
 ) -> _T:
     """Make an attempt, and up to ``retries`` more where that may help.
 
@@ -39,8 +39,7 @@ async def insist(
         attempt: makes one.
         judge: says what an exception of an attempt means.
         retries: how many may follow the first, at least 0.
-        turn: waits until an attempt may be made, before each; what it raises ends them. None
-            lets each go at once.
+        before: awaited before each attempt; what it raises ends them.
 
     Returns:
         What the first attempt that succeeds returns.
@@ -50,8 +49,8 @@ async def insist(
     """
     done = 0
     while True:
-        if turn is not None:
-            await turn()
+        if before is not None:
+            await before()
         try:
             return await attempt()
         except Exception as error:  # noqa: BLE001 - judged, and raised as one of ours

@@ -82,7 +82,7 @@ class EndpointClient:
                 attempt,
                 lambda error: setback_of(error, choice),
                 choice.retries,
-                self.meter.turn,
+                self.meter.before_attempt,
             )
             self._answered = True
             call.usage = usage_of(response, choice)

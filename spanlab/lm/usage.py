@@ -76,20 +76,21 @@ class Collected:
         self.by_model[model] = self.by_model.get(model, Usage()) + usage
 
 
-Turn = Callable[[], Awaitable[None]]
-
-
 class Meter:
     """Counts calls of any number of threads and tasks, and stops them at the budget.
 
     Args:
         budget: the limits; None counts alone.
         spent: what earlier parts of the same run came to; it counts towards the budget.
-        turn: waits until the next attempt at a call may go out; None lets every one go at once.
+        before_attempt: awaited before every attempt at a call, such as a rate limiter.
     """
 
     def __init__(
-        self, budget: Budget | None = None, *, spent: Usage | None = None, turn: Turn | None = None
+        self,
+        budget: Budget | None = None,
+        *,
+        spent: Usage | None = None,
+        before_attempt: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.budget = budget or Budget()
         self._lock = threading.Lock()
@@ -97,7 +98,7 @@ class Meter:
         self._usage = Usage()
         self._spent = spent or Usage()
         self._by_model = Collected()
-        self._turn = turn
+        self._before_attempt = before_attempt
 
     @property
     def usage(self) -> Usage:
@@ -137,14 +138,14 @@ class Meter:
                 )
             self._in_flight += 1
 
-    async def turn(self) -> None:
-        """Wait until an attempt at a call may go out, where their rate is limited.
+    async def before_attempt(self) -> None:
+        """Wait until an attempt at a call may be made, where their rate is limited.
 
         Raises:
             BudgetError: it is not wanted any more.
         """
-        if self._turn is not None:
-            await self._turn()
+        if self._before_attempt is not None:
+            await self._before_attempt()
 
     def finish(self, model: str, usage: Usage) -> None:
         """Note what a started call came to."""

@@ -19,7 +19,7 @@ from spanlab import jobs
 from spanlab.datasets import read
 from spanlab.detectors import DetectorSpec
 from spanlab.jobs import JobState, database
-from spanlab.jobs.turns import Turns
+from spanlab.jobs.rate_limiter import RateLimiter
 from spanlab.lm import ModelChoice
 from spanlab.schema import Record, Status
 from spanlab.settings import Settings
@@ -43,16 +43,16 @@ def gold(labelled: list[Record]) -> Iterator[ModelServer]:
 
 
 @pytest.mark.parametrize("kept_in", ["settings", "shared_settings"], ids=["sqlite", "postgresql"])
-def test_whoever_makes_the_calls_they_take_turns(
+def test_the_calls_of_all_workers_are_spaced_evenly(
     kept_in: str, request: pytest.FixtureRequest
 ) -> None:
     where: Settings = request.getfixturevalue(kept_in)
     database.prepare(where)
-    # 3,000 a minute are 50 a second: 60 turns of two workers take 59 / 50 = 1.18 s.
-    workers = [Turns(where, "a-job", 3000) for _ in range(2)]
+    # 3,000 a minute are 50 a second: 60 calls of two workers take 59 / 50 = 1.18 s.
+    workers = [RateLimiter(where, "a-job", 3000) for _ in range(2)]
     at: list[float] = []
 
-    async def call(worker: Turns) -> None:
+    async def call(worker: RateLimiter) -> None:
         await worker.wait(lambda: None)
         at.append(time.monotonic())
 
@@ -109,7 +109,7 @@ def test_an_optimisation_keeps_its_rate_and_is_paused_while_it_waits(
     assert done.state is JobState.DONE, done.error
     at = sorted(ask.at for ask in gold.requests)
     assert len(at) >= 30
-    assert at[-1] - at[0] >= (len(at) - 1) / 20 - 0.5  # turns are taken half a second ahead
+    assert at[-1] - at[0] >= (len(at) - 1) / 20 - 0.5  # calls are reserved half a second ahead
 
     # 2 a minute: all threads but one wait for their turn when it is paused.
     asked = gold.count

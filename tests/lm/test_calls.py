@@ -148,7 +148,7 @@ def test_every_attempt_waits_for_its_turn(model_server: ModelServer, choose: Cho
     async def turn() -> None:
         turns.append(model_server.count)
 
-    assert asyncio.run(Task(choose(retries=1), Meter(turn=turn), None).aask("?")) == "4"
+    assert asyncio.run(Task(choose(retries=1), Meter(before_attempt=turn), None).aask("?")) == "4"
     assert turns == [0, 1]
 
 
@@ -156,7 +156,7 @@ def test_why_there_is_no_turn_is_said_as_it_is(model_server: ModelServer, choose
     async def turn() -> None:
         raise StoreError("the jobs' database is away")
 
-    meter = Meter(turn=turn)
+    meter = Meter(before_attempt=turn)
     with pytest.raises(Exception) as ended:
         asyncio.run(Task(choose(retries=1), meter, None).aask("?"))
     reason = translate(ended.value)
