@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from typing import Any, TypeVar
 
-from sqlalchemy import delete, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import TextClause, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from spanlab.errors import StoreError
 from spanlab.lm.cache import AnswerCache
 from spanlab.settings import Settings
 from spanlab.storage.engine import Database
-from spanlab.storage.tables import answers
+from spanlab.storage.network import watchful
 from spanlab.storage.upgrade import upgrade
-
-T = TypeVar("T")
 
 _KEPT_SECONDS = 30 * 86_400.0
 _PATIENCE = 60.0  # seconds for which a database that does not answer is tried again
 _PAUSE = 0.25
+_SELECT = text("SELECT answer FROM answers WHERE cache = :cache AND key = :key")
+_DELETE = text("DELETE FROM answers WHERE cache = :cache AND key = :key")
+_EXPIRE = text("DELETE FROM answers WHERE at < :at")
+_INSERT = text(
+    "INSERT INTO answers (cache, key, answer, at) VALUES (:cache, :key, :answer, :at) "
+    "ON CONFLICT (cache, key) DO UPDATE SET answer = excluded.answer, at = excluded.at"
+)
 
 
 class AnswerTable(AnswerCache):
@@ -38,41 +40,40 @@ class AnswerTable(AnswerCache):
 
     def __init__(self, settings: Settings, name: str) -> None:
         super().__init__()
-        self._database = Database(settings.database_url)
-        self._engine = self._database.engine.execution_options(isolation_level="AUTOCOMMIT")
         self._name = name
-        upgrade(self._database, settings.home / "backups")
-        with self._database.writing() as connection:
-            connection.execute(delete(answers).where(answers.c.at < time.time() - _KEPT_SECONDS))
+        database = Database(settings.database_url)
+        upgrade(database, settings.home / "backups")
+        with database.writing() as connection:
+            connection.execute(_EXPIRE, {"at": time.time() - _KEPT_SECONDS})
+        database.close()
+        # One statement at a time, tried again if it fails: neither a transaction nor a look
+        # whether the connection is still there is of use, and they take half of the time.
+        self._engine = create_engine(
+            watchful(database.url), isolation_level="AUTOCOMMIT", pool_reset_on_return=None
+        )
 
     async def forget(self, key: str) -> None:
         """Drop an answer, if there is one."""
-        await self._patiently(
-            lambda connection: connection.execute(delete(answers).where(*self._is(key)))
-        )
+        await self._run(_DELETE, key=key)
 
     async def _get(self, key: str) -> str | None:
-        return await self._patiently(
-            lambda connection: connection.execute(
-                select(answers.c.answer).where(*self._is(key))
-            ).scalar()
-        )
+        found = await self._run(_SELECT, key=key)
+        return None if found is None else str(found)
 
     async def _put(self, key: str, text: str) -> None:
-        new = {"answer": text, "at": time.time()}
-        statement = insert(answers).values(cache=self._name, key=key, **new)
-        statement = statement.on_conflict_do_update(index_elements=["cache", "key"], set_=new)
-        await self._patiently(lambda connection: connection.execute(statement))
+        await self._run(_INSERT, key=key, answer=text, at=time.time())
 
-    def _is(self, key: str) -> tuple[Any, ...]:
-        return answers.c.cache == self._name, answers.c.key == key
+    async def _run(self, statement: TextClause, **values: object) -> object:
+        """Run a statement in a thread, again and again while the database is away.
 
-    async def _patiently(self, work: Callable[[Any], T]) -> T:
-        """Do something in a thread, again and again while the database is away."""
+        Returns:
+            What a SELECT finds; None if that is nothing, or for any other statement.
+        """
 
-        def attempt() -> T:
+        def attempt() -> object:
             with self._engine.connect() as connection:
-                return work(connection)
+                done = connection.execute(statement, {"cache": self._name, **values})
+                return done.scalar() if done.returns_rows else None
 
         deadline = time.monotonic() + _PATIENCE
         while True:
