@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from optimizers import mipro
@@ -12,7 +12,7 @@ from optimizers.examples import Labelled, folds
 from optimizers.preparing import chosen
 from optimizers.request import Optimisation, Search
 from spanlab.detectors import entry_of
-from spanlab.detectors.costs import detecting
+from spanlab.detectors.costs import Asked, detecting, retrieving
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
@@ -24,7 +24,7 @@ _SUMMARY_CALLS = 12  # of the prompt model, to describe data and program
 
 @dataclass(frozen=True)
 class Effort:
-    """Upper bounds: ``trials`` evaluations, calls of the task model and of the prompt model.
+    """Upper bounds: ``trials`` evaluations, and calls of the models by what they are asked for.
 
     Answers that the cache holds cost nothing, so a run usually comes to less.
     """
@@ -32,11 +32,12 @@ class Effort:
     trials: int
     task_calls: int
     prompt_calls: int
+    retrieval_calls: int = 0
 
     @property
     def calls(self) -> int:
         """All calls."""
-        return self.task_calls + self.prompt_calls
+        return self.task_calls + self.prompt_calls + self.retrieval_calls
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,17 @@ def foresee(store: Store, request: Optimisation) -> Foreseen:
     if search.folds and search.target is None:
         folds(examples, search.folds, search.seed)  # says so if there are too few
     each = _each(examples, search)
-    effort = estimate(search, len(examples), each.calls)
+    source = search.detector.retriever
+    found = [call for one in examples if source for call in retrieving(one.item, source)]
+    effort = replace(
+        estimate(search, len(examples), each.calls),
+        retrieval_calls=sum(call.number for call in found),
+    )
     return Foreseen(
         items=len(examples),
         languages=dict(sorted(Counter(one.item.lang for one in examples).items())),
         effort=effort,
-        cost=_cost(search, each, effort),
+        cost=_cost(search, each, effort, found),
     )
 
 
@@ -92,16 +98,23 @@ def _each(examples: Sequence[Labelled], search: Search) -> _Each:
     )
 
 
-def _cost(search: Search, each: _Each, effort: Effort) -> float | None:
+def _cost(search: Search, each: _Each, effort: Effort, retrieval: Sequence[Asked]) -> float | None:
     task = search.detector.model
     prompt = search.prompt_model or task
     if task is None or task.price is None or prompt is None or prompt.price is None:
         return None
+    finding = 0.0
+    for call in retrieval:
+        if call.model is None or call.model.price is None:
+            return None
+        finding += call.model.price.of(call.asked, 0, call.answered)
     shown = 1 + (search.labelled + search.bootstrapped) / 2  # prompts have from none to all
     calls = max(each.calls, 1)
     asked, answered = round(each.asked * shown / calls), round(each.answered / calls)
-    return effort.task_calls * task.price.of(asked, 0, answered) + (
-        effort.prompt_calls * prompt.price.of(asked, 0, answered)
+    return (
+        finding
+        + effort.task_calls * task.price.of(asked, 0, answered)
+        + effort.prompt_calls * prompt.price.of(asked, 0, answered)
     )
 
 

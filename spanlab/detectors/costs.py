@@ -36,7 +36,7 @@ def asked_of(item: Item, specs: Sequence[DetectorSpec]) -> Iterator[Asked]:
     asking = [spec for spec in specs if entry_of(spec.detector).asks_models]
     retrievers = {spec.retriever for spec in asking if spec.retriever is not None}
     for retriever in retrievers:  # what one detector fetched, the others read
-        yield from _retrieving(item, retriever)
+        yield from retrieving(item, retriever)
     for spec in asking:
         yield from detecting(item, spec)
 
@@ -58,7 +58,8 @@ def detecting(item: Item, spec: DetectorSpec) -> Iterator[Asked]:
         yield Asked(model, number, number * calls.asked, number * calls.answered)
 
 
-def _retrieving(item: Item, retriever: RetrieverSpec) -> Iterator[Asked]:
+def retrieving(item: Item, retriever: RetrieverSpec) -> Iterator[Asked]:
+    """Yield the most calls that a retriever makes for an item; none if it has its passages."""
     if retriever.kind == "given" or _fetched(item, retriever):
         return
     question, answer = count_tokens(item.question), count_tokens(item.answer)

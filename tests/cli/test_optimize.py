@@ -64,6 +64,15 @@ def test_what_it_will_come_to_is_said_without_a_call(tuned: Run, model_server: M
     assert model_server.requests == []
 
 
+def test_searching_for_passages_counts_once_for_each_item(tuned: Run) -> None:
+    asked = ("optimize", "mine", "--detector", "ucsc-extract", "--dry-run", *SMALL)
+    before, after = (
+        int(tuned(*asked, *more).stdout.partition(" evaluations, ")[2].split(" calls")[0])
+        for more in ((), ("--retriever", "web"))
+    )
+    assert after == before + 15
+
+
 def test_a_search_that_breaks_says_why(tuned: Run, model_server: ModelServer) -> None:
     """An optimisation that does not get anywhere says why."""
     model_server.script(lambda ask: fail(402, "no money"))
