@@ -83,7 +83,7 @@ def test_a_second_tab_is_refused_and_may_put_its_own_on_top(desk: Sit) -> None:
     here.page.click("text=Put mine on top")
     here.wait_for("item")
     here.settle()
-    expect(here.page.locator(".sl-banner")).to_be_hidden()
+    expect(here.page.locator(".sl-banner[role=alert]")).to_be_hidden()
     assert [span.text for span in here.state("item").rejected] == ["one"]
     assert here.texts("item") == ["two"]
 
