@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from driving import REVIEWER, Desk, suggested
+from driving import REVIEWER, Desk, idle, suggested
 from playwright.sync_api import expect
 
 from spanlab.schema import Item, Record, Status
@@ -69,6 +69,26 @@ def test_a_link_to_an_item_opens_it_and_an_unknown_one_is_named_with_a_way_on(de
     expect(here.page.locator(".sl")).to_have_count(0)
     here.page.get_by_role("link", name="Go on with the queue").press("Enter")
     here.wait_for("en-1")
+
+
+def test_back_and_forward_show_the_item_that_the_address_names(desk: Sit) -> None:
+    here = desk(_records())
+    for following in ("de-1", "en-2", "de-2"):
+        here.press("PageDown")
+        here.wait_for(following)
+        here.until("() => !spanlab.editor.conversation.wants()")
+    moves = [here.page.go_back, here.page.go_back, here.page.go_back]
+    moves += [here.page.go_forward, here.page.go_forward, here.page.go_back]
+    for move, item in zip(moves, ("en-2", "de-1", "en-1", "de-1", "en-2", "de-1"), strict=True):
+        move()
+        here.wait_for(item)
+        here.page.wait_for_url(f"**item={item}*")
+    idle(here.page)
+    here.wait_for("de-1")
+    here.press("a")
+    here.settle()
+    assert here.texts("de-1") == ["two"]
+    here.page.wait_for_url("**item=de-1*")
 
 
 def test_without_a_name_nothing_can_be_marked(desk: Sit) -> None:

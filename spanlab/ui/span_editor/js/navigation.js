@@ -11,6 +11,7 @@ export class Navigation {
         this.open = null;
         this.opening = null;
         this.trail = []; // items behind, the last one left last
+        this.path = location.pathname;
     }
 
     /** The item that is open, or on its way. */
@@ -33,9 +34,23 @@ export class Navigation {
     }
 
     turnTo(id) {
+        history.pushState(history.state, "", urlOf(id)); // the browser's Back returns to the item before
+        this.show(id);
+    }
+
+    /** Back or Forward: show the item that the address names now. */
+    follow() {
+        const { pathname, searchParams } = new URL(location.href);
+        const id = searchParams.get("item");
+        const here = pathname === this.path && searchParams.get("dataset") === this.place?.dataset;
+        if (!here || !id || id === this.at) return;
+        if (this.trail.at(-1) === id) this.trail.pop();
+        this.show(id);
+    }
+
+    show(id) {
         const { conversation, view, cache, outbox } = this.editor;
         this.opening = id;
-        leaveInUrl(id);
         conversation.unchecked = cache.items.has(id);
         if (conversation.unchecked) this.tryOpen();
         else view.opening();
@@ -77,9 +92,13 @@ export class Navigation {
 
 /** A reload comes back to this item, even one that comes before Python's word on it. */
 export function leaveInUrl(item) {
+    history.replaceState(history.state, "", urlOf(item));
+}
+
+function urlOf(item) {
     const url = new URL(location.href);
     url.searchParams.set("item", item);
-    history.replaceState(history.state, "", url);
+    return url;
 }
 
 /** A name for dataset, reviewer and filters, whichever item a link asked for. */

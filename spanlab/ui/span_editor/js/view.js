@@ -214,6 +214,7 @@ export class View {
         this.sheet.listen(on);
         on(this.answer, "focus", () => this.editor.item && this.caretChanged());
         on(this.answer, "blur", () => this.editor.item && this.caretChanged());
+        on(window, "popstate", () => this.editor.navigation.follow());
         on(window, "beforeunload", () => this.editor.outbox.store());
         on(window, "resize", () => {
             this.fill();
