@@ -9,7 +9,7 @@ export class Notice {
         this.view = view;
         this.choices = [];
         this.asks = false;
-        this.node = h("div", { class: "sl-banner sl-notice", role: "status", tabindex: "-1", hidden: "" });
+        this.node = h("div", { class: "sl-notice", role: "status", tabindex: "-1", hidden: "" });
     }
 
     /**
