@@ -27,7 +27,7 @@ _MOST = 5  # mistakes of one kind that the feedback spells out
 _LONGEST = 80  # characters of a quote in it
 
 
-class Judgement(Frozen):
+class ScoredAnswer(Frozen):
     """A score in [-1, 1] (below 0 only where Corr is), and what to do better next time."""
 
     score: float
@@ -45,7 +45,7 @@ def check_target(target: str) -> str:
     return target
 
 
-def judge(gold: Labels, found: Labels, answer: str, target: str) -> Judgement:
+def judge(gold: Labels, found: Labels, answer: str, target: str) -> ScoredAnswer:
     """Score what was found in an answer, and name what was missed, invented or cut wrongly.
 
     Args:
@@ -62,7 +62,7 @@ def judge(gold: Labels, found: Labels, answer: str, target: str) -> Judgement:
     known = gold if gold.raters else replace(gold, raters=(gold.hard,))
     score = score_item(known, found)
     values = [getattr(score, metric) for metric in metrics]
-    return Judgement(
+    return ScoredAnswer(
         score=sum(values) / len(values), feedback=_feedback(gold.hard, found.hard, answer)
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from optimizers.metrics import Judgement
+from optimizers.metrics import ScoredAnswer
 from optimizers.request import PROMPT_TEMPERATURE, Search
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Round:
     learn: tuple[dspy.Example, ...]
     choose: tuple[dspy.Example, ...]
     has_answers: bool
-    judged: Callable[[dspy.Example, dspy.Prediction], Judgement]
+    judged: Callable[[dspy.Example, dspy.Prediction], ScoredAnswer]
     task_lm: dspy.LM
     prompt_lm: dspy.LM
     patience: int = 1_000_000

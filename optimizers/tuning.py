@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import dspy
 
 from optimizers.examples import Fold, Labelled, fingerprint, folds, halves, targets, transferred
-from optimizers.metrics import Judgement, judge
+from optimizers.metrics import ScoredAnswer, judge
 from optimizers.request import Search
 from optimizers.strategies import Round, quiet, strategy
 from optimizers.watching import (
@@ -223,11 +223,11 @@ class Tuner:
 
     def _judge(
         self, examples: Sequence[Labelled]
-    ) -> Callable[[dspy.Example, dspy.Prediction], Judgement]:
+    ) -> Callable[[dspy.Example, dspy.Prediction], ScoredAnswer]:
         """Return the metric on these items; an example names its item, several may read alike."""
         known = {each.item.id: each for each in examples}
 
-        def judged(example: dspy.Example, prediction: dspy.Prediction) -> Judgement:
+        def judged(example: dspy.Example, prediction: dspy.Prediction) -> ScoredAnswer:
             each = known[example.dspy_item]
             found = labels(each.item, self.detector.mark(each.item, prediction))
             return judge(each.labels, found, each.item.answer, self.request.metric)

@@ -28,9 +28,9 @@ def list_jobs(
     """
     from spanlab import jobs
     from spanlab.cli import job_tables
-    from spanlab.jobs import board, rescue
+    from spanlab.jobs import job_store, recovery
 
-    rescue.rescue(board.of(None))  # what nobody works on any more is not running
+    recovery.requeue_abandoned(job_store.of(None))  # what nobody works on any more is not running
     typer.echo(job_tables.listed(jobs.jobs(limit, page - 1)))
 
 
@@ -71,7 +71,7 @@ def resume(job_id: JobId, queue: Queue = False) -> None:
     """
     from spanlab import jobs
     from spanlab.cli import progress, working
-    from spanlab.jobs import board, control
+    from spanlab.jobs import control, job_store
     from spanlab.settings import Settings
 
     if queue:
@@ -79,7 +79,7 @@ def resume(job_id: JobId, queue: Queue = False) -> None:
         progress.say("queued")
         return
     settings = Settings.read()
-    where = board.of(settings)
+    where = job_store.of(settings)
     working.take_up(job_id, lambda own: control.requeue(where, job_id, own, own), settings)
 
 
@@ -106,14 +106,14 @@ def retry(job_id: JobId, queue: Queue = False) -> None:
     """
     from spanlab import jobs
     from spanlab.cli import progress, working
-    from spanlab.jobs import board, control
+    from spanlab.jobs import control, job_store
     from spanlab.settings import Settings
 
     if queue:
         progress.say(f"queued as {jobs.retry(job_id)}")
         return
     settings = Settings.read()
-    where = board.of(settings)
+    where = job_store.of(settings)
     working.take_up(job_id, lambda own: control.repeat(where, job_id, own), settings)
 
 

@@ -31,7 +31,7 @@ class Vote(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ItemOutcome:
     """What detectors say of one item; ``ended`` is the error that ends the run, if any."""
 
     findings: tuple[Finding, ...] = ()
@@ -86,7 +86,7 @@ class Ensemble:
         *members, voted = record.annotations
         return Finding(voted, record.item, tuple(members))
 
-    async def annotate(self, record: Record, *, retry_failed: bool = True) -> Outcome:
+    async def annotate(self, record: Record, *, retry_failed: bool = True) -> ItemOutcome:
         """Let the detectors that have not finished an item annotate it, and cast the votes.
 
         Args:
@@ -109,7 +109,7 @@ class Ensemble:
         errors.sort(key=lambda error: isinstance(error, BudgetError))
         changed = {said.annotator for finding in found for said in finding.annotations}
         votes = self._cast(record, found, changed)
-        return Outcome((*found, *votes), errors[0] if errors else None)
+        return ItemOutcome((*found, *votes), errors[0] if errors else None)
 
     async def _one(
         self, detector: Detector, item: Item

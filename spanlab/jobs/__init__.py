@@ -88,9 +88,9 @@ def jobs(limit: int = 50, page: int = 0, settings: Settings | None = None) -> li
     Returns:
         At most ``limit`` jobs; empty past the end, or if there never was one.
     """
-    from spanlab.jobs import board
+    from spanlab.jobs import job_store
 
-    return board.of(settings).jobs(limit, page * limit)
+    return job_store.of(settings).jobs(limit, page * limit)
 
 
 def job(job_id: str, settings: Settings | None = None) -> JobView:
@@ -103,9 +103,9 @@ def job(job_id: str, settings: Settings | None = None) -> JobView:
     Raises:
         NotFoundError: there is no such job, or several begin like this.
     """
-    from spanlab.jobs import board
+    from spanlab.jobs import job_store
 
-    return board.of(settings).job(job_id)
+    return job_store.of(settings).job(job_id)
 
 
 def pause(job_id: str, settings: Settings | None = None) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Literal
 
 from spanlab.errors import SpanlabError, UsageError
-from spanlab.jobs import board, kinds
-from spanlab.jobs.board import JOBS, PARTS, Board
+from spanlab.jobs import job_store, kinds
+from spanlab.jobs.job_store import JOBS, PARTS, JobStore
 from spanlab.jobs.views import JobState, JobView
 from spanlab.settings import Settings
 
@@ -18,20 +18,20 @@ _OPEN = {JobState.QUEUED, JobState.RUNNING}
 
 def pause(job_id: str, settings: Settings | None) -> None:
     """See ``spanlab.jobs.pause``."""
-    _stop(board.of(settings), job_id, "pause")
+    _stop(job_store.of(settings), job_id, "pause")
 
 
 def cancel(job_id: str, settings: Settings | None) -> None:
     """See ``spanlab.jobs.cancel``."""
-    _stop(board.of(settings), job_id, "cancel")
+    _stop(job_store.of(settings), job_id, "cancel")
 
 
 def resume(job_id: str, settings: Settings | None) -> None:
     """See ``spanlab.jobs.resume``."""
-    requeue(board.of(settings), job_id, JOBS, PARTS)
+    requeue(job_store.of(settings), job_id, JOBS, PARTS)
 
 
-def requeue(where: Board, job_id: str, jobs_queue: str, parts_queue: str) -> str:
+def requeue(where: JobStore, job_id: str, jobs_queue: str, parts_queue: str) -> str:
     """Queue a job that nobody works on, and what is left of its parts; returns its full id."""
     view = where.job(job_id)
     if view.state not in {JobState.PAUSED, JobState.CANCELLED, JobState.QUEUED}:
@@ -42,7 +42,7 @@ def requeue(where: Board, job_id: str, jobs_queue: str, parts_queue: str) -> str
     return view.id
 
 
-def move(where: Board, job_id: str, jobs_queue: str, parts_queue: str) -> None:
+def move(where: JobStore, job_id: str, jobs_queue: str, parts_queue: str) -> None:
     """Queue a job anew, and those of its parts that are not over."""
     over = {"SUCCESS", "ERROR"}
     rows = where.rows(parent_workflow_id=job_id)
@@ -54,11 +54,11 @@ def move(where: Board, job_id: str, jobs_queue: str, parts_queue: str) -> None:
 
 def retry(job_id: str, settings: Settings | None) -> str:
     """See ``spanlab.jobs.retry``."""
-    where = board.of(settings)
+    where = job_store.of(settings)
     return repeat(where, job_id, JOBS)
 
 
-def repeat(where: Board, job_id: str, queue: str) -> str:
+def repeat(where: JobStore, job_id: str, queue: str) -> str:
     """Submit the request of a job that is over once more; returns the new job's id."""
     row, view = where.row(job_id), where.job(job_id)
     if not view.is_over:
@@ -77,7 +77,7 @@ def wait(
     settings: Settings | None,
 ) -> JobView:
     """See ``spanlab.jobs.wait``."""
-    where = board.of(settings)
+    where = job_store.of(settings)
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         view = where.job(job_id)
@@ -90,7 +90,7 @@ def wait(
         time.sleep(_EVERY)
 
 
-def _stop(where: Board, job_id: str, wish: Literal["pause", "cancel"]) -> None:
+def _stop(where: JobStore, job_id: str, wish: Literal["pause", "cancel"]) -> None:
     view = where.job(job_id)
     allowed = _OPEN if wish == "pause" else {*_OPEN, JobState.PAUSED}
     if view.state not in allowed:

@@ -20,11 +20,11 @@ import numpy as np
 from dbos import DBOS, SetWorkflowID
 
 from spanlab.errors import SpanlabError
-from spanlab.jobs import board, worker
-from spanlab.jobs.board import JOBS, progress_of, summed
+from spanlab.jobs import job_store, worker
+from spanlab.jobs.job_store import JOBS, progress_of, summed
 from spanlab.jobs.kinds import KINDS
 from spanlab.jobs.parts import work_on
-from spanlab.jobs.steps import put_aside, step
+from spanlab.jobs.steps import interrupted, step
 from spanlab.jobs.views import JobState
 from spanlab.settings import Settings
 from spanlab.workflows.running import unfinished_positions
@@ -46,7 +46,7 @@ def submit(request: RunRequest, settings: Settings | None, queue: str = JOBS) ->
     from spanlab.storage import Store
     from spanlab.workflows.requesting import check
 
-    where = board.of(settings)
+    where = job_store.of(settings)
     with Store.open(where.settings) as store:
         check(store, request)
     return where.submit("detect", title_of(request), request.model_dump(mode="json"), queue)
@@ -82,9 +82,9 @@ async def _plan(asked: dict[str, Any]) -> list[list[Range]]:
     parts = shared_out(todo, request)
     job_id = DBOS.workflow_id or ""
     begun = Progress(total=len(todo), started=time.time())
-    await asyncio.to_thread(me.board.report, job_id, begun)
+    await asyncio.to_thread(me.jobs.report, job_id, begun)
     await asyncio.to_thread(
-        me.board.note, job_id, f"{me.name} begins: {len(todo):,} items in {len(parts):,} parts"
+        me.jobs.note, job_id, f"{me.name} begins: {len(todo):,} items in {len(parts):,} parts"
     )
     return parts
 
@@ -95,7 +95,7 @@ async def _work(job_id: str, asked: dict[str, Any], ranges: list[Range]) -> dict
     request = RunRequest.model_validate(asked)
     done = await work_on(DBOS.workflow_id or "", job_id, request, positions)
     if done is None:
-        raise put_aside()
+        raise interrupted()
     return {"done": done.done, "failed": done.failed}
 
 
@@ -105,17 +105,17 @@ async def _follow(job_id: str, count: int) -> dict[str, Any]:
     pace = _Pace()
     told = None
     while True:
-        row = await asyncio.to_thread(me.board.part, job_id)
+        row = await asyncio.to_thread(me.jobs.part, job_id)
         if me.stopping or not me.owns(row):
-            raise put_aside()
-        parts = await asyncio.to_thread(me.board.parts, job_id)
+            raise interrupted()
+        parts = await asyncio.to_thread(me.jobs.parts, job_id)
         progress = pace.of(summed(progress_of(row), parts))
         if progress != told:
-            await asyncio.to_thread(me.board.report, job_id, progress)
+            await asyncio.to_thread(me.jobs.report, job_id, progress)
             told = progress
         broken = next((each for each in parts if each.state is JobState.FAILED), None)
         if broken is not None:
-            await asyncio.to_thread(me.board.stop_parts, job_id)
+            await asyncio.to_thread(me.jobs.stop_parts, job_id)
             raise SpanlabError(broken.error or "a part of the job broke")
         if len(parts) == count and all(each.state is JobState.DONE for each in parts):
             return {"done": progress.done, "failed": progress.failed, "stopped": progress.stopped}

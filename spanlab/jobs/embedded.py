@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import atexit
 import logging
-import sys
 import threading
 
 from spanlab.errors import SpanlabError
 from spanlab.jobs import worker
 from spanlab.settings import Settings
+from spanlab.workflows.interpreter import switch_threads_often
 
 NAME = "app"
-# Seconds that a thread computes before another one may. What a key sets off passes through many
-# threads, and would wait at each of them for the job's; Python's own 5 ms add up to a tenth.
-_SWITCH = 0.0005
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +32,7 @@ def start(settings: Settings | None) -> None:
 
 
 def _start(settings: Settings) -> None:
-    sys.setswitchinterval(_SWITCH)
+    switch_threads_often()
     # Detectors that ask no model compute: in a process of their own they leave the pages alone.
     role = worker.Role(NAME, processes=1)
     try:

@@ -23,11 +23,11 @@ from dbos import DBOS
 from optimizers.estimates import estimate
 from optimizers.request import Optimisation
 from spanlab.errors import UsageError
-from spanlab.jobs import board, worker
-from spanlab.jobs.board import JOBS, progress_of
+from spanlab.jobs import job_store, worker
+from spanlab.jobs.job_store import JOBS, progress_of
 from spanlab.jobs.kinds import KINDS
 from spanlab.jobs.rate_limiter import JobCalls
-from spanlab.jobs.steps import put_aside, step
+from spanlab.jobs.steps import interrupted, step
 from spanlab.labels import Extent, Labels, Soft
 from spanlab.lm import Meter
 from spanlab.programs import Programs
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Pinned = list[dict[str, Any]]  # the labels of each item, as JSON
 
-_EVERY = 0.5  # seconds between two words on how far a search is
+_EVERY = 0.5  # seconds between two reports of how far a search is
 
 
 def submit(request: Optimisation, settings: Settings | None, queue: str = JOBS) -> str:
@@ -53,7 +53,7 @@ def submit(request: Optimisation, settings: Settings | None, queue: str = JOBS) 
     from spanlab.storage import Store
     from spanlab.workflows.lookup import summary_of
 
-    where = board.of(settings)
+    where = job_store.of(settings)
     request = resolved(request)
     search = request.search
     programs = Programs(where.settings.programs)
@@ -91,8 +91,8 @@ async def _prepare(asked: dict[str, Any]) -> Pinned:
     found = await with_passages(found, request, meter, me.store)
     trials = estimate(request.search, len(found)).trials
     progress = Progress(total=trials, started=time.time(), usage=meter.usage)
-    await asyncio.to_thread(me.board.report, job_id, progress, {"items": len(found), "trials": []})
-    await asyncio.to_thread(me.board.note, job_id, f"{me.name} begins: {len(found)} labelled items")
+    await asyncio.to_thread(me.jobs.report, job_id, progress, {"items": len(found), "trials": []})
+    await asyncio.to_thread(me.jobs.note, job_id, f"{me.name} begins: {len(found)} labelled items")
     return [_pinned(each.labels) for each in found]
 
 
@@ -125,8 +125,8 @@ async def _finish(
 
     done = await _watched(job_id, asked, pinned, work, 0)
     me = worker.current()
-    details = dict((await asyncio.to_thread(me.board.part, job_id)).attributes or {})["details"]
-    await asyncio.to_thread(me.board.say, job_id, details={**details, **done})
+    details = dict((await asyncio.to_thread(me.jobs.part, job_id)).attributes or {})["details"]
+    await asyncio.to_thread(me.jobs.say, job_id, details={**details, **done})
     return done
 
 
@@ -144,15 +144,17 @@ async def _watched(
 
     me, request = worker.current(), Optimisation.model_validate(asked)
     cut_off = me.cut_off
-    row = await asyncio.to_thread(me.board.part, job_id)
+    row = await asyncio.to_thread(me.jobs.part, job_id)
     if not me.owns(row):
-        raise put_aside()
-    diary = Diary(dict(row.attributes or {}).get("details", {}), progress_of(row), fold)
+        raise interrupted()
+    progress_log = ProgressLog(
+        dict(row.attributes or {}).get("details", {}), progress_of(row), fold
+    )
     stopped = threading.Event()
     calls = JobCalls(me, job_id, request.rate)
     stopper = Stopper(
         request.budget,
-        spent=diary.before.usage,
+        spent=progress_log.before.usage,
         should_stop=stopped.is_set,
         wait=calls.from_other_loops(lambda: "stopped" if stopped.is_set() else None),
     )
@@ -164,20 +166,20 @@ async def _watched(
         )
         examples = [Labelled(record.item, labels[record.item.id]) for record in found]
         examples.sort(key=lambda each: each.item.id)
-        return work(tuner(request, me.settings, stopper, diary.write), examples)
+        return work(tuner(request, me.settings, stopper, progress_log.add), examples)
 
-    watch = _Watch(me, job_id, diary, stopper, stopped, cut_off)
+    watch = _SearchWatch(me, job_id, progress_log, stopper, stopped, cut_off)
     with me.working():
         return await watch.until_over(asyncio.create_task(asyncio.to_thread(run)))
 
 
 @dataclass
-class _Watch:
+class _SearchWatch:
     """A search in a thread, watched: told of while it goes on, stopped if its job is."""
 
     me: Worker
     job_id: str
-    diary: Diary
+    progress_log: ProgressLog
     stopper: Stopper
     stopped: threading.Event
     cut_off: int
@@ -192,26 +194,26 @@ class _Watch:
                 await self._look()
             return running.result()
         except StoppedError as error:
-            raise put_aside() from error
+            raise interrupted() from error
         finally:
             self.stopped.set()
             await asyncio.gather(running, return_exceptions=True)  # its calls under way are paid
-            await self._tell()
+            await self._report()
 
     async def _look(self) -> None:
-        row = await asyncio.to_thread(self.me.board.part, self.job_id)
+        row = await asyncio.to_thread(self.me.jobs.part, self.job_id)
         # Of one that somebody stopped nobody else tells how far it is.
         self.ours = self.me.owns(row) or row.status == "CANCELLED"
         if self.me.stopping or self.me.cut_off != self.cut_off or not self.me.owns(row):
             self.stopped.set()
-        await self._tell()
+        await self._report()
 
-    async def _tell(self) -> None:
+    async def _report(self) -> None:
         if self.ours and self.me.cut_off == self.cut_off:
-            await asyncio.to_thread(self.diary.tell, self.me.board, self.job_id, self.stopper)
+            await asyncio.to_thread(self.progress_log.save, self.me.jobs, self.job_id, self.stopper)
 
 
-class Diary:
+class ProgressLog:
     """What a search has come to so far; written by its threads, read by the worker's loop."""
 
     def __init__(self, details: dict[str, Any], before: Progress, fold: int) -> None:
@@ -223,8 +225,8 @@ class Diary:
         self._new = True
         self._fold = fold
 
-    def write(self, event: Event) -> None:
-        """Take down a trial or a remark."""
+    def add(self, event: Event) -> None:
+        """Add a trial or a remark."""
         from optimizers.watching import Trial
 
         with self._lock:
@@ -240,7 +242,7 @@ class Diary:
             if event.stage == "search" and event.full and _is_better(event, best):
                 self._details["best"] = event.model_dump(mode="json")
 
-    def tell(self, where: board.Board, job_id: str, stopper: Stopper) -> None:
+    def save(self, where: job_store.JobStore, job_id: str, stopper: Stopper) -> None:
         """Write down what is new."""
         with self._lock:
             if not self._new:

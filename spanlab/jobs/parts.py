@@ -1,4 +1,4 @@
-"""Working on a part of a detection job, and telling how far it is while it goes on."""
+"""Working on a part of a detection job, and reporting how far it is while it goes on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from spanlab.detectors.ensemble import Ensemble
 from spanlab.errors import StoreError
 from spanlab.jobs import worker
-from spanlab.jobs.board import Part
+from spanlab.jobs.job_store import PartState
 from spanlab.jobs.rate_limiter import JobCalls, stop_reason
 from spanlab.jobs.views import JobState
 from spanlab.jobs.worker import Worker
@@ -19,40 +19,40 @@ from spanlab.lm import Meter, Usage
 from spanlab.workflows.running import Run, Work
 from spanlab.workflows.runs import RunRequest, ensemble_of
 
-_EVERY = 0.4  # seconds between two words on how far a part is
+_EVERY = 0.4  # seconds between two reports of how far a part is
 _FAILURES = 1000  # of a part, that are remembered
-_DESKS = 4  # jobs whose detectors a worker keeps at hand
-_PUT_ASIDE = "put aside"
+_KEPT = 4  # jobs whose detectors a worker keeps built
+_INTERRUPTED = "interrupted"
 
 
 @dataclass
-class Desk:
-    """What the parts of one job share in one process: detectors, meter, and places to work at."""
+class JobResources:
+    """What the parts of one job share in one process: detectors and meter."""
 
     ensemble: Ensemble
     meter: Meter
     _told: Usage = field(default_factory=Usage)
 
     def spent(self) -> Usage:
-        """Return what the model calls came to since this was last asked."""
+        """Return what the model calls came to since this was last called."""
         now = self.meter.usage
         before, self._told = self._told, now
         return less(now, before)
 
 
 @dataclass
-class _Desks:
-    """The desks of a process; its event loop alone uses them."""
+class _ResourceCache:
+    """The resources of the jobs that a process works on; its event loop alone uses them."""
 
-    open: OrderedDict[str, asyncio.Task[Desk]] = field(default_factory=OrderedDict)
-    turns: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    open: OrderedDict[str, asyncio.Task[JobResources]] = field(default_factory=OrderedDict)
+    locks: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
-    async def of(self, job_id: str, request: RunRequest, spent: Usage) -> Desk:
-        """Return the desk of a job, set up when its first part comes."""
+    async def of(self, job_id: str, request: RunRequest, spent: Usage) -> JobResources:
+        """Return the resources of a job, set up when its first part comes."""
         if job_id not in self.open:
             self.open[job_id] = asyncio.create_task(_set_up(job_id, request, spent))
         self.open.move_to_end(job_id)
-        while len(self.open) > _DESKS:
+        while len(self.open) > _KEPT:
             self.open.popitem(last=False)
         try:
             return await asyncio.shield(self.open[job_id])
@@ -61,12 +61,12 @@ class _Desks:
             raise
 
 
-_DESKS_OF: dict[int, _Desks] = {}  # by worker, so that a new worker begins anew
+_CACHES: dict[int, _ResourceCache] = {}  # by worker, so that a new worker begins anew
 
 
 async def work_on(
     part_id: str, job_id: str, request: RunRequest, positions: Sequence[int]
-) -> Part | None:
+) -> PartState | None:
     """Do what is left of a part, saving as it goes.
 
     Args:
@@ -83,24 +83,26 @@ async def work_on(
             the database refuses.
     """
     me = worker.current()
-    desks = _DESKS_OF.setdefault(id(me), _Desks())
+    cache = _CACHES.setdefault(id(me), _ResourceCache())
     # A part that is paused and resumed at once waits until its calls under way are saved.
-    async with desks.turns[part_id]:
+    async with cache.locks[part_id]:
         with me.working():
             cut_off = me.cut_off
-            row = await asyncio.to_thread(me.board.part, part_id)
+            row = await asyncio.to_thread(me.jobs.part, part_id)
             if not me.owns(row):
                 return None
-            before = Part.of(row)
-            desk = await desks.of(job_id, request, before.usage)
-            shift = _Shift(me, part_id, before, before.usage, cut_off)
+            before = PartState.of(row)
+            resources = await cache.of(job_id, request, before.usage)
+            part_run = _PartRun(me, part_id, before, before.usage, cut_off)
             given_up = frozenset(failure.item_id for failure in before.failures)
             work = Work(request.dataset, positions, request.retry_failed, given_up)
-            run = Run(me.store, desk.ensemble, work, request.concurrency, shift.rest)
-            return await shift.work(run, desk)
+            run = Run(
+                me.store, resources.ensemble, work, request.concurrency, part_run.interruption
+            )
+            return await part_run.work(run, resources)
 
 
-async def _set_up(job_id: str, request: RunRequest, spent: Usage) -> Desk:
+async def _set_up(job_id: str, request: RunRequest, spent: Usage) -> JobResources:
     me = worker.current()
     calls = JobCalls(me, job_id, request.rate)
     # Only a job with a budget counts what was spent before: it has one part, which sees all calls.
@@ -108,70 +110,70 @@ async def _set_up(job_id: str, request: RunRequest, spent: Usage) -> Desk:
         request.budget, spent=spent if request.budget else None, before_attempt=calls.wait
     )
     built = await asyncio.to_thread(ensemble_of, request, meter, me.settings, me.executor)
-    return Desk(built, meter)
+    return JobResources(built, meter)
 
 
 @dataclass
-class _Shift:
-    """One worker's work on one part, from when it was begun to when it is over or put aside."""
+class _PartRun:
+    """One worker's work on one part, from when it was begun to when it is over or interrupted."""
 
     me: Worker
     part_id: str
-    before: Part
+    before: PartState
     usage: Usage
     cut_off: int
     taken: bool = False  # by another worker, or out of the queue by somebody's wish
     stopped: bool = False  # by somebody's wish: nobody else tells how far it is
-    told: Part | None = None
+    reported: PartState | None = None
 
-    def rest(self) -> str | None:
-        """Say why the part should be put aside, if it should."""
+    def interruption(self) -> str | None:
+        """Say why the part should be interrupted, if it should."""
         gone = self.taken or self.me.stopping or self.me.cut_off != self.cut_off
-        return _PUT_ASIDE if gone else None
+        return _INTERRUPTED if gone else None
 
-    async def work(self, run: Run, desk: Desk) -> Part | None:
+    async def work(self, run: Run, resources: JobResources) -> PartState | None:
         """Do the work, and tell how far it is."""
         over = asyncio.Event()
-        stop_reason.set(self.rest)
-        telling = asyncio.create_task(self._keep_telling(run, desk, over))
+        stop_reason.set(self.interruption)
+        reporting = asyncio.create_task(self._keep_reporting(run, resources, over))
         try:
             await run.finish()
         except StoreError:
-            if not await self.me.has_lost_place(self.cut_off):
+            if not await self.me.has_lost_lease(self.cut_off):
                 raise
         finally:
             over.set()  # not cancelled: a word that comes late would overwrite the last one
-            await telling
-        if self.rest() is None or self.stopped:
-            await self._tell(run, desk)
-        return None if self.rest() is not None else self.told
+            await reporting
+        if self.interruption() is None or self.stopped:
+            await self._report(run, resources)
+        return None if self.interruption() is not None else self.reported
 
-    async def _keep_telling(self, run: Run, desk: Desk, over: asyncio.Event) -> None:
+    async def _keep_reporting(self, run: Run, resources: JobResources, over: asyncio.Event) -> None:
         while not over.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(over.wait(), _EVERY)
             with suppress(StoreError):  # what is not told now is told the next time
-                await self._tell(run, desk)
+                await self._report(run, resources)
 
-    async def _tell(self, run: Run, desk: Desk) -> None:
+    async def _report(self, run: Run, resources: JobResources) -> None:
         # Asked first: a worker that was cut off would tell of a part that is another's by now.
-        row = await asyncio.to_thread(self.me.board.part, self.part_id)
+        row = await asyncio.to_thread(self.me.jobs.part, self.part_id)
         self.stopped = row.status == "CANCELLED"
-        # For good: should it be this worker's once more, that is another shift's to do.
+        # For good: should it be this worker's once more, that is another run of it.
         self.taken = self.taken or not self.me.owns(row)
         if self.me.cut_off != self.cut_off or (self.taken and not self.stopped):
             return
-        self.usage += desk.spent()
-        part = Part(
+        self.usage += resources.spent()
+        part = PartState(
             state=JobState.RUNNING,
             done=max(run.done, self.before.done),
             usage=self.usage,
             failures=(*self.before.failures, *run.failures)[-_FAILURES:],
-            stopped=None if run.stopped == _PUT_ASIDE or run.broken else run.stopped,
+            stopped=None if run.stopped == _INTERRUPTED or run.broken else run.stopped,
         )
-        if part != self.told:
-            await asyncio.to_thread(self.me.board.say, self.part_id, **part.attributes())
-            self.told = part
+        if part != self.reported:
+            await asyncio.to_thread(self.me.jobs.say, self.part_id, **part.attributes())
+            self.reported = part
 
 
 def less(now: Usage, before: Usage) -> Usage:

@@ -22,8 +22,8 @@ _PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before another attempt; then a refusal
 def step(name: str) -> Callable[[Callable[P, Awaitable[R]]], Step[P, R]]:
     """Make a coroutine function a step whose result is kept, under a name that stays.
 
-    When a database refuses, the worker finds out whether it has lost its place. If so the step is
-    put aside, for whoever takes the job up; otherwise it is tried again a few times.
+    When a database refuses, the worker finds out whether it has lost its lease. If so the step is
+    interrupted, for whoever takes the job up; otherwise it is tried again a few times.
     """
 
     def wrap(work: Callable[P, Awaitable[R]]) -> Step[P, R]:
@@ -36,8 +36,8 @@ def step(name: str) -> Callable[[Callable[P, Awaitable[R]]], Step[P, R]]:
                 try:
                     return await work(*args, **kwargs)
                 except StoreError as refused:
-                    if await me.has_lost_place(cut_off):
-                        raise put_aside() from refused
+                    if await me.has_lost_lease(cut_off):
+                        raise interrupted() from refused
                     pause = next(pauses, None)
                     if pause is None or type(refused) is not StoreError:  # what is not there, say
                         raise
@@ -49,7 +49,7 @@ def step(name: str) -> Callable[[Callable[P, Awaitable[R]]], Step[P, R]]:
     return wrap
 
 
-def put_aside() -> BaseException:
+def interrupted() -> BaseException:
     """Return what to raise where a step is not this worker's any more, or is to rest.
 
     Nothing is kept of the step then: whoever begins it anew goes on.

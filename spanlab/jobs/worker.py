@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spanlab.errors import SpanlabError
-from spanlab.jobs import board, database, kinds, places, rescue
-from spanlab.jobs.board import JOBS, PARTS
+from spanlab.jobs import database, job_store, kinds, leases, recovery
+from spanlab.jobs.job_store import JOBS, PARTS
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.processes import executor_of
 
-_WATCH_SECONDS = 2.0  # between two looks at the own place and at the others'
+_WATCH_SECONDS = 2.0  # between two looks at the own lease and at the others'
 _SURE_SECONDS = 5.0  # after which a worker that the database has not heard asks no model
-_LOOK_SECONDS = 0.2  # between two looks at whether the place is lost
+_LOOK_SECONDS = 0.2  # between two looks at whether the lease is lost
 _GRACE_SECONDS = 150.0  # a model call may take that long; it is paid, so its answer is awaited
 _JOBS_AT_ONCE = 4  # jobs a worker follows; their parts are what is work
 _PARTS_AT_ONCE = 4  # enough that the next one is there while the last answers of one come in
@@ -59,8 +59,8 @@ class Worker:
         self.settings = settings.model_copy(update={"home": settings.home.absolute()})
         self.role = role
         self.name = role.name
-        self.board = board.of(settings)
-        self._local = self.board.is_local
+        self.jobs = job_store.of(settings)
+        self._local = self.jobs.is_local
         self.cut_off = 0
         self.stopping = False
         self._under_way: list[int] = []  # of each part and search, ``cut_off`` when it began
@@ -70,12 +70,12 @@ class Worker:
     @property
     def jobs_queue(self) -> str:
         """The queue from which it takes jobs."""
-        return rescue.own_queue(self.name) if self.role.alone else JOBS
+        return recovery.own_queue(self.name) if self.role.alone else JOBS
 
     @property
     def parts_queue(self) -> str:
         """The queue to and from which parts of its jobs go."""
-        return rescue.own_queue(self.name) if self.role.alone else PARTS
+        return recovery.own_queue(self.name) if self.role.alone else PARTS
 
     def is_sure(self) -> bool:
         """Say whether what this worker is at cannot have been given to another one.
@@ -94,7 +94,7 @@ class Worker:
         finally:
             self._under_way.remove(begun)
 
-    async def has_lost_place(self, cut_off: int) -> bool:
+    async def has_lost_lease(self, cut_off: int) -> bool:
         """Say whether this worker was cut off, once that is clear.
 
         Args:
@@ -121,16 +121,16 @@ class Worker:
         database.prepare(self.settings)
         self.store = Store.open(self.settings)
         self._heard = time.monotonic()
-        self.name, self._place = places.take_free(self.settings, self.role.name)
-        rescue.hand_back(self.board, self.name)
-        rescue.rescue(self.board, self.name)
+        self.name, self._lease = leases.acquire_free(self.settings, self.role.name)
+        recovery.requeue(self.jobs, self.name)
+        recovery.requeue_abandoned(self.jobs, self.name)
         self.executor = executor_of(self.role.processes)
         DBOS(config=database.config(self.settings, self.name, brief=self.role.alone))
         queues = sorted({self.jobs_queue, self.parts_queue})
         DBOS.listen_queues(queues)
         for queue in queues:  # before the launch: after it they would be found a second later
             limit = _PARTS_AT_ONCE if queue == PARTS else _JOBS_AT_ONCE
-            self.board.client.register_queue(
+            self.jobs.client.register_queue(
                 queue,
                 worker_concurrency=limit + (1 if self.role.alone else 0),
                 polling_interval_sec=_POLL_SECONDS_ALONE if self.role.alone else _POLL_SECONDS,
@@ -151,10 +151,10 @@ class Worker:
         DBOS.destroy(workflow_completion_timeout_sec=0)
         self.executor.shutdown(wait=False, cancel_futures=True)
         try:
-            rescue.hand_back(self.board, self.name)
+            recovery.requeue(self.jobs, self.name)
         except SpanlabError as error:
             log.warning("%s leaves to the others what it was at: %s", self.name, error)
-        self._place.leave()
+        self._lease.release()
         self.store.close()
 
     def _let_calls_end(self, before: int) -> None:
@@ -168,9 +168,9 @@ class Worker:
         while not self._over.wait(_WATCH_SECONDS):
             asked = time.monotonic()
             try:
-                if self._place.is_held():
+                if self._lease.is_held():
                     self._heard = asked
-                    rescue.rescue(self.board, self.name)
+                    recovery.requeue_abandoned(self.jobs, self.name)
                 else:
                     self._come_back()
             except SpanlabError as error:
@@ -178,23 +178,23 @@ class Worker:
 
     def _come_back(self) -> None:
         self.cut_off += 1
-        self._place.leave()
+        self._lease.release()
         while not self._over.is_set():
-            place = None
+            lease = None
             try:
-                place = places.take(self.settings, self.name)
-                if place is not None:
+                lease = leases.acquire(self.settings, self.name)
+                if lease is not None:
                     self._let_calls_end(self.cut_off)  # others would make them again
                     self.cut_off += 1  # what was begun meanwhile is handed back too
                     asked = time.monotonic()
-                    rescue.hand_back(self.board, self.name)
-                    self._place, self._heard = place, asked
+                    recovery.requeue(self.jobs, self.name)
+                    self._lease, self._heard = lease, asked
                     log.warning("%s is back", self.name)
                     return
             except SpanlabError as error:
                 log.warning("%s is cut off: %s", self.name, str(error).partition("\n")[0])
-                if place is not None:
-                    place.leave()
+                if lease is not None:
+                    lease.release()
             self._over.wait(_WATCH_SECONDS)
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanlab.detectors.ensemble import Ensemble, Outcome
+from spanlab.detectors.ensemble import Ensemble, ItemOutcome
 from spanlab.errors import BudgetError, ConfigurationError, StoreError
 from spanlab.schema import Kind, Record, Status
-from spanlab.workflows.garbage import rarely_collected
+from spanlab.workflows.interpreter import rarely_collected
 from spanlab.workflows.runs import Failure, Progress, RunRequest
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Run:
     stopped: str | None = None
     broken: ConfigurationError | None = None
     failures: list[Failure] = field(default_factory=list)
-    _waiting: list[Outcome] = field(default_factory=list)
+    _waiting: list[ItemOutcome] = field(default_factory=list)
     _due: asyncio.Event = field(default_factory=asyncio.Event)
     _room: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -138,7 +138,7 @@ class Run:
         self.stopped = self.stopped or self.stop()
         return self.stopped is not None or self._refused is not None
 
-    def _hand_over(self, outcome: Outcome) -> None:
+    def _hand_over(self, outcome: ItemOutcome) -> None:
         if not self._waiting:
             asyncio.get_running_loop().call_later(_SAVE_SECONDS, self._due.set)
         self._waiting.append(outcome)
@@ -164,7 +164,7 @@ class Run:
             if self._over:
                 self._due.set()
 
-    def _count(self, batch: Sequence[Outcome]) -> None:
+    def _count(self, batch: Sequence[ItemOutcome]) -> None:
         for outcome in batch:
             self.done += outcome.ended is None
             failures = [

@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future
 
 from spanlab.detectors import Detector, LocalDetector, as_detector, asks_models
 from spanlab.detectors.blocking import submit
-from spanlab.detectors.ensemble import Ensemble, Outcome
+from spanlab.detectors.ensemble import Ensemble, ItemOutcome
 from spanlab.errors import BudgetError, ConfigurationError
 from spanlab.lm import Meter, Usage
 from spanlab.schema import Record
@@ -88,7 +88,7 @@ class Stream:
             ConfigurationError: key, address or name of the model is wrong.
         """
         names = set(self._ensemble.names)
-        under_way: deque[tuple[Record, Future[Outcome]]] = deque()
+        under_way: deque[tuple[Record, Future[ItemOutcome]]] = deque()
         source = iter(records)
         try:
             while True:

@@ -116,7 +116,7 @@ def unused_port() -> int:
         pytest.param(["--detector", "offline", "--model", "m"], "asks no model", id="offline"),
         pytest.param(
             ["--detector", "ucsc-extract", "--model", "m", "--retriever", "bm25"],
-            "bm25 needs a corpus",
+            "--corpus",
             id="no-corpus",
         ),
         pytest.param(

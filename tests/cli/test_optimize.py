@@ -11,7 +11,7 @@ import pytest
 from gold_answers import GoldAnswers, better_when_asked
 
 from spanlab.datasets import read
-from spanlab.jobs.board import Board
+from spanlab.jobs.job_store import JobStore
 from spanlab.programs import Programs
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, fail
@@ -107,6 +107,6 @@ def test_queued_searches_are_listed(tuned: Run, tmp_path: Path) -> None:
     job_id = queued.stderr.split()[2].rstrip(";")
     assert json.dumps(job_id)[1:-1] in listed.stdout
     home = tmp_path / "home"
-    row = Board(Settings(home=home, database_url=f"sqlite:///{home / 'spanlab.db'}")).row(job_id)
+    row = JobStore(Settings(home=home, database_url=f"sqlite:///{home / 'spanlab.db'}")).row(job_id)
     assert row.input is not None
     assert row.input["args"][0]["rate"] == 90

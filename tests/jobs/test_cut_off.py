@@ -22,7 +22,7 @@ from optimizers.request import Optimisation, Search
 from spanlab import jobs
 from spanlab.datasets import read
 from spanlab.detectors import DetectorSpec
-from spanlab.jobs import JobState, board
+from spanlab.jobs import JobState, job_store
 from spanlab.lm import ModelChoice
 from spanlab.schema import Status
 from spanlab.settings import Settings
@@ -64,7 +64,7 @@ def by(model: ModelServer, name: str) -> dict[str, list[Ask]]:
     return asked
 
 
-def at_work(name: str, job_id: str, where: board.Board) -> bool:
+def at_work(name: str, job_id: str, where: job_store.JobStore) -> bool:
     """Say whether a worker has a job or a part of it in its hands."""
     rows = [where.part(job_id), *where.rows(parent_workflow_id=job_id)]
     return any((row.status, row.executor_id) == ("PENDING", name) for row in rows)
@@ -78,7 +78,7 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing_and_asks_little_twice(
     far = through(cable, shared_settings, tmp_path / "far")
     near = shared_settings.model_copy(update={"home": tmp_path / "near"})
     near.home.mkdir()
-    where = board.of(shared_settings)
+    where = job_store.of(shared_settings)
     proxy = {"http_proxy": f"http://127.0.0.1:{model_cable.port}", "no_proxy": ""}
     with working(far, "far", environ=proxy), working(near, "near"):
         for host, name in ((far, "far"), (near, "near")):

@@ -11,7 +11,7 @@ from paid import again_after_kills, killed, signed
 from working_jobs import NOTHING, SECONDS, fill, request, states, wait_until, working
 
 from spanlab import jobs
-from spanlab.jobs import JobState, board
+from spanlab.jobs import JobState, job_store
 from spanlab.schema import Status
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, say
@@ -57,7 +57,7 @@ def test_workers_share_a_job_and_outlive_one_of_them(
     first, second = worker(shared_settings, "first"), worker(shared_settings, "second")
     assert first.poll() is second.poll() is None
     job_id = jobs.submit_detection(request(model), shared_settings)
-    where = board.of(shared_settings)
+    where = job_store.of(shared_settings)
 
     def at_work() -> set[str | None]:
         return {row.executor_id for row in where.rows(parent_workflow_id=job_id)}

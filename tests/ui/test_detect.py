@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
 from spanlab.detectors import installed
-from spanlab.jobs import board
+from spanlab.jobs import job_store
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, fail, say
@@ -161,7 +161,7 @@ def test_a_limit_on_calls_a_minute_goes_with_the_job(
     app.number_input(key="spanlab.detect.rate").set_value(90.0).run()
     start(app)
     (view,) = jobs.jobs()
-    asked = board.of().row(view.id).input
+    asked = job_store.of().row(view.id).input
     assert asked is not None
     assert asked["args"][0]["rate"] == 90
 

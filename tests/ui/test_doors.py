@@ -17,7 +17,7 @@ from spanlab.cli import model_options
 from spanlab.cli.app import app as commands
 from spanlab.detectors import DetectorSpec, EnsembleSpec, Spec, spec_of
 from spanlab.errors import UsageError
-from spanlab.jobs import board
+from spanlab.jobs import job_store
 from spanlab.lm import ModelChoice, Price
 from spanlab.retrievers import Bm25Spec
 from spanlab.schema import Item, Record
@@ -182,7 +182,7 @@ def by_page(name: str, fill: Fill, open_page: OpenPage) -> Spec:
     assert not app.exception
     app.button(key="start-run").click().run()
     (job,) = jobs.jobs()
-    asked = board.of().row(job.id).input
+    asked = job_store.of().row(job.id).input
     assert asked is not None
     (spec,) = RunRequest.model_validate(asked["args"][0]).detectors
     return spec

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
 from spanlab.datasets import read
-from spanlab.jobs import board
+from spanlab.jobs import job_store
 from spanlab.programs import HeldOut, Predictor, Program, Programs, Score
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
@@ -101,7 +101,7 @@ def test_a_search_is_foreseen_and_started(
     app.button(key="start-search").click().run()
     assert not app.exception
     (job,) = jobs.jobs()
-    asked = board.of().row(job.id).input
+    asked = job_store.of().row(job.id).input
     assert asked is not None
     assert asked["args"][0]["rate"] == 90
     assert (job.kind, job.title) == ("optimise", "ucsc-extract for iou on mine")

@@ -1,4 +1,4 @@
-"""Workers' names: each is held by one living process, and whoever asks can tell if it is.
+"""Leases of workers' names: one living process holds each, and others can tell whether it does.
 
 On PostgreSQL a name is a session's advisory lock, which the server takes back when the session
 ends or its host falls silent. On SQLite it is a lock on a file, which goes with the process.
@@ -21,50 +21,54 @@ from spanlab.settings import Settings
 _WORKERS = 730_215  # first half of the PostgreSQL advisory locks that stand for workers
 
 
-class Place(Protocol):
-    """A name that this process holds."""
+class Lease(Protocol):
+    """A worker's name that this process holds."""
 
     def is_held(self) -> bool:
-        """Say whether it still does; what cannot be asked is not held."""
+        """Say whether it still does; False if the database cannot be asked."""
         ...
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Give the name up."""
         ...
 
 
-def take(settings: Settings, name: str) -> Place | None:
-    """Take a worker's name if nobody living has it.
+def acquire(settings: Settings, name: str) -> Lease | None:
+    """Acquire a worker's name if nobody living has it.
 
     Returns:
-        The place, or None if somebody else holds it, in this process or another.
+        The lease, or None if somebody else holds it, in this process or another.
 
     Raises:
         StoreError: the database cannot be reached.
     """
-    return _FilePlace.take(settings, name) if is_sqlite(settings) else _Session.take(settings, name)
+    return (
+        _FileLease.acquire(settings, name)
+        if is_sqlite(settings)
+        else _SessionLease.acquire(settings, name)
+    )
 
 
-def take_free(settings: Settings, name: str) -> tuple[str, Place]:
-    """Take a worker's name, or the first free one of ``name-2``, ``name-3`` and so on."""
+def acquire_free(settings: Settings, name: str) -> tuple[str, Lease]:
+    """Acquire a worker's name, or the first free one of ``name-2``, ``name-3`` and so on."""
     number = 1
-    while (place := take(settings, _numbered(name, number))) is None:
+    while (lease := acquire(settings, _numbered(name, number))) is None:
         number += 1
-    return _numbered(name, number), place
+    return _numbered(name, number), lease
 
 
 def _numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name}-{number}"
 
 
-class _FilePlace:
+class _FileLease:
     """A locked SQLite file: the one kind of lock that works alike on every system."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     @classmethod
-    def take(cls, settings: Settings, name: str) -> _FilePlace | None:
+    def acquire(cls, settings: Settings, name: str) -> _FileLease | None:
         folder = settings.home / "workers"
         folder.mkdir(parents=True, exist_ok=True)
         # The file stays: one that is deleted and made anew could be locked twice.
@@ -84,18 +88,18 @@ class _FilePlace:
     def is_held(self) -> bool:
         return True
 
-    def leave(self) -> None:
+    def release(self) -> None:
         self._connection.close()
 
 
-class _Session:
+class _SessionLease:
     """A session-level advisory lock on a connection that is kept for nothing else."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     @classmethod
-    def take(cls, settings: Settings, name: str) -> _Session | None:
+    def acquire(cls, settings: Settings, name: str) -> _SessionLease | None:
         connection = None
         try:
             connection = alone(settings)
@@ -118,7 +122,7 @@ class _Session:
             return False
         return True
 
-    def leave(self) -> None:
+    def release(self) -> None:
         if not self._connection.closed:
             self._connection.invalidate()
             self._connection.close()

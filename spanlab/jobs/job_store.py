@@ -1,4 +1,4 @@
-"""The board of jobs: what is known of each, read and written without working on any.
+"""The store of jobs: what is known of each, read and written without working on any.
 
 What a job says of itself stands in its workflow's attributes: ``title``, ``progress``,
 ``details``, ``wish`` (why it was stopped) and ``log.<when>`` for each line of its log. Its parts
@@ -46,7 +46,7 @@ _STATES = {
 
 
 @dataclass(frozen=True)
-class Part:
+class PartState:
     """What a part of a job has done; ``error`` if it broke."""
 
     state: JobState
@@ -71,7 +71,7 @@ class Part:
         }
 
     @classmethod
-    def of(cls, row: WorkflowStatus) -> Part:
+    def of(cls, row: WorkflowStatus) -> PartState:
         """Read the attributes of a part's workflow, which may have none yet."""
         said = row.attributes or {}
         return cls(
@@ -84,7 +84,7 @@ class Part:
         )
 
 
-class Board:
+class JobStore:
     """The jobs of one database; any number of threads may share it."""
 
     def __init__(self, settings: Settings) -> None:
@@ -141,9 +141,9 @@ class Board:
             raise NotFoundError(f"several jobs' ids begin with {job_id!r}: give more of it")
         return rows[0]
 
-    def parts(self, job_id: str) -> list[Part]:
+    def parts(self, job_id: str) -> list[PartState]:
         """Return what the parts of a job have done, in their order."""
-        return [Part.of(row) for row in self.rows(parent_workflow_id=job_id)]
+        return [PartState.of(row) for row in self.rows(parent_workflow_id=job_id)]
 
     def part(self, part_id: str) -> WorkflowStatus:
         """Return the workflow of a part, or of a job, by its whole id.
@@ -236,7 +236,7 @@ class Board:
             raise StoreError(f"the jobs' database: {str(error).strip()}") from error
 
 
-def summed(before: Progress, parts: Sequence[Part]) -> Progress:
+def summed(before: Progress, parts: Sequence[PartState]) -> Progress:
     """Return the progress that the parts of a job amount to, with total and rate as before."""
     failures = [failure for part in parts for failure in part.failures]
     done = sum(part.done for part in parts)
@@ -305,13 +305,13 @@ def _log(said: Mapping[str, Any]) -> tuple[LogLine, ...]:
     )
 
 
-_BOARDS: dict[Settings, Board] = {}
+_STORES: dict[Settings, JobStore] = {}
 _LOCK = Lock()
 
 
-def of(settings: Settings | None = None) -> Board:
-    """Return the board of these settings (None: of the environment), one for the whole process."""
+def of(settings: Settings | None = None) -> JobStore:
+    """Return the process's one job store of these settings (None: of the environment)."""
     settings = settings or Settings.read()
     settings = settings.model_copy(update={"home": settings.home.absolute()})
     with _LOCK:
-        return _BOARDS.setdefault(settings, Board(settings))
+        return _STORES.setdefault(settings, JobStore(settings))

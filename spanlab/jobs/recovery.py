@@ -1,11 +1,11 @@
-"""What a dead worker was at goes back to the queue, for the living to take up."""
+"""What a dead worker had begun goes back to the queue, for living ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spanlab.jobs import places
-from spanlab.jobs.board import JOBS, PARTS, Board
+from spanlab.jobs import leases
+from spanlab.jobs.job_store import JOBS, PARTS, JobStore
 from spanlab.jobs.kinds import KINDS
 
 _OWN = "own."
@@ -16,8 +16,8 @@ def own_queue(name: str) -> str:
     return f"{_OWN}{name}"
 
 
-def rescue(where: Board, me: str = "") -> None:
-    """Hand back what those workers were at whose names nobody holds any more.
+def requeue_abandoned(where: JobStore, me: str = "") -> None:
+    """Queue again what workers had begun that have died: nobody holds their names any more.
 
     Args:
         where: the jobs.
@@ -27,16 +27,16 @@ def rescue(where: Board, me: str = "") -> None:
         StoreError: the database cannot be reached.
     """
     for name in sorted(_busy(where) - {me}):
-        place = places.take(where.settings, name)
-        if place is None:
+        lease = leases.acquire(where.settings, name)
+        if lease is None:
             continue
         try:
-            hand_back(where, name)
+            requeue(where, name)
         finally:
-            place.leave()
+            lease.release()
 
 
-def hand_back(where: Board, name: str) -> None:
+def requeue(where: JobStore, name: str) -> None:
     """Queue everything that the worker ``name`` had begun, or kept for itself, for all workers.
 
     Whoever calls this holds the name.
@@ -52,13 +52,13 @@ def hand_back(where: Board, name: str) -> None:
             where.note(row.workflow_id, f"{name} stopped; the job is queued again")
 
 
-def _queue(where: Board, ids: Iterable[str], queue: str) -> None:
+def _queue(where: JobStore, ids: Iterable[str], queue: str) -> None:
     listed = list(ids)
     if listed:
         where.resume(listed, queue)
 
 
-def _busy(where: Board) -> set[str]:
+def _busy(where: JobStore) -> set[str]:
     """Return who has begun something, or has a queue of its own."""
     rows = where.rows(status="PENDING", load_output=False)
     begun = {row.executor_id for row in rows if row.executor_id}
