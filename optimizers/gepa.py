@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from optimizers.strategies import Round, quiet
+from optimizers.strategies import Round
+from spanlab.workflows.interpreter import quiet
 
 if TYPE_CHECKING:
     import dspy

@@ -17,7 +17,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from optimizers.strategies import Round, quiet
+from optimizers.strategies import Round
+from spanlab.workflows.interpreter import quiet
 
 if TYPE_CHECKING:
     import dspy

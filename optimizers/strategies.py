@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from optimizers.metrics import ScoredAnswer
 from optimizers.request import PROMPT_TEMPERATURE, Search
@@ -55,36 +51,3 @@ def strategy(name: str) -> Callable[[Round], dspy.Module]:
     """Return the search of this name, one of those that ``Search.strategy`` allows."""
     found: Callable[[Round], dspy.Module] = import_module(_MODULES[name]).search
     return found
-
-
-_hushed: ContextVar[bool] = ContextVar("_hushed", default=False)
-
-
-class _Hushing(io.TextIOBase):
-    """Standard output or error without what is written under ``quiet``."""
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-
-    def write(self, text: str) -> int:
-        return len(text) if _hushed.get() else int(self.stream.write(text))
-
-    def flush(self) -> None:
-        self.stream.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.stream, name)
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Swallow what DSPy prints in this thread; other threads print as ever."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if not isinstance(stream, _Hushing):
-            setattr(sys, name, _Hushing(stream))
-    token = _hushed.set(True)
-    try:
-        yield
-    finally:
-        _hushed.reset(token)

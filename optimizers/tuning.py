@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING
 
 import dspy
 
+from optimizers.curve import Stage, Trial
 from optimizers.examples import Fold, Labelled, fingerprint, folds, halves, targets, transferred
 from optimizers.metrics import ScoredAnswer, judge
 from optimizers.request import Search
-from optimizers.strategies import Round, quiet, strategy
+from optimizers.strategies import Round, strategy
 from optimizers.watching import (
     Event,
     OnEvent,
     Remark,
-    Stage,
     Stopper,
-    Trial,
     Watcher,
 )
 from spanlab.detectors.programs import program_state
@@ -32,6 +31,7 @@ from spanlab.mappers import Quote
 from spanlab.programs import HeldOut, Program, Score
 from spanlab.schema import Annotation, Item, Status
 from spanlab.scorers import mean_of, paired
+from spanlab.workflows.interpreter import quiet
 
 if TYPE_CHECKING:
     from spanlab.detectors.base import Tunable

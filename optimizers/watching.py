@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from dspy.utils.callback import BaseCallback
 
+from optimizers.curve import Stage, Trial
 from spanlab.detectors.programs import program_state
 from spanlab.errors import (
     BudgetError,
@@ -19,32 +20,12 @@ from spanlab.errors import (
 )
 from spanlab.fields import Frozen
 from spanlab.lm import Budget, Meter, Usage, translate
-from spanlab.programs import Predictor
 
 if TYPE_CHECKING:
     import dspy
 
 HOPELESS = (ConfigurationError, NoCreditError, BudgetError)
 PATIENCE = 5  # calls in a row that find no model, until the search gives up
-
-Stage = Literal["search", "baseline", "held-out"]
-
-
-class Trial(Frozen):
-    """A candidate prompt and its score.
-
-    ``fold`` is 1-based, 0 for the search on all items. ``number`` counts the evaluations of a
-    search from 1. ``score`` is the mean metric over ``items``; ``full`` tells evaluations on all
-    items that candidates are chosen by from those on a few of them.
-    """
-
-    fold: int
-    number: int
-    stage: Stage
-    score: float
-    items: int
-    full: bool
-    predictors: dict[str, Predictor]
 
 
 class Remark(Frozen):

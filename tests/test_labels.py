@@ -24,8 +24,8 @@ from spanlab.labels import (
     labels_of,
     length,
     merge,
+    mushroom_extents,
     overlap,
-    trim,
 )
 from spanlab.schema import Annotation, Interval, Item, Kind, Record, Span, Status
 
@@ -272,4 +272,5 @@ def test_disagreement(annotations: list[Annotation], expected: float | None) -> 
     ],
 )
 def test_trimming(text: str, extent: tuple[int, int], trimmed: tuple[int, int] | None) -> None:
-    assert trim(text, Extent(*extent)) == trimmed
+    kept = [] if trimmed is None else [Extent(*trimmed)]
+    assert mushroom_extents(text, [[Extent(*extent)]]) == [kept]

@@ -92,8 +92,8 @@ def optimize(
     spanlab optimize mine --detector ucsc-extract --labels reviewed --annotators Ada,Ben
     spanlab optimize mine --detector ucsc-extract --target eu --transfer others --trials 10
     """
+    from optimizers.choosing import TuningWish, optimisation_of
     from spanlab.cli import model_options, optimizing
-    from spanlab.jobs.tuning import TuningWish, optimisation_of
 
     wish = TuningWish(
         dataset=dataset,

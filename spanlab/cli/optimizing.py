@@ -47,7 +47,9 @@ def run(request: Optimisation, *, use: bool) -> None:
     if view.state is not JobState.DONE:
         raise UsageError(f"job {job_id} is {view.state.value}")
     programs = registry(settings)
-    program = programs.load(str(view.details["program"]))
+    if view.search is None or view.search.program is None:
+        raise UsageError(f"job {job_id} has saved no program")
+    program = programs.load(view.search.program)
     progress.say(worth(program.held_out))
     if use and program.held_out is not None and program.held_out.better:
         programs.choose(program.detector, program.name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanlab.jobs.views import JobState, JobView, LogLine
+from spanlab.jobs.views import JobState, JobView, LogLine, Trial
 from spanlab.workflows.runs import Failure, Progress, RunRequest
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ __all__ = [
     "LogLine",
     "Progress",
     "RunRequest",
+    "Trial",
     "cancel",
     "job",
     "jobs",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from optimizers.curve import Curve
 from spanlab.errors import NotFoundError, StoreError
 from spanlab.jobs import database
 from spanlab.jobs.kinds import KINDS, Kind, kind_of
@@ -193,12 +194,12 @@ class JobStore:
         with self._asking():
             self.client.update_workflow_attributes(workflow_id, attributes, merge=True)
 
-    def report(
-        self, job_id: str, progress: Progress, details: Mapping[str, Any] | None = None
-    ) -> None:
-        """Write down how far a job is, and what its kind has to say beyond."""
+    def report(self, job_id: str, progress: Progress, search: Curve | None = None) -> None:
+        """Write down how far a job is, and what its search has found."""
         said: dict[str, Any] = {"progress": asdict(progress)}
-        self.say(job_id, **(said if details is None else said | {"details": dict(details)}))
+        if search is not None:
+            said["details"] = search.model_dump(mode="json", exclude_defaults=True)
+        self.say(job_id, **said)
 
     def note(self, job_id: str, text: str) -> None:
         """Add a line to a job's log."""
@@ -273,8 +274,14 @@ def _view(row: WorkflowStatus) -> JobView:
         ended=None if state is JobState.PAUSED else _time(row.completed_at),
         progress=progress if state is JobState.RUNNING else still(progress),
         error=None if row.error is None else _reason(row.error),
-        details=dict(said.get("details", {})),
+        search=curve_of(row),
     )
+
+
+def curve_of(row: WorkflowStatus) -> Curve | None:
+    """Return what a job's search had found when that was last written down; None for no search."""
+    details = (row.attributes or {}).get("details")
+    return None if details is None else Curve.model_validate(details)
 
 
 def progress_of(row: WorkflowStatus) -> Progress:

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dbos import DBOS
 
+from optimizers.curve import Curve, Trial
 from optimizers.estimates import estimate
 from optimizers.request import Optimisation
 from spanlab.errors import UsageError
 from spanlab.jobs import job_store, worker
-from spanlab.jobs.job_store import JOBS, progress_of
+from spanlab.jobs.job_store import JOBS, curve_of, progress_of
 from spanlab.jobs.kinds import KINDS
 from spanlab.jobs.rate_limiter import JobCalls
 from spanlab.jobs.steps import interrupted, step
@@ -91,7 +92,7 @@ async def _prepare(asked: dict[str, Any]) -> Pinned:
     found = await with_passages(found, request, meter, me.store)
     trials = estimate(request.search, len(found)).trials
     progress = Progress(total=trials, started=time.time(), usage=meter.usage)
-    await asyncio.to_thread(me.jobs.report, job_id, progress, {"items": len(found), "trials": []})
+    await asyncio.to_thread(me.jobs.report, job_id, progress, Curve(items=len(found)))
     await asyncio.to_thread(me.jobs.note, job_id, f"{me.name} begins: {len(found)} labelled items")
     return [_pinned(each.labels) for each in found]
 
@@ -125,8 +126,9 @@ async def _finish(
 
     done = await _watched(job_id, asked, pinned, work, 0)
     me = worker.current()
-    details = dict((await asyncio.to_thread(me.jobs.part, job_id)).attributes or {})["details"]
-    await asyncio.to_thread(me.jobs.say, job_id, details={**details, **done})
+    row = await asyncio.to_thread(me.jobs.part, job_id)
+    curve = Curve.model_validate({**(curve_of(row) or Curve()).model_dump(), **done})
+    await asyncio.to_thread(me.jobs.report, job_id, progress_of(row), curve)
     return done
 
 
@@ -147,9 +149,7 @@ async def _watched(
     row = await asyncio.to_thread(me.jobs.part, job_id)
     if not me.owns(row):
         raise interrupted()
-    progress_log = ProgressLog(
-        dict(row.attributes or {}).get("details", {}), progress_of(row), fold
-    )
+    progress_log = ProgressLog((curve_of(row) or Curve()).without_fold(fold), progress_of(row))
     stopped = threading.Event()
     calls = JobCalls(me, job_id, request.rate)
     stopper = Stopper(
@@ -216,31 +216,21 @@ class _SearchWatch:
 class ProgressLog:
     """What a search has come to so far; written by its threads, read by the worker's loop."""
 
-    def __init__(self, details: dict[str, Any], before: Progress, fold: int) -> None:
-        kept = [each for each in details.get("trials", ()) if each["fold"] != fold]
+    def __init__(self, curve: Curve, before: Progress) -> None:
         self.before = before
-        self._details = {**details, "trials": kept}
+        self._curve = curve
         self._lock = threading.Lock()
         self._remarks: list[str] = []
         self._new = True
-        self._fold = fold
 
     def add(self, event: Event) -> None:
         """Add a trial or a remark."""
-        from optimizers.watching import Trial
-
         with self._lock:
             self._new = True
-            if not isinstance(event, Trial):
+            if isinstance(event, Trial):
+                self._curve = self._curve.with_trial(event)
+            else:
                 self._remarks.append(event.text)
-                return
-            trial = event.model_dump(mode="json", exclude={"predictors"})
-            self._details["trials"] = [*self._details["trials"], trial]
-            if event.stage == "search" and event.number == 1:  # the prompt that it begins with
-                self._details["untuned"] = event.model_dump(mode="json")["predictors"]
-            best = self._details.get("best")
-            if event.stage == "search" and event.full and _is_better(event, best):
-                self._details["best"] = event.model_dump(mode="json")
 
     def save(self, where: job_store.JobStore, job_id: str, stopper: Stopper) -> None:
         """Write down what is new."""
@@ -248,24 +238,17 @@ class ProgressLog:
             if not self._new:
                 return
             self._new = False
-            details, remarks, self._remarks = dict(self._details), self._remarks, []
-        done = len(details["trials"])
+            curve, remarks, self._remarks = self._curve, self._remarks, []
+        done = len(curve.trials)
         progress = replace(
             self.before,
             done=done,
             total=max(self.before.total, done),
             usage=self.before.usage + stopper.usage,
         )
-        where.report(job_id, progress, details)
+        where.report(job_id, progress, curve)
         for remark in remarks:
             where.note(job_id, remark)
-
-
-def _is_better(event: Any, best: dict[str, Any] | None) -> bool:
-    """Say whether a trial is the best of its search, the last search counting most."""
-    if best is None or best["fold"] != event.fold:
-        return True
-    return bool(event.score > best["score"])
 
 
 def _pinned(labels: Labels) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class JobResources:
 
 
 @dataclass
-class _ResourceCache:
+class ResourceCache:
     """The resources of the jobs that a process works on; its event loop alone uses them."""
 
     open: OrderedDict[str, asyncio.Task[JobResources]] = field(default_factory=OrderedDict)
@@ -59,9 +59,6 @@ class _ResourceCache:
         except BaseException:
             self.open.pop(job_id, None)
             raise
-
-
-_CACHES: dict[int, _ResourceCache] = {}  # by worker, so that a new worker begins anew
 
 
 async def work_on(
@@ -83,7 +80,7 @@ async def work_on(
             the database refuses.
     """
     me = worker.current()
-    cache = _CACHES.setdefault(id(me), _ResourceCache())
+    cache = me.resources
     # A part that is paused and resumed at once waits until its calls under way are saved.
     async with cache.locks[part_id]:
         with me.working():

@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from optimizers.curve import Curve, Trial
 from spanlab.jobs.kinds import Kind
 from spanlab.workflows.runs import Failure, Progress
+
+__all__ = ["JobState", "JobView", "LogLine", "Trial"]
 
 
 class JobState(StrEnum):
@@ -34,7 +37,8 @@ class JobView:
     """A job as a list or a page shows it; times are UTC.
 
     ``failures`` (the newest first, at most 200) and ``log`` (the newest last, at most 200) are
-    filled for a single job and empty in lists. ``details`` is what the job's kind says beyond.
+    filled for a single job and empty in lists. ``search`` is what an optimisation has found
+    so far, None for a detection.
     """
 
     id: str
@@ -48,7 +52,7 @@ class JobView:
     error: str | None = None
     failures: tuple[Failure, ...] = ()
     log: tuple[LogLine, ...] = ()
-    details: dict[str, object] = field(default_factory=dict)
+    search: Curve | None = None
 
     @property
     def is_over(self) -> bool:

@@ -26,7 +26,7 @@ from spanlab.labels._soft import (
     harden,
     labels_of,
 )
-from spanlab.labels._trim import mushroom_extents, trim, trim_space
+from spanlab.labels._trim import mushroom_extents, trim_space
 from spanlab.labels._vote import vote
 
 __all__ = [
@@ -47,7 +47,6 @@ __all__ = [
     "mushroom_extents",
     "overlap",
     "size",
-    "trim",
     "trim_space",
     "vote",
 ]

@@ -24,18 +24,6 @@ class _Mask(dict[int, str]):
 _MASK = _Mask()
 
 
-def trim(text: str, extent: Bounded) -> Extent | None:
-    """Return ``extent`` of ``text`` without punctuation and space at its edges; None if all is.
-
-    Edge characters are Unicode categories P* and Z*, ASCII punctuation and ASCII whitespace.
-    """
-    mask = text[extent.start : extent.end].translate(_MASK)
-    first = mask.find("w")
-    if first < 0:
-        return None
-    return Extent(extent.start + first, extent.start + mask.rfind("w") + 1)
-
-
 def trim_space(text: str, extent: Bounded) -> Extent:
     """Return ``extent`` of ``text`` without white space at its edges; unchanged if all is."""
     quote = text[extent.start : extent.end]
@@ -48,12 +36,13 @@ def trim_space(text: str, extent: Bounded) -> Extent:
 def mushroom_extents(text: str, raters: Iterable[Sequence[Bounded]]) -> list[list[Extent]]:
     """Return annotators' raw spans as SemEval-2025 Task 3 cleaned them before its vote.
 
-    Per annotator, in text order: (1) a span's start skips the run of edge characters (as in
-    ``trim``) that begins there, its end takes in the run that begins right after it; (2) empty
-    spans go; (3) a span that starts where the previous one ended is merged into it, which uses
-    the previous one up: a third that starts where these two ended begins anew; (4) edge
-    characters at the end are dropped. So what lies between two spans of a merged pair stays
-    marked and what lies behind the pair does not. The published labels show the rule.
+    Per annotator, in text order: (1) a span's start skips the run of edge characters (Unicode
+    categories P* and Z*, ASCII punctuation and white space) that begins there, its end takes in
+    the run that begins right after it; (2) empty spans go; (3) a span that starts where the
+    previous one ended is merged into it, which uses the previous one up: a third that starts where
+    these two ended begins anew; (4) edge characters at the end are dropped. So what lies between
+    two spans of a merged pair stays marked and what lies behind the pair does not. The published
+    labels show the rule.
 
     Args:
         text: the answer.

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
-from spanlab.lm.background import run_in_background
+from spanlab.background import wait
 from spanlab.lm.engine import forget_last_call
 from spanlab.lm.parsing import read_object, read_sections
 
@@ -67,7 +67,7 @@ class _Adapter(dspy.ChatAdapter):
         try:
             return super().__call__(*args, **asked)
         except AdapterParseError:
-            run_in_background(forget_last_call())
+            wait(forget_last_call())
             raise
 
     async def acall(self, *args: Any, **asked: Any) -> Any:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 
 from dspy.lm15 import LM15Error, response_from_openai_chat
 
+from spanlab.background import wait
 from spanlab.errors import ModelError
-from spanlab.lm.background import run_in_background
 from spanlab.lm.cache import AnswerCache
 from spanlab.lm.endpoint import EndpointClient
 from spanlab.lm.replies import check
@@ -122,7 +122,7 @@ class ThreadEngine(_Shared):
 
     def complete(self, request: Request) -> Response:
         """Do what ``Engine.complete`` does."""
-        return run_in_background(self._engine.complete(request))
+        return wait(self._engine.complete(request))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._engine.client!r})"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from optimizers.choosing import Foreseen, TuningWish, foresee, optimisation_of
 from spanlab import jobs
-from spanlab.jobs.tuning import Foreseen, TuningWish, foresee, optimisation_of
 from spanlab.ui.common import choose_dataset, counted, nothing_yet, page_link, plain, store, title
 from spanlab.ui.job_views import (
     EVERY,

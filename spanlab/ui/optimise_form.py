@@ -7,7 +7,7 @@ from typing import Literal
 
 import streamlit as st
 
-from spanlab.jobs.tuning import METRICS, TuningWish, tunable
+from optimizers.choosing import METRICS, TuningWish, tunable
 from spanlab.ui.common import kept, plain
 from spanlab.ui.detect_form import rate_limit
 from spanlab.ui.option_form import options_form

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
 
-from spanlab.jobs import JobState, JobView
+from spanlab.jobs import JobState, JobView, Trial
 from spanlab.ui.common import plain
 from spanlab.ui.program_views import show_changes, show_held_out, show_prompts, use_button
-from spanlab.workflows.programs import HeldOut, Predictor, registry
+from spanlab.workflows.programs import registry
 from spanlab.workflows.wording import figure
 
 if TYPE_CHECKING:
@@ -24,52 +24,40 @@ _FULL, _FEW, _BEST = "all items to choose by", "a few items", "best so far"
 
 def show_search(view: JobView) -> None:
     """Draw the score of every trial and the best so far, search by search, and the best prompt."""
-    details: Mapping[str, Any] = view.details
-    trials = [trial for trial in details.get("trials", ()) if trial["stage"] == "search"]
-    if not trials:
+    search = view.search
+    trials = [] if search is None else [each for each in search.trials if each.stage == "search"]
+    if search is None or not trials:
         if view.state is JobState.RUNNING:
             st.caption("The first prompt is being scored; every candidate appears here.")
         return
     chart, best = st.columns([1.2, 1], gap="large")
     with chart:
         st.altair_chart(curve(trials), width="stretch")
-    found: Mapping[str, Any] | None = details.get("best")
+    found = search.best
     with best:
         if found is not None:
-            st.markdown(
-                f"**Best prompt so far** · {figure(found['score'])} in {plain(_which(found))}"
-            )
-            show_prompts(
-                {
-                    name: Predictor.model_validate(prompt)
-                    for name, prompt in found["predictors"].items()
-                },
-                key=f"best-{view.id}",
-            )
+            st.markdown(f"**Best prompt so far** · {figure(found.score)} in {plain(_which(found))}")
+            show_prompts(found.predictors, key=f"best-{view.id}")
 
 
 def show_found(view: JobView) -> None:
     """Draw what a finished search found: its scores on held-out items, and a button to use it."""
-    details: Mapping[str, Any] = view.details
-    name = details.get("program")
-    if not isinstance(name, str):
+    search = view.search
+    name = None if search is None else search.program
+    if search is None or name is None:
         return
     programs = {program.name: program for program in registry()}
-    held_out = details.get("held_out")
-    show_held_out(None if held_out is None else HeldOut.model_validate(held_out))
+    show_held_out(search.held_out)
     if name in programs:
         found = programs[name]
-        untuned: Mapping[str, Any] = details.get("untuned", {})
         with st.expander("What changed in the prompt", icon=":material/difference:"):
-            show_changes(
-                {each: Predictor.model_validate(prompt) for each, prompt in untuned.items()}, found
-            )
+            show_changes(search.untuned, found)
         use_button(found, key=f"found-{view.id}")
     else:
         st.caption(plain(f"The program {name} has been removed since."))
 
 
-def curve(trials: Sequence[Mapping[str, Any]]) -> Chart:
+def curve(trials: Sequence[Trial]) -> Chart:
     """Return the chart of a job's searches: points for trials, a line for the best so far.
 
     Args:
@@ -121,30 +109,30 @@ def curve(trials: Sequence[Mapping[str, Any]]) -> Chart:
     return alt.layer(best, points).properties(height=300)
 
 
-def _points(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _points(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     return [
         {
             "search": _which(trial),
-            "number": trial["number"],
-            "score": trial["score"],
-            "items": trial["items"],
-            "on": _FULL if trial["full"] else _FEW,
+            "number": trial.number,
+            "score": trial.score,
+            "items": trial.items,
+            "on": _FULL if trial.full else _FEW,
         }
         for trial in trials
     ]
 
 
-def _best(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _best(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     best: dict[str, float] = {}
     rows = []
     for trial in trials:
         search = _which(trial)
-        if trial["full"]:
-            best[search] = max(best.get(search, trial["score"]), trial["score"])
+        if trial.full:
+            best[search] = max(best.get(search, trial.score), trial.score)
         if search in best:
-            rows.append({"search": search, "number": trial["number"], "score": best[search]})
+            rows.append({"search": search, "number": trial.number, "score": best[search]})
     return rows
 
 
-def _which(trial: Mapping[str, Any]) -> str:
-    return f"fold {trial['fold']}" if trial["fold"] else _ALL
+def _which(trial: Trial) -> str:
+    return f"fold {trial.fold}" if trial.fold else _ALL

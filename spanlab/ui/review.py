@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from dataclasses import replace
 
 import streamlit as st
@@ -13,6 +12,7 @@ from spanlab.ui import common, span_editor
 from spanlab.ui.messages import show_error
 from spanlab.ui.reviewer import ask_reviewer, may_review
 from spanlab.workflows import managing, review
+from spanlab.workflows.interpreter import leave_imports_uncollected
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.review import QueueQuery
 
@@ -32,7 +32,7 @@ _ENTRY = "spanlab.review.entry"  # a queue and the item to begin it with
 
 def page() -> None:
     """Draw the Review page."""
-    _settle_memory()
+    _leave_imports_uncollected()
     summaries = {summary.name: summary for summary in managing.list_datasets(common.store())}
     if not summaries:
         common.nothing_yet("review")
@@ -62,14 +62,9 @@ def _say_unknown(dataset: str, item: str) -> None:
 
 
 @st.cache_resource
-def _settle_memory() -> None:
-    """Take what the imports left behind out of the garbage collector's rounds.
-
-    Streamlit collects garbage after every script run, which is after every key; with all modules
-    in its books a round takes tens of milliseconds, in which the next key waits.
-    """
-    gc.collect()
-    gc.freeze()
+def _leave_imports_uncollected() -> None:
+    """Do it once, when the first page has imported all that it needs."""
+    leave_imports_uncollected()
 
 
 @st.fragment

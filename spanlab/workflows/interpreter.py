@@ -6,15 +6,24 @@ to take an eighth of a run's processor time.
 
 Switch interval: a thread computes for 5 ms before another may run. A key press in the app passes
 through many threads, and beside a job waited at each of them: a tenth of a second in all.
+
+Frozen imports: Streamlit collects garbage after every script run, which is after every key; with
+all modules among the objects to look at a collection takes tens of milliseconds.
+
+Standard output and error: DSPy's optimisers print their progress, and offer no way to turn it off
+for one thread of several.
 """
 
 from __future__ import annotations
 
 import gc
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Lock
+from typing import Any
 
 _OBJECTS = 10_000  # that stay, between two collections: some megabytes of garbage at most
 _SWITCH_SECONDS = 0.0005
@@ -53,3 +62,42 @@ def rarely_collected() -> Iterator[None]:
 def switch_threads_often() -> None:
     """Let a thread wait less for one that computes; holds for the rest of the process."""
     sys.setswitchinterval(_SWITCH_SECONDS)
+
+
+def leave_imports_uncollected() -> None:
+    """Take all objects there are now out of the garbage collector's rounds, for good."""
+    gc.collect()
+    gc.freeze()
+
+
+_muted: ContextVar[bool] = ContextVar("_muted", default=False)
+
+
+class _MutableStream(io.TextIOBase):
+    """Standard output or error without what is written under ``quiet``."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        return len(text) if _muted.get() else int(self.stream.write(text))
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Swallow what this thread prints; other threads print as ever."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if not isinstance(stream, _MutableStream):
+            setattr(sys, name, _MutableStream(stream))
+    token = _muted.set(True)
+    try:
+        yield
+    finally:
+        _muted.reset(token)

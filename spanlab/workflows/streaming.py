@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, Future
 
+from spanlab.background import submit
 from spanlab.detectors import Detector, LocalDetector, as_detector, asks_models
-from spanlab.detectors.blocking import submit
 from spanlab.detectors.ensemble import Ensemble, ItemOutcome
 from spanlab.errors import BudgetError, ConfigurationError
 from spanlab.lm import Meter, Usage

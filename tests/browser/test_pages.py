@@ -196,7 +196,7 @@ def test_a_download_is_what_the_workflow_writes(
     page = visit("export", dataset=dataset)
     page.get_by_text("Mu-SHROOM", exact=True).click()
     # Gold labels, two persons: whose are meant has to be said.
-    expect(page.get_by_test_id("stAlert")).to_contain_text("not clear whose", timeout=WAIT)
+    expect(page.get_by_test_id("stAlert")).to_contain_text("labels of one annotator", timeout=WAIT)
     page.get_by_role("combobox", name="Annotator").click()
     page.get_by_role("option", name="Ben (person)").click()
     page.get_by_role("button", name="Make the file").click()

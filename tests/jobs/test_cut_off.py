@@ -147,7 +147,8 @@ def test_a_search_goes_on_when_its_database_has_started_anew(
             cable.give_up()
         done = jobs.wait(job_id, timeout=SECONDS, settings=shared_settings)
     assert done.state is JobState.DONE, done.error
-    assert done.details["program"] == "tuned"
+    assert done.search is not None
+    assert done.search.program == "tuned"
     assert done.progress.usage.failed == 0
 
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
@@ -19,7 +18,7 @@ from spanlab import jobs
 from spanlab.datasets import read
 from spanlab.detectors import DetectorSpec
 from spanlab.errors import UsageError
-from spanlab.jobs import JobState, JobView
+from spanlab.jobs import JobState, JobView, Trial
 from spanlab.lm import ModelChoice
 from spanlab.programs import Programs
 from spanlab.schema import Record
@@ -135,7 +134,7 @@ def test_a_search_that_another_host_takes_up_pays_for_nothing_again(
     assert Counter(ask.fingerprint for ask in [*told, *after]) <= once
 
 
-def test_a_search_is_paused_and_resumed_and_its_details_tell_the_way(
+def test_a_search_is_paused_and_resumed_and_its_curve_tells_the_way(
     tmp_path: Path, gold: ModelServer, records: list[Record]
 ) -> None:
     settings = _settings(tmp_path / "home")
@@ -153,18 +152,17 @@ def test_a_search_is_paused_and_resumed_and_its_details_tell_the_way(
         jobs.resume(job_id, settings)
         done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
     assert done.state is JobState.DONE, done.error
-    assert [(t["fold"], t["stage"]) for t in _trials(done)] == [
+    assert [(t.fold, t.stage) for t in _trials(done)] == [
         *[(fold, stage) for fold in (1, 2) for stage in (*["search"] * 5, "baseline", "held-out")],
         *[(0, "search")] * 5,
     ]
-    assert done.details["program"] == "tuned"
-    best = done.details["best"]
-    assert isinstance(best, dict)
-    assert best["fold"] == 0
-    assert best["score"] == max(t["score"] for t in _trials(done) if t["fold"] == 0)
-    untuned = done.details["untuned"]
-    assert isinstance(untuned, dict)
-    assert "hallucinations" in untuned["extract"]["instruction"]
+    assert done.search is not None
+    assert done.search.program == "tuned"
+    best = done.search.best
+    assert best is not None
+    assert best.fold == 0
+    assert best.score == max(t.score for t in _trials(done) if t.fold == 0)
+    assert "hallucinations" in done.search.untuned["extract"].instruction
     assert done.progress.usage.calls > 0
     remarks = [line.text for line in done.log]
     assert "searching on all 15 items" not in remarks[:1]
@@ -176,7 +174,5 @@ def test_a_search_is_paused_and_resumed_and_its_details_tell_the_way(
     assert gold.count == calls
 
 
-def _trials(view: JobView) -> list[dict[str, Any]]:
-    trials = view.details.get("trials", [])
-    assert isinstance(trials, list)
-    return trials
+def _trials(view: JobView) -> tuple[Trial, ...]:
+    return () if view.search is None else view.search.trials

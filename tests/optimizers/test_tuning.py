@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
 
+from optimizers.curve import Trial
 from optimizers.examples import Fold, Labelled
 from optimizers.request import Search
 from optimizers.tuning import Tuner
-from optimizers.watching import Event, Remark, StoppedError, Stopper, Trial
+from optimizers.watching import Event, Remark, StoppedError, Stopper
 from spanlab.datasets import read
 from spanlab.errors import (
     BudgetError,

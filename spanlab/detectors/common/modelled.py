@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 
 import dspy
 
+from spanlab.background import wait
 from spanlab.detectors.base import Finding, failed
-from spanlab.detectors.blocking import wait
 from spanlab.detectors.common.gathering import keeping
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.programs import add_guidance, apply_program

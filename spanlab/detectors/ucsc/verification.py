@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import dspy
 
-from spanlab.detectors.blocking import wait
+from spanlab.background import wait
 from spanlab.detectors.common.context import NOTHING_FOUND
 from spanlab.detectors.common.gathering import keep, together
 from spanlab.detectors.ucsc.entries import MAX_FACTS, MAX_ROUNDS
