@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from spanlab.datasets.files import BOM, File, Index, Row
+from spanlab.datasets.files import BOM, File, RecordIndex, Row
 from spanlab.datasets.given import GivenPassages, ours, passages_of
 from spanlab.errors import InputError
 from spanlab.schema import Passage, Record
@@ -17,7 +17,7 @@ SUFFIX = ".context.txt"
 _NAMED = 5  # so many ids without a context are named
 
 
-class Source(Protocol):
+class ContextSource(Protocol):
     """Where passages are looked up by item id."""
 
     def passages(self, item_id: str) -> tuple[Passage, ...]:
@@ -38,7 +38,7 @@ class Contexts:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._source: Source = _Directory(path) if path.is_dir() else _Lines(path)
+        self._source: ContextSource = _Directory(path) if path.is_dir() else _Lines(path)
         self._without: list[str] = []
         self._n_without = 0
         self._n = 0
@@ -112,7 +112,7 @@ class _Lines:
     """A JSON Lines file of contexts."""
 
     def __init__(self, path: Path) -> None:
-        self._index = Index(File(path, str(path)), lambda row: _given(row).id)
+        self._index = RecordIndex(File(path, str(path)), lambda row: _given(row).id)
 
     def passages(self, item_id: str) -> tuple[Passage, ...]:
         """Return the passages of every line with this id, in the file's order."""

@@ -59,7 +59,7 @@ class _Sample(BaseModel):
     annotations: tuple[_Mark, ...] = ()
 
 
-class Reader(reader.Reader):
+class FaithBenchReader(reader.Reader):
     """Reads one batch. Item ids are "<file name>-<sample id>", as each batch counts from 0."""
 
     def __init__(self, file: File, options: ReadOptions) -> None:

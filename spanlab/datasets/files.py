@@ -149,7 +149,7 @@ def _refuse_lines_of_arrays(data: bytes, name: str) -> None:
         )
 
 
-class Index:
+class RecordIndex:
     """JSON Lines looked up by a key of theirs.
 
     Only where each key stands is kept in memory; of packed files, whose places cannot be gone back

@@ -40,7 +40,7 @@ class _Line(Item):
     annotations: tuple[Annotation, ...] = ()
 
 
-class Reader(reader.Reader):
+class SpanlabReader(reader.Reader):
     """Reads our own JSON Lines."""
 
     def _record(self, row: Row) -> Record:

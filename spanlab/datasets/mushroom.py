@@ -49,7 +49,7 @@ class _Published(BaseModel):
     annotations: dict[str, tuple[tuple[Place, Place], ...]] | None = None
 
 
-class Reader(reader.Reader):
+class MushroomReader(reader.Reader):
     """Reads published files, with or without labels.
 
     Empty raw spans cannot be kept, and one published raw span ends a character past its answer

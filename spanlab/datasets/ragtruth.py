@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from spanlab.datasets import reader
-from spanlab.datasets.files import File, Index, Row
+from spanlab.datasets.files import File, RecordIndex, Row
 from spanlab.datasets.given import checked
 from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.quotes import find_quote, span_at
@@ -73,7 +73,7 @@ class _Source(BaseModel):
         return (Passage(text=json.dumps(info, ensure_ascii=False, indent=2)),)
 
 
-class Reader(reader.Reader):
+class RagTruthReader(reader.Reader):
     """Reads responses; the sources are looked up on disk."""
 
     def __init__(self, file: File, options: ReadOptions) -> None:
@@ -85,7 +85,7 @@ class Reader(reader.Reader):
                 file=file.name,
                 expected=f"the file {path}, or its place in the option for sources",
             )
-        self._sources = Index(File(path, str(path)), lambda row: _source(row).source_id)
+        self._sources = RecordIndex(File(path, str(path)), lambda row: _source(row).source_id)
 
     def _record(self, row: Row) -> Record:
         line = _Response.model_validate_json(row.raw)

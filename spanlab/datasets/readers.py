@@ -25,11 +25,11 @@ class Placed(NamedTuple):
 
 
 READERS: dict[str, Callable[[File, ReadOptions], Reader]] = {
-    "spanlab": jsonl.Reader,
-    "mushroom": mushroom.Reader,
-    "ragtruth": ragtruth.Reader,
-    "faithbench": faithbench.Reader,
-    "labelstudio": labelstudio.Reader,
+    "spanlab": jsonl.SpanlabReader,
+    "mushroom": mushroom.MushroomReader,
+    "ragtruth": ragtruth.RagTruthReader,
+    "faithbench": faithbench.FaithBenchReader,
+    "labelstudio": labelstudio.LabelStudioReader,
     "csv": tabular.CsvReader,
     "parquet": tabular.ParquetReader,
 }

@@ -39,7 +39,7 @@ _REFUSED = re.compile(
 
 
 @dataclass(frozen=True)
-class Reply:
+class HttpReply:
     """An answer with an error status, as far as any client tells it."""
 
     status: int
@@ -48,7 +48,7 @@ class Reply:
     retry_after: float | None = None  # seconds
 
 
-def failure_of(reply: Reply, *, host: str, model: str, key_name: str) -> ModelError:
+def failure_of(reply: HttpReply, *, host: str, model: str, key_name: str) -> ModelError:
     """Return the error that a reply's status and words stand for.
 
     Args:
@@ -79,7 +79,7 @@ def failure_of(reply: Reply, *, host: str, model: str, key_name: str) -> ModelEr
     return _unavailable(reply, host, model, said)
 
 
-def _unavailable(reply: Reply, host: str, model: str, said: str) -> ModelError:
+def _unavailable(reply: HttpReply, host: str, model: str, said: str) -> ModelError:
     if reply.status == 404:
         return UnknownModelError(
             f"{host} has no model {model!r} at this address{said}; "
@@ -178,13 +178,13 @@ def _causes(error: BaseException) -> list[BaseException]:
     return found
 
 
-def _reply_of(error: BaseException) -> Reply | None:
+def _reply_of(error: BaseException) -> HttpReply | None:
     """Return what dspy tells of an endpoint's reply, None if its error is not about one."""
     status = getattr(error, "status", None)
     if not isinstance(status, int):
         return None
     code = getattr(error, "provider_code", None) or ""
-    return Reply(status, str(error), code, getattr(error, "retry_after", None))
+    return HttpReply(status, str(error), code, getattr(error, "retry_after", None))
 
 
 def quoted(message: str) -> str:

@@ -15,7 +15,7 @@ from spanlab.errors import (
 from spanlab.lm.attempts import Setback
 from spanlab.lm.choice import ModelChoice
 from spanlab.lm.failures import (
-    Reply,
+    HttpReply,
     failure_of,
     no_answer_in_time,
     no_connection,
@@ -57,7 +57,7 @@ def _reported(error: lm15.LM15Error, choice: ModelChoice) -> Setback:
         return Setback(ModelError(redact(f"{choice.model}: {message}")), again=False)
     if status < 400:
         return Setback(_no_completion(choice, message), again=False)
-    reply = Reply(status, message, error.provider_code or "", error.retry_after)
+    reply = HttpReply(status, message, error.provider_code or "", error.retry_after)
     failed = failure_of(reply, host=choice.host, model=choice.model, key_name=choice.api_key_env)
     return Setback(failed, again=isinstance(failed, UnavailableError), after=error.retry_after)
 

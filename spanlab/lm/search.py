@@ -27,7 +27,7 @@ _NAMES = {"OPENAI_BASE_URL": "SPANLAB_SEARCH_BASE_URL", "SPANLAB_MODEL": "SPANLA
 
 
 @dataclass(frozen=True)
-class Source:
+class CitedSource:
     """A page that a search model has looked at; a part that it does not tell is None."""
 
     url: str | None = None
@@ -41,7 +41,7 @@ class SearchAnswer:
     """What a search model says; marks such as ``[2]`` in the text count ``sources`` from 1."""
 
     text: str
-    sources: tuple[Source, ...] = ()
+    sources: tuple[CitedSource, ...] = ()
 
 
 def search_choice(environ: Mapping[str, str] = os.environ) -> ModelChoice:
@@ -120,28 +120,28 @@ def _answer(response: Response) -> SearchAnswer:
     return SearchAnswer(_unicode(response.text), _sources(body, message.get("annotations") or []))
 
 
-def _sources(body: Mapping[str, Any], annotations: list[Any]) -> tuple[Source, ...]:
+def _sources(body: Mapping[str, Any], annotations: list[Any]) -> tuple[CitedSource, ...]:
     results = body.get("search_results")
     if isinstance(results, list) and results:
         return tuple(_source(result) for result in results if isinstance(result, dict))
     cited = body.get("citations")
     if isinstance(cited, list) and cited:
         return tuple(
-            _source(each) if isinstance(each, dict) else Source(url=_unicode(str(each)))
+            _source(each) if isinstance(each, dict) else CitedSource(url=_unicode(str(each)))
             for each in cited
         )
     noted = (note.get("url_citation") for note in annotations if isinstance(note, dict))
     return tuple(dict.fromkeys(_source(each) for each in noted if isinstance(each, dict)))
 
 
-def _source(result: dict[str, Any]) -> Source:
+def _source(result: dict[str, Any]) -> CitedSource:
     def text(*names: str) -> str | None:
         found = (result.get(name) for name in names)
         return next(
             (_unicode(each) for each in found if isinstance(each, str) and each.strip()), None
         )
 
-    return Source(
+    return CitedSource(
         url=text("url", "link"),
         title=text("title", "name"),
         date=text("date", "last_updated"),

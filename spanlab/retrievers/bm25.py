@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from spanlab.retrievers.base import Found, Query
-from spanlab.retrievers.index import Index, Manifest
+from spanlab.retrievers.index import Manifest, PassageIndex
 from spanlab.schema import Passage
 
 K = 5  # passages per query
@@ -20,7 +20,7 @@ K = 5  # passages per query
 class BM25:
     """Finds the passages of a corpus that share the rarest words with a query."""
 
-    def __init__(self, index: Index, name: str, k: int) -> None:
+    def __init__(self, index: PassageIndex, name: str, k: int) -> None:
         self._index = index
         self._k = k
         self.name = name
@@ -61,6 +61,6 @@ def bm25(index: Path, k: int = K) -> BM25:
 
 
 @lru_cache(maxsize=8)
-def _opened(folder: Path, _fingerprint: str) -> Index:
+def _opened(folder: Path, _fingerprint: str) -> PassageIndex:
     """Open each index once per process; one that was built anew has another fingerprint."""
-    return Index(folder)
+    return PassageIndex(folder)

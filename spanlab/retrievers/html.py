@@ -20,7 +20,7 @@ _SPACE = re.compile(r"[^\S\n]+")
 _BREAKS = re.compile(r"\s*\n\s*")
 
 
-class Page(NamedTuple):
+class HtmlPage(NamedTuple):
     """What a page says, and where it says it is from."""
 
     text: str
@@ -28,7 +28,7 @@ class Page(NamedTuple):
     url: str | None
 
 
-def page(data: bytes) -> Page:
+def page(data: bytes) -> HtmlPage:
     """Read an HTML page in whatever encoding it declares or has.
 
     Args:
@@ -44,7 +44,7 @@ def page(data: bytes) -> Page:
     address = str(link["href"]) if link else None
     for part in soup.select(_LEFT_OUT):
         part.decompose()
-    return Page(_words(soup.body or soup), title or None, address)
+    return HtmlPage(_words(soup.body or soup), title or None, address)
 
 
 def guessed(data: bytes) -> str:

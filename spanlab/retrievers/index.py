@@ -75,7 +75,7 @@ class Hit(NamedTuple):
     score: float
 
 
-class Index:
+class PassageIndex:
     """An index that is open; any number of threads may search it.
 
     Args:

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from spanlab.errors import ConfigurationError, ModelError, UnavailableError, UsageError
 from spanlab.lm.attempts import Setback, insist, seconds_of
 from spanlab.lm.cache import AnswerCache
-from spanlab.lm.failures import Reply, failure_of, no_answer_in_time, no_connection, translate
+from spanlab.lm.failures import HttpReply, failure_of, no_answer_in_time, no_connection, translate
 from spanlab.lm.secrets import redact
 from spanlab.retrievers.base import Found, Query
 from spanlab.retrievers.endpoint import KEY, Endpoint
@@ -32,12 +32,12 @@ _LONGEST_QUERY = 2_000  # characters, URL-encoded up to 18,000; servers take 8,0
 class _StatusError(Exception):
     """The API answered, with an error."""
 
-    def __init__(self, reply: Reply) -> None:
+    def __init__(self, reply: HttpReply) -> None:
         super().__init__(reply.message)
         self.reply = reply
 
 
-class Search:
+class SearchApi:
     """Asks a search API.
 
     Args:
@@ -100,7 +100,7 @@ class Search:
                 raise ModelError(f"{self._endpoint.host} sent more than {_LONGEST:,} bytes")
         if not response.is_success:
             wait = seconds_of(response.headers.get("retry-after"))
-            raise _StatusError(Reply(response.status_code, _message(data), retry_after=wait))
+            raise _StatusError(HttpReply(response.status_code, _message(data), retry_after=wait))
         try:
             answer = json.loads(data)
         except ValueError:

@@ -103,10 +103,10 @@ class SearchSpec(_Searching):
 
     def _open(self, meter: Meter, settings: Settings) -> Retriever:
         from spanlab.retrievers.endpoint import Endpoint
-        from spanlab.retrievers.search import Search
+        from spanlab.retrievers.search import SearchApi
 
         endpoint = Endpoint.read(url=self.url, shape=self.shape)
-        return Search(endpoint, answer_cache(settings, "retrieval"), self.k)
+        return SearchApi(endpoint, answer_cache(settings, "retrieval"), self.k)
 
 
 _SPECS: dict[str, type[_Spec]] = {

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from spanlab.lm import Meter, ModelChoice
 from spanlab.lm.cache import AnswerCache
-from spanlab.lm.search import SearchAnswer, SearchModel, Source
+from spanlab.lm.search import CitedSource, SearchAnswer, SearchModel
 from spanlab.retrievers.base import Found, Query
 from spanlab.retrievers.fetched import Fetched
 from spanlab.schema import Passage
@@ -93,7 +93,7 @@ def _links(answer: SearchAnswer) -> str:
     return "\n\n" + "\n".join(lines) if lines else ""
 
 
-def _passage(source: Source) -> list[Passage]:
+def _passage(source: CitedSource) -> list[Passage]:
     text = source.snippet or source.title or source.url
     if not text:
         return []

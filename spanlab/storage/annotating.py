@@ -28,7 +28,7 @@ _SECONDS = 1.0  # … unless they come slowly: then what there is after this tim
 
 
 @dataclass(frozen=True)
-class Entry:
+class AnnotationRow:
     """The annotation that replaces what ``annotator`` had stored for the item at ``position``."""
 
     position: int
@@ -94,7 +94,7 @@ def save_batches(
     return written
 
 
-def put(connection: Connection, dataset: Dataset, entries: Sequence[Entry]) -> None:
+def put(connection: Connection, dataset: Dataset, entries: Sequence[AnnotationRow]) -> None:
     """Write ``entries`` with counts, labels and facets; the items' rows must be locked."""
     there = _stored(connection, dataset.id, [entry.position for entry in entries])
     tally, changes, used = Tally(), facets.Changes(), dict[str, None]()
@@ -154,13 +154,13 @@ def _stored(
     return found
 
 
-def _entries(connection: Connection, dataset: Dataset, batch: Pairs) -> list[Entry]:
+def _entries(connection: Connection, dataset: Dataset, batch: Pairs) -> list[AnnotationRow]:
     """Lock the items that a batch names and check that the annotations may be written."""
     names = {annotation.annotator: annotation.kind for _, annotation in batch}
     who = {name: register(connection, dataset, name, kind) for name, kind in names.items()}
     found = locked(connection, dataset, dict(batch))
     reviewed = _reviewed(connection, dataset.id, [position for position, _ in found.values()])
-    now: dict[tuple[int, int], Entry] = {}
+    now: dict[tuple[int, int], AnnotationRow] = {}
     for item_id, annotation in batch:
         (position, item), annotator = found[item_id], who[annotation.annotator]
         if annotation.kind is not annotator.kind:
@@ -172,7 +172,7 @@ def _entries(connection: Connection, dataset: Dataset, batch: Pairs) -> list[Ent
             )
         with fitting(annotation, item_id):
             annotation.check(item)
-        now[position, annotator.id] = Entry(position, annotator, annotation)
+        now[position, annotator.id] = AnnotationRow(position, annotator, annotation)
     return list(now.values())
 
 

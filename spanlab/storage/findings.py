@@ -17,7 +17,7 @@ from spanlab.storage.items import locked, to_json
 from spanlab.storage.tables import items
 
 
-class Finding(Protocol):
+class FoundAnnotations(Protocol):
     """Annotations of an item, with the passages that their evidence points to."""
 
     @property
@@ -31,7 +31,7 @@ class Finding(Protocol):
         ...
 
 
-def save(database: Database, name: str, findings: Iterable[Finding]) -> int:
+def save(database: Database, name: str, findings: Iterable[FoundAnnotations]) -> int:
     """Write findings in any order, batch after batch, and return how many; see ``annotating.save``.
 
     Passages and retrievals that the stored item lacks are appended to it. Its own passages keep
@@ -48,7 +48,7 @@ def save(database: Database, name: str, findings: Iterable[Finding]) -> int:
 
 
 def _grow(
-    connection: Connection, dataset: Dataset, batch: Sequence[Finding]
+    connection: Connection, dataset: Dataset, batch: Sequence[FoundAnnotations]
 ) -> list[tuple[str, Annotation]]:
     """Append to the stored items what is new, and return the annotations as they fit there."""
     # Annotators before items: all writers lock in this order, so that none wait for each other.

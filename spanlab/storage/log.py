@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Table, insert, select
 from spanlab.errors import OperationError
 from spanlab.oplog import OPERATION, Operation, Redo, ReviewState, Undo, replay
 from spanlab.schema import Annotation, Item
-from spanlab.storage.annotating import Entry, put
+from spanlab.storage.annotating import AnnotationRow, put
 from spanlab.storage.catalog import Annotator, Dataset
 from spanlab.storage.items import to_json
 from spanlab.storage.sql import insert_or_replace
@@ -80,7 +80,11 @@ class Log:
         """Store the added operations, the state, and the annotation with counts and facets."""
         if not self._added:
             return
-        put(self._connection, self._dataset, [Entry(self._position, self._who, self._result())])
+        put(
+            self._connection,
+            self._dataset,
+            [AnnotationRow(self._position, self._who, self._result())],
+        )
         key = {
             "dataset_id": self._dataset.id,
             "position": self._position,

@@ -15,7 +15,7 @@ from spanlab.settings import Settings
 from spanlab.storage import annotating, catalog, findings, imports, items, paging, reviews, staging
 from spanlab.storage.catalog import Dataset, DatasetSummary, Undecided
 from spanlab.storage.engine import Database
-from spanlab.storage.findings import Finding
+from spanlab.storage.findings import FoundAnnotations
 from spanlab.storage.queue import Page, QueueQuery
 from spanlab.storage.selection import Selection
 from spanlab.storage.upgrade import upgrade
@@ -144,7 +144,7 @@ class Store:
         """Insert or replace annotations, durable as they come; see ``annotating.save``."""
         return annotating.save(self._database, dataset, pairs)
 
-    def save_findings(self, dataset: str, found: Iterable[Finding]) -> int:
+    def save_findings(self, dataset: str, found: Iterable[FoundAnnotations]) -> int:
         """Insert or replace annotations and store the passages they quote; see ``findings``."""
         return findings.save(self._database, dataset, found)
 

@@ -19,7 +19,7 @@ from spanlab.workflows.blind import without_others
 __all__ = [
     "Neighbours",
     "Outcome",
-    "Progress",
+    "QueueProgress",
     "QueueQuery",
     "Review",
     "SentWrite",
@@ -91,7 +91,7 @@ class Neighbours:
 
 
 @dataclass(frozen=True)
-class Progress:
+class QueueProgress:
     """How far a reviewer has come with a dataset, in items."""
 
     done: int
@@ -172,10 +172,10 @@ def neighbours(store: Store, dataset: str, query: QueueQuery, item_id: str) -> N
     )
 
 
-def progress(store: Store, dataset: str, reviewer: str) -> Progress:
+def progress(store: Store, dataset: str, reviewer: str) -> QueueProgress:
     """Return how many items ``reviewer`` has finished, skipped, and could finish at all."""
     counts = store.counts(dataset, reviewer)
-    return Progress(
+    return QueueProgress(
         done=counts.get(Status.DONE, 0),
         skipped=counts.get(Status.SKIPPED, 0),
         total=sum(counts.values()),

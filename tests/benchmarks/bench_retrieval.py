@@ -17,7 +17,7 @@ import numpy as np
 
 from spanlab.passages import joined
 from spanlab.retrievers.building import build
-from spanlab.retrievers.index import Index
+from spanlab.retrievers.index import PassageIndex
 from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Retrieval, Span
 from spanlab.settings import Settings
 from spanlab.storage import Store
@@ -44,8 +44,8 @@ def main() -> None:
         size = sum(path.stat().st_size for path in (home / "index").iterdir())
         rate = _PASSAGES / seconds
         print(f"  build      {seconds:8.1f} s   {rate:,.0f} passages/s   {size / 1e6:,.0f} MB")
-        print(f"  open       {_seconds(lambda: Index(home / 'index')) * 1000:8.0f} ms")
-        index = Index(home / "index")
+        print(f"  open       {_seconds(lambda: PassageIndex(home / 'index')) * 1000:8.0f} ms")
+        index = PassageIndex(home / "index")
         index.search(texts[0], 5)  # the first pages come from disk
         for words in (5, 12, 80, 2000):
             _print_search(index, texts, words)
@@ -62,7 +62,7 @@ def _corpus(path: Path) -> list[str]:
     return texts
 
 
-def _print_search(index: Index, texts: list[str], words: int) -> None:
+def _print_search(index: PassageIndex, texts: list[str], words: int) -> None:
     chance = np.random.default_rng(words)
     took, right = [], 0
     for at in chance.integers(0, len(texts), size=_QUERIES):

@@ -13,7 +13,7 @@ from spanlab.errors import InputError, UsageError
 from spanlab.retrievers import Bm25Spec, GivenSpec, ensure, retrieve, retriever, retriever_spec
 from spanlab.retrievers.bm25 import bm25
 from spanlab.retrievers.building import build
-from spanlab.retrievers.index import Index
+from spanlab.retrievers.index import PassageIndex
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
 
@@ -59,14 +59,14 @@ def test_a_question_finds_its_passage_with_title_url_and_date(index: Path) -> No
     ],
 )
 def test_search(index: Path, query: str, texts: list[str]) -> None:
-    assert [hit.passage.text for hit in Index(index).search(query, 5)] == texts
+    assert [hit.passage.text for hit in PassageIndex(index).search(query, 5)] == texts
 
 
 def test_no_more_than_k_and_better_ones_first(index: Path) -> None:
-    hits = Index(index).search("the golden bridge", 5)
+    hits = PassageIndex(index).search("the golden bridge", 5)
     assert [hit.passage.text for hit in hits] == [BRIDGE, TOWER]
     assert hits[0].score > hits[1].score > 0
-    assert Index(index).search("the golden bridge", 1) == hits[:1]
+    assert PassageIndex(index).search("the golden bridge", 1) == hits[:1]
 
 
 def test_without_a_question_the_answer_is_looked_up(index: Path) -> None:
@@ -157,12 +157,12 @@ def test_damage_inside_is_said_to_be_damage(index: Path) -> None:
         if path.name != "manifest.json":
             path.write_bytes(b"\x80" * path.stat().st_size)
     with pytest.raises(InputError, match="the index is damaged"):
-        Index(index)
+        PassageIndex(index)
 
 
 def test_a_passage_that_is_damaged_is_said_to_be(index: Path) -> None:
     lines = index / "passages.jsonl"
-    opened = Index(index)
+    opened = PassageIndex(index)
     shutil.copy(lines, index.parent / "copy")
     with lines.open("r+b") as stream:
         stream.write(b"\x80" * 40)

@@ -18,7 +18,7 @@ from spanlab.retrievers.bm25 import bm25
 from spanlab.retrievers.building import build
 from spanlab.retrievers.dates import latest_day
 from spanlab.retrievers.endpoint import Endpoint
-from spanlab.retrievers.search import Search
+from spanlab.retrievers.search import SearchApi
 from spanlab.retrievers.web import Web
 from spanlab.schema import Item
 from spanlab.testing import ModelServer, Reply, say
@@ -74,7 +74,7 @@ def test_a_search_api_is_told_the_day_and_what_it_still_sends_is_left_out(
     results = [{"text": f"text {n}", "date": day} for n, day in enumerate(DATES)]
     model_server.script(lambda ask: Reply(body={"results": results}))
     endpoint = Endpoint(f"{model_server.url}/s?q={{query}}&n={{k}}&until={{before}}")
-    asked = Search(endpoint, answer_file(tmp_path))
+    asked = SearchApi(endpoint, answer_file(tmp_path))
     item = asyncio.run(ensure(ITEM, asked, MAY))
     assert [passage.date for passage in item.passages] == EARLIER
     every = asyncio.run(ensure(ITEM, asked, Query(MAY.text)))

@@ -23,7 +23,7 @@ from spanlab.lm.cache import answer_file
 from spanlab.retrievers import SearchSpec, Shape, ensure, retrieve, retriever, retriever_spec
 from spanlab.retrievers.endpoint import Endpoint
 from spanlab.retrievers.results import passages_of
-from spanlab.retrievers.search import Search
+from spanlab.retrievers.search import SearchApi
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, Reply, fail, in_turn
@@ -104,7 +104,7 @@ def test_the_query_goes_into_the_address_and_the_key_into_its_header(
 ) -> None:
     model_server.script(lambda ask: Reply(body=TAVILY))
     endpoint = Endpoint(f"{model_server.url}/s?q={{query}}&n={{k}}", header="X-Key", key=KEY)
-    found = asyncio.run(retrieve(ITEM, Search(endpoint, None, k=2)))
+    found = asyncio.run(retrieve(ITEM, SearchApi(endpoint, None, k=2)))
     assert found.queries == ("How tall is the tower?",)
     assert found.passages == EXPECTED
     (ask,) = model_server.requests
@@ -115,7 +115,7 @@ def test_the_query_goes_into_the_address_and_the_key_into_its_header(
 
 def test_without_a_place_in_the_address_the_query_is_posted(model_server: ModelServer) -> None:
     model_server.script(lambda ask: Reply(body=TAVILY))
-    asyncio.run(retrieve(ITEM, Search(Endpoint(model_server.url), None, k=1)))
+    asyncio.run(retrieve(ITEM, SearchApi(Endpoint(model_server.url), None, k=1)))
     (ask,) = model_server.requests
     assert (ask.method, ask.body) == ("POST", {"query": "How tall is the tower?"})
 
@@ -126,7 +126,9 @@ def test_what_was_fetched_is_not_fetched_again_also_if_it_was_nothing(
     model_server.script(lambda ask: Reply(body={"results": []}))
     endpoint = Endpoint(f"{model_server.url}?q={{query}}")
     for _ in range(2):
-        assert asyncio.run(retrieve(ITEM, Search(endpoint, answer_file(tmp_path)))).passages == ()
+        assert (
+            asyncio.run(retrieve(ITEM, SearchApi(endpoint, answer_file(tmp_path)))).passages == ()
+        )
     assert model_server.count == 1
 
 
@@ -165,12 +167,12 @@ def test_every_failure_is_a_reason_and_nothing_is_kept(
     named = Endpoint.read(environment)
     quick = Endpoint(named.url, key=named.key, timeout=limit, retries=2)
     with pytest.raises(error, match=message) as caught:
-        asyncio.run(ensure(ITEM, Search(quick, answer_file(tmp_path))))
+        asyncio.run(ensure(ITEM, SearchApi(quick, answer_file(tmp_path))))
     assert KEY not in str(caught.value)
     assert model_server.count == calls
 
     model_server.script(in_turn(fail(503), Reply(body=TAVILY)))
-    item = asyncio.run(ensure(ITEM, Search(named, answer_file(tmp_path))))
+    item = asyncio.run(ensure(ITEM, SearchApi(named, answer_file(tmp_path))))
     assert item.passages == EXPECTED
 
 

@@ -21,7 +21,7 @@ from spanlab.errors import (
 )
 from spanlab.lm import Budget, Meter, ModelChoice, Price
 from spanlab.lm.cache import answer_file
-from spanlab.lm.search import SearchAnswer, Source, search_choice
+from spanlab.lm.search import CitedSource, SearchAnswer, search_choice
 from spanlab.retrievers import WebSpec, ensure, retrieve, retriever
 from spanlab.retrievers.web import Web, passages
 from spanlab.schema import Item, Passage
@@ -96,7 +96,7 @@ def test_citations_alone_and_annotations_are_sources_too(
 
 
 def test_no_more_sources_than_asked_for_and_marks_without_a_page_stay_bare() -> None:
-    sources = tuple(Source(url=f"https://{n}.example", snippet=f"text {n}") for n in range(9))
+    sources = tuple(CitedSource(url=f"https://{n}.example", snippet=f"text {n}") for n in range(9))
     kept = passages(SearchAnswer("See [2], [12] and [0].", sources), "sonar", 3)
     assert [passage.text for passage in kept] == [
         "See [2], [12] and [0].\n\n[2] https://1.example",

@@ -25,7 +25,7 @@ from spanlab.workflows.review import (
     USUAL_LABELS,
     Neighbours,
     Outcome,
-    Progress,
+    QueueProgress,
     apply_writes,
     first_item,
     labels,
@@ -191,7 +191,7 @@ def test_who_returns_begins_with_the_first_item_not_finished_yet(store: Store) -
 
 def test_progress_counts_what_one_reviewer_has_finished(store: Store) -> None:
     """Not annotated is not the same as checked without spans."""
-    assert progress(store, "words", "Ada") == Progress(done=0, skipped=0, total=3)
+    assert progress(store, "words", "Ada") == QueueProgress(done=0, skipped=0, total=3)
     apply_writes(
         store,
         [
@@ -201,8 +201,8 @@ def test_progress_counts_what_one_reviewer_has_finished(store: Store) -> None:
         ],
         "Ada",
     )
-    assert progress(store, "words", "Ada") == Progress(done=1, skipped=1, total=3)
-    assert progress(store, "words", "Grace") == Progress(done=0, skipped=0, total=3)
+    assert progress(store, "words", "Ada") == QueueProgress(done=1, skipped=1, total=3)
+    assert progress(store, "words", "Grace") == QueueProgress(done=0, skipped=0, total=3)
 
 
 def test_an_item_that_is_not_there_is_said_so(store: Store) -> None:

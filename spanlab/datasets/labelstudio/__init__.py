@@ -9,7 +9,7 @@ version. A skipped task is skipped. A person's own mark counts as 1.0, whatever 
 prediction had that it was taken from.
 """
 
-from spanlab.datasets.labelstudio._read import Reader
+from spanlab.datasets.labelstudio._read import LabelStudioReader
 from spanlab.datasets.labelstudio._write import LABEL, tasks
 
-__all__ = ["LABEL", "Reader", "tasks"]
+__all__ = ["LABEL", "LabelStudioReader", "tasks"]

@@ -22,7 +22,7 @@ class Counting(Enum):
     UTF16 = "UTF-16 units"
 
 
-class Place(NamedTuple):
+class RegionPlace(NamedTuple):
     """Where a region says it is; ``field`` names it in errors."""
 
     start: int
@@ -38,7 +38,7 @@ class Ruler:
         self._text = text
         self._wide = Utf16(text)
 
-    def evidence(self, places: Iterable[Place]) -> set[Counting]:
+    def evidence(self, places: Iterable[RegionPlace]) -> set[Counting]:
         """Return the ways of counting that places need; empty where either will do."""
         if not self._wide.differs:
             return set()
@@ -49,11 +49,11 @@ class Ruler:
                 found.update(fits)
         return found
 
-    def fits(self, place: Place) -> bool:
+    def fits(self, place: RegionPlace) -> bool:
         """Say whether the place is one, and quotes what stands there, in any way of counting."""
         return any(self._reads(place, counting) for counting in Counting)
 
-    def extents(self, places: Sequence[Place], default: Counting) -> list[Extent]:
+    def extents(self, places: Sequence[RegionPlace], default: Counting) -> list[Extent]:
         """Return the places in code points.
 
         Args:
@@ -68,7 +68,7 @@ class Ruler:
         order = sorted(Counting, key=lambda counting: counting is not likely)
         return [self._extent(place, order) for place in places]
 
-    def _extent(self, place: Place, order: list[Counting]) -> Extent:
+    def _extent(self, place: RegionPlace, order: list[Counting]) -> Extent:
         for counting in order:
             extent = self._reads(place, counting)
             if extent is not None:
@@ -76,7 +76,7 @@ class Ruler:
         check_offsets(self._text, place.start, place.end, place.field)
         raise misquoted(self._text, place.start, place.end, place.quoted or "", place.field)
 
-    def _reads(self, place: Place, counting: Counting) -> Extent | None:
+    def _reads(self, place: RegionPlace, counting: Counting) -> Extent | None:
         """Return the place counted so, or None if it is outside or quotes something else."""
         extent: Extent | None = Extent(place.start, place.end)
         if counting is Counting.UTF16:

@@ -12,7 +12,7 @@ from spanlab.datasets import reader
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import File, Row
 from spanlab.datasets.given import checked, language, passages_of, text_of
-from spanlab.datasets.labelstudio._offsets import Counting, Place, Ruler
+from spanlab.datasets.labelstudio._offsets import Counting, RegionPlace, Ruler
 from spanlab.datasets.labelstudio._tasks import Region, Result, Task
 from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.quotes import span_at
@@ -25,10 +25,10 @@ _UNNAMED_MODEL = "prediction"
 
 class _Marked(NamedTuple):
     region: Region
-    place: Place
+    place: RegionPlace
 
 
-class Reader(reader.Reader):
+class LabelStudioReader(reader.Reader):
     """Reads an export. It is one JSON array, so it is held in memory as a whole."""
 
     def __init__(self, file: File, options: ReadOptions) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from spanlab.datasets.labelstudio._offsets import Place
+from spanlab.datasets.labelstudio._offsets import RegionPlace
 from spanlab.schema import Probability
 
 _UNNAMED = "annotator"
@@ -25,12 +25,12 @@ class Region(_Loose):
     score: Probability | None = None
     meta: dict[str, JsonValue] | None = None
 
-    def place(self, field: str) -> Place | None:
+    def place(self, field: str) -> RegionPlace | None:
         """Return where the region is, or None if it is not a part of a text."""
         start, end, quoted = (self.value.get(key) for key in ("start", "end", "text"))
         if not (isinstance(start, int) and isinstance(end, int)):
             return None
-        return Place(start, end, quoted if isinstance(quoted, str) else None, field)
+        return RegionPlace(start, end, quoted if isinstance(quoted, str) else None, field)
 
     def labels(self) -> tuple[str | None, ...]:
         """Return the labels; one None for a region without any."""
@@ -65,7 +65,7 @@ class Person(Result):
         return str(who or self.created_username or _UNNAMED)
 
 
-class Model(Result):
+class PredictionResult(Result):
     """A prediction."""
 
     model_version: str | None = None
@@ -77,9 +77,9 @@ class Task(_Loose):
 
     data: dict[str, JsonValue]
     annotations: tuple[Person, ...] = ()
-    predictions: tuple[Model, ...] = ()
+    predictions: tuple[PredictionResult, ...] = ()
 
-    def places(self) -> Iterator[tuple[str | None, Place]]:
+    def places(self) -> Iterator[tuple[str | None, RegionPlace]]:
         """Yield the name of the labelled text and the place of each region."""
         for kind, results in (("annotations", self.annotations), ("predictions", self.predictions)):
             for index, one in enumerate(results):

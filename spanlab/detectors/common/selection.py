@@ -28,7 +28,7 @@ class Piece(NamedTuple):
     words: str
 
 
-class Selection(NamedTuple):
+class PassageSelection(NamedTuple):
     """The pieces chosen, in the order of the texts, and how many there are of each text."""
 
     chosen: tuple[Piece, ...]
@@ -36,7 +36,9 @@ class Selection(NamedTuple):
 
 
 @lru_cache(maxsize=8)  # members of an ensemble read the same passages
-def select(texts: tuple[str, ...], heads: tuple[int, ...], sought: str, room: int) -> Selection:
+def select(
+    texts: tuple[str, ...], heads: tuple[int, ...], sought: str, room: int
+) -> PassageSelection:
     """Choose the pieces that share most with a text; rare words count more than common ones.
 
     Args:
@@ -67,7 +69,7 @@ def select(texts: tuple[str, ...], heads: tuple[int, ...], sought: str, room: in
         chosen.append(number)
         opened.add(piece.text)
     counts = tuple(len(parts) for parts in split_up)
-    return Selection(tuple(pieces[number] for number in sorted(chosen)), counts)
+    return PassageSelection(tuple(pieces[number] for number in sorted(chosen)), counts)
 
 
 def joined(pieces: Sequence[Piece], count: int) -> str:
