@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -26,8 +26,18 @@ _STATES = {
 _IMPORTED = "As imported"
 _SPLIT = "Most disagreement first"
 _ITEM = "item"  # query parameter: the URL leads back to the same item
-_AT = "spanlab.review.at"  # the item that this page itself wrote into the URL
-_ENTRY = "spanlab.review.entry"  # a queue and the item to begin it with
+_AT = "spanlab.review.at"  # the item that the editor stood at last
+_ENTRY = "spanlab.review.entry"  # the _Entry of the run before
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """The item to begin a queue with, and what the URL asked for when that was decided."""
+
+    dataset: str
+    query: QueueQuery
+    asked: str | None
+    item: str | None
 
 
 def page() -> None:
@@ -78,8 +88,7 @@ def _exchange(place: span_editor.Place) -> None:
         show_error(error, "Nothing typed is lost: the browser keeps it and sends it again.")
         span_editor.wire({})
         return
-    if answer.open is not None and answer.open != st.query_params.get(_ITEM):
-        st.query_params[_ITEM] = answer.open
+    # The editor alone writes the item into the URL: from here it would come after its next moves.
     st.session_state[_AT] = answer.open
     span_editor.wire(answer.json)
 
@@ -87,21 +96,23 @@ def _exchange(place: span_editor.Place) -> None:
 def _entry(dataset: str, query: QueueQuery) -> str | None:
     """Return the item to begin with: of a link, a reload or before an excursion to other pages.
 
-    What the URL says because this page wrote it there is no wish. Another queue of the dataset
-    begins anew whatever the URL says: while filters change fast, it lags behind. Reviewing blind
-    or not leaves the item as it is.
+    An editor that is open stays where it is, whatever this says. Another queue of the dataset
+    begins anew whatever the URL says: Streamlit does not hear of what the editor writes there.
+    Reviewing blind or not leaves the item as it is.
     """
     at = st.session_state.get(_AT)
-    asked = st.query_params.get(_ITEM) or at
-    place, entry = st.session_state.get(_ENTRY, ((None, None), None))
-    if place[0] == dataset and place[1] != query:
-        entry = at if replace(place[1], blind=query.blind) == query else None
-    elif asked != at or span_editor.sent().open is None:
-        entry = asked
-    elif place[0] != dataset:
-        entry = None
-    st.session_state[_ENTRY] = ((dataset, query), entry)
-    return None if entry is None else str(entry)
+    asked = st.query_params.get(_ITEM)
+    before = st.session_state.get(_ENTRY, _Entry(dataset, query, None, at))
+    if before.dataset != dataset:
+        item = asked
+    elif before.query != query:
+        item = at if replace(before.query, blind=query.blind) == query else None
+    elif asked != before.asked or span_editor.sent().open is None:
+        item = asked or at
+    else:
+        item = before.item
+    st.session_state[_ENTRY] = _Entry(dataset, query, asked, item)
+    return item
 
 
 def _kept(name: str) -> common.Kept:

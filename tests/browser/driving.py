@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 from serving import PATIENCE, Server
 
 from spanlab.oplog import ReviewState
@@ -182,6 +182,41 @@ class Desk:
     def _pointed(self) -> None:
         """Wait until the editor has taken in the mouse; it looks at the selection a task later."""
         self.page.evaluate("() => new Promise((done) => setTimeout(() => setTimeout(done)))")
+
+
+class HeldLine:
+    """The line from the server to a page that is opened from now on; it can be held back."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._holding = False
+        self._held: list[tuple[WebSocketRoute, str | bytes]] = []
+        page.route_web_socket("**/_stcore/stream", self._connect)
+
+    def hold(self) -> None:
+        """Let nothing more through."""
+        self._holding = True
+
+    def wait_for(self, part: bytes) -> None:
+        """Wait until a message with these bytes is among those that are held."""
+        while not any(part in message for _, message in self._held if isinstance(message, bytes)):
+            self._page.wait_for_timeout(20)
+
+    def release(self) -> None:
+        """Let what was held through, and all that follows."""
+        self._holding = False
+        for socket, message in self._held:
+            socket.send(message)
+        self._held.clear()
+
+    def _connect(self, socket: WebSocketRoute) -> None:
+        def pass_on(message: str | bytes) -> None:
+            if self._holding:
+                self._held.append((socket, message))
+            else:
+                socket.send(message)
+
+        socket.connect_to_server().on_message(pass_on)
 
 
 def idle(page: Page) -> None:

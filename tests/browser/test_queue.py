@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from driving import REVIEWER, Desk, idle, suggested
+from driving import REVIEWER, Desk, HeldLine, idle, suggested
 from playwright.sync_api import expect
 
 from spanlab.schema import Item, Record, Status
@@ -13,6 +13,19 @@ from spanlab.schema import Item, Record, Status
 pytestmark = pytest.mark.browser
 
 Sit = Callable[[Sequence[Record]], Desk]
+
+# Collects every item that is shown together with the one that the address names.
+_WATCH = """() => {
+    window.places = new Set();
+    const look = () => places.add(`${spanlab.editor.navigation.at} `
+        + new URL(location.href).searchParams.get("item"));
+    for (const name of ["pushState", "replaceState"]) {
+        const write = history[name];
+        history[name] = (...given) => { write.apply(history, given); look(); };
+    }
+    new MutationObserver(look).observe(document.querySelector(".sl"), { attributes: true });
+    look();
+}"""
 
 
 def _records() -> list[Record]:
@@ -89,6 +102,32 @@ def test_back_and_forward_show_the_item_that_the_address_names(desk: Sit) -> Non
     here.settle()
     assert here.texts("de-1") == ["two"]
     here.page.wait_for_url("**item=de-1*")
+
+
+def test_a_late_answer_of_python_moves_neither_the_item_nor_the_address(desk: Sit) -> None:
+    here = desk(_records())
+    line = HeldLine(here.page)
+    here.visit()
+    for following in ("de-1", "en-2", "de-2"):
+        here.press("PageDown")
+        here.wait_for(following)
+        here.until("() => !spanlab.editor.conversation.wants()")
+    idle(here.page)
+    line.hold()
+    here.page.go_back()
+    here.wait_for("en-2")
+    line.wait_for(b'"open": "en-2"')
+    here.page.go_back()
+    here.wait_for("de-1")
+    here.page.evaluate(_WATCH)
+    line.release()
+    here.until("() => spanlab.editor.conversation.known === 'de-1' && !spanlab.outbox.waiting")
+    idle(here.page)
+    assert here.page.evaluate("[...places]") == ["de-1 de-1"]
+    here.page.go_forward()
+    here.wait_for("en-2")
+    here.page.go_forward()
+    here.wait_for("de-2")
 
 
 def test_without_a_name_nothing_can_be_marked(desk: Sit) -> None:

@@ -34,8 +34,9 @@ class Place:
 
     @property
     def id(self) -> str:
-        """A name for this place; equal places have equal names."""
-        return json.dumps(asdict(self), sort_keys=True, default=str)
+        """A name for dataset, reviewer and filters, whichever item the URL asked for."""
+        queue = {"dataset": self.dataset, "query": asdict(self.query)}
+        return json.dumps(queue, sort_keys=True, default=str)
 
 
 class TraceWanted(BaseModel):

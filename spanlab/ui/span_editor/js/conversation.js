@@ -1,7 +1,6 @@
 /** The conversation with Python: what it is told and what it answers; its other end is exchange.py. */
 
 import { Item } from "./item.js";
-import { leaveInUrl, queueOf } from "./navigation.js";
 import { plural } from "./words.js";
 
 /** One editor's end of the conversation, over the wire that Streamlit mounts. */
@@ -24,7 +23,7 @@ export class Conversation {
         const { wire } = this;
         const { place, at } = this.editor.navigation;
         if (wire.editor !== this.editor) return;
-        wire.left = place && { queue: queueOf(place), item: at, python: [this.told, this.known] };
+        wire.left = place && { place, item: at, python: [this.told, this.known] };
         wire.receive = null;
         wire.editor = null;
         wire.component = null;
@@ -58,7 +57,7 @@ export class Conversation {
         if (!answer?.place) return;
         const moved = answer.place.id !== navigation.place?.id;
         if (moved) this.enter(answer);
-        else if (answer.open !== this.told && answer.attempt === outbox.attempt) this.enter(answer);
+        else if (this.isGone(answer)) this.enter(answer);
         this.known = answer.open;
         for (const result of answer.results) outbox.settle(result);
         outbox.answered(answer.attempt);
@@ -68,11 +67,16 @@ export class Conversation {
         if (answer.progress) this.advance(answer.progress, moved);
         this.checkVersions(answer.versions);
         navigation.tryOpen();
-        // Python wrote where we were when it was asked; we may be further by now.
-        if (navigation.at) leaveInUrl(navigation.at);
+        navigation.writeAddress();
         view.head.paint();
         conflict.paint();
         if (this.wants()) outbox.send();
+    }
+
+    /** Say whether the item that is shown is gone: Python was told of it and answers with another. */
+    isGone({ open, attempt }) {
+        const { outbox, navigation } = this.editor;
+        return attempt === outbox.attempt && this.told === navigation.at && open !== this.told;
     }
 
     /** Another dataset, reviewer or queue: forget what no longer holds, open what Python says. */
@@ -92,18 +96,24 @@ export class Conversation {
         }
         navigation.open = null;
         this.editor.item = null;
-        navigation.opening = before ? answer.open : this.back(answer);
+        navigation.opening = this.begin(answer, before);
         if (answer.open === null) view.empty(answer.empty);
     }
 
     /**
-     * The item to begin with: Python's, but where an excursion to another page was quicker than our
-     * last words to Python, the one that we were at.
+     * The item to begin with. Another queue of the same dataset begins with Python's. Else it is
+     * the one that the address names: Back and Forward may have moved on since Python was asked.
+     * Without one it is Python's, but where an excursion to another page was quicker than our last
+     * words to Python, the one that we were at.
      */
-    back({ open, place }) {
+    begin({ open, place }, before) {
         const { left } = this.wire;
-        const behind = left?.queue === queueOf(place) && left.python.includes(open);
-        return behind ? left.item : open;
+        const last = before ?? left?.place;
+        this.wire.left = null;
+        const back = !before && last?.id === place.id;
+        if (open === null || (last?.dataset === place.dataset && !back)) return open;
+        const behind = back && left.python.includes(open);
+        return this.editor.navigation.addressed() ?? (behind ? left.item : open);
     }
 
     /**

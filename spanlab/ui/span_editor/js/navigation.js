@@ -34,16 +34,25 @@ export class Navigation {
     }
 
     turnTo(id) {
-        history.pushState(history.state, "", urlOf(id)); // the browser's Back returns to the item before
+        if (this.isAddressed()) history.pushState(history.state, "", urlOf(id)); // Back returns to the item before
         this.show(id);
+    }
+
+    /** Whether the address is that of this page and of the dataset that the editor shows. */
+    isAddressed() {
+        const { pathname, searchParams } = new URL(location.href);
+        return pathname === this.path && searchParams.get("dataset") === this.place?.dataset;
+    }
+
+    /** The item that the address names, if it names one of this dataset. */
+    addressed() {
+        return this.isAddressed() ? new URL(location.href).searchParams.get("item") : null;
     }
 
     /** Back or Forward: show the item that the address names now. */
     follow() {
-        const { pathname, searchParams } = new URL(location.href);
-        const id = searchParams.get("item");
-        const here = pathname === this.path && searchParams.get("dataset") === this.place?.dataset;
-        if (!here || !id || id === this.at) return;
+        const id = this.addressed();
+        if (!id || id === this.at) return;
         if (this.trail.at(-1) === id) this.trail.pop();
         this.show(id);
     }
@@ -69,6 +78,12 @@ export class Navigation {
         }, NEAR_EVERY);
     }
 
+    /** Where Python began, or went on from an item that is gone: the address follows. */
+    writeAddress() {
+        if (!this.at || !this.isAddressed() || this.addressed() === this.at) return;
+        history.replaceState(history.state, "", urlOf(this.at));
+    }
+
     /** Show the item that is on its way, if it is here. */
     tryOpen() {
         const item = this.editor.cache.items.get(this.opening);
@@ -90,18 +105,8 @@ export class Navigation {
     }
 }
 
-/** A reload comes back to this item, even one that comes before Python's word on it. */
-export function leaveInUrl(item) {
-    history.replaceState(history.state, "", urlOf(item));
-}
-
 function urlOf(item) {
     const url = new URL(location.href);
     url.searchParams.set("item", item);
     return url;
-}
-
-/** A name for dataset, reviewer and filters, whichever item a link asked for. */
-export function queueOf(place) {
-    return JSON.stringify({ ...JSON.parse(place.id), entry: null });
 }
