@@ -49,6 +49,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # What tests and benchmarks share.
 sys.path[:0] = [str(_ROOT / "tests" / folder) for folder in ("model_server", "support")]
+# Processes that a test starts import its classes, whatever directory another test has worked in.
+sys.path.append(str(_ROOT))
 pytest_plugins = ["model_fixtures", "postgres"]
 
 
