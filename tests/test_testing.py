@@ -20,7 +20,7 @@ import pytest
 from cable import Cable
 
 import spanlab.testing
-from spanlab.testing import Ask, ModelServer, fail, in_turn, rules, say
+from spanlab.testing import MODES, Ask, ModelServer, fail, in_turn, rules, say, say_fields
 
 
 def post(url: str, prompt: str) -> Any:
@@ -89,6 +89,36 @@ def test_a_script_that_breaks_shows_it(model_server: ModelServer) -> None:
     model_server.script(broken)
     assert "oops" in str(model_server.answer("POST", "/", {}, b"{}").reply.body)
     assert fail(429, retry_after=2).headers == {"Retry-After": "2"}
+
+
+MEANT = say_fields(parts=[{"text": "1989", "reason": "it's 1889", "probability": 0.9}])
+WRAPPED = {
+    "as-meant": '[[ ## parts ## ]]\n[{"text": "1989", "reason": "it\'s 1889", "probability": 0.9}]',
+    "json": '{"parts": [{"text": "1989", "reason": "it\'s 1889", "probability": 0.9}]}',
+    "bare-list": '[{"text": "1989", "reason": "it\'s 1889", "probability": 0.9}]',
+    "python-objects": "[Part(text='1989', reason=\"it's 1889\", probability=0.9)]",
+    "bold-names": '**parts:** [{"text": "1989", "reason": "it\'s 1889", "probability": 0.9}]',
+    "think-closed": "It is 42, I think.\n</think>\n\n[[ ## parts ## ]]",
+}
+
+
+@pytest.mark.parametrize("mode", WRAPPED)
+def test_a_mode_wraps_what_the_script_means(model_server: ModelServer, mode: str) -> None:
+    model_server.script(lambda ask: MEANT)
+    model_server.mode = mode
+    message = post(model_server.url, "?")["choices"][0]["message"]
+    assert message["content"].startswith(WRAPPED[mode])
+
+
+def test_every_mode_replies(model_server: ModelServer) -> None:
+    """Whether to an answer or an error of the script; none breaks."""
+    for mode in MODES:
+        for meant in (MEANT, say("plain text"), say(None), fail(500)):
+            model_server.mode = mode
+            model_server.script(in_turn(meant))
+            reply = model_server.answer("POST", "/", {}, b"{}")
+            assert "the script failed" not in str(reply.reply.body), mode
+            assert reply.encoded().startswith(b"HTTP/1.1 ")
 
 
 def test_it_runs_as_a_process_of_its_own_and_logs(tmp_path: Path) -> None:

@@ -26,12 +26,16 @@ are tested as they run; nothing needs to be patched, no key is needed and nothin
 True
 
 A script is any function from ``Ask`` to ``Reply``: ``say``, ``say_fields`` and ``fail`` make
-replies, ``in_turn`` and ``rules`` make scripts. ``InBackground`` is the base for other servers.
+replies, ``in_turn`` and ``rules`` make scripts. ``server.mode = "think"`` has a script's replies
+wrapped as one of the servers or models in ``MODES`` does: reasoning in the content, errors under
+status 200 and so on.
+``InBackground`` is the base for other servers.
 """
 
 from __future__ import annotations
 
 from spanlab.testing.in_background import InBackground
+from spanlab.testing.modes import MODES, ServerMode
 from spanlab.testing.replies import (
     Ask,
     Reply,
@@ -46,11 +50,13 @@ from spanlab.testing.replies import (
 from spanlab.testing.server import ModelServer
 
 __all__ = [
+    "MODES",
     "Ask",
     "InBackground",
     "ModelServer",
     "Reply",
     "Script",
+    "ServerMode",
     "caller_with",
     "fail",
     "in_turn",

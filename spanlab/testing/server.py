@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
 from spanlab.testing.in_background import InBackground
+from spanlab.testing.modes import MODES
 from spanlab.testing.replies import Ask, Reply, Script, caller_with, fail, say
 
 _CHARACTERS_PER_TOKEN = 4  # in the usage of an answer
@@ -25,6 +26,8 @@ class ModelServer(InBackground):
         port: the port to listen on; 0 is any free one.
         log: a file that gets one JSON line when a request comes and one when it is answered.
         keep: whether requests stay in ``requests``; not needed where there are very many.
+
+    ``mode`` is one of ``MODES``: how the script's replies are wrapped from the next request on.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class ModelServer(InBackground):
     ) -> None:
         super().__init__("model-server")
         self.latency = latency
+        self.mode = "as-meant"
         self.host = host
         self.requests: list[Ask] = []
         self.answered: dict[int, float] = {}  # when, by number; without callers that had left
@@ -103,7 +107,10 @@ class ModelServer(InBackground):
             self.requests.append(ask)
         self._note("asked", ask)
         try:
-            reply = self._script(ask)
+            meant = self._script(ask)
+            if isinstance(meant.body, dict) and "choices" in meant.body:
+                meant = replace(meant, body=_with_usage(meant.body, ask))
+            reply = MODES[self.mode].change(ask, meant)
         except Exception as error:  # noqa: BLE001 - a script's mistake must show in the test
             reply = fail(500, f"the script failed: {error!r}")
         return _Answer(self, ask, reply)
@@ -131,10 +138,8 @@ class _Answer:
     reply: Reply
 
     def encoded(self) -> bytes:
-        """Return the reply as it goes over the wire, with usage filled in."""
+        """Return the reply as it goes over the wire."""
         body = self.reply.body
-        if isinstance(body, dict) and "choices" in body:
-            body = _with_usage(body, self.ask)
         raw = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
         lines = [f"HTTP/1.1 {self.reply.status} scripted", f"Content-Length: {len(raw)}"]
         lines += [f"{name}: {value}" for name, value in self.reply.headers.items()]
