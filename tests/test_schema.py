@@ -134,7 +134,27 @@ REFUSED: dict[str, list[tuple[str, Build, dict[str, Any], str]]] = {
         ),
     ],
     "process": [
-        ("without stage", ProcessNode, {"id": "a", "text": "x"}, "Field required"),
+        ("without text", ProcessNode, {"id": "a"}, "Field required"),
+        ("of nothing", Process, {"nodes": []}, "ends in one node, the answer; no other reads: it"),
+        ("two ends", Process, {"nodes": [FIRST, FIRST | {"id": "b"}]}, "no other reads: 'a', 'b'"),
+        (
+            "a stage for some",
+            Process,
+            {"nodes": [FIRST, SECOND | {"stage": ""}]},
+            "node 'b' has no stage, but others have one",
+        ),
+        (
+            "the stage of a source",
+            Process,
+            {"nodes": [FIRST, SECOND | {"stage": FIRST["stage"]}]},
+            "node 'b' has the stage 'source' of its source 'a'; stages grow along every edge",
+        ),
+        (
+            "a stage before that of a source",
+            Process,
+            {"nodes": [FIRST, SECOND, FIRST | {"id": "c", "sources": ["b"]}]},
+            "the stages contradict each other: ",
+        ),
         ("twice", Process, {"nodes": [FIRST, FIRST]}, "process node id 'a' stands twice"),
         ("an unknown source", Process, {"nodes": [SECOND]}, "'b' names an unknown source 'a'"),
         (

@@ -126,14 +126,15 @@ def items(draw: st.DrawFn) -> Item:
     passage = st.builds(
         Passage, text=texts, title=optional(texts), url=optional(texts), date=optional(texts)
     )
+    counted = draw(st.booleans())
     nodes = [
         ProcessNode(
             id=f"n{index}",
             text=draw(texts),
-            stage=draw(texts),
-            sources=tuple(f"n{earlier}" for earlier in range(index) if draw(st.booleans())),
+            stage="" if counted else f"stage {index}",
+            sources=tuple(f"n{earlier}" for earlier in range(index)),
         )
-        for index in range(draw(st.integers(0, 3)))
+        for index in range(draw(st.integers(1, 3)))
     ]
     return Item(
         id=draw(names),

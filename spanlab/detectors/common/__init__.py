@@ -2,8 +2,6 @@
 
     modelled ───── the base class: an item's way through a detector, failures, what calls came to
     context ────── the passages of an item as text for a prompt; ``selection`` if there are too many
-    replies ────── what models reply with, read leniently
-    gathering ──── several calls at once, and what they found so far
     marking ────── what a mapper found as spans, and as steps of a trace
     evidence ───── the sentence of the passages that a span or claim is to be read beside
 

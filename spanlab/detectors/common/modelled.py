@@ -20,11 +20,11 @@ import dspy
 
 from spanlab.background import wait
 from spanlab.detectors.base import Finding, failed
-from spanlab.detectors.common.gathering import keeping
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.programs import add_guidance, apply_program
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm import Collected, predict
+from spanlab.lm.gathering import keeping
 from spanlab.passages import merged
 from spanlab.retrievers import Query, Retriever, ensure, retrieval_of
 from spanlab.schema import Annotation, Item, Kind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanlab.detectors.common.replies import Judged, Prob, Reply, Text, Texts
+from spanlab.lm.lenient import Judged, Prob, Reply, Text, Texts
 
 
 class Part(Reply):

@@ -12,10 +12,10 @@ import dspy
 
 from spanlab.background import wait
 from spanlab.detectors.common.context import NOTHING_FOUND
-from spanlab.detectors.common.gathering import keep, together
 from spanlab.detectors.ucsc.entries import MAX_FACTS, MAX_ROUNDS
 from spanlab.detectors.ucsc.graph import Edge, Graph
 from spanlab.detectors.ucsc.replies import Fact, Judgement, Relation, Words
+from spanlab.lm.gathering import keep, together
 
 MAX_NAMES = 300  # entities that a prompt lists
 FACTS_AT_ONCE = 4  # facts of one answer under way at the same time

@@ -1,0 +1,1 @@
+"""VeriTrail: claims followed from the answer back to its sources, round by round."""
