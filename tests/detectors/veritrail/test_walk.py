@@ -169,7 +169,7 @@ def random_process(rng: random.Random) -> Process:
 def stated(process: Process, holds: set[str], said: Mapping[int, WalkVerdict], q: int) -> Any:
     """The rules once more, as sets and in the order in which the paper states them."""
     sources = {node.id: set(node.sources) for node in process.nodes}
-    history: list[tuple[set[str], set[str], str]] = []
+    history: list[tuple[set[str], set[str], WalkVerdict]] = []
     while True:
         if not history:
             candidates = sources["end"]
@@ -182,7 +182,7 @@ def stated(process: Process, holds: set[str], said: Mapping[int, WalkVerdict], q
         fresh = candidates - before
         last = [verdict for _, _, verdict in history[-q:]]
         if len(last) == q and set(last) == {NO}:
-            final = NO
+            final: WalkVerdict = NO
             break
         if not fresh:
             final = history[-1][2] if old else NO
