@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from typing import Final
 
 from rapidfuzz import fuzz
@@ -23,11 +24,17 @@ _SIMILAR: Final = 6  # places tried for one quote with edits
 _PROBE: Final = 60  # characters; rapidfuzz compares up to 64 at the cost of one
 _NEAR: Final = 4  # word edges tried to each side of an edge
 _DOTS: Final = re.compile(r"\s*(?:\[\s*(?:…|\.{3,})\s*\]|\(\s*(?:…|\.{3,})\s*\)|…|\.{3,})\s*")
-_LEAD: Final = re.compile(r"^(?:\s*(?:[-*+•‣·–—>]+|#+|\(?\d{1,2}[.)])\s+)+")
+_LEAD: Final = re.compile(r"^(?:\s*(?:[-*+•‣·–—>]+|#+)\s+)+")  # no number: "12. Jahrhundert"
 _WRAPS: Final = "*_`~\"'“”„‟«»‘’‚‹›「」『』＂＇"
 _EDGES: Final = _WRAPS + ".,;:!?…()[]{}<>|/\\-–—、。，；：！？（）【】《》।؟،؛ \t\r\n"
 _WORD: Final = re.compile(r"\w+|[^\w\s]")
 _HARD: Final = re.compile(f"[{UNSPACED}]")
+_UNIT: Final = re.compile(
+    rf"[{UNSPACED}]|[^\W{UNSPACED}]+"
+)  # a word, or a character of such a script
+_STOPS: Final = ".。।۔"
+_SENTENCE_ENDS: Final = ".!?…。！？।۔\n\r"
+_INSIDE: Final = 0.9  # score of a quote that stands only inside a longer word, in other letters
 
 
 @dataclass(frozen=True)
@@ -52,13 +59,29 @@ class Finder:
         The rungs: word for word (1.0); without list marks, Markdown, quotation marks and
         punctuation around it (0.99); letter case, typography and whitespace aside (0.98);
         letters and digits alone (0.97); both ends of an ellipsis (0.96); small edits, with the
-        similarity as score, if all digits are the same. Places that cut a word count only where
-        there are no others.
+        similarity as score, if it has several words and all digits are the same; inside a longer
+        word in other letters (0.9). Places that cut a word count only where there are no others.
+        A full stop at the end belongs to a place only if that is a whole sentence.
         """
         if quote not in self._known:
             found = next((o for o in self._rungs(quote) if o.places), Occurrences())
-            self._known[quote] = found if found.score >= self.floor else Occurrences()
+            places = tuple(map(self._without_stop, found.places))
+            kept = Occurrences(places, found.score) if found.score >= self.floor else Occurrences()
+            self._known[quote] = kept
         return self._known[quote]
+
+    def preceded(self, places: tuple[Extent, ...], before: str | None) -> tuple[Extent, ...]:
+        """Return the places before which most words of ``before`` stand; all if nowhere any."""
+        words = _UNIT.findall(fold(before).text) if before else []
+        if not words or len(places) < 2:
+            return places
+        reach = 2 * len(before or "") + _PROBE
+        agreeing = [
+            _equal_at_end(words, _UNIT.findall(fold(self.answer[max(0, at - reach) : at]).text))
+            for at, _ in places
+        ]
+        most = max(agreeing)
+        return tuple(place for place, n in zip(places, agreeing, strict=True) if n == most)
 
     def _rungs(self, quote: str) -> Iterator[Occurrences]:
         plain = quote.strip()
@@ -78,6 +101,22 @@ class Finder:
         if _DOTS.search(forms[-1]):
             yield Occurrences(self._around(_DOTS.split(forms[-1])), ELLIPSIS)
         yield self._similar(fold(forms[-1]).text.strip())
+        if len(forms[-1]) > 1:
+            inside = self._within(self._folded, fold(forms[-1]).text.strip(), parts=True)
+            yield Occurrences(inside, _INSIDE)
+
+    def _without_stop(self, place: Extent) -> Extent:
+        """Leave out the full stop that ends a place, unless the place is a whole sentence."""
+        start, end = place
+        text = self.answer[start:end]
+        if len(text) < 2 or text[-1] not in _STOPS or text[-2] in _EDGES:
+            return place
+        before = self.answer[max(0, start - _PROBE) : start].rstrip(_WRAPS + " \t")
+        begins = start == 0 or before[-1:] in _SENTENCE_ENDS
+        if begins and (" " in text or _HARD.search(text)):
+            return place
+        inner = text.rpartition(" ")[2][:-1]  # the stop of "U.S." and "e.g." is its own
+        return place if "." in inner and not inner[-1].isdecimal() else Extent(start, end - 1)
 
     @cached_property
     def _folded(self) -> Folded:
@@ -95,7 +134,7 @@ class Finder:
         starts = occurrences(self.answer, text)
         return self._whole_words([Extent(start, start + len(text)) for start in starts])
 
-    def _within(self, folded: Folded, text: str) -> tuple[Extent, ...]:
+    def _within(self, folded: Folded, text: str, *, parts: bool = False) -> tuple[Extent, ...]:
         if not text:
             return ()
         size = len(text)
@@ -105,8 +144,8 @@ class Finder:
             if folded.parts_at(start) and folded.parts_at(start + size)
         ]
         places = self._whole_words(found)
-        # A short text in other letters inside a word is another word: "art" in "START".
-        return places if size > 7 or not places or not self._cuts(places[0]) else ()
+        # A short text in other letters inside a word may be another word: "art" in "START".
+        return places if parts or size > 7 or not places or not self._cuts(places[0]) else ()
 
     def _around(self, parts: list[str]) -> tuple[Extent, ...]:
         """Find first and last part of a quote, and all between in order, near each other."""
@@ -128,7 +167,8 @@ class Finder:
 
     def _similar(self, text: str) -> Occurrences:
         """Find places that differ from ``text`` by small edits, the best and those as good."""
-        if len(text) < _SHORTEST:
+        one_word = len(text.split()) < 2 and not _HARD.search(text)
+        if len(text) < _SHORTEST or one_word:  # "Hanna" is not "Anna" with an edit
             return Occurrences()
         found: list[tuple[float, Extent]] = []
         whole = self._folded.text
@@ -227,3 +267,9 @@ def peeled(quote: str) -> list[str]:
 
 def _digits(text: str) -> str:
     return "".join(c for c in text if c.isdecimal())
+
+
+def _equal_at_end(words: list[str], others: list[str]) -> int:
+    """Return how many words at the end of both are the same."""
+    pairs = zip(reversed(words), reversed(others), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -12,12 +12,14 @@ class Quote(NamedTuple):
     """Words that a model quotes from the answer, how sure it is, and why.
 
     ``prob`` in [0, 1] is the model's own probability that they are hallucinated, None if it gave
-    none.
+    none. ``before`` are the words that stand right before the quote in the answer: of several
+    places of the quote, those count before which most of them stand; None or no match leaves all.
     """
 
     text: str
     prob: float | None = None
     reason: str | None = None
+    before: str | None = None
 
 
 class Mapped(NamedTuple):

@@ -21,7 +21,8 @@ def map_quotes(answer: str, quotes: Sequence[Quote], *, floor: float = FLOOR) ->
     """Find the place in ``answer`` of every quote.
 
     A place is used once: a quote given more often than it occurs is a duplicate. Quotes may
-    overlap only if their words differ (one inside the other, or sharing a word at an edge).
+    overlap only if their words differ (one inside the other, or sharing a word at an edge). A
+    quote that stands more than once goes where its words ``before`` stand before it, if it has any.
 
     Args:
         answer: the text as it is; offsets are code points of it.
@@ -34,7 +35,12 @@ def map_quotes(answer: str, quotes: Sequence[Quote], *, floor: float = FLOOR) ->
     """
     finder = Finder(answer, floor)
     found = [finder.find(quote.text) for quote in quotes]
-    places = assign([occurrences.places for occurrences in found])
+    places = assign(
+        [
+            finder.preceded(occurrences.places, quote.before)
+            for occurrences, quote in zip(found, quotes, strict=True)
+        ]
+    )
     mapped = tuple(
         Mapped(index, (place,), found[index].score)
         for index, place in enumerate(places)

@@ -35,6 +35,12 @@ def test_the_order_of_quotes_matters_only_where_words_repeat(
     assert macro(extraction(items, order)) > 0.99
 
 
+def test_with_the_words_before_them_quotes_find_their_places_in_any_order(
+    items: list[Answer],
+) -> None:
+    assert macro(extraction(items, "shuffled, words before")) > 0.999
+
+
 def test_quotes_given_once_suffice_where_every_span_has_its_own_words(
     items: list[Answer],
 ) -> None:

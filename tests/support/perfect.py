@@ -14,9 +14,10 @@ from spanlab.datasets import ReadOptions, read
 from spanlab.labels import Extent, hard_of, iou, merge
 from spanlab.mappers import Quote, Refine, map_quotes, map_revision
 
-Order = Literal["in order", "shuffled", "each text once"]
+Order = Literal["in order", "shuffled", "shuffled, words before", "each text once"]
 Variant = Literal["deleted", "new words", "words from elsewhere"]
-ORDERS: tuple[Order, ...] = ("in order", "shuffled", "each text once")
+ORDERS: tuple[Order, ...] = ("in order", "shuffled", "shuffled, words before", "each text once")
+_BEFORE = 4  # words named before a quote
 VARIANTS: tuple[Variant, ...] = ("deleted", "new words", "words from elsewhere")
 _RARE = "囧囍嘂嘦圐圙犇猋骉"
 
@@ -46,12 +47,17 @@ def extraction(items: Iterable[Answer], order: Order) -> dict[str, float]:
     """Score quotes of exactly the gold spans: mean IoU per language."""
 
     def mapped(item: Answer) -> list[Extent]:
-        texts = [item.text[start:end] for start, end in item.gold]
-        if order == "shuffled":
-            random.Random(item.id).shuffle(texts)
+        quotes = [Quote(item.text[start:end]) for start, end in item.gold]
+        if order == "shuffled, words before":
+            before = [" ".join(item.text[:at].split()[-_BEFORE:]) for at, _ in item.gold]
+            quotes = [
+                quote._replace(before=words) for quote, words in zip(quotes, before, strict=True)
+            ]
+        if order.startswith("shuffled"):
+            random.Random(item.id).shuffle(quotes)
         elif order == "each text once":
-            texts = list(dict.fromkeys(texts))
-        return merge(map_quotes(item.text, [Quote(text) for text in texts]).spans)
+            quotes = list(dict.fromkeys(quotes))
+        return merge(map_quotes(item.text, quotes).spans)
 
     return _by_language(items, mapped)
 
