@@ -63,8 +63,8 @@ def repeat(where: JobStore, job_id: str, queue: str) -> str:
     row, view = where.row(job_id), where.job(job_id)
     if not view.is_over:
         raise UsageError(f"job {view.id} is {view.state}: only one that is over can be retried")
-    if row.input is None:
-        raise SpanlabError(f"job {view.id} does not say what it was asked")
+    if not isinstance(row.input, dict):
+        raise SpanlabError(view.error or f"job {view.id} does not say what it was asked")
     request = {**row.input["args"][0], "retry_failed": True}
     return where.submit(kinds.kind_of(row.name), view.title, request, queue)
 

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, create_engine, make_url
 from sqlalchemy.pool import NullPool
@@ -26,6 +26,11 @@ SCHEMA = "spanlab_jobs"
 
 # Changes only when the steps of a workflow do: jobs queued by one spanlab run under the next.
 VERSION = "spanlab-jobs-1"
+
+NOT_JSON = (
+    "this job is stored as a Python pickle, not as JSON; earlier versions of spanlab wrote such "
+    "rows, but reading one runs the code in it, so it is never opened: start the job anew"
+)
 
 
 def is_sqlite(settings: Settings) -> bool:
@@ -59,7 +64,7 @@ def prepare(settings: Settings) -> None:
     """
     from dbos import DBOS
 
-    quiet()
+    _set_up_dbos()
     try:
         if is_sqlite(settings):
             settings.home.mkdir(parents=True, exist_ok=True)
@@ -72,11 +77,12 @@ def prepare(settings: Settings) -> None:
 
 def client(settings: Settings) -> DBOSClient:
     """Connect to the jobs' database without working on anything."""
-    from dbos import DBOSClient
+    from dbos import DBOSClient, DBOSPortableJSONSerializer
 
-    quiet()
+    _set_up_dbos()
     return DBOSClient(
         system_database_url=url_of(settings),
+        serializer=DBOSPortableJSONSerializer(),
         dbos_system_schema=SCHEMA,
         application_name=APPLICATION,
         retry_connection_errors=False,
@@ -109,8 +115,12 @@ _ENGINES_LOCK = Lock()
 
 def config(settings: Settings, executor: str, *, brief: bool) -> DBOSConfig:
     """Return DBOS's configuration for a worker of this name; a ``brief`` one has to end soon."""
+    from dbos import DBOSPortableJSONSerializer
+
+    _set_up_dbos()
     return {
         "name": APPLICATION,
+        "serializer": DBOSPortableJSONSerializer(),
         "system_database_url": url_of(settings),
         "dbos_system_schema": SCHEMA,
         "application_version": VERSION,
@@ -122,9 +132,21 @@ def config(settings: Settings, executor: str, *, brief: bool) -> DBOSConfig:
     }
 
 
-def quiet() -> None:
-    """Keep DBOS's own log off the console; without a handler of ours it would install one."""
+def _set_up_dbos() -> None:
+    """Have DBOS refuse pickles, and keep its log off the console.
+
+    Reading a pickle runs what is in it. A serializer of ours is not enough: DBOS reads each value
+    as its row says, and a row can always say ``py_pickle``. Without a handler of ours DBOS would
+    install one that prints.
+    """
+    from dbos._serialization import DefaultSerializer
+
+    DefaultSerializer.deserialize = _refuse_pickle  # type: ignore[method-assign, assignment]
     logger = logging.getLogger("dbos")
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())
     logger.propagate = False
+
+
+def _refuse_pickle(serializer: object, serialized_data: str) -> Any:
+    raise StoreError(NOT_JSON)

@@ -77,7 +77,7 @@ class PartState:
         said = row.attributes or {}
         return cls(
             state=_STATES[row.status],
-            error=None if row.error is None else _reason(row.error),
+            error=_error(row),
             done=said.get("done", 0),
             usage=Usage(**said.get("usage", {})),
             failures=tuple(Failure(*each) for each in said.get("failures", ())),
@@ -105,6 +105,7 @@ class JobStore:
         """Return some jobs, the newest first."""
         rows = self.rows(
             name=[each.workflow for each in KINDS.values()],
+            load_input=True,
             limit=limit,
             offset=offset,
             sort_desc=True,
@@ -273,7 +274,7 @@ def _view(row: WorkflowStatus) -> JobView:
         started=None if progress.started is None else _time(int(progress.started * 1000)),
         ended=None if state is JobState.PAUSED else _time(row.completed_at),
         progress=progress if state is JobState.RUNNING else still(progress),
-        error=None if row.error is None else _reason(row.error),
+        error=_error(row),
         search=curve_of(row),
     )
 
@@ -296,8 +297,11 @@ def _progress(said: Mapping[str, Any] | None) -> Progress:
     return Progress(**{**said, "usage": Usage(**said["usage"]), "last_failures": failures})
 
 
-def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__
+def _error(row: WorkflowStatus) -> str | None:
+    """Return why a job or part failed; None if it did not."""
+    if any(isinstance(value, str) for value in (row.input, row.output, row.error)):
+        return database.NOT_JSON  # DBOS gives the text of what it did not read; ours is no text
+    return None if row.error is None else str(row.error) or type(row.error).__name__
 
 
 def _time(milliseconds: int | None) -> datetime | None:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dbos import DBOS
+from pydantic import TypeAdapter
 
 from optimizers.curve import Curve, Trial
 from optimizers.estimates import estimate
@@ -29,7 +30,7 @@ from spanlab.jobs.job_store import JOBS, curve_of, progress_of
 from spanlab.jobs.kinds import KINDS
 from spanlab.jobs.rate_limiter import JobCalls
 from spanlab.jobs.steps import interrupted, step
-from spanlab.labels import Extent, Labels, Soft
+from spanlab.labels import Labels
 from spanlab.lm import Meter
 from spanlab.programs import Programs
 from spanlab.settings import Settings
@@ -94,7 +95,9 @@ async def _prepare(asked: dict[str, Any]) -> Pinned:
     progress = Progress(total=trials, started=time.time(), usage=meter.usage)
     await asyncio.to_thread(me.jobs.report, job_id, progress, Curve(items=len(found)))
     await asyncio.to_thread(me.jobs.note, job_id, f"{me.name} begins: {len(found)} labelled items")
-    return [_pinned(each.labels) for each in found]
+    labels = [each.labels for each in found]
+    pinned: Pinned = TypeAdapter(list[Labels]).dump_python(labels, mode="json")
+    return pinned
 
 
 @step("spanlab.optimise.fold")
@@ -158,7 +161,7 @@ async def _watched(
         should_stop=stopped.is_set,
         wait=calls.from_other_loops(lambda: "stopped" if stopped.is_set() else None),
     )
-    labels = {each["id"]: _labels(each) for each in pinned}
+    labels = {each.id: each for each in TypeAdapter(list[Labels]).validate_python(pinned)}
 
     def run() -> T:
         found = me.store.records_at(
@@ -249,25 +252,3 @@ class ProgressLog:
         where.report(job_id, progress, curve)
         for remark in remarks:
             where.note(job_id, remark)
-
-
-def _pinned(labels: Labels) -> dict[str, Any]:
-    return {
-        "id": labels.id,
-        "lang": labels.lang,
-        "soft": [list(each) for each in labels.soft],
-        "hard": [list(each) for each in labels.hard],
-        "raters": [[list(each) for each in rater] for rater in labels.raters],
-        "length": labels.length,
-    }
-
-
-def _labels(pinned: dict[str, Any]) -> Labels:
-    return Labels(
-        id=pinned["id"],
-        lang=pinned["lang"],
-        soft=tuple(Soft(*each) for each in pinned["soft"]),
-        hard=tuple(Extent(*each) for each in pinned["hard"]),
-        raters=tuple(tuple(Extent(*each) for each in rater) for rater in pinned["raters"]),
-        length=pinned["length"],
-    )

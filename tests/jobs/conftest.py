@@ -27,6 +27,13 @@ def shared_settings(server: Cluster, tmp_path: Path) -> Settings:
     return Settings(home=tmp_path, database_url=server.url(server.new_database()))
 
 
+@pytest.fixture(params=["settings", "shared_settings"], ids=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest) -> Settings:
+    """An empty database of either kind."""
+    found: Settings = request.getfixturevalue(request.param)
+    return found
+
+
 @pytest.fixture
 def model() -> Iterator[ModelServer]:
     """A model that finds nothing to mark, 20 ms after it was asked."""

@@ -23,13 +23,6 @@ from spanlab.testing import ModelServer
 ODD: dict[str, object] = {"said": "half an emoji \ud83d, and \x00"}
 
 
-@pytest.fixture(params=["settings", "shared_settings"], ids=["sqlite", "postgresql"])
-def where(request: pytest.FixtureRequest) -> Settings:
-    """An empty database of either kind."""
-    found: Settings = request.getfixturevalue(request.param)
-    return found
-
-
 @pytest.fixture
 def database(shared_settings: Settings) -> Iterator[Database]:
     """The shared database."""
