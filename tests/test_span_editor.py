@@ -14,12 +14,12 @@ from spanlab.errors import NotFoundError
 from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
 from spanlab.settings import Settings
 from spanlab.storage import QueueQuery, Store
-from spanlab.ui.span_editor import KEYS, Answer, Place, Sent, exchange
+from spanlab.ui.span_editor import KEYS, Answer, ReviewQueue, Sent, exchange
 
 ANSWER = "one two 🎉 three"
 QUOTE = Evidence(start=0, end=4, text="four", passage=0, stance="refutes")
 SPAN = Span.of(ANSWER, 8, 9, prob=0.5, evidence=(QUOTE,))
-PLACE = Place("words", QueueQuery(reviewer="Ada"), None)
+PLACE = ReviewQueue("words", QueueQuery(reviewer="Ada"), None)
 
 
 @pytest.fixture
@@ -84,8 +84,8 @@ def test_an_editor_at_another_place_is_moved(store: Store) -> None:
 
 
 def test_a_link_opens_its_item_and_a_dead_one_the_first(store: Store) -> None:
-    assert exchange(store, Place("words", PLACE.query, "c"), Sent()).open == "c"
-    assert exchange(store, Place("words", PLACE.query, "gone"), Sent()).open == "a"
+    assert exchange(store, ReviewQueue("words", PLACE.query, "c"), Sent()).open == "c"
+    assert exchange(store, ReviewQueue("words", PLACE.query, "gone"), Sent()).open == "a"
 
 
 def test_an_item_that_is_gone_meanwhile_ends_nothing(store: Store) -> None:
@@ -103,7 +103,7 @@ def test_a_dataset_that_is_gone_is_noticed_by_a_write_alone(store: Store) -> Non
 
 
 def test_an_empty_queue_says_why_and_what_to_do(store: Store) -> None:
-    nothing = Place("words", QueueQuery(reviewer="Ada", lang="de"), None)
+    nothing = ReviewQueue("words", QueueQuery(reviewer="Ada", lang="de"), None)
     answer = exchange(store, nothing, Sent())
     assert answer.open is None
     assert "Widen" in str(answer.json["empty"])

@@ -93,7 +93,7 @@ class _Directory:
         return tuple(Passage(text=text) for text in texts if text.strip())
 
 
-class _Given(BaseModel):
+class _ContextRow(BaseModel):
     """A line of a context file; whatever else it says is left alone."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -119,8 +119,8 @@ class _Lines:
         return tuple(p for row in self._index.rows(item_id) for p in _given(row).all())
 
 
-def _given(row: Row) -> _Given:
-    return _Given.model_validate_json(row.raw)
+def _given(row: Row) -> _ContextRow:
+    return _ContextRow.model_validate_json(row.raw)
 
 
 def _text(path: Path) -> str:

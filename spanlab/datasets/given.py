@@ -22,7 +22,7 @@ def _object(value: object) -> object:
     return {"text": value} if isinstance(value, str) else value
 
 
-class _Given(BaseModel):
+class _GivenPassage(BaseModel):
     """A passage; what else is said of it (a rank, a score) is left alone."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -33,7 +33,7 @@ class _Given(BaseModel):
     date: str | None = None
 
 
-GivenPassages = tuple[Annotated[_Given, BeforeValidator(_object)], ...]
+GivenPassages = tuple[Annotated[_GivenPassage, BeforeValidator(_object)], ...]
 _PASSAGES: TypeAdapter[GivenPassages] = TypeAdapter(GivenPassages)
 
 

@@ -34,7 +34,7 @@ _CHUNK = 1000  # rows held at a time
 _DELIMITERS = ",;\t|"
 
 
-class _Given(BaseModel):
+class _GivenSpan(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     start: int
@@ -51,7 +51,7 @@ def _object(value: object) -> object:
     return value
 
 
-_Spans = tuple[Annotated[_Given, BeforeValidator(_object)], ...]
+_Spans = tuple[Annotated[_GivenSpan, BeforeValidator(_object)], ...]
 _SPANS: TypeAdapter[_Spans] = TypeAdapter(_Spans)
 
 
@@ -237,7 +237,7 @@ def _gold(answer: str, value: Any, column: str) -> Annotation:
     return Annotation(annotator="gold", kind=Kind.GOLD, spans=spans)
 
 
-def _span(answer: str, given: _Given, field: str) -> Span:
+def _span(answer: str, given: _GivenSpan, field: str) -> Span:
     start, end = given.start, given.end
     if given.text is not None:
         start, end = find_quote(answer, start, end, given.text, field)

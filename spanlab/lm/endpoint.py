@@ -90,10 +90,10 @@ class EndpointClient:
         return response
 
     @contextmanager
-    def _counted(self) -> Iterator[_Call]:
+    def _counted(self) -> Iterator[_CallUsage]:
         """Count a call: within the budget before it starts, and whatever it came to afterwards."""
         self.meter.start()
-        call = _Call()
+        call = _CallUsage()
         try:
             yield call
         except BudgetError:
@@ -133,7 +133,7 @@ class EndpointClient:
 
 
 @dataclass
-class _Call:
+class _CallUsage:
     usage: Usage = field(default_factory=Usage)
 
 

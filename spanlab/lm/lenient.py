@@ -1,7 +1,7 @@
 """The base of what models reply with, read leniently: "90%" is a probability, a missing one None.
 
-A subclass of ``Reply`` reaches the model as a JSON schema, docstring included, so that speaks to
-the model.
+A subclass of ``ReplyModel`` reaches the model as a JSON schema, docstring included, so that speaks
+to the model.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ Texts = Annotated[list[str], BeforeValidator(_texts)]
 Judged = Annotated[Verdict, BeforeValidator(verdict)]
 
 
-class Reply(BaseModel):
+class ReplyModel(BaseModel):
     """An object in a model's reply; bare text is its first field, and no field has to be there."""
 
     @model_validator(mode="before")

@@ -61,7 +61,7 @@ def page() -> None:
         _say_unknown(dataset, asked)
         return
     span_editor.editor(review.labels(common.store(), dataset), summaries[dataset].undecided)
-    _exchange(span_editor.Place(dataset, query, _entry(dataset, query)))
+    _exchange(span_editor.ReviewQueue(dataset, query, _entry(dataset, query)))
 
 
 def _say_unknown(dataset: str, item: str) -> None:
@@ -78,7 +78,7 @@ def _leave_imports_uncollected() -> None:
 
 
 @st.fragment
-def _exchange(place: span_editor.Place) -> None:
+def _exchange(place: span_editor.ReviewQueue) -> None:
     """Answer the editor; only this runs again when a reviewer presses a key."""
     try:
         answer = span_editor.exchange(common.store(), place, span_editor.sent())

@@ -20,7 +20,7 @@ _LINES = (".jsonl", ".ndjson", ".csv", ".tsv")
 
 
 @dataclass(frozen=True)
-class Sources:
+class ImportFiles:
     """Files to import, and RAGTruth's ``source_info.jsonl`` if it was among them."""
 
     files: tuple[Path, ...]
@@ -93,15 +93,15 @@ def unpack_contexts(upload: Path, directory: Path) -> Path:
     return directory
 
 
-def split_sources(files: Sequence[Path]) -> Sources:
+def split_sources(files: Sequence[Path]) -> ImportFiles:
     """Take RAGTruth's ``source_info.jsonl`` out of files that are to be imported together.
 
     On its own it stays, so that the reader's error explains it.
     """
     rest = tuple(file for file in files if file.name != _SOURCES)
     if not rest or len(rest) == len(files):
-        return Sources(tuple(files))
-    return Sources(rest, next(file for file in files if file.name == _SOURCES))
+        return ImportFiles(tuple(files))
+    return ImportFiles(rest, next(file for file in files if file.name == _SOURCES))
 
 
 def estimate_items(files: Iterable[Path]) -> int | None:

@@ -16,7 +16,7 @@ import pytest
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import QueueQuery, Store
-from spanlab.ui.span_editor import Answer, Place, Sent, exchange
+from spanlab.ui.span_editor import Answer, ReviewQueue, Sent, exchange
 from spanlab.workflows.review import first_item
 
 SECRET = "SECRET"
@@ -66,7 +66,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def _ask(store: Store, query: QueueQuery, **sent: object) -> Answer:
-    place = Place("words", query, None)
+    place = ReviewQueue("words", query, None)
     return exchange(store, place, Sent.model_validate({"place": place.id, **sent}))
 
 

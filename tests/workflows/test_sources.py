@@ -10,7 +10,7 @@ import pytest
 
 from spanlab.errors import InputError
 from spanlab.workflows.sources import (
-    Sources,
+    ImportFiles,
     estimate_items,
     files_named,
     save_upload,
@@ -89,9 +89,9 @@ def test_json_lines_of_passages_stay_as_they_are(tmp_path: Path) -> None:
 
 def test_ragtruths_second_file_is_read_beside_the_first() -> None:
     response, sources = Path("response.jsonl"), Path("source_info.jsonl")
-    assert split_sources([sources, response]) == Sources((response,), sources)
-    assert split_sources([sources]) == Sources((sources,))
-    assert split_sources([response]) == Sources((response,))
+    assert split_sources([sources, response]) == ImportFiles((response,), sources)
+    assert split_sources([sources]) == ImportFiles((sources,))
+    assert split_sources([response]) == ImportFiles((response,))
 
 
 def test_items_are_estimated_from_the_first_lines(tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from spanlab.lm.lenient import Judged, Prob, Reply, Text, Texts
+from spanlab.lm.lenient import Judged, Prob, ReplyModel, Text, Texts
 
 
-class Part(Reply):
+class Part(ReplyModel):
     """Words copied from the answer, why they are wrong, how likely a reader marks them (0 to 1)."""
 
     text: Text
@@ -13,7 +13,7 @@ class Part(Reply):
     probability: Prob
 
 
-class Relation(Reply):
+class Relation(ReplyModel):
     """One relation between two entities, in words of the passages."""
 
     subject: Text
@@ -21,20 +21,20 @@ class Relation(Reply):
     object: Text
 
 
-class Fact(Reply):
+class Fact(ReplyModel):
     """An atomic fact, understandable by itself, and the words copied from the answer behind it."""
 
     fact: Text
     sentence: Text
 
 
-class Words(Reply):
+class Words(ReplyModel):
     """Words copied from the answer."""
 
     text: Text
 
 
-class Judgement(Reply):
+class Judgement(ReplyModel):
     """Names to look up next, or none and the verdict, why, and how sure it is from 0 to 1."""
 
     look_up: Texts

@@ -17,12 +17,12 @@ import streamlit as st
 from pydantic import JsonValue
 from streamlit.components.v2.types import ComponentRenderer
 
-from spanlab.ui.span_editor.exchange import Answer, Place, Sent, exchange
+from spanlab.ui.span_editor.exchange import Answer, ReviewQueue, Sent, exchange
 from spanlab.ui.span_editor.keys import KEYS, Key
 from spanlab.ui.span_editor.modules import script
 from spanlab.workflows.managing import Undecided
 
-__all__ = ["KEYS", "Answer", "Key", "Place", "Sent", "editor", "exchange", "sent", "wire"]
+__all__ = ["KEYS", "Answer", "Key", "ReviewQueue", "Sent", "editor", "exchange", "sent", "wire"]
 
 _WIRE_KEY = "span_editor_wire"
 _WIRE_JS = """

@@ -20,7 +20,7 @@ from spanlab.workflows.review import QueueQuery, Review, Store
 
 
 @dataclass(frozen=True)
-class Place:
+class ReviewQueue:
     """Where a reviewer is: a dataset and a queue in it; ``entry`` is an item asked for by URL."""
 
     dataset: str
@@ -72,7 +72,7 @@ class Answer:
     json: dict[str, JsonValue]
 
 
-def exchange(store: Store, place: Place, sent: Sent) -> Answer:
+def exchange(store: Store, place: ReviewQueue, sent: Sent) -> Answer:
     """Apply what was sent and answer with what the editor lacks.
 
     Args:
@@ -108,7 +108,7 @@ def exchange(store: Store, place: Place, sent: Sent) -> Answer:
     return Answer(item, answer)
 
 
-def _stand(store: Store, place: Place, sent: Sent) -> tuple[str | None, dict[str, JsonValue]]:
+def _stand(store: Store, place: ReviewQueue, sent: Sent) -> tuple[str | None, dict[str, JsonValue]]:
     """Return the item to stand at, with what the editor lacks of it.
 
     That is where the editor is, else what the URL asks for, else where the queue begins; an item
@@ -126,7 +126,7 @@ def _stand(store: Store, place: Place, sent: Sent) -> tuple[str | None, dict[str
     return first, _about(store, place, Sent(), first)
 
 
-def _about(store: Store, place: Place, sent: Sent, item: str) -> dict[str, JsonValue]:
+def _about(store: Store, place: ReviewQueue, sent: Sent, item: str) -> dict[str, JsonValue]:
     """Return the items, versions and neighbours that the editor lacks at ``item``."""
     wanted = [name for name in (item, sent.ahead) if name and name not in sent.have]
     known = [item] if sent.check and item in sent.have else []
@@ -142,7 +142,7 @@ def _about(store: Store, place: Place, sent: Sent, item: str) -> dict[str, JsonV
     }
 
 
-def _trace(store: Store, place: Place, wanted: TraceWanted) -> dict[str, JsonValue]:
+def _trace(store: Store, place: ReviewQueue, wanted: TraceWanted) -> dict[str, JsonValue]:
     found = tracing.traced(
         store, place.dataset, wanted.item, wanted.annotator, blind=place.query.blind
     )
@@ -153,11 +153,11 @@ def _trace(store: Store, place: Place, wanted: TraceWanted) -> dict[str, JsonVal
     }
 
 
-def _find(store: Store, place: Place, item: str) -> Review:
+def _find(store: Store, place: ReviewQueue, item: str) -> Review:
     return review.open_item(store, place.dataset, item, place.reviewer, blind=place.query.blind)
 
 
-def _nothing(store: Store, place: Place) -> str:
+def _nothing(store: Store, place: ReviewQueue) -> str:
     """Say why there is no item, and what to do."""
     whole = QueueQuery(reviewer=place.reviewer, limit=1)
     if review.first_item(store, place.dataset, whole) is None:
