@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from postgres import Cluster
-from working_jobs import NOTHING, working
+from working_jobs import NOTHING, Process, working
 
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, say
@@ -42,7 +41,7 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def worker() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def worker() -> Iterator[Callable[..., Process]]:
     """Start workers that end with the test: ``worker(settings, "anna")``."""
     with ExitStack() as stack:
         yield lambda settings, name="w": stack.enter_context(working(settings, name))

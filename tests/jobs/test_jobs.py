@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from working_jobs import NOTHING, SECONDS, fill, request, states, wait_until
+from working_jobs import NOTHING, SECONDS, Process, fill, request, states, wait_until
 
 from spanlab import jobs
 from spanlab.detectors import DetectorSpec
@@ -18,7 +17,7 @@ from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, fail, say
 
-Start = Callable[..., subprocess.Popen[bytes]]
+Start = Callable[..., Process]
 
 
 def test_a_job_is_queued_until_a_worker_does_it(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
 from paid import again_after_kills, killed, signed
-from working_jobs import NOTHING, SECONDS, fill, request, states, wait_until, working
+from working_jobs import NOTHING, SECONDS, Process, fill, request, states, wait_until, working
 
 from spanlab import jobs
 from spanlab.jobs import JobState, job_store
@@ -16,7 +15,7 @@ from spanlab.schema import Status
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, say
 
-Start = Callable[..., subprocess.Popen[bytes]]
+Start = Callable[..., Process]
 
 
 def repeated(model: ModelServer) -> int:
@@ -76,7 +75,7 @@ def test_a_worker_that_is_told_to_end_hands_its_work_back(
 ) -> None:
     fill(settings, 150)
     job_id = jobs.submit_detection(request(model), settings)
-    with working(settings, "w"):
+    with working(settings, "w", inside=["env"]):  # the installed command, from start to end
         wait_until(lambda: model.count >= 30, "30 calls")
     assert jobs.job(job_id, settings).state is JobState.QUEUED
     with working(settings, "w"):

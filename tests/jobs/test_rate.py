@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
 from pydantic import ValidationError
-from working_jobs import SECONDS, fill, states, wait_until
+from working_jobs import SECONDS, Process, fill, states, wait_until
 from working_jobs import request as asking
 
 from optimizers.request import Optimisation, Search
@@ -26,7 +25,7 @@ from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
 
-Start = Callable[..., subprocess.Popen[bytes]]
+Start = Callable[..., Process]
 
 
 @pytest.fixture

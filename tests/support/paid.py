@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -17,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from working_jobs import wait_until
+from working_jobs import Process, wait_until
 
 from spanlab.testing import Ask, ModelServer, Reply, Script
 
@@ -56,7 +55,7 @@ class Kill:
     asked: int
 
 
-def killed(process: subprocess.Popen[bytes], home: Path, model: ModelServer) -> Kill:
+def killed(process: Process, home: Path, model: ModelServer) -> Kill:
     """Kill a worker (SIGKILL), the only one; what it had sent has come in when this returns."""
     at = time.time()
     process.kill()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -11,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
+
+from forks import Fork
 
 from spanlab.detectors import DetectorSpec
 from spanlab.lm import ModelChoice
@@ -20,6 +21,7 @@ from spanlab.storage import Store
 from spanlab.testing import ModelServer
 from spanlab.workflows.runs import RunRequest
 
+Process = subprocess.Popen[bytes] | Fork
 NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"  # ucsc-extract: nothing to mark
 SECONDS = 120  # that something may take before a test gives up
 
@@ -45,24 +47,27 @@ def working(
     name: str,
     inside: Sequence[str] = (),
     environ: Mapping[str, str] = MappingProxyType({}),
-) -> Iterator[subprocess.Popen[bytes]]:
+) -> Iterator[Process]:
     """Let a `spanlab worker` run until the block ends, or it is killed there.
 
     ``inside`` is a command that runs it somewhere else, such as in a network namespace;
     ``environ`` is added to its environment.
     """
-    program = str(Path(sys.executable).with_name("spanlab"))
-    command = [*inside, program, "worker", "--name", name]
+    command = ["spanlab", "worker", "--name", name]
+    variables = environment(settings, name) | dict(environ)
     log = settings.home / f"{name}.log"
-    with log.open("ab") as out:
-        process = subprocess.Popen(
-            command, env=environment(settings, name) | dict(environ), stderr=out, stdout=out
-        )
+    process: Process
+    if inside:
+        command[0] = str(Path(sys.executable).with_name("spanlab"))
+        with log.open("ab") as out:
+            process = subprocess.Popen([*inside, *command], env=variables, stderr=out, stdout=out)
+    else:
+        process = Fork("spanlab.cli:main", command, variables, log)
     try:
         yield process
     finally:
         if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
+            process.terminate()
             try:
                 process.wait(timeout=SECONDS)
             except subprocess.TimeoutExpired:

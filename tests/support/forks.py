@@ -1,0 +1,75 @@
+"""Processes that need not import everything anew: forks of one that has.
+
+An import of all that a worker needs takes more than a second of a processor, and tests start dozens
+of workers. The process that is forked is multiprocessing's fork server, one for all of a test run.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+
+from spanlab.jobs.kinds import KINDS
+
+_FORKING = multiprocessing.get_context("forkserver")
+_FORKING.set_forkserver_preload(
+    [
+        *("alembic.command", "dbos._sys_db_sqlite", "dspy", "psycopg", "spacy", "spanlab.cli.app"),
+        *("spanlab.cli.jobs", "spanlab.detectors.ucsc.extract", "spanlab.jobs.worker"),
+        *("spanlab.lm.model", *(each.module for each in KINDS.values())),
+    ]
+)
+
+
+class Fork:
+    """A command of an installed package in a process of its own, used like ``subprocess.Popen``.
+
+    Args:
+        main: the command's function, as its entry point has it: ``"spanlab.cli:main"``.
+        arguments: the command line, from the command's name on.
+        environ: all environment variables.
+        log: the file to which it adds what it says.
+    """
+
+    def __init__(
+        self, main: str, arguments: list[str], environ: Mapping[str, str], log: Path
+    ) -> None:
+        self._process = _FORKING.Process(target=_run, args=(main, arguments, dict(environ), log))
+        self._process.start()
+
+    def poll(self) -> int | None:
+        """Return its exit status; None while it runs."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it ends, for some seconds at most; return its exit status."""
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired("a fork", timeout or 0)
+        return self._process.exitcode
+
+    def terminate(self) -> None:
+        """Ask it to end (SIGTERM)."""
+        self._process.terminate()
+
+    def kill(self) -> None:
+        """End it at once (SIGKILL)."""
+        self._process.kill()
+
+
+def _run(main: str, arguments: list[str], environ: dict[str, str], log: Path) -> None:
+    gc.freeze()  # what was imported: a look at all of it would copy its memory
+    os.environ.clear()
+    os.environ.update(environ)
+    sys.argv = arguments
+    with log.open("ab") as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+    module, _, name = main.partition(":")
+    getattr(import_module(module), name)()
