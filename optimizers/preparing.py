@@ -42,9 +42,10 @@ def resolved(request: Optimisation) -> Optimisation:
     """
     search = request.search
     spec = search.detector
-    roles = entry_of(spec.detector).roles
-    task = spec.model or ModelChoice.read(role=(*roles[:1], spec.signs))
-    prompt = search.prompt_model or task
+    task = spec.choice(next(iter(entry_of(spec.detector).roles), ""))
+    # Instructions are drawn freely, whatever holds for the detector's answers.
+    free = dict.fromkeys(("temperature", "top_p", "seed"))
+    prompt = search.prompt_model or task.model_copy(update=free)
     spec = spec.model_copy(
         update={"model": _warm(task, TASK_TEMPERATURE), "program": spec.program or OWN_PROMPT}
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
 
 from spanlab.fields import Count, Frozen, Name, Offset, Probability
 
@@ -91,7 +91,11 @@ class RemarkStep(_Step):
 
 
 class CallsStep(_Step):
-    """What the model calls came to; ``cost`` is in US dollars, None where no price is known."""
+    """What the model calls came to; ``cost`` is in US dollars, None where no price is known.
+
+    ``options`` say how the model was asked: temperature and the like; one that is not alike in all
+    roles is named "role.option". What is not there was left to the endpoint.
+    """
 
     kind: Literal["calls"] = "calls"
     model: str
@@ -101,6 +105,7 @@ class CallsStep(_Step):
     cached_tokens: Count = 0  # of the input tokens, those the provider had cached
     output_tokens: Count = 0
     cost: float | None = None
+    options: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 Step = Annotated[

@@ -108,6 +108,7 @@ def annotate(
     program: model_options.Program = None,
     price: model_options.Price = None,
     option: model_options.Options = None,
+    model_option: model_options.ModelOption = None,
     max_calls: model_options.MaxCalls = None,
     max_cost: model_options.MaxCost = None,
     rate: model_options.Rate = None,
@@ -127,9 +128,8 @@ def annotate(
     from spanlab.workflows.choosing import specifications
     from spanlab.workflows.requesting import budget_of, request_of
 
-    choice = model_options.choice(
-        detector, model, retriever, corpus, claims, english, config, program, price, option
-    )
+    asked = (config, program, price, option, model_option)
+    choice = model_options.choice(detector, model, retriever, corpus, claims, english, *asked)
     specs = specifications(choice)
     budget = budget_of(max_calls, max_cost)
     if inputs.are_files(source):

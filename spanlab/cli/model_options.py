@@ -65,6 +65,16 @@ Options = Annotated[
         "lists them. Repeatable.",
     ),
 ]
+ModelOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model-option",
+        help="How models are asked: NAME=VALUE, for some of them ROLE.NAME=VALUE, "
+        "DETECTOR.NAME=VALUE or DETECTOR.ROLE.NAME=VALUE. Names: temperature, top_p, seed, "
+        "max_tokens, timeout, reasoning_effort, structured, thinking; the value none leaves one "
+        "to the endpoint (default: SPANLAB_MODEL_OPTIONS, with commas between). Repeatable.",
+    ),
+]
 
 
 def choice(
@@ -78,12 +88,14 @@ def choice(
     program: str | None = None,
     price: str | None = None,
     option: Sequence[str] | None = None,
+    model_option: Sequence[str] | None = None,
 ) -> Choice:
     """Return what these options choose; each parameter is the option of its name.
 
     Raises:
-        UsageError: an ``--option`` has no name or no value.
+        UsageError: an ``--option`` or a ``--model-option`` has no name or no value.
     """
+    from spanlab.lm.options import pairs
     from spanlab.workflows.choosing import Choice, Sources
 
     return Choice(
@@ -94,6 +106,7 @@ def choice(
         program=program or "",
         config=config,
         options=_pairs(option or ()),
+        model_options=pairs(model_option or (), "--model-option"),
     )
 
 

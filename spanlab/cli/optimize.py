@@ -13,6 +13,7 @@ from spanlab.cli.model_options import (
     MaxCalls,
     MaxCost,
     Model,
+    ModelOption,
     Options,
     Price,
     Rate,
@@ -58,6 +59,7 @@ def optimize(
     english: English = False,
     price: Price = None,
     option: Options = None,
+    model_option: ModelOption = None,
     strategy: Annotated[
         Literal["mipro", "gepa"], typer.Option(help="How prompts are searched.")
     ] = "mipro",
@@ -95,11 +97,10 @@ def optimize(
     from optimizers.choosing import TuningWish, optimisation_of
     from spanlab.cli import model_options, optimizing
 
+    asked = (None, start, price, option, model_option)
     wish = TuningWish(
         dataset=dataset,
-        choice=model_options.choice(
-            [detector], model, retriever, corpus, claims, english, None, start, price, option
-        ),
+        choice=model_options.choice([detector], model, retriever, corpus, claims, english, *asked),
         name=name or "",
         prompt_model=prompt_model or "",
         metric=metric,

@@ -91,6 +91,7 @@ def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> Detector:
     if not asks_models(spec.detector):
         raise UsageError(f"{spec.detector!r} cannot be a member: it asks no model")
     create = _create(spec.detector)
+    spec = spec.model_copy(update={"reasoning": spec.thinks()})
     choices = {role: spec.choice(role) for role in entry_of(spec.detector).roles}
     cache = answer_cache(settings, "models")
     lms = {each: language_model(each, meter, cache=cache) for each in set(choices.values())}

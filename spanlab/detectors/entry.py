@@ -19,6 +19,7 @@ from pydantic import JsonValue, ValidationError
 
 from spanlab.errors import UsageError
 from spanlab.fields import Frozen
+from spanlab.lm import ModelOptions
 
 if TYPE_CHECKING:
     from spanlab.detectors.base import Detector, LocalDetector
@@ -30,6 +31,8 @@ JUDGE = "judge"  # the role of the model that decides what is hallucinated
 # Tokens, for estimates of what a detector will cost.
 INSTRUCTION = 450  # of an instruction with the form of the answer
 THINKING = 400  # that a model thinks in, if it is asked to
+
+_AS_IT_COMES = ModelOptions()
 
 
 class Size(NamedTuple):
@@ -73,6 +76,7 @@ class Entry:
         create: builds it; loads what is slow to load only when it is called. None for an ensemble.
         options: the model of its own options.
         roles: the roles of the language models it asks; empty if it asks none.
+        asked: how its models are asked unless something else is chosen.
         prompts: the names of the predictors that an optimiser can tune; empty if there are none.
         estimate: the most model calls that an item of this size will take.
         members: for an ensemble, the JSON file of an ``EnsembleSpec``.
@@ -84,6 +88,7 @@ class Entry:
     create: Callable[[Kit], Detector | LocalDetector] | None = None
     options: type[Options] = Options
     roles: tuple[str, ...] = ()
+    asked: ModelOptions = _AS_IT_COMES
     prompts: tuple[str, ...] = ()
     estimate: Callable[[Size, DetectorSpec], Iterable[Calls]] = _no_calls
     members: Path | None = None

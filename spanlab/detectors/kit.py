@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pydantic import JsonValue
+
 if TYPE_CHECKING:
     import dspy
 
     from spanlab.detectors.spec import DetectorSpec
     from spanlab.lm import Meter
+    from spanlab.lm.model import Model
     from spanlab.programs import Predictor
     from spanlab.retrievers import Retriever
 
@@ -26,7 +29,7 @@ class Kit:
 
     spec: DetectorSpec
     retriever: Retriever
-    models: Mapping[str, dspy.LM]
+    models: Mapping[str, Model]
     meter: Meter
     prompts: Mapping[str, Predictor] | None = None
 
@@ -34,6 +37,17 @@ class Kit:
         """Return the language model of a role; that of the main role for None or any other."""
         main = next(iter(self.models.values()))
         return main if role is None else self.models.get(role, main)
+
+    def asked(self, model: str) -> dict[str, JsonValue]:
+        """Return how a model of this name is asked; an option that only some roles have by role."""
+        roles = {role: lm.options for role, lm in self.models.items() if lm.model == model}
+        thinking: dict[str, JsonValue] = {"thinking": True} if self.spec.reasoning else {}
+        found: dict[str, JsonValue] = {}
+        for role, options in roles.items():
+            for name, value in options.items():
+                shared = all(each.get(name) == value for each in roles.values())
+                found[name if shared else f"{role}.{name}"] = value
+        return found | (thinking if roles else {})
 
     def __deepcopy__(self, memo: object) -> Kit:
         """Return itself: the copy of a detector asks the same model, under the same meter."""

@@ -1,11 +1,11 @@
-"""A detector's own options as the fields of a form."""
+"""Options, such as a detector's own, as the fields of a form."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
 from spanlab.detectors.registry import entry_of
 
@@ -42,7 +42,12 @@ def fields_of(name: str) -> tuple[OptionField, ...]:
     Raises:
         UsageError: no detector is called so.
     """
-    schema = entry_of(name).options.model_json_schema()
+    return fields_in(entry_of(name).options)
+
+
+def fields_in(options: type[BaseModel]) -> tuple[OptionField, ...]:
+    """Return the fields of a model of options."""
+    schema = options.model_json_schema()
     named = schema.get("$defs", {})
     return tuple(_field(each, rule, named) for each, rule in schema["properties"].items())
 
@@ -52,6 +57,8 @@ def _field(name: str, rule: dict[str, Any], named: dict[str, Any]) -> OptionFiel
     if "$ref" in inner:
         inner = named[inner["$ref"].rpartition("/")[2]]
     choices = tuple(inner.get("enum", ()))
+    if inner.get("type") == "boolean" and rule.get("default") is None:
+        choices = (True, False)  # or neither
     return OptionField(
         name=name,
         kind="choice" if choices else _KINDS.get(inner.get("type", ""), "text"),

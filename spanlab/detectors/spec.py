@@ -22,6 +22,7 @@ from spanlab.detectors.registry import entry_of, installed
 from spanlab.errors import InputError, UsageError
 from spanlab.fields import Frozen, Name, unique
 from spanlab.lm import ModelChoice
+from spanlab.lm.options import Options, addressed, of_environment
 from spanlab.retrievers import RetrieverSpec
 
 CONTEXT_BUDGET = 60_000  # characters of passages in a prompt: about 15,000 tokens of English
@@ -101,12 +102,59 @@ class DetectorSpec(Frozen):
             UsageError: nothing names a model.
         """
         named = self.models.get(role, self.model)
-        if named is None:
-            return ModelChoice.read(environ, role=(role, self.signs))
-        if named.base_url is not None:
-            return named
-        there = ModelChoice.read(environ, model=named.model).base_url
-        return named.model_copy(update={"base_url": there})
+        found = named or ModelChoice.read(environ, role=(role, self.signs))
+        return self.asked(found, role, environ)
+
+    def asked(
+        self,
+        model: ModelChoice,
+        role: str,
+        environ: Mapping[str, str] = os.environ,
+        options: Options | None = None,
+    ) -> ModelChoice:
+        """Return how the detector asks a model in a role, and where.
+
+        The detector's defaults give way to SPANLAB_MODEL_OPTIONS, these to what ``model`` sets
+        itself, and that to ``options``.
+
+        Raises:
+            UsageError: an option or an address is unusable.
+        """
+        addresses = self.addresses(role)
+        layers = (
+            entry_of(self.detector).asked,
+            addressed(of_environment(environ), addresses),
+            model,
+            addressed(options or {}, addresses),
+        )
+        chosen = {name: value for layer in layers for name, value in layer.chosen.items()}
+        return model.located(environ).model_copy(update=chosen)
+
+    def thinks(
+        self, environ: Mapping[str, str] = os.environ, options: Options | None = None
+    ) -> bool:
+        """Say whether models think in words first: by ``asked``'s order, for the whole detector.
+
+        Raises:
+            UsageError: an option is unusable.
+        """
+        chosen, general = (
+            addressed(each, self.addresses()).thinking
+            for each in (options or {}, of_environment(environ))
+        )
+        own = self.reasoning if "reasoning" in self.model_fields_set else None
+        given = (each for each in (chosen, own, general) if each is not None)
+        return next(given, self.reasoning)
+
+    def addresses(self, role: str = "") -> tuple[str, ...]:
+        """Return what model options of this detector, and of a role, are addressed to.
+
+        Those that say more stand later: all models, the role, the detector, the role in it, and
+        both by the name that the detector signs with.
+        """
+        names = dict.fromkeys(("", self.detector, self.signs))
+        parts = ((name, of) for name in names for of in dict.fromkeys(("", role)))
+        return tuple(f"{name}.{of}".strip(".") for name, of in parts)
 
 
 class EnsembleSpec(Frozen):

@@ -13,6 +13,7 @@ from spanlab.lm.building import language_model, predict, predicting
 from spanlab.lm.cache import AnswerCache, answer_cache
 from spanlab.lm.choice import ModelChoice, Price
 from spanlab.lm.failures import translate
+from spanlab.lm.options import ChosenOptions, ModelOptions
 from spanlab.lm.secrets import key_of, redact
 from spanlab.lm.tokens import count_tokens
 from spanlab.lm.usage import Budget, Collected, Meter, Usage
@@ -20,9 +21,11 @@ from spanlab.lm.usage import Budget, Collected, Meter, Usage
 __all__ = [
     "AnswerCache",
     "Budget",
+    "ChosenOptions",
     "Collected",
     "Meter",
     "ModelChoice",
+    "ModelOptions",
     "Price",
     "Usage",
     "answer_cache",

@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
     from spanlab.lm.cache import AnswerCache
     from spanlab.lm.endpoint import EndpointClient
+    from spanlab.lm.model import Model
 
 # o1, o3-mini, gpt-5.2 and the like take no temperature, and count their thinking as output.
 _REASONING = re.compile(r"(^|/)(o\d(-|$)|gpt-5(?!.*chat))", re.IGNORECASE)
 
 
-def language_model(choice: ModelChoice, meter: Meter, *, cache: AnswerCache | None) -> dspy.LM:
+def language_model(choice: ModelChoice, meter: Meter, *, cache: AnswerCache | None) -> Model:
     """Build the ``dspy.LM`` for a choice; it may be called from any thread and event loop.
 
     Args:
@@ -51,6 +52,7 @@ def language_model(choice: ModelChoice, meter: Meter, *, cache: AnswerCache | No
     )
     options = {
         "max_completion_tokens" if reasons else "max_tokens": choice.max_tokens,
+        "top_p": None if reasons else choice.top_p,
         "seed": choice.seed,
         "reasoning_effort": choice.reasoning_effort,
     }

@@ -12,8 +12,10 @@ from pydantic import Field, field_validator
 
 from spanlab.errors import UsageError
 from spanlab.fields import Frozen, Name
+from spanlab.lm.options import ModelOptions
 
 OPENAI = "https://api.openai.com/v1"
+_KEY = "OPENAI_API_KEY"
 Dollars = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
@@ -52,27 +54,23 @@ class Price(Frozen):
         return paid / 1_000_000
 
 
-class ModelChoice(Frozen):
+class ModelChoice(ModelOptions):
     """A model of an OpenAI-compatible endpoint and how to call it.
 
     ``api_key_env`` is the *name* of the environment variable that holds the key; the key itself
-    is never stored. Without ``base_url`` the endpoint is OpenAI's own. ``timeout`` is in seconds
-    and holds for one attempt; ``retries`` is how many attempts may follow the first one.
+    is never stored. Without ``base_url`` the endpoint is OpenAI's own. ``base_url_env`` names a
+    variable that holds the address; where it is unset, the model is asked at the general endpoint,
+    with the general key. ``retries`` is how many attempts may follow the first one.
     ``structured`` says that the endpoint takes JSON schemas (``response_format``); the answer is
     then asked for as JSON at once.
     """
 
     model: Name
     base_url: str | None = None
-    api_key_env: Name = "OPENAI_API_KEY"
-    temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-    timeout: Annotated[float, Field(gt=0.0, le=3600.0)] = 120.0
+    base_url_env: Name | None = None
+    api_key_env: Name = _KEY
     retries: Annotated[int, Field(ge=0, le=20)] = 4
     price: Price | None = None
-    reasoning_effort: Name | None = None
-    seed: int | None = None
-    structured: bool = False
 
     @field_validator("base_url")
     @classmethod
@@ -95,6 +93,25 @@ class ModelChoice(Frozen):
     def host(self) -> str:
         """Host and port of the endpoint, as messages name it."""
         return urlsplit(self.endpoint).netloc
+
+    def located(self, environ: Mapping[str, str] = os.environ) -> ModelChoice:
+        """Return the model with its address, from the environment unless it has one.
+
+        Raises:
+            UsageError: the variable holds no address.
+        """
+        if self.base_url is not None:
+            return self
+        own = environ.get(self.base_url_env, "").strip() if self.base_url_env else ""
+        if own:
+            try:
+                return type(self).model_validate(self.model_dump() | {"base_url": own})
+            except ValueError as error:
+                raise UsageError(_first_problem(error, base_url=self.base_url_env or "")) from None
+        general = {"base_url": ModelChoice.read(environ, model=self.model).base_url}
+        if self.base_url_env:
+            general |= {"base_url_env": None, "api_key_env": _KEY}
+        return self.model_copy(update=general)
 
     @classmethod
     def read(
@@ -141,12 +158,12 @@ def _look_up(
     return next(filter(None, special), environ.get(name))
 
 
-def _first_problem(error: ValueError) -> str:
+def _first_problem(error: ValueError, base_url: str = "OPENAI_BASE_URL") -> str:
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors(include_input=False)[0]
-    names = {"base_url": "OPENAI_BASE_URL", "model": "SPANLAB_MODEL"}
+    names = {"base_url": base_url, "model": "SPANLAB_MODEL"}
     field = str(first["loc"][0])
     return f"{names.get(field, field)}: {first['msg'].removeprefix('Value error, ')}"

@@ -6,14 +6,17 @@ from typing import Any
 
 import dspy
 from dspy.lm15 import request_from_openai_chat
+from pydantic import JsonValue
 
 from spanlab.lm.adapters import ChatAnswers, JsonAnswers
 from spanlab.lm.engine import Engine, ThreadEngine, begin_call
+from spanlab.lm.options import ModelOptions
 
 _PLAIN = frozenset(
     {"max_completion_tokens", "max_tokens", "reasoning_effort", "rollout_id", "seed"}
     | {"temperature", "top_p"}
 )
+_NAMES = {"max_completion_tokens": "max_tokens"}
 
 
 class Model(dspy.LM):
@@ -35,7 +38,17 @@ class Model(dspy.LM):
             async_engine=engine,
         )
         self._engine = engine
+        self._timeout = choice.timeout
         self.adapter: dspy.Adapter = JsonAnswers() if choice.structured else ChatAnswers()
+
+    @property
+    def options(self) -> dict[str, JsonValue]:
+        """How it is asked, by names of ``ModelOptions``, without what the endpoint decides."""
+        found = {_NAMES.get(name, name): value for name, value in self.kwargs.items()}
+        found["structured"] = isinstance(self.adapter, JsonAnswers) or None
+        found["timeout"] = None if self._timeout == ModelOptions().timeout else self._timeout
+        known = ModelOptions.model_fields
+        return {name: found[name] for name in known if found.get(name) is not None}
 
     def __call__(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """Answer in the calling thread; see dspy."""

@@ -9,7 +9,7 @@ import streamlit as st
 from pydantic import JsonValue
 
 from spanlab.ui.common import kept, plain
-from spanlab.ui.option_form import options_form
+from spanlab.ui.option_form import model_options_form, options_form
 from spanlab.workflows.choosing import (
     Broken,
     Choice,
@@ -65,11 +65,12 @@ def wish_form(summary: DatasetSummary, here: Surroundings) -> Wish:
                 if chosen
                 else "Depends on the detectors: choose at least one."
             )
-            model, one_model, price, sources = "", False, "", Sources()
+            model, one_model, price, sources, asked = "", False, "", Sources(), {}
         else:
             model, one_model, price = _model(asking, here)
+            asked = model_options_form(asking, "detect")
             sources = _passages(here)
-    choice = Choice(chosen, model, one_model, price, sources, options=options)
+    choice = Choice(chosen, model, one_model, price, sources, options=options, model_options=asked)
     return _bounds(Wish(summary.name, choice), bool(asking))
 
 

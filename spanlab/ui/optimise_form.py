@@ -10,7 +10,7 @@ import streamlit as st
 from optimizers.choosing import METRICS, TuningWish, tunable
 from spanlab.ui.common import kept, plain
 from spanlab.ui.detect_form import rate_limit
-from spanlab.ui.option_form import options_form
+from spanlab.ui.option_form import model_options_form, options_form
 from spanlab.workflows.choosing import Choice
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.programs import registry
@@ -135,7 +135,8 @@ def _models(wish: TuningWish, here: Surroundings) -> TuningWish:
         help="US dollars per million tokens: input, cached input, output.",
         **kept("optimise.price"),
     )
-    choice = replace(wish.choice, model=model or "", price=price or "")
+    asked = model_options_form(wish.choice.detectors, "optimise")
+    choice = replace(wish.choice, model=model or "", price=price or "", model_options=asked)
     return replace(wish, choice=choice, prompt_model=writer or "")
 
 

@@ -1,14 +1,17 @@
-"""A detector's own options as widgets, made from the model that checks them."""
+"""Options as widgets, made from the model that checks them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 from pydantic import JsonValue
 
 from spanlab.ui.common import Kept, kept, plain
-from spanlab.workflows.choosing import OptionField, fields_of
+from spanlab.workflows.choosing import OptionField, fields_of, model_fields
+
+_ALL = "all models"
+_SWITCH = {True: "on", False: "off"}
 
 
 def options_form(detector: str, page: str) -> dict[str, JsonValue]:
@@ -36,6 +39,46 @@ def options_form(detector: str, page: str) -> dict[str, JsonValue]:
     }
 
 
+def model_options_form(detectors: Sequence[str], page: str) -> dict[str, JsonValue]:
+    """Ask how the models of detectors are asked: all of them, or those of one detector or role.
+
+    Args:
+        detectors: names of detectors that ask models.
+        page: the name that the page's widgets begin with.
+
+    Returns:
+        What was chosen, also while another detector or role is shown, by "name" or "owner.name".
+    """
+    fields = model_fields(detectors)
+    with st.expander("How models are asked", icon=":material/tune:"):
+        owner = st.selectbox(
+            "For",
+            list(fields),
+            format_func=lambda name: name or _ALL,
+            help="What is chosen for one detector or role outweighs what is for all.",
+            **kept(f"{page}.asked.for"),
+        )
+        columns = st.columns(2)
+        for number, field in enumerate(fields[owner or ""]):
+            with columns[number % 2]:
+                _WIDGETS[field.kind](field, kept(f"{page}.asked.{owner}.{field.name}"))
+        found: dict[str, JsonValue] = {
+            f"{one}.{field.name}".strip("."): value
+            for one, its in fields.items()
+            for field in its
+            if (value := _kept_value(f"{page}.asked.{one}.{field.name}")) not in {None, ""}
+            and value != field.default
+        }
+        shown = ", ".join(f"{name}={value}" for name, value in found.items())
+        st.caption(plain(shown) if shown else "As the detectors have it.")
+    return found
+
+
+def _kept_value(name: str) -> JsonValue:
+    value: JsonValue = st.session_state.get(kept(name)["key"])
+    return value.strip() if isinstance(value, str) else value
+
+
 def _flag(field: OptionField, key: Kept) -> JsonValue:
     return st.checkbox(field.label, bool(field.default), help=field.about, **key)
 
@@ -43,7 +86,15 @@ def _flag(field: OptionField, key: Kept) -> JsonValue:
 def _choice(field: OptionField, key: Kept) -> JsonValue:
     choices = list(field.choices)
     index = choices.index(field.default) if field.default in choices else None
-    found: JsonValue = st.selectbox(field.label, choices, index, help=field.about, **key)
+    found: JsonValue = st.selectbox(
+        field.label,
+        choices,
+        index,
+        format_func=lambda value: _SWITCH[value] if isinstance(value, bool) else value,
+        placeholder="as it comes",
+        help=field.about,
+        **key,
+    )
     return found
 
 

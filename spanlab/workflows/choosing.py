@@ -24,9 +24,10 @@ from spanlab.detectors import (
     installed,
     spec_of,
 )
-from spanlab.detectors.options import OptionField, fields_of
+from spanlab.detectors.options import OptionField, fields_in, fields_of
 from spanlab.errors import UsageError
-from spanlab.lm import ModelChoice, Price
+from spanlab.lm import ChosenOptions, ModelChoice, ModelOptions, Price
+from spanlab.lm.options import addressed, of_environment
 from spanlab.retrievers import GivenSpec, RetrieverSpec, WebSpec, retriever_spec
 from spanlab.retrievers.spec import WRITER
 
@@ -41,14 +42,15 @@ __all__ = [
     "fields_of",
     "installed",
     "is_ensemble",
+    "model_fields",
     "models_of",
     "specifications",
 ]
 
 SourceKind = Literal["given", "bm25", "web", "search"]
 
-# How a member of an ensemble calls its model: it keeps that with another model, too.
-_MANNER = ("temperature", "timeout", "seed", "max_tokens")
+# How a member of an ensemble asks its model: it keeps that with another model, too.
+_MANNER = set(ModelOptions.model_fields) - {"structured"}
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class Choice:
         program: a tuned prompt of the registry; "none" for the detector's own prompt.
         config: a JSON file with the ensemble to take instead of the one chosen.
         options: the detectors' own options by name, or for one detector by "detector.name".
+        model_options: how models are asked, by names of ``ChosenOptions``; for some of them by
+            "role.name", "detector.name" or "detector.role.name".
     """
 
     detectors: tuple[str, ...] = ()
@@ -87,6 +91,7 @@ class Choice:
     program: str = ""
     config: Path | None = None
     options: Mapping[str, JsonValue] = field(default_factory=dict)
+    model_options: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 def specifications(choice: Choice, environ: Mapping[str, str] = os.environ) -> tuple[Spec, ...]:
@@ -110,12 +115,12 @@ def specifications(choice: Choice, environ: Mapping[str, str] = os.environ) -> t
     asking = any(asks_models(spec.detector) for spec in single)
     if choice.config is not None and not any(map(is_ensemble, choice.detectors)):
         raise UsageError("a configuration (--config) is for an ensemble, such as ucsc")
-    if not asking and (
-        choice.model or choice.price or choice.program or choice.sources != Sources()
-    ):
+    about_models = choice.model or choice.price or choice.program or choice.model_options
+    if not asking and (about_models or choice.sources != Sources()):
         names = " and ".join(map(repr, choice.detectors))
         raise UsageError(f"{names} asks no model: it takes no model, program or retriever")
     _check_options(choice.options, single)
+    _check_addresses(choice.model_options, single)
     retriever = _retriever(choice, environ) if asking else None
     return tuple(_completed(spec, choice, retriever, environ) for spec in specs)
 
@@ -129,6 +134,29 @@ def models_of(name: str) -> tuple[str, ...]:
     """Return the models that a detector's members name themselves, each once."""
     models = (spec.model for spec in _parts(spec_of(name)))
     return tuple(dict.fromkeys(model.model for model in models if model is not None))
+
+
+def model_fields(names: Iterable[str]) -> dict[str, tuple[OptionField, ...]]:
+    """Return what can be chosen of the models that detectors ask, by what it is for.
+
+    Args:
+        names: of detectors and ensembles.
+
+    Returns:
+        Fields for all models (""), for each detector and annotator, and for each role and role of
+        a detector where there is more than one.
+    """
+    specs = [one for name in names for one in _parts(spec_of(name)) if asks_models(one.detector)]
+    fields = fields_in(ChosenOptions)
+    several = {spec.detector for spec in specs if len(entry_of(spec.detector).roles) > 1}
+    found = {"": fields}
+    for spec in specs:
+        for owner, whole in _addresses([spec]).items():
+            if whole:
+                found[owner] = fields
+            elif spec.detector in several:
+                found[owner] = tuple(each for each in fields if each.name != "thinking")
+    return found
 
 
 def _named(name: str, choice: Choice) -> Spec:
@@ -162,6 +190,7 @@ def _detector(
     if asks_models(spec.detector):
         changes |= _models(spec, choice, environ)
         changes["retriever"] = spec.retriever or retriever
+        changes["reasoning"] = spec.thinks(environ, choice.model_options)
         changes["program"] = choice.program.strip() or spec.program
     return spec.model_copy(update=changes)
 
@@ -171,9 +200,9 @@ def _models(
 ) -> dict[str, ModelChoice | dict[str, ModelChoice]]:
     """Return the detector's model, and those of the roles that ask another one."""
     roles = entry_of(spec.detector).roles
-    main = _model(spec.model, choice, environ, (*roles[:1], spec.signs))
+    main = _model(spec, spec.model, roles[0], choice, environ)
     found = {
-        role: _model(spec.models.get(role, spec.model), choice, environ, (role, spec.signs))
+        role: _model(spec, spec.models.get(role, spec.model), role, choice, environ)
         for role in roles
     }
     others = {role: model for role, model in found.items() if model != main}
@@ -181,32 +210,30 @@ def _models(
 
 
 def _model(
-    own: ModelChoice | None, choice: Choice, environ: Mapping[str, str], role: tuple[str, ...]
+    spec: DetectorSpec,
+    own: ModelChoice | None,
+    role: str,
+    choice: Choice,
+    environ: Mapping[str, str],
 ) -> ModelChoice:
-    if own is not None and not (choice.model and choice.one_model):
-        return _at_endpoint(own, environ)
-    chosen = _chosen(choice, environ, role)
-    if own is None:
-        return chosen
-    kept = own.model_fields_set.intersection(_MANNER) - chosen.model_fields_set
-    return chosen.model_copy(update={name: getattr(own, name) for name in kept})
+    model = own
+    if model is None or (choice.model and choice.one_model):
+        model = _chosen(choice, environ, (role, spec.signs))
+        manner = own.chosen if own is not None else {}
+        kept = {name: manner[name] for name in _MANNER & set(manner) - set(model.chosen)}
+        model = model.model_copy(update=kept)
+    return spec.asked(model, role, environ, choice.model_options)
 
 
 def _chosen(choice: Choice, environ: Mapping[str, str], role: str | tuple[str, ...]) -> ModelChoice:
     """Return the chosen model, or that which the environment names for a role."""
     if isinstance(choice.model, ModelChoice):
-        model = _at_endpoint(choice.model, environ)
+        model = choice.model.located(environ)
     else:
         model = ModelChoice.read(environ, model=choice.model.strip() or None, role=role)
     if not choice.price.strip():
         return model
     return model.model_copy(update={"price": Price.parse(choice.price)})
-
-
-def _at_endpoint(model: ModelChoice, environ: Mapping[str, str]) -> ModelChoice:
-    """Return a model at the environment's endpoint, if it has no address of its own."""
-    there = ModelChoice.read(environ, model=model.model).base_url
-    return model.model_copy(update={"base_url": model.base_url or there})
 
 
 def _retriever(choice: Choice, environ: Mapping[str, str]) -> RetrieverSpec | None:
@@ -217,7 +244,10 @@ def _retriever(choice: Choice, environ: Mapping[str, str]) -> RetrieverSpec | No
     changes: dict[str, object] = {}
     if found.writer is None and (found.queries == "claims" or found.translate):
         named = "" if environ.get(f"SPANLAB_MODEL_{WRITER.upper()}") else choice.model
-        changes["writer"] = _chosen(Choice(model=named, price=choice.price), environ, WRITER)
+        writer = _chosen(Choice(model=named, price=choice.price), environ, WRITER)
+        layers = (of_environment(environ), choice.model_options)
+        chosen = [addressed(each, ("", WRITER)).chosen for each in layers]
+        changes["writer"] = writer.model_copy(update=chosen[0] | chosen[1])
     if isinstance(found, WebSpec):
         changes["model"] = found.model or _searcher(sources, environ)
     return found.model_copy(update=changes)
@@ -268,6 +298,31 @@ def _options(spec: DetectorSpec, options: Mapping[str, JsonValue]) -> dict[str, 
         if detector == spec.detector or (not detector and name in entry.options.model_fields):
             found[name] = value
     return entry.checked(found)
+
+
+def _check_addresses(options: Mapping[str, JsonValue], specs: Iterable[DetectorSpec]) -> None:
+    """Refuse a model option that is for none of the detectors' models."""
+    known = _addresses(specs)
+    for key in options:
+        owner, _, name = key.rpartition(".")
+        if owner not in known:
+            raise UsageError(
+                f"the model option {key!r} is for {owner!r}, which is not chosen "
+                f"(there are {', '.join(filter(None, known))})"
+            )
+        if name == "thinking" and not known[owner]:
+            raise UsageError(f"{key!r}: a detector thinks first, or does not, in all its roles")
+    addressed({key.rpartition(".")[2]: value for key, value in options.items()}, ("",))
+
+
+def _addresses(specs: Iterable[DetectorSpec]) -> dict[str, bool]:
+    """Return what model options can be for; whether that is a whole detector, and not a role."""
+    known = {"": True, WRITER: False}
+    for spec in specs:
+        whole = spec.addresses()
+        for role in entry_of(spec.detector).roles:
+            known |= {each: each in whole for each in spec.addresses(role)}
+    return known
 
 
 def _check_options(options: Mapping[str, JsonValue], specs: Iterable[DetectorSpec]) -> None:

@@ -78,6 +78,7 @@ EXTRACT = told(
         cached_tokens=10_240,
         output_tokens=312,
         cost=0.0213,
+        options={"temperature": 0.2, "top_p": 0.7},
     ),
     spans=(span("Paris", REFUTES), span("1859")),
 )
@@ -126,6 +127,7 @@ def test_a_trace_opens_beside_the_answer_and_says_all_it_has_by_key(desk: Sit) -
         "90 %",
         "A trailing comma was repaired.",
         "3 (1 from the cache)",
+        "temperature 0.2, top p 0.7",
         "12,345 (10,240 cached by the provider)",
         "$0.02",
     ):

@@ -51,3 +51,31 @@ def test_the_printed_ensemble_can_be_changed_and_used(
     vote = record.by("ucsc")
     assert vote is not None
     assert [(span.text, span.prob) for span in vote.spans] == [("1989", 1.0)]
+
+
+def test_how_models_are_asked_is_chosen_for_all_and_for_one_detector(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    write([Record(item=TOWER)], tmp_path / "tower.jsonl")
+    model_server.script(lambda ask: say_fields(reasoning="so", parts=[], revised=TOWER.answer))
+    options = "temperature=0.6 ucsc-revise.seed=none reasoning_effort=high ucsc-revise.thinking=on"
+    done = spanlab(
+        *("annotate", "tower.jsonl", "-o", "found.jsonl"),
+        *("--detector", "ucsc-extract", "--detector", "ucsc-revise"),
+        *(word for option in options.split() for word in ("--model-option", option)),
+        SPANLAB_MODEL="small",
+        SPANLAB_MODEL_OPTIONS="temperature=0.1,max_tokens=90",
+    )
+    assert done.returncode == 0, done.stderr
+    asked = {
+        "thinks" if "reasoning ##" in ask.text else "": ask.body for ask in model_server.requests
+    }
+    told = {"temperature": 0.6, "top_p": 0.7, "max_tokens": 90, "reasoning_effort": "high"}
+    for body, seed in ((asked[""], 42), (asked["thinks"], None)):
+        assert told.items() <= body.items()
+        assert body.get("seed") == seed
+    (record,) = read(tmp_path / "found.jsonl")
+    revised = record.by("ucsc-revise")
+    assert revised is not None
+    (calls,) = (step for step in revised.trace if step.kind == "calls")
+    assert calls.options == told | {"thinking": True}

@@ -28,8 +28,9 @@ from spanlab.workflows.runs import RunRequest
 OpenPage = Callable[..., AppTest]
 Fill = Callable[[AppTest], object]
 URL = "http://127.0.0.1:9/v1"
-SMALL = ModelChoice(model="small", base_url=URL)
-LARGE = ModelChoice(model="large", base_url=URL)
+PAPER: dict[str, Any] = {"temperature": 0.2, "top_p": 0.7, "seed": 42}
+SMALL = ModelChoice(model="small", base_url=URL, **PAPER)
+LARGE = ModelChoice(model="large", base_url=URL, **PAPER)
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +52,9 @@ class Case(NamedTuple):
     spec: Spec
 
 
-def members(model: ModelChoice | None = None, **changes: Any) -> EnsembleSpec:
+def members(
+    model: ModelChoice | None = None, temperature: float = 0.2, **changes: Any
+) -> EnsembleSpec:
     """The shipped ensemble at the endpoint: with its own models, or all with one model."""
     shipped = spec_of("ucsc")
     assert isinstance(shipped, EnsembleSpec)
@@ -59,10 +62,9 @@ def members(model: ModelChoice | None = None, **changes: Any) -> EnsembleSpec:
     def changed(member: DetectorSpec) -> DetectorSpec:
         own = member.model
         assert own is not None
-        asked = own.model_copy(update={"base_url": URL})
+        asked = own.model_copy(update={"base_url": URL, **PAPER, "temperature": temperature})
         if model is not None:
-            kept = {"temperature": own.temperature, "timeout": own.timeout}
-            asked = model.model_copy(update=kept)
+            asked = model.model_copy(update={"timeout": own.timeout})
         return member.model_copy(update={"model": asked, **changes})
 
     return shipped.model_copy(update={"members": tuple(map(changed, shipped.members))})
@@ -95,6 +97,19 @@ def one_model(app: AppTest) -> None:
 
 def floor(app: AppTest) -> None:
     app.number_input(key="spanlab.detect.ucsc-extract.floor").set_value(0.5).run()
+
+
+def asked(owner: str, **values: Any) -> Fill:
+    """Choose how the models of an owner are asked."""
+
+    def fill(app: AppTest) -> None:
+        app.selectbox(key="spanlab.detect.asked.for").set_value(owner).run()
+        for name, value in values.items():
+            key = f"spanlab.detect.asked.{owner}.{name}"
+            kind = {bool: app.selectbox, str: app.text_input}.get(type(value), app.number_input)
+            kind(key=key).set_value(value).run()
+
+    return fill
 
 
 def revised(app: AppTest) -> None:
@@ -143,6 +158,56 @@ CASES = {
             options={"refine": "char", "insertions": True, "prob": 0.7},
         ),
     ),
+    "extract-model-options": Case(
+        "--model-option temperature=0.5 --model-option ucsc-extract.timeout=9 "
+        "--model-option ucsc-extract.temperature=none --model-option reasoning_effort=high "
+        "--model-option structured=true --model-option thinking=on",
+        None,
+        Choice(
+            ("ucsc-extract",),
+            ModelChoice(model="small", structured=True),
+            model_options={
+                "temperature": None,
+                "timeout": 9,
+                "reasoning_effort": "high",
+                "thinking": True,
+            },
+        ),
+        EXTRACT.model_copy(
+            update={
+                "reasoning": True,
+                "model": SMALL.model_copy(
+                    update={
+                        "temperature": None,
+                        "timeout": 9.0,
+                        "reasoning_effort": "high",
+                        "structured": True,
+                    }
+                ),
+            }
+        ),
+    ),
+    "extract-model-options-on-the-page": Case(
+        "--model-option top_p=0.9 --model-option ucsc-extract.max_tokens=50 "
+        "--model-option ucsc-extract.thinking=true --model-option reasoning_effort=low",
+        steps(
+            asked("", top_p=0.9, reasoning_effort="low"),
+            asked("ucsc-extract", max_tokens=50, thinking=True),
+        ),
+        Choice(
+            ("ucsc-extract",),
+            ModelChoice(model="small", top_p=0.9),
+            model_options={"reasoning_effort": "low", "max_tokens": 50, "thinking": True},
+        ),
+        EXTRACT.model_copy(
+            update={
+                "reasoning": True,
+                "model": SMALL.model_copy(
+                    update={"top_p": 0.9, "max_tokens": 50, "reasoning_effort": "low"}
+                ),
+            }
+        ),
+    ),
     "extract-program": Case(
         "--program short",
         None,
@@ -155,6 +220,12 @@ CASES = {
         steps(text("model", "large"), one_model),
         Choice(("ucsc",), ModelChoice(model="large")),
         members(LARGE),
+    ),
+    "ucsc-model-options": Case(
+        "--model-option temperature=0.5 --model-option thinking=false",
+        asked("", temperature=0.5, thinking=False),
+        Choice(("ucsc",), model_options={"temperature": 0.5, "thinking": False}),
+        members(temperature=0.5, reasoning=False),
     ),
     "ucsc-retriever": Case(
         "--retriever bm25 --corpus wiki",
@@ -210,7 +281,8 @@ def test_a_configured_ensemble_keeps_what_its_members_name(tmp_path: Path) -> No
     )
     other = DetectorSpec(detector="ucsc-revise", name="two")
     path = tmp_path / "mine.json"
-    path.write_text(EnsembleSpec(name="mine", members=(own, other)).model_dump_json())
+    written = EnsembleSpec(name="mine", members=(own, other))
+    path.write_text(written.model_dump_json(exclude_unset=True))
     options = f"--config {path} --model large --retriever web --option refine=char"
     spec = by_command("ucsc", options)
     assert isinstance(spec, EnsembleSpec)
@@ -218,7 +290,7 @@ def test_a_configured_ensemble_keeps_what_its_members_name(tmp_path: Path) -> No
     assert spec.name == "mine"
     assert first.retriever == WIKI
     assert first.options == {"floor": 0.7}
-    manner = {"temperature": 0.2, "timeout": 9.0, "seed": 3, "max_tokens": 50}
+    manner = {"timeout": 9.0, "seed": 3, "max_tokens": 50}
     assert first.model == LARGE.model_copy(update=manner)
     assert second.model == LARGE
     assert second.retriever is not None
@@ -226,9 +298,49 @@ def test_a_configured_ensemble_keeps_what_its_members_name(tmp_path: Path) -> No
     assert second.options == {"refine": "char"}
 
 
+def test_defaults_give_way_to_the_environment_a_file_and_then_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two that say the same, the one that names more outweighs."""
+    monkeypatch.setenv(
+        "SPANLAB_MODEL_OPTIONS",
+        "temperature=0.5, seed=1, ucsc-revise.seed=2, judge.top_p=0.5, two.top_p=0.4, top_p=1,"
+        "two.thinking=true",
+    )
+    own = ModelChoice(model="a", seed=3)
+    members = (
+        DetectorSpec(detector="ucsc-extract", name="one", model=own),
+        DetectorSpec(detector="ucsc-revise", name="two"),
+    )
+    path = tmp_path / "mine.json"
+    written = EnsembleSpec(name="mine", members=members).model_dump_json(exclude_unset=True)
+    path.write_text(written)
+    spec = by_command("ucsc", f"--config {path} --model-option one.judge.temperature=0.6")
+    assert isinstance(spec, EnsembleSpec)
+    one, two = spec.members
+    assert one.model is not None
+    assert two.model is not None
+    assert (one.model.temperature, one.model.top_p, one.model.seed) == (0.6, 0.5, 3)
+    assert (two.model.temperature, two.model.top_p, two.model.seed) == (0.5, 0.4, 2)
+    assert (one.reasoning, two.reasoning) == (False, True)
+    again = EnsembleSpec.model_validate_json(spec.model_dump_json()).members
+    assert [each.choice("judge") for each in again] == [one.model, two.model]
+
+
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
+        pytest.param("ucsc-kg", "--model-option temperature", "NAME=VALUE", id="no-model-value"),
+        pytest.param("ucsc-kg", "--model-option temprature=1", "'temperature'", id="misspelt"),
+        pytest.param("ucsc-kg", "--model-option top_p=7", "top_p is '7'", id="model-value"),
+        pytest.param(
+            "ucsc-kg",
+            "--model-option ucsc.top_p=1",
+            "there are retrieval, judge, ucsc-kg, ucsc-kg.judge",
+            id="no-owner",
+        ),
+        pytest.param("ucsc-kg", "--model-option judge.thinking=1", "in all its", id="role-thinks"),
+        pytest.param("offline", "--model-option seed=1", "'offline' asks no", id="none-asked"),
         pytest.param("offline", "--model large", "'offline' asks no model", id="no-model"),
         pytest.param("ucsc-kg", "--config x.json", "is for an ensemble", id="no-ensemble"),
         pytest.param("ucsc-kg", "--claims", "--retriever", id="nothing-searched"),

@@ -116,7 +116,7 @@ class Modelled(dspy.Module):
             except SpanlabError as error:
                 case.trace.extend(self.partial_steps(case))
                 annotation = failed(self.name, error)
-        trace = (*case.trace, *annotation.trace, *_calls(used))
+        trace = (*case.trace, *annotation.trace, *self._calls(used))
         annotation = annotation.model_copy(update={"trace": trace})
         return dspy.Prediction(annotation=annotation, item=case.item)
 
@@ -143,18 +143,18 @@ class Modelled(dspy.Module):
         """Return an annotation of this detector; done, unless ``fields`` say otherwise."""
         return Annotation.model_validate({"annotator": self.name, "kind": Kind.DETECTOR, **fields})
 
-
-def _calls(used: Collected) -> list[Step]:
-    return [
-        CallsStep(
-            model=model,
-            calls=usage.calls,
-            from_cache=usage.from_cache,
-            input_tokens=usage.input_tokens,
-            cached_tokens=usage.cached_tokens,
-            output_tokens=usage.output_tokens,
-            cost=usage.cost,
-        )
-        for model, usage in used.by_model.items()
-        if usage.calls or usage.from_cache
-    ]
+    def _calls(self, used: Collected) -> list[Step]:
+        return [
+            CallsStep(
+                model=model,
+                calls=usage.calls,
+                from_cache=usage.from_cache,
+                input_tokens=usage.input_tokens,
+                cached_tokens=usage.cached_tokens,
+                output_tokens=usage.output_tokens,
+                cost=usage.cost,
+                options=self.kit.asked(model),
+            )
+            for model, usage in used.by_model.items()
+            if usage.calls or usage.from_cache
+        ]

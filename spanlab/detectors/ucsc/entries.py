@@ -13,9 +13,11 @@ from spanlab.detectors.entry import INSTRUCTION, JUDGE, THINKING, Calls, Entry, 
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.fields import Probability
+from spanlab.lm import ModelOptions
 
 MAX_ROUNDS = 4  # calls per fact; the paper leaves the number open, most facts need one look-up
 MAX_FACTS = 40  # facts of one answer that are checked; more are left out, which the trace says
+PAPER = ModelOptions(temperature=0.2, top_p=0.7, seed=42)  # Huang et al. 2025, released settings
 _FACT = 14  # tokens of an answer that make one fact
 
 
@@ -88,6 +90,7 @@ EXTRACT = Entry(
     create=_extract,
     options=QuoteOptions,
     roles=(JUDGE,),
+    asked=PAPER,
     prompts=("extract",),
     estimate=_extract_calls,
 )
@@ -98,6 +101,7 @@ KG = Entry(
     create=_kg,
     options=QuoteOptions,
     roles=(JUDGE,),
+    asked=PAPER,
     prompts=("graph", "facts", "check", "words"),
     estimate=_kg_calls,
 )
@@ -108,6 +112,7 @@ REVISE = Entry(
     create=_revise,
     options=RevisionOptions,
     roles=(JUDGE,),
+    asked=PAPER,
     prompts=("revise",),
     estimate=_revise_calls,
 )

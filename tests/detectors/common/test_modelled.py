@@ -18,7 +18,7 @@ from spanlab.retrievers import SearchSpec
 from spanlab.schema import Item, Record, Status
 from spanlab.settings import Settings
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
-from spanlab.trace import QueryStep, RemarkStep
+from spanlab.trace import CallsStep, QueryStep, RemarkStep
 from spanlab.workflows.choosing import Choice, specifications
 
 ITEM = Item(id="a", question="Who built it?", answer="Ada Smith did.")
@@ -139,6 +139,26 @@ def test_every_role_has_its_own_model_and_temperature_and_the_rest_is_the_detect
     monkeypatch.setenv("SPANLAB_MODEL_HOPPING", "detectors")
     detect(model_server, tmp_path / "environment")
     assert world.asked == {"judge": ("detectors", None), "extractor": ("tiny", None)}
+
+
+@pytest.mark.usefixtures("hopping")
+def test_a_role_is_asked_with_its_own_options_and_the_trace_says_which(
+    model_server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+    model_server.script(world)
+    options = "top_p=0.9,judge.seed=7,hopping.judge.max_tokens=90,judge.timeout=9"
+    monkeypatch.setenv("SPANLAB_MODEL_OPTIONS", options)
+    *_, calls = detect(model_server, tmp_path).annotation.trace
+    assert isinstance(calls, CallsStep)
+    own = {"judge.seed": 7, "judge.max_tokens": 90, "judge.timeout": 9.0}
+    assert calls.options == {"top_p": 0.9} | own
+    asked = [
+        tuple(ask.body.get(name) for name in ("top_p", "seed", "max_tokens"))
+        for ask in model_server.requests
+        if "messages" in ask.body
+    ]
+    assert set(asked) == {(0.9, None, None), (0.9, 7, 90)}
 
 
 @pytest.mark.usefixtures("hopping")

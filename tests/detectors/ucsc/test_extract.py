@@ -45,6 +45,9 @@ def test_the_trace_tells_question_quotes_and_calls(model_server: ModelServer, ma
     assert invented == QuoteStep(text="on the Moon"), "reported as not found, and marks nothing"
     assert isinstance(calls, CallsStep)
     assert (calls.calls, calls.from_cache) == (1, 0)
+    paper = {"temperature": 0.2, "top_p": 0.7, "seed": 42}
+    assert calls.options == paper
+    assert paper.items() <= model_server.requests[0].body.items()
 
 
 def test_repeated_word_maps_to_its_own_place(model_server: ModelServer, make: Make) -> None:

@@ -122,7 +122,8 @@ function callsTable(steps) {
     const row = (step) => {
         const cached = step.cached_tokens ? ` (${number(step.cached_tokens)} cached by the provider)` : "";
         const again = step.from_cache ? ` (${number(step.from_cache)} from the cache)` : "";
-        return [["Model", step.model], ["Calls", `${number(step.calls)}${again}`],
+        const asked = Object.entries(step.options ?? {}).map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`);
+        return [["Model", step.model], ...(asked.length ? [["Asked with", asked.join(", ")]] : []), ["Calls", `${number(step.calls)}${again}`],
             ["Tokens in", `${number(step.input_tokens ?? 0)}${cached}`], ["Tokens out", number(step.output_tokens ?? 0)],
             ["Cost", step.cost === null || step.cost === undefined ? "price unknown" : money(step.cost)]];
     };
