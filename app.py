@@ -1,6 +1,11 @@
 """The app for `streamlit run app.py`; `spanlab serve` starts the same pages."""
 
-from spanlab.ui.navigation import run
+import streamlit as st
+
+from spanlab.ui import navigation, server
 
 if __name__ == "__main__":
-    run()
+    navigation.run()
+else:  # the server starts; it runs this file again for each page
+    server.take_options()
+    app = st.App(__file__, middleware=server.guards())

@@ -13,6 +13,8 @@ class Settings(BaseModel):
 
     ``home`` is the directory for the database and its backups. ``database_url`` is an SQLAlchemy
     URL. ``programs`` is the registry of tuned prompts, by default a directory in ``home``.
+    ``allowed_hosts`` are the names under which other machines reach the app, beside this machine's
+    own. ``files_root`` is the directory whose files people may name in the app.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -20,15 +22,26 @@ class Settings(BaseModel):
     home: Path
     database_url: str
     programs: Path = Field(default_factory=lambda data: data["home"] / "programs")
+    allowed_hosts: frozenset[str] = frozenset()
+    files_root: Path | None = None
 
     @classmethod
     def read(cls) -> Settings:
         """Read the variables.
 
         ``SPANLAB_HOME`` (default ``.spanlab``), ``SPANLAB_DATABASE_URL`` (default an SQLite file
-        in it) and ``SPANLAB_PROGRAMS`` (default ``programs`` in it).
+        in it), ``SPANLAB_PROGRAMS`` (default ``programs`` in it), ``SPANLAB_ALLOWED_HOSTS``
+        (names, separated by commas; default none) and ``SPANLAB_FILES_ROOT`` (default none).
         """
         home = Path(os.environ.get("SPANLAB_HOME", ".spanlab"))
         url = os.environ.get("SPANLAB_DATABASE_URL") or f"sqlite:///{home / 'spanlab.db'}"
         programs = Path(os.environ.get("SPANLAB_PROGRAMS") or home / "programs")
-        return cls(home=home, database_url=url, programs=programs)
+        hosts = os.environ.get("SPANLAB_ALLOWED_HOSTS", "").lower().split(",")
+        root = os.environ.get("SPANLAB_FILES_ROOT")
+        return cls(
+            home=home,
+            database_url=url,
+            programs=programs,
+            allowed_hosts=frozenset(filter(None, map(str.strip, hosts))),
+            files_root=Path(root) if root else None,
+        )

@@ -9,7 +9,6 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from importlib.resources import files
 from types import FrameType
 
 from spanlab.cli.progress import say
@@ -32,7 +31,6 @@ def serve(port: int | None = None) -> int:
         SpanlabError: the server did not start.
     """
     chosen = _free_port(port)
-    # Streamlit announces itself on standard output; what goes wrong it says on standard error.
     server = subprocess.Popen(command(chosen), stdout=subprocess.DEVNULL)
     try:
         signal.signal(signal.SIGTERM, _interrupt)
@@ -49,23 +47,7 @@ def serve(port: int | None = None) -> int:
 
 def command(port: int) -> list[str]:
     """Return the command that serves the app on ``port`` of this machine, and nowhere else."""
-    options = {
-        "server.port": port,
-        "server.address": _HOST,
-        "server.headless": "true",
-        "server.fileWatcherType": "none",
-        "server.maxUploadSize": 2000,
-        "browser.gatherUsageStats": "false",
-        "client.toolbarMode": "minimal",
-        "client.showErrorDetails": "none",
-        "logger.level": "warning",
-        "runner.postScriptGC": "false",  # a collection after every key would hold up the next
-        "theme.light.primaryColor": "#0065a8",
-        "theme.dark.primaryColor": "#2f8fd3",
-    }
-    page = str(files("spanlab.ui") / "navigation.py")
-    flags = [f"--{name}={value}" for name, value in options.items()]
-    return [sys.executable, "-m", "streamlit", "run", page, *flags]
+    return [sys.executable, "-m", "spanlab.ui.server", str(port)]
 
 
 def _free_port(wanted: int | None) -> int:

@@ -7,6 +7,7 @@ from typing import Literal, TypedDict
 
 import streamlit as st
 
+from spanlab.workflows.access import ServerFiles
 from spanlab.workflows.managing import Store, open_store
 
 _DATASET = "dataset"  # the query parameter of deep links
@@ -31,6 +32,11 @@ class Kept(TypedDict):
 def store() -> Store:
     """Return the annotation database, opened once for the whole server."""
     return _store()
+
+
+def server_files() -> ServerFiles | None:
+    """Return which files of the server's machine may be named here; None for none at all."""
+    return ServerFiles.offered(st.get_option("server.address"))
 
 
 def title(text: str) -> None:

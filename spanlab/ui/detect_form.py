@@ -8,7 +8,8 @@ from dataclasses import replace
 import streamlit as st
 from pydantic import JsonValue
 
-from spanlab.ui.common import kept, plain
+from spanlab.ui.common import kept, plain, server_files
+from spanlab.ui.messages import errors_shown
 from spanlab.ui.option_form import model_options_form, options_form
 from spanlab.workflows.choosing import (
     Broken,
@@ -131,14 +132,18 @@ def _model(asking: Sequence[str], here: Surroundings) -> tuple[str, bool, str]:
 
 def _passages(here: Surroundings) -> Sources:
     _heading("Passages")
-    label = st.selectbox("Where they come from", list(_SOURCES), **kept("detect.sources"))
+    files = server_files()
+    kinds = [name for name, kind in _SOURCES.items() if kind != "bm25" or files is not None]
+    label = st.selectbox("Where they come from", kinds, **kept("detect.sources"))
     kind = _SOURCES[label or "The item's own"]
     st.caption(_ABOUT_SOURCES[kind])
     if kind == "given":
         return Sources()
     corpus = url = model = ""
-    if kind == "bm25":
-        corpus = st.text_input("Index", placeholder="path of the index", **kept("detect.index"))
+    if kind == "bm25" and files is not None:
+        named = st.text_input("Index", placeholder="path of the index", **kept("detect.index"))
+        with errors_shown():
+            corpus = str(files.path(named)) if named else ""
     elif kind == "web":
         model = st.text_input("Search model", "sonar-pro", **kept("detect.searcher"))
         state = "is set" if here.has_search_key else "is not set"

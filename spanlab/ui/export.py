@@ -12,10 +12,19 @@ import streamlit as st
 
 from spanlab.errors import InputError
 from spanlab.schema import Kind, Status
-from spanlab.ui.common import choose_dataset, counted, nothing_yet, plain, store, title
+from spanlab.ui.common import (
+    choose_dataset,
+    counted,
+    nothing_yet,
+    plain,
+    server_files,
+    store,
+    title,
+)
 from spanlab.ui.counts import counts_html, kind_beside
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
+from spanlab.workflows.access import ServerFiles
 from spanlab.workflows.exporting import export_dataset, preview_dataset
 from spanlab.workflows.managing import DatasetSummary, list_datasets
 
@@ -72,13 +81,17 @@ def page() -> None:
     request = _Request(summary.name, _format(), annotator)
     _counts(summary, request)
     ready = _preview(request)
+    files = server_files()
+    if files is None:
+        _download(summary, request, ready=ready)
+        return
     browser, server = st.tabs(
         [":material/download: Download", ":material/save: Write on the server"]
     )
     with browser:
         _download(summary, request, ready=ready)
     with server:
-        _write(summary, request, ready=ready)
+        _write(summary, request, files, ready=ready)
 
 
 def _annotator(summary: DatasetSummary) -> str | None:
@@ -167,7 +180,7 @@ def _download(summary: DatasetSummary, request: _Request, *, ready: bool) -> Non
         key="download-export",
     )
     st.caption(f"{counted(file.items, 'item')}, {_size(file.size)}.")
-    if file.size > _LARGE:
+    if file.size > _LARGE and server_files() is not None:
         st.info("For a file of this size, writing it on the server is faster and needs no memory.")
     if st.button("Make it again", icon=":material/refresh:", type="tertiary", key="remake-export"):
         del st.session_state[_READY]
@@ -200,7 +213,7 @@ def _export(summary: DatasetSummary, request: _Request, target: Path) -> int:
         )
 
 
-def _write(summary: DatasetSummary, request: _Request, *, ready: bool) -> None:
+def _write(summary: DatasetSummary, request: _Request, files: ServerFiles, *, ready: bool) -> None:
     with st.form("write-export", border=False):
         path = st.text_input(
             "Path",
@@ -215,7 +228,7 @@ def _write(summary: DatasetSummary, request: _Request, *, ready: bool) -> None:
     if not pressed:
         return
     with errors_shown("Nothing was written."):
-        target = _target(path, overwrite=overwrite)
+        target = _target(files, path, overwrite=overwrite)
         items = _export(summary, request, target)
         st.success(
             f"{counted(items, 'item')} written to {plain(str(target))}",
@@ -223,10 +236,10 @@ def _write(summary: DatasetSummary, request: _Request, *, ready: bool) -> None:
         )
 
 
-def _target(path: str, *, overwrite: bool) -> Path:
+def _target(files: ServerFiles, path: str, *, overwrite: bool) -> Path:
     if not path:
         raise InputError("there is no path", expected="where to write the file")
-    target = Path(path)
+    target = files.path(path)
     if target.is_dir():
         raise InputError("this is a directory", file=path, expected="the path of a file in it")
     if target.exists() and not overwrite:

@@ -10,6 +10,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from spanlab.ui.common import server_files
 from spanlab.ui.messages import errors_shown
 from spanlab.workflows.importing import (
     FIELDS,
@@ -18,7 +19,7 @@ from spanlab.workflows.importing import (
     guess_columns,
     table_columns,
 )
-from spanlab.workflows.sources import files_named, save_upload
+from spanlab.workflows.sources import save_upload
 
 _ROUND = "spanlab.import-round"  # a new number empties the form's widgets
 
@@ -82,7 +83,7 @@ def import_form() -> Chosen:
     )
     columns = _columns(uploads, paths, format)
     with st.expander("Passages and bad records", icon=":material/tune:"):
-        contexts = _contexts(server=not uploads)
+        contexts = _contexts(server=not uploads and server_files() is not None)
         bad = st.radio(
             "If a record is wrong",
             [_STRICT, _SKIP],
@@ -103,6 +104,16 @@ def import_form() -> Chosen:
     )
 
 
+def files_on_server(named: Sequence[str]) -> list[Path]:
+    """Return the files that paths and globs name.
+
+    Raises:
+        InputError: there is no such file, or it may not be named.
+    """
+    offered = server_files()
+    return [] if offered is None else offered.named(named)
+
+
 def clear_form() -> None:
     """Empty the form: what it held is done."""
     st.session_state[_ROUND] = _round() + 1
@@ -117,14 +128,16 @@ def _stem(first: str) -> str:
 
 
 def _files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
-    place = st.segmented_control(
-        "Where the files are",
-        [_UPLOAD, _SERVER],
-        default=_UPLOAD,
-        required=True,
-        key="import-place",
-        label_visibility="collapsed",
-    )
+    place = _UPLOAD
+    if server_files() is not None:
+        place = st.segmented_control(
+            "Where the files are",
+            [_UPLOAD, _SERVER],
+            default=_UPLOAD,
+            required=True,
+            key="import-place",
+            label_visibility="collapsed",
+        )
     if place == _UPLOAD:
         uploads = st.file_uploader(
             "Files",
@@ -177,7 +190,7 @@ def _columns(
 def _header(table: UploadedFile | str, format: str) -> Sequence[str]:
     options = ReadOptions(format=format)
     if isinstance(table, str):
-        return table_columns(files_named([table])[0], options)
+        return table_columns(files_on_server([table])[0], options)
     with tempfile.TemporaryDirectory(prefix="spanlab-import-") as folder:
         path = save_upload(table.name, table, Path(folder))
         table.seek(0)

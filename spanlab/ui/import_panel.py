@@ -12,7 +12,7 @@ import streamlit as st
 
 from spanlab.errors import InputError, UsageError
 from spanlab.ui.common import counted, plain, remember_dataset, store
-from spanlab.ui.import_form import Chosen, clear_form, import_form
+from spanlab.ui.import_form import Chosen, clear_form, files_on_server, import_form
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
 from spanlab.workflows.importing import (
@@ -24,7 +24,6 @@ from spanlab.workflows.importing import (
 )
 from spanlab.workflows.sources import (
     estimate_items,
-    files_named,
     save_upload,
     split_sources,
     unpack_contexts,
@@ -115,11 +114,11 @@ def _import(chosen: Chosen) -> Imported:
 
 
 def _read(chosen: Chosen, folder: Path) -> Imported:
-    files = files_named(chosen.paths)
+    files = files_on_server(chosen.paths)
     files += [save_upload(upload.name, upload, folder) for upload in chosen.uploads]
     contexts: Path | None = None
     if isinstance(chosen.contexts, str):
-        contexts = Path(chosen.contexts)
+        contexts = files_on_server([chosen.contexts])[0]
     elif chosen.contexts is not None:
         apart = folder / "passages"
         apart.mkdir()

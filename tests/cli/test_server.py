@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
 
 ROOT = Path(__file__).resolve().parents[2]
 READY = "spanlab is at "
@@ -92,6 +99,141 @@ def test_demo_serves_the_samples_and_keeps_them(tmp_path: Path) -> None:
         assert server.address.startswith("http://localhost:")
         assert not any("is ready" in line for line in server.lines)
         assert server.stop(signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize("starter", ["serve", "streamlit"])
+def test_only_its_own_names_and_pages_are_answered(starter: str, tmp_path: Path) -> None:
+    """A page of another site reaches this machine through a name of its own (DNS rebinding)."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # Tells of every other host that the server, or a process that it starts, looks for.
+    (tmp_path / "sitecustomize.py").write_text(LOOKS_FOR_OTHER_HOSTS)
+    environment = os.environ | {
+        "SPANLAB_HOME": str(tmp_path / "home"),
+        "SPANLAB_ALLOWED_HOSTS": "review.example.org",
+        "PYTHONPATH": str(tmp_path),
+        "ASKED": str(tmp_path / "asked"),
+    }
+    with subprocess.Popen(
+        spanlab("serve", "--port", str(port)) if starter == "serve" else streamlit_run(port),
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            until(port, process)
+            answered = {
+                (host, origin): (status(port, host, origin), opens(port, host, origin))
+                for host, origin in EXPECTED
+            }
+            gathered = gathers_statistics(port)
+        finally:
+            process.terminate()
+    assert answered == EXPECTED
+    assert not gathered
+    assert not (tmp_path / "asked").exists()
+
+
+HERE = "127.0.0.1"
+EXPECTED = {
+    (HERE, None): (200, True),
+    (HERE, f"http://{HERE}"): (200, True),
+    ("localhost", "http://localhost"): (200, True),
+    ("review.example.org", "https://review.example.org"): (200, True),
+    (HERE, "https://review.example.org"): (200, True),
+    ("rebound.example.com", "http://rebound.example.com"): (421, False),
+    ("review.example.org.example.com", None): (421, False),
+    ("", None): (421, False),
+    (HERE, "https://example.com"): (403, False),
+    (HERE, "http://localhost:3000"): (403, False),
+    (HERE, "null"): (403, False),
+}
+LOOKS_FOR_OTHER_HOSTS = """
+import os, sys
+
+def told(event, args):
+    if event == "socket.getaddrinfo" and args[0] not in (None, "", "localhost", "127.0.0.1"):
+        open(os.environ["ASKED"], "a").write(f"{args[0]}\\n")
+    if event == "socket.connect" and isinstance(args[1], tuple) and args[1][0] != "127.0.0.1":
+        open(os.environ["ASKED"], "a").write(f"{args[1]}\\n")
+
+sys.addaudithook(told)
+"""
+
+
+def streamlit_run(port: int, *options: str) -> list[str]:
+    options = options or ("--server.address", HERE)
+    return [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", *options]
+
+
+def until(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the server answers."""
+    for _ in range(600):
+        assert process.poll() is None
+        with suppress(OSError):
+            assert status(port, HERE, None) == 200
+            return
+        time.sleep(0.2)
+
+
+def status(port: int, host: str, origin: str | None) -> int:
+    """Ask for the page over HTTP."""
+    connection = http.client.HTTPConnection(HERE, port, timeout=60)
+    headers = {"Host": f"{host}:{port}"} | own(origin, port)
+    connection.request("GET", "/", headers=headers)
+    answer = connection.getresponse().status
+    connection.close()
+    return answer
+
+
+def opens(port: int, host: str, origin: str | None) -> bool:
+    """Ask for the web socket that drives the app."""
+    headers = {"Host": f"{host}:{port}"}
+    request = (
+        "GET /_stcore/stream HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n"
+    )
+    lines = [f"{name}: {value}\r\n" for name, value in (headers | own(origin, port)).items()]
+    with socket.create_connection((HERE, port), timeout=60) as connection:
+        connection.sendall((request + "".join(lines) + "\r\n").encode())
+        return connection.recv(12) == b"HTTP/1.1 101"
+
+
+def own(origin: str | None, port: int) -> dict[str, str]:
+    """Return the header of a page; a page of the server's own has its port."""
+    local = origin in {f"http://{HERE}", "http://localhost"}
+    return {} if origin is None else {"Origin": f"{origin}:{port}" if local else origin}
+
+
+def gathers_statistics(port: int) -> bool:
+    """Open the app as a browser does; the server says first what the page is to do."""
+    with connect(
+        f"ws://{HERE}:{port}/_stcore/stream", subprotocols=[Subprotocol("streamlit")]
+    ) as ws:
+        ws.send(BackMsg(rerun_script=ClientState()).SerializeToString())
+        for message in ws:
+            assert isinstance(message, bytes)
+            told = ForwardMsg.FromString(message)
+            if told.WhichOneof("type") == "new_session":
+                return bool(told.new_session.config.gather_usage_stats)
+    raise AssertionError("no session")
+
+
+def test_streamlit_run_does_not_listen_for_other_machines_unasked(tmp_path: Path) -> None:
+    done = subprocess.run(
+        streamlit_run(0, "--server.address=0.0.0.0"),
+        cwd=ROOT,
+        env=os.environ | {"SPANLAB_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 1
+    assert "Start it with `spanlab serve`" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_taken_port_is_said_and_without_a_wish_the_next_one_is_used(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
+from streamlit import config
 from streamlit.testing.v1 import AppTest
 
 from spanlab.jobs import worker
@@ -23,6 +24,14 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     with Store.open() as store:
         yield store
     st.cache_resource.clear()
+
+
+@pytest.fixture(autouse=True)
+def address() -> Iterator[None]:
+    """Listen where `spanlab serve` does: on this machine alone."""
+    config.set_option("server.address", "127.0.0.1")
+    yield
+    config.set_option("server.address", None)
 
 
 @pytest.fixture

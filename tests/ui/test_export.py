@@ -7,6 +7,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from streamlit import config
 from streamlit.testing.v1 import AppTest
 
 from spanlab.schema import Annotation, Item, Kind, Record, Span
@@ -109,6 +110,43 @@ def test_a_file_on_the_server_is_not_replaced_unasked(
     write(app)
     assert "3 items written" in app.success[0].value
     assert target.read_bytes() == exported(mine, "spanlab")
+
+
+def test_below_a_root_files_are_written_and_nothing_outside(
+    open_page: OpenPage, mine: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever the server listens: a link in the directory may lead out of it."""
+    config.set_option("server.address", "0.0.0.0")
+    root, precious = tmp_path / "root", tmp_path / "precious"
+    root.mkdir()
+    precious.write_text("precious")
+    (root / "link").symlink_to(precious)
+    monkeypatch.setenv("SPANLAB_FILES_ROOT", str(root))
+    app = open_page("export")
+    app.checkbox[0].check()
+    for outside in (str(precious), "../precious", "link", "x" * 300, "zero\0"):
+        app.text_input[0].input(outside)
+        write(app)
+        assert "this path" in app.error[0].value.lower()
+    app.text_input[0].input("mine.jsonl")
+    write(app)
+    assert (root / "mine.jsonl").read_bytes() == exported(mine, "spanlab")
+    assert precious.read_text() == "precious"
+
+
+def test_where_others_reach_the_server_no_path_on_it_can_be_named(
+    open_page: OpenPage, mine: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_ALLOWED_HOSTS", "review.example.org")
+    monkeypatch.setenv("SPANLAB_MODEL", "none-is-asked")
+    monkeypatch.setenv("OPENAI_API_KEY", "of-nobody")
+    for address in ("127.0.0.1", None):
+        config.set_option("server.address", address)
+        assert not open_page("export").text_input
+        assert not open_page("datasets").segmented_control
+        detect = open_page("detect").checkbox(key="spanlab.detect.ucsc-extract").check().run()
+        assert "A local corpus" not in detect.selectbox(key="spanlab.detect.sources").options
+        monkeypatch.delenv("SPANLAB_ALLOWED_HOSTS", raising=False)
 
 
 def write(app: AppTest) -> None:

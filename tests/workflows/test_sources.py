@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from spanlab.errors import InputError
+from spanlab.workflows.access import ServerFiles
 from spanlab.workflows.sources import (
     ImportFiles,
     estimate_items,
@@ -33,6 +34,29 @@ def test_a_name_with_brackets_is_a_name_where_it_exists(tmp_path: Path) -> None:
 def test_a_glob_without_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
         files_named([str(tmp_path / "*.jsonl")])
+
+
+@pytest.mark.parametrize(
+    "named", ["out/secret.jsonl", "../secret.jsonl", "*", "linked", "l*", "nested", "loop"]
+)
+def test_nothing_outside_a_root_is_named_through_links_globs_or_directories(
+    tmp_path: Path, named: str
+) -> None:
+    root = tmp_path / "root"
+    (root / "nested").mkdir(parents=True)
+    (tmp_path / "secret.jsonl").touch()
+    (root / "out").symlink_to(tmp_path)
+    (root / "linked").symlink_to(tmp_path / "secret.jsonl")
+    (root / "nested" / "b.context.txt").symlink_to(tmp_path / "secret.jsonl")
+    (root / "loop").symlink_to(root / "loop")
+    with pytest.raises(InputError, match="this path"):
+        ServerFiles(root).named([named])
+
+
+def test_below_a_root_paths_are_relative_to_it(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").touch()
+    files = ServerFiles(tmp_path.resolve())
+    assert files.named(["*.jsonl"]) == files.named([str(tmp_path / "a.jsonl")])
 
 
 @pytest.mark.parametrize(

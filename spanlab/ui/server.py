@@ -1,0 +1,117 @@
+"""The app as a web server: the options it runs with, and the requests it answers at all."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import streamlit as st
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+from streamlit import config
+
+from spanlab.workflows.access import LOOPBACK, allowed_hosts
+
+_OPTIONS: Mapping[str, object] = {
+    "server.headless": True,
+    "server.fileWatcherType": "none",
+    "server.maxUploadSize": 2000,
+    "browser.gatherUsageStats": False,
+    "client.toolbarMode": "minimal",
+    "client.showErrorDetails": "none",
+    "logger.level": "warning",
+    "logger.hideWelcomeMessage": True,  # it looks up the machine's address on the internet
+    "runner.postScriptGC": False,  # a collection after every key would hold up the next
+    "theme.light.primaryColor": "#0065a8",
+    "theme.dark.primaryColor": "#2f8fd3",
+}
+
+
+class Guard:
+    """Refuses requests to hosts and from pages that are not the app's own.
+
+    A page of another site may have its name point to this machine (DNS rebinding): its requests
+    carry that name as Host. Streamlit's ``server.allowedHosts`` looks at web sockets alone, and
+    before it judges an Origin it asks another host for this machine's external address.
+
+    Args:
+        app: what answers the others.
+        hosts: names without ports, in small letters.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
+        self._app = app
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request or a web socket, or say why not."""
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, send)
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", ""), headers.get("origin")
+        refusal: ASGIApp | None = None
+        if _name(f"//{host}") not in self._hosts:
+            said = f"spanlab does not answer as {host!r}: SPANLAB_ALLOWED_HOSTS adds names\n"
+            refusal = PlainTextResponse(said, 421)
+        elif origin is not None and not self._is_own(origin, host):
+            refusal = PlainTextResponse(f"spanlab does not answer pages of {origin!r}\n", 403)
+        if refusal is not None:
+            answer = WebSocketClose(1008) if scope["type"] == "websocket" else refusal
+            return await answer(scope, receive, send)
+        kept = [(name, value) for name, value in scope["headers"] if name != b"origin"]
+        return await self._app({**scope, "headers": kept}, receive, send)
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        # Other servers of this machine have pages, too; behind a proxy the Host may be another.
+        return urlsplit(origin).netloc == host or _name(origin) in self._hosts - LOOPBACK
+
+
+def _name(address: str) -> str:
+    try:
+        return (urlsplit(address).hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def guards() -> list[Middleware]:
+    """Return what stands before Streamlit, however the app is started."""
+    return [Middleware(Guard, hosts=allowed_hosts())]
+
+
+def take_options() -> None:
+    """Take the options of ``serve`` in a server that ``streamlit run`` has begun to start.
+
+    Exits, naming the command to use, if the server would listen for other machines that nobody
+    has allowed.
+    """
+    address = config.get_option("server.address")
+    if address not in LOOPBACK and (address is None or allowed_hosts() == LOOPBACK):
+        sys.exit(
+            f"spanlab: the app would listen on {address or 'every network interface'}. Start it "
+            "with `spanlab serve`, or with `streamlit run app.py --server.address 127.0.0.1`; for "
+            "other machines, SPANLAB_ALLOWED_HOSTS names the hosts that it answers as."
+        )
+    for name, value in _OPTIONS.items():
+        config.set_option(name, value)
+
+
+def serve(port: int) -> None:
+    """Serve the app to this machine until it is stopped.
+
+    Args:
+        port: a free one.
+    """
+    logging.disable(logging.INFO)  # the web server tells of its start and end
+    page = Path(__file__).with_name("navigation.py")
+    app = st.App(page, middleware=guards())
+    app.run(config={**_OPTIONS, "server.address": "127.0.0.1", "server.port": port})
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]))
