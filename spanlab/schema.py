@@ -136,13 +136,20 @@ class Interval(Frozen):
 
 
 class Claim(Frozen):
-    """A self-contained statement taken from the answer; ``source`` quotes where it came from."""
+    """A self-contained statement taken from the answer; ``source`` quotes where it came from.
+
+    ``prob`` is how sure the verdict is, ``note`` why it was given or, where there is none, why it
+    could not be. ``error_stages`` are the stages of the item's process where what is not supported
+    came in.
+    """
 
     text: str
     source: Span | None = None
     verdict: Verdict | None = None
     prob: Probability | None = None
     evidence: tuple[Evidence, ...] = ()
+    note: str | None = None
+    error_stages: tuple[str, ...] = ()
 
 
 class Retrieval(Frozen):

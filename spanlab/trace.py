@@ -15,7 +15,9 @@ from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_seri
 
 from spanlab.fields import Count, Frozen, Name, Offset, Probability
 
-Verdict = Literal["supported", "refuted", "not-enough-evidence"]
+Verdict = Literal[
+    "supported", "refuted", "not-enough-evidence", "conflicting", "not-supported", "inconclusive"
+]
 
 
 class _Step(Frozen):
@@ -76,6 +78,30 @@ class FactStep(_Step):
     places: tuple[Place, ...] = ()
 
 
+class NodeQuote(Frozen):
+    """Characters ``[start, end)`` of the text of a node of the item's process."""
+
+    node: Name
+    start: Offset
+    end: Offset
+    text: str
+
+
+class TrailStep(_Step):
+    """One round on the way from a claim to its sources: what was read, chosen and decided.
+
+    ``checked`` are the ids of the nodes that were read, ``summaries`` say what the chosen
+    sentences of nodes other than roots amount to.
+    """
+
+    kind: Literal["trail"] = "trail"
+    checked: tuple[Name, ...]
+    quotes: tuple[NodeQuote, ...] = ()
+    summaries: tuple[str, ...] = ()
+    verdict: Verdict
+    reason: str | None = None
+
+
 class RevisionStep(_Step):
     """The whole answer as a model corrected it."""
 
@@ -109,6 +135,13 @@ class CallsStep(_Step):
 
 
 Step = Annotated[
-    QueryStep | QuoteStep | RelationStep | FactStep | RevisionStep | RemarkStep | CallsStep,
+    QueryStep
+    | QuoteStep
+    | RelationStep
+    | FactStep
+    | TrailStep
+    | RevisionStep
+    | RemarkStep
+    | CallsStep,
     Field(discriminator="kind"),
 ]

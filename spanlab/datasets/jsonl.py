@@ -11,7 +11,7 @@ One record per line. The item's fields stand at the top, its annotations in ``an
                                                             "text": …, "stance": …, "note": …}]}],
                       "hard": [{"start": …, "end": …}], "rejected": [span, …],
                       "claims": [{"text": …, "source": span, "verdict": …, "prob": …,
-                                  "evidence": […]}],
+                                  "evidence": […], "note": …, "error_stages": […]}],
                       "voters": [name, …], "note": …, "trace": [{"kind": …, …}]}]}
 
 ``id``, ``lang``, ``question``, ``answer``, ``annotator``, ``kind``, ``status``, ``spans`` and a
@@ -102,7 +102,8 @@ def dumps(record: Record) -> bytes:
 
 def _process(process: Process) -> dict[str, Any]:
     nodes = [node.model_dump() for node in process.nodes]
-    return {"nodes": [{k: v for k, v in node.items() if k != "sources" or v} for node in nodes]}
+    optional = ("stage", "sources")
+    return {"nodes": [{k: v for k, v in node.items() if k not in optional or v} for node in nodes]}
 
 
 def _annotation(annotation: Annotation) -> dict[str, Any]:
@@ -160,6 +161,10 @@ def _claim(claim: Claim) -> dict[str, Any]:
         out["prob"] = claim.prob
     if claim.evidence:
         out["evidence"] = _evidence(claim.evidence)
+    if claim.note is not None:
+        out["note"] = claim.note
+    if claim.error_stages:
+        out["error_stages"] = claim.error_stages
     return out
 
 

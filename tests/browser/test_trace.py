@@ -12,6 +12,7 @@ from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Sp
 from spanlab.trace import (
     CallsStep,
     FactStep,
+    NodeQuote,
     Place,
     QueryStep,
     QuoteStep,
@@ -19,6 +20,7 @@ from spanlab.trace import (
     RemarkStep,
     RevisionStep,
     Step,
+    TrailStep,
 )
 
 pytestmark = pytest.mark.browser
@@ -95,6 +97,20 @@ GRAPH = told(
     ),
     FactStep(text="Curie won prizes.", verdict="supported"),
     FactStep(text="There were three.", verdict="not-enough-evidence"),
+)
+TRAIL = told(
+    "trail",
+    TrailStep(
+        claim=0,
+        round=1,
+        checked=("summary 1", "summary 2"),
+        quotes=(NodeQuote(node="summary 1", start=0, end=11, text="She was born"),),
+        summaries=("Her birth is told.",),
+        verdict="supported",
+        reason="The summary says so.",
+    ),
+    TrailStep(claim=0, round=2, checked=("chapter",), verdict="not-supported"),
+    FactStep(text="Curie was born.", verdict="not-supported", claim=0),
 )
 BROKEN = Annotation(
     annotator="broken",
@@ -175,6 +191,18 @@ def test_a_step_says_of_which_claim_it_is_in_which_round_and_with_which_tool(des
     expect(trace.locator("li", has_text="She was born.")).to_contain_text("(claim 1)")
     expect(trace.locator("li", has_text="in Berlin")).to_contain_text("(round 1)")
     expect(trace).to_contain_text("Enough is known. (claim 3 · calculator)")
+
+
+def test_a_claim_is_shown_on_its_way_to_the_sources(desk: Sit) -> None:
+    here = desk([curie(TRAIL)])
+    open_trace(here, "Followed to its sources")
+    trace = here.page.get_by_role("region", name="Trace of trail")
+    first, second = trace.locator(".sl-trail > li").all()
+    expect(first).to_contain_text("✓ supported2 texts read (claim 1 · round 1)")
+    for text in ("The summary says so.", "summary 1", "She was born", "Her birth is told."):
+        expect(first).to_contain_text(text)
+    expect(second).to_contain_text("✕ not supported1 text read (claim 1 · round 2)")
+    expect(trace).to_contain_text("1 fact of the answer, 1 not supported")
 
 
 def test_a_quote_leads_to_its_place_in_the_answer(desk: Sit) -> None:

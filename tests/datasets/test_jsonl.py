@@ -27,12 +27,14 @@ from spanlab.schema import (
 from spanlab.trace import (
     CallsStep,
     FactStep,
+    NodeQuote,
     Place,
     QueryStep,
     QuoteStep,
     RelationStep,
     RemarkStep,
     RevisionStep,
+    TrailStep,
 )
 
 ANSWER = "Oslo 🇳🇴 became the capital in 1814.\r\nOslo has 3 million people."
@@ -85,6 +87,8 @@ def full_record() -> Record:
                         verdict="refuted",
                         prob=0.9,
                         evidence=(evidence,),
+                        note="it has 700,000",
+                        error_stages=("summary", "answer"),
                     ),
                 ),
                 trace=(
@@ -93,6 +97,14 @@ def full_record() -> Record:
                     QuoteStep(text="invented"),
                     RelationStep(subject="Oslo", relation="has", object="700,000 people"),
                     FactStep(text="Oslo has 3 million.", verdict="refuted", looked_up=("Oslo",)),
+                    TrailStep(
+                        claim=1,
+                        round=1,
+                        checked=("a",),
+                        quotes=(NodeQuote(node="a", start=0, end=4, text="Oslo"),),
+                        summaries=("It has 700,000 people.",),
+                        verdict="not-supported",
+                    ),
                     RevisionStep(text="Oslo is the capital."),
                     RemarkStep(text="the model's JSON was repaired"),
                     CallsStep(model="m", calls=2, from_cache=1, cost=0.25),

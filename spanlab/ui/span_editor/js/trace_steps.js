@@ -9,7 +9,11 @@ const VERDICTS = {
     supported: ["✓", "supported"],
     refuted: ["✕", "refuted"],
     "not-enough-evidence": ["?", "not enough evidence"],
+    conflicting: ["≠", "conflicting"],
+    "not-supported": ["✕", "not supported"],
+    inconclusive: ["~", "inconclusive"],
 };
+const WRONG = new Set(["refuted", "not-supported"]);
 const AROUND = 70;
 const MOST_SENTENCES = 3;
 const FEW_RELATIONS = 12;
@@ -25,10 +29,12 @@ export const SECTIONS = {
         return section(title, h("ul", { class: "sl-steps" }, ...steps.map((step) => quoteNode(panel, step))));
     },
     fact: (panel, steps) => {
-        const refuted = steps.filter((step) => step.verdict === "refuted").length;
-        return section(`${plural(steps.length, "fact")} of the answer, ${refuted} refuted`,
+        const wrong = steps.filter((step) => WRONG.has(step.verdict)).length;
+        const words = VERDICTS[steps.find((step) => WRONG.has(step.verdict))?.verdict ?? "refuted"][1];
+        return section(`${plural(steps.length, "fact")} of the answer, ${wrong} ${words}`,
             h("ul", { class: "sl-steps" }, ...steps.map((step) => factNode(panel, step))));
     },
+    trail: (panel, steps) => section("Followed to its sources", h("ol", { class: "sl-steps sl-trail" }, ...steps.map(roundNode))),
     relation: (panel, steps) => relationsNode(steps),
     revision: (panel, [step], { item }) => revisionNode(step, item),
     remark: (panel, steps) => section("Remarks", ...steps.map((step) => h("p", { dir: "auto" }, step.text, stageNode(step)))),
@@ -106,6 +112,19 @@ function factNode(panel, step) {
         stageNode(step),
         step.reason ? h("p", { class: "sl-reason", dir: "auto" }, step.reason) : "",
         looked.length ? h("p", { class: "sl-quiet", dir: "auto" }, `Looked up: ${looked.join(" · ")}`) : "");
+}
+
+/** One round: how many texts were read, what was chosen of which of them, and the verdict. */
+function roundNode(step) {
+    const [sign, words] = VERDICTS[step.verdict];
+    const quotes = step.quotes ?? [];
+    const read = plural(step.checked.length, "text");
+    return h("li", { class: `sl-fact sl-fact-${step.verdict}`, dir: "auto" },
+        h("span", { class: "sl-verdict", dir: "ltr" }, `${sign} ${words}`), `${read} read`, stageNode(step),
+        step.reason ? h("p", { class: "sl-reason", dir: "auto" }, step.reason) : "",
+        h("ul", { class: "sl-steps" }, ...quotes.map((quote) => h("li", { dir: "auto" },
+            h("b", {}, quote.node), " ", h("q", {}, quote.text)))),
+        ...(step.summaries ?? []).map((text) => h("p", { class: "sl-quiet", dir: "auto" }, text)));
 }
 
 function relationsNode(steps) {

@@ -1,4 +1,4 @@
-"""UCSC's detectors on the scripted server."""
+"""Detectors on the scripted server."""
 
 from __future__ import annotations
 

@@ -1,0 +1,7 @@
+"""Claims: statements taken out of an answer, their verdicts, and claims back into its words.
+
+extraction ─── an answer becomes self-contained claims, sentence by sentence
+sub_claims ─── a claim is taken apart again and again until its parts stay whole
+verdicts ───── which verdicts count as hallucinated
+placing ────── the words of the answer that state the wrong part of a claim
+"""

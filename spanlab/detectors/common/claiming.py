@@ -1,0 +1,202 @@
+"""What all detectors that judge claims do alike: extract, verify each, find the wrong words.
+
+A system's own file holds its verifier, ``verify``; a claim that fails is one failed claim.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import dspy
+
+from spanlab.claims.extraction import Extracted, Extraction
+from spanlab.claims.placing import NameWrongWords, placed
+from spanlab.claims.verdicts import HALLUCINATED
+from spanlab.detectors.common.marking import places_of, span_of
+from spanlab.detectors.common.modelled import Case, Modelled
+from spanlab.detectors.kit import Kit
+from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
+from spanlab.labels import Extent
+from spanlab.lm.gathering import together
+from spanlab.schema import Annotation, Claim, Evidence, Span, Verdict
+from spanlab.trace import FactStep, RemarkStep, Step
+
+CLAIMS_AT_ONCE: Final = 4  # claims of one answer under way at the same time
+NO_ANSWER = "the answer is empty: there is nothing to check"
+NO_CLAIMS = "the answer states nothing that can be verified"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a verifier says of a claim.
+
+    ``support`` in [0, 1] is how likely the claim is supported, None if the verifier gives no
+    probability; ``steps`` tell how it came to the verdict.
+    """
+
+    verdict: Verdict
+    reason: str = ""
+    support: float | None = None
+    evidence: tuple[Evidence, ...] = ()
+    error_stages: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def prob(self) -> float | None:
+        """How sure the verdict is, in [0, 1]."""
+        if self.support is None or self.verdict == "supported":
+            return self.support
+        return 1.0 - self.support
+
+
+@dataclass(frozen=True)
+class _Result:
+    """A claim with its spans and the steps that led to them; ``error`` if it failed."""
+
+    claim: Claim
+    spans: tuple[Span, ...] = ()
+    steps: tuple[Step, ...] = ()
+    error: SpanlabError | None = None
+
+
+class ClaimProgram(dspy.Module):
+    """The model's parts that all claim detectors share; a system adds the verifier's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.extraction = Extraction()
+        self.words = dspy.Predict(NameWrongWords)
+
+
+class ClaimDetector(Modelled):
+    """Takes claims out of an answer, verifies each, and marks the words of those that are wrong.
+
+    Args:
+        kit: what it works with.
+        program: the model's steps.
+        guided: the predictor whose instruction the specification's guidance is added to.
+        whole: the answer is one claim, and nothing is extracted.
+    """
+
+    program: ClaimProgram
+
+    def __init__(self, kit: Kit, program: ClaimProgram, *, guided: str, whole: bool) -> None:
+        super().__init__(kit, program, guided=guided)
+        self.whole = whole
+
+    @abstractmethod
+    async def verify(self, case: Case, number: int, claim: str) -> Verified:
+        """Judge a claim.
+
+        Args:
+            case: the item with its passages.
+            number: 0-based index of the claim, for steps of the trace.
+            claim: the claim, understandable by itself.
+
+        Raises:
+            SpanlabError: it could not be judged; the other claims still are.
+        """
+
+    async def steps(self, case: Case) -> Annotation:
+        """Take an item through the steps."""
+        item = case.item
+        if not item.answer.strip():
+            return self.annotation(note=NO_ANSWER)
+        # 1. Passages, for systems that read them.
+        await self.prepare(case)
+        # 2. Claims.
+        claims = await self._extracted(case)
+        if not claims:
+            return self.annotation(note=NO_CLAIMS)
+        # 3. Verdicts and places.
+        work = (self._result(case, number, claim) for number, claim in enumerate(claims))
+        results: list[_Result] = await together(*work, at_once=CLAIMS_AT_ONCE)
+        failures = [result.error for result in results if result.error is not None]
+        if len(failures) == len(results):
+            raise failures[0]
+        return self.annotation(
+            spans=_strongest(span for result in results for span in result.spans),
+            claims=[result.claim for result in results],
+            trace=[step for result in results for step in result.steps],
+            note=_note(len(failures), len(results)),
+        )
+
+    async def prepare(self, case: Case) -> None:
+        """Let the item have what the verifier reads."""
+        await case.retrieve(self.kit.retriever)
+
+    async def _extracted(self, case: Case) -> Sequence[Extracted]:
+        item = case.item
+        if self.whole:
+            return (Extracted(item.answer.strip(), Extent(0, len(item.answer))),)
+        found = await self.ask(
+            self.program.extraction, question=item.question, answer=item.answer, lang=item.lang
+        )
+        case.trace.extend(RemarkStep(text=remark) for remark in found.remarks)
+        claims: Sequence[Extracted] = found.claims
+        return claims
+
+    async def _result(self, case: Case, number: int, claim: Extracted) -> _Result:
+        source = Span.of(case.item.answer, claim.source.start, claim.source.end)
+        try:
+            said = await self.verify(case, number, claim.text)
+            spans = await self._placed(case, claim, said) if said.verdict in HALLUCINATED else ()
+        except (BudgetError, ConfigurationError):
+            raise
+        except SpanlabError as error:
+            note = f"not judged: {error}"
+            remark = RemarkStep(text=note, claim=number)
+            return _Result(Claim(text=claim.text, source=source, note=note), (), (remark,), error)
+        judged = Claim(
+            text=claim.text,
+            source=source,
+            verdict=said.verdict,
+            prob=said.prob,
+            evidence=said.evidence,
+            note=said.reason or None,
+            error_stages=said.error_stages,
+        )
+        fact = FactStep(
+            text=claim.text,
+            verdict=said.verdict,
+            prob=said.prob,
+            reason=said.reason or None,
+            places=places_of(Extent(span.start, span.end) for span in spans),
+            claim=number,
+        )
+        return _Result(judged, spans, (*said.steps, fact))
+
+    async def _placed(self, case: Case, claim: Extracted, said: Verified) -> tuple[Span, ...]:
+        item = case.item
+        sentence = item.answer[slice(*claim.source)]
+        named = await self.ask(
+            self.program.words,
+            question=item.question,
+            answer=item.answer,
+            sentence=sentence,
+            claim=claim.text,
+            reason=said.reason,
+        )
+        prob = 1.0 if said.prob is None else said.prob
+        found = placed(item.answer, sentence, named, prob=prob, lang=item.lang)
+        return tuple(
+            span_of(item.answer, each, said.reason).model_copy(update={"evidence": said.evidence})
+            for each in found.spans
+        )
+
+
+def _strongest(spans: Iterable[Span]) -> list[Span]:
+    """Return the spans in order, one for each place: that with the highest probability."""
+    best: dict[tuple[int, int], Span] = {}
+    for span in spans:
+        known = best.get((span.start, span.end))
+        if known is None or known.prob < span.prob:
+            best[span.start, span.end] = span
+    return [best[place] for place in sorted(best)]
+
+
+def _note(failed: int, claims: int) -> str | None:
+    return f"{failed} of {claims} claims could not be judged" if failed else None

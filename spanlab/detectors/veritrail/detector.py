@@ -1,0 +1,173 @@
+"""``veritrail``: follow every claim of an answer back to its sources.
+
+After Metropolitansky et al. 2025, "VeriTrail: Closed-Domain Hallucination Detection with
+Traceability". Section numbers are the paper's.
+
+1. The process is the item's; without one, its passages became the answer in one step (§2).
+2. Claims are taken out of the answer (§3.1; ``ClaimDetector``).
+3. Each claim is taken apart (§3.1.1; ``sub_claims``).
+4. From the answer's sources towards the roots (§3.1.4; ``walk``), round by round:
+   a. sentences that settle the claim are chosen, several prompts at the same time (§3.1.2);
+   b. a verdict is given on the full text of roots and the summaries of others (§3.1.3).
+5. Claims that are not supported get the words that state them (``ClaimDetector``), and the stages
+   where the error came in (§3.2).
+
+Published macro F1, the paper's and not of this code: 84.5 on FABLES+ and 79.5 on DiverseSumm+ at
+the largest ``q``.
+
+Deviations. The prompts are our own. Claims are judged against sentences as spaCy's rules and ours
+part them, not NLTK's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import dspy
+
+from spanlab.claims.sub_claims import sub_claims
+from spanlab.detectors.common.claiming import ClaimDetector, ClaimProgram, Verified
+from spanlab.detectors.common.evidence import evidence
+from spanlab.detectors.common.modelled import Case
+from spanlab.detectors.kit import Kit
+from spanlab.detectors.veritrail.entry import EXTRACTOR, VeriTrailOptions
+from spanlab.detectors.veritrail.judging import JudgeClaim, Judged, majority
+from spanlab.detectors.veritrail.selection import (
+    Selected,
+    SelectEvidence,
+    Sentence,
+    agreed,
+    chosen,
+    numbered,
+)
+from spanlab.detectors.veritrail.trail import Trail
+from spanlab.detectors.veritrail.walk import WalkVerdict, walk
+from spanlab.lm.gathering import together
+from spanlab.process import Process, ProcessNode
+from spanlab.schema import Evidence, Item, Stance
+
+ANSWER: Final = "answer"
+SAMPLED: Final = 0.2  # temperature of several answers to one question (appendix E.3)
+
+
+class VeriTrailProgram(ClaimProgram):
+    """The model's parts: extraction, selection, verdict, and the wrong words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.select = dspy.Predict(SelectEvidence)
+        self.judge = dspy.Predict(JudgeClaim)
+
+
+class VeriTrail(ClaimDetector):
+    """Follows claims through the process that made an answer."""
+
+    program: VeriTrailProgram
+
+    def __init__(self, kit: Kit, program: VeriTrailProgram, *, guided: str) -> None:
+        self.options = VeriTrailOptions.model_validate(kit.spec.options)
+        super().__init__(kit, program, guided=guided, whole=self.options.claims == "answer")
+
+    async def prepare(self, case: Case) -> None:
+        """Retrieve passages, unless the item says how its answer was made."""
+        if case.item.process is None:
+            await super().prepare(case)
+
+    async def verify(self, case: Case, number: int, claim: str) -> Verified:
+        """Follow one claim."""
+        item = case.item
+        process = process_of(item)
+        parts = await sub_claims(claim, decompose=partial(self._decomposed, item))
+        asking = _Asking(self, claim, "\n".join(f"- {part}" for part in parts or (claim,)))
+        trail = Trail(asking, process, item.lang, self.options)
+        found = await walk(process, select=trail.select, judge=trail.judge, q=self.options.q)
+        return Verified(
+            verdict=found.verdict,
+            reason=trail.judged.reason,
+            support=trail.judged.support,
+            evidence=_evidence(item, claim, trail, found.verdict),
+            error_stages=found.error_stages,
+            steps=trail.steps(found.rounds, number),
+        )
+
+    async def _decomposed(self, item: Item, claim: str) -> Sequence[str]:
+        said = await self.ask(
+            self.program.extraction.decompose,
+            EXTRACTOR,
+            question=item.question,
+            context=item.answer,
+            sentence=claim,
+        )
+        return [part.strip() for part in said.claims or () if part.strip()]
+
+
+class _Asking:
+    """Asks the detector's models about one claim, as often as its options say."""
+
+    def __init__(self, detector: VeriTrail, claim: str, parts: str) -> None:
+        self._detector, self._inputs = detector, {"claim": claim, "parts": parts}
+        self._samples = detector.options.samples
+        self._agreeing = min(detector.options.agreeing, self._samples)
+
+    async def choose(self, found: Sequence[Sentence]) -> Selected:
+        """Choose the sentences that enough answers chose."""
+        program = self._detector.program
+        said = await self._answers(program.select, sentences=numbered(found))
+        return agreed(found, [chosen(found, each) for each in said], self._agreeing)
+
+    async def rule(self, evidence: Sequence[str]) -> Judged:
+        """Judge as enough answers do."""
+        shown = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(evidence, start=1))
+        said = await self._answers(self._detector.program.judge, evidence=shown)
+        return majority([each.ruling for each in said], self._agreeing)
+
+    async def _answers(self, module: dspy.Module, **inputs: str) -> list[dspy.Prediction]:
+        if self._samples == 1:
+            return [await self._detector.ask(module, **inputs, **self._inputs)]
+        configs = [
+            {"rollout_id": number, "temperature": SAMPLED} for number in range(self._samples)
+        ]
+        asked = (
+            self._detector.ask(module, config=config, **inputs, **self._inputs)
+            for config in configs
+        )
+        return await together(*asked)
+
+
+def _evidence(item: Item, claim: str, trail: Trail, verdict: WalkVerdict) -> tuple[Evidence, ...]:
+    """Return what was chosen of an item's passages; the closest sentence if there is nothing."""
+    if item.process is not None:
+        return ()
+    stance: Stance = "supports" if verdict == "supported" else "closest"
+    numbers = {passage_id(index): index for index in range(len(item.passages))}
+    quoted = tuple(
+        Evidence(
+            start=each.start,
+            end=each.end,
+            text=each.text,
+            passage=numbers[each.node],
+            stance=stance,
+        )
+        for each in trail.quotes
+    )
+    return quoted or evidence(item, range(len(item.passages)), claim)
+
+
+def process_of(item: Item) -> Process:
+    """Return how an item's answer was made: as it says, else from its passages in one step."""
+    if item.process is not None:
+        return item.process
+    passages = [
+        ProcessNode(id=passage_id(index), text=passage.text)
+        for index, passage in enumerate(item.passages)
+        if passage.text.strip()
+    ]
+    sources = tuple(node.id for node in passages)
+    return Process(nodes=(*passages, ProcessNode(id=ANSWER, text=item.answer, sources=sources)))
+
+
+def passage_id(index: int) -> str:
+    """Return the id of the node that a passage is."""
+    return f"passage {index + 1}"

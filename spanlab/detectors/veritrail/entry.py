@@ -1,0 +1,72 @@
+"""What VeriTrail says of itself, its options, and what it costs at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from spanlab.detectors.base import Detector
+from spanlab.detectors.entry import INSTRUCTION, JUDGE, Calls, Entry, Options, Size
+from spanlab.detectors.kit import Kit
+from spanlab.detectors.spec import DetectorSpec
+
+EXTRACTOR = "extractor"  # the role of the model that takes claims out of answers
+_SENTENCE = 25  # tokens
+_CLAIM = 20  # tokens of an answer that make one claim
+_PARTS = 3  # calls that take a claim apart, as a rule
+
+
+class VeriTrailOptions(Options):
+    """How a claim is followed."""
+
+    q: Annotated[
+        int, Field(ge=1, description="Verdicts “not supported” in a row that end the search.")
+    ] = 1
+    claims: Annotated[
+        Literal["extracted", "answer"],
+        Field(description="Claims are taken out of the answer, or the answer is one claim."),
+    ] = "extracted"
+    sentences: Annotated[int, Field(ge=1, description="Sentences in a prompt, at most.")] = 40
+    root_sentences: Annotated[
+        int, Field(ge=1, description="The same for the texts that everything was made from.")
+    ] = 40
+    judged: Annotated[
+        int, Field(ge=1, description="Chosen sentences that a verdict rests on, at most.")
+    ] = 200
+    samples: Annotated[
+        int, Field(ge=1, le=25, description="Answers to every question, for a soft score.")
+    ] = 1
+    agreeing: Annotated[int, Field(ge=1, le=25, description="Of these, how many must agree.")] = 1
+
+
+def _create(kit: Kit) -> Detector:
+    from spanlab.detectors.veritrail.detector import VeriTrail, VeriTrailProgram
+
+    return VeriTrail(kit, VeriTrailProgram(), guided="judge")
+
+
+def _calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
+    options = VeriTrailOptions.model_validate(spec.options)
+    claims = max(size.answer // _CLAIM, 1)
+    shown = INSTRUCTION + size.question + size.answer
+    if options.claims == "extracted":
+        yield Calls(3 * claims, shown, 60, EXTRACTOR)
+    yield Calls(_PARTS * claims, shown, 60, EXTRACTOR)
+    prompts = max(-(-size.passages // (_SENTENCE * options.sentences)), 1)
+    again = claims * options.samples
+    yield Calls(prompts * again, INSTRUCTION + size.passages // prompts, 120)
+    yield Calls(again, INSTRUCTION + size.passages, 150)
+    yield Calls(claims, shown, 30)
+
+
+VERITRAIL = Entry(
+    name="veritrail",
+    what="every claim is followed back to its sources, through all that lies between",
+    needs="a model, 3 calls a sentence and 5 or more a claim; passages or an item's process",
+    create=_create,
+    options=VeriTrailOptions,
+    roles=(JUDGE, EXTRACTOR),
+    estimate=_calls,
+)

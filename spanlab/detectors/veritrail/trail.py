@@ -1,0 +1,139 @@
+"""What is read, chosen and decided for one claim, round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from spanlab.detectors.veritrail.entry import VeriTrailOptions
+from spanlab.detectors.veritrail.judging import Judged
+from spanlab.detectors.veritrail.selection import Selected, Sentence, batches, sentences_of
+from spanlab.detectors.veritrail.walk import Round, WalkVerdict
+from spanlab.lm.gathering import together
+from spanlab.process import Process, ProcessNode
+from spanlab.trace import NodeQuote, Step, TrailStep
+
+RERUNS: Final = 3  # of a selection among what was selected; the paper leaves the number open
+NOTHING_CHOSEN: Final = "nothing that was read settles the claim"
+
+
+class Asking(Protocol):
+    """What a trail asks of models."""
+
+    async def choose(self, found: Sequence[Sentence]) -> Selected:
+        """Choose the sentences that settle the claim; all fit one prompt."""
+        ...
+
+    async def rule(self, evidence: Sequence[str]) -> Judged:
+        """Judge the claim on texts and summaries."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Notes:
+    """What a round left: its selections, by roots and others, and what was made of them."""
+
+    roots: tuple[Selected, ...]
+    others: tuple[Selected, ...]
+    judged: Judged
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        return [each for chosen in (*self.others, *self.roots) for each in chosen.sentences]
+
+
+class Trail:
+    """Selects and judges for one claim, and remembers both.
+
+    Args:
+        asking: asks models about the claim.
+        process: how the answer was generated.
+        lang: BCP 47 tag of its texts.
+        options: limits.
+    """
+
+    def __init__(
+        self, asking: Asking, process: Process, lang: str, options: VeriTrailOptions
+    ) -> None:
+        self._asking, self._process, self._lang, self._options = asking, process, lang, options
+        self._rounds: list[_Notes] = []
+
+    async def select(self, nodes: tuple[str, ...]) -> set[str]:
+        """Return those of the nodes that hold evidence."""
+        known = [self._process.by_id[node] for node in nodes]
+        roots, others = await together(
+            self._chosen([node for node in known if not node.sources], roots=True),
+            self._chosen([node for node in known if node.sources], roots=False),
+        )
+        support = None if self._options.samples == 1 else 0.0
+        nothing = Judged("not-supported", NOTHING_CHOSEN, support)
+        self._rounds.append(_Notes(tuple(roots), tuple(others), nothing))
+        return {sentence.node for sentence in self._rounds[-1].sentences}
+
+    async def judge(self, nodes: tuple[str, ...]) -> WalkVerdict:
+        """Return the verdict on the evidence of nodes: full texts of roots, summaries of others."""
+        notes = self._rounds[-1]
+        others = await self._fitting(notes.others)
+        roots = [each for node in nodes if not (each := self._process.by_id[node]).sources]
+        evidence = [*(node.text for node in roots), *(each.summary for each in others)]
+        judged = await self._asking.rule([text for text in evidence if text])
+        self._rounds[-1] = replace(notes, others=tuple(others), judged=judged)
+        return judged.verdict
+
+    @property
+    def judged(self) -> Judged:
+        """The latest verdict, why, and its soft score; not supported where nothing was read."""
+        return self._rounds[-1].judged if self._rounds else Judged("not-supported", NOTHING_CHOSEN)
+
+    @property
+    def quotes(self) -> list[Sentence]:
+        """All sentences that were chosen, in the order of the rounds."""
+        return [each for notes in self._rounds for each in notes.sentences]
+
+    def steps(self, rounds: Sequence[Round], claim: int) -> tuple[Step, ...]:
+        """Return the rounds of a walk as steps of a trace, for the claim of this number."""
+        return tuple(
+            TrailStep(
+                claim=claim,
+                round=number,
+                checked=each.checked,
+                quotes=tuple(NodeQuote(**quote._asdict()) for quote in notes.sentences),
+                summaries=tuple(chosen.summary for chosen in notes.others if chosen.summary),
+                verdict=each.verdict,
+                reason=notes.judged.reason or None,
+            )
+            for number, (each, notes) in enumerate(zip(rounds, self._rounds, strict=True), start=1)
+        )
+
+    async def _chosen(self, nodes: Sequence[ProcessNode], *, roots: bool) -> list[Selected]:
+        found = sentences_of(nodes, self._lang)
+        most = self._options.root_sentences if roots else self._options.sentences
+        return await self._among(found, most)
+
+    async def _among(self, found: Sequence[Sentence], most: int) -> list[Selected]:
+        prompts = (self._asking.choose(batch) for batch in batches(found, most))
+        selected: list[Selected] = await together(*prompts)
+        return [each for each in selected if each.sentences]
+
+    async def _fitting(self, selected: Sequence[Selected]) -> Sequence[Selected]:
+        """Select again among what was selected until a verdict can rest on it (§3.1.3)."""
+        for _ in range(RERUNS):
+            found = [sentence for each in selected for sentence in each.sentences]
+            if len(found) <= self._options.judged:
+                return selected
+            again = await self._among(found, self._options.sentences)
+            if not again:
+                break
+            selected = again
+        return _largest(selected, self._options.judged)
+
+
+def _largest(selected: Sequence[Selected], most: int) -> Sequence[Selected]:
+    """Return selections with at most ``most`` sentences together, the largest ones first."""
+    kept: set[int] = set()
+    for index in sorted(range(len(selected)), key=lambda each: -len(selected[each].sentences)):
+        if len(selected[index].sentences) <= most:
+            most -= len(selected[index].sentences)
+            kept.add(index)
+    return [each for index, each in enumerate(selected) if index in kept]

@@ -1,0 +1,222 @@
+"""`veritrail`: claims are followed from the answer to its sources, with real calls."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from detector_cases import ANSWER, TOWER, Make, detect
+
+from spanlab.schema import Process, ProcessNode, Status
+from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
+from spanlab.trace import FactStep, RemarkStep, TrailStep
+
+BUILT = "The tower was built in 1989."
+BUILDER = "The tower was built by Ada Smith."
+PLACE = "The tower is in Paris."
+TRUE = "The tower was built in 1889"  # how every text that says so begins
+
+SUMMARISED = TOWER.model_copy(
+    update={
+        "passages": (),
+        "process": Process(
+            nodes=(
+                ProcessNode(id="chapter 1", text=f"Trees are green. {TRUE}.", stage="chapter"),
+                ProcessNode(id="chapter 2", text="Paris is a city.", stage="chapter"),
+                ProcessNode(
+                    id="summary 1",
+                    text="On trees. The tower was built in 1989.",
+                    stage="summary",
+                    sources=("chapter 1",),
+                ),
+                ProcessNode(
+                    id="summary 2", text="On Paris.", stage="summary", sources=("chapter 2",)
+                ),
+                ProcessNode(
+                    id="end", text=ANSWER, stage="answer", sources=("summary 1", "summary 2")
+                ),
+            )
+        ),
+    }
+)
+
+
+def field(prompt: str, name: str) -> str:
+    found = re.search(rf"\[\[ ## {name} ## \]\]\n(.*?)\n\n(?:\[\[|Respond)", prompt, re.DOTALL)
+    assert found, f"{name} in {prompt}"
+    return found[1]
+
+
+class Model:
+    """Answers all prompts of the system, by what the texts say of the year."""
+
+    def __init__(self, claims: tuple[str, ...] = (BUILT, BUILDER, PLACE), **changes: Any) -> None:
+        self.claims, self.changes = claims, changes
+        self.selected: list[str] = []
+        self.judged: list[str] = []
+
+    def __call__(self, ask: Ask) -> Reply:
+        prompt = ask.messages[-1]["content"]
+        if "`[[ ## verifiable ## ]]`" in prompt:
+            kept = self.changes.get("verifiable", field(prompt, "sentence"))
+            return say_fields(reason="it states facts", verifiable=kept)
+        if "`[[ ## resolved ## ]]`" in prompt:
+            return say_fields(reason="all is clear", resolved=field(prompt, "sentence"))
+        if "`[[ ## claims ## ]]`" in prompt:
+            sentence = field(prompt, "sentence")
+            return say_fields(claims=list(self.claims) if sentence == ANSWER else [sentence])
+        if "`[[ ## words ## ]]`" in prompt:
+            year = BUILT in field(prompt, "claim")
+            return say_fields(words=["1989"] if year else ["Ada Smith"])
+        if "`[[ ## chosen ## ]]`" in prompt:
+            return self.choose(prompt)
+        return self.rule(prompt)
+
+    def choose(self, prompt: str) -> Reply:
+        shown, claim = field(prompt, "sentences"), field(prompt, "claim")
+        self.selected.append(shown)
+        about = "Paris" if claim == PLACE else "The tower was built"
+        lines = [line for line in shown.splitlines() if about in line]
+        numbers = [re.match(r"\[(\d+)\]", line)[1] for line in lines]  # type: ignore[index]
+        return say_fields(chosen=[*numbers, "99"] if numbers else [], summary=" ".join(lines))
+
+    def rule(self, prompt: str) -> Reply:
+        evidence, claim = field(prompt, "evidence"), field(prompt, "claim")
+        self.judged.append(evidence)
+        true = claim == PLACE or (claim == BUILT and "1989" in evidence)
+        verdict = "Supported" if true else "Not Supported"
+        return say_fields(ruling={"reason": "so the texts say", "verdict": verdict})
+
+
+def test_claims_of_an_answer_are_followed_to_its_passages(
+    model_server: ModelServer, make: Make
+) -> None:
+    model_server.script(Model())
+    said = detect(make("veritrail")).annotation
+    assert [(claim.text, claim.verdict) for claim in said.claims] == [
+        (BUILT, "not-supported"),
+        (BUILDER, "not-supported"),
+        (PLACE, "supported"),
+    ]
+    assert [(span.text, span.prob, span.note) for span in said.spans] == [
+        ("1989", 1.0, "so the texts say"),
+        ("Ada Smith", 1.0, "so the texts say"),
+    ]
+    quoted = said.claims[2].evidence[0]
+    assert (quoted.passage, quoted.text, quoted.stance) == (0, "Paris is a city.", "supports")
+
+
+def test_a_process_is_walked_to_the_stage_where_the_error_came_in(
+    model_server: ModelServer, make: Make
+) -> None:
+    model = Model(claims=(BUILT,))
+    model_server.script(model)
+    said = detect(make("veritrail"), SUMMARISED).annotation
+    (claim,) = said.claims
+    assert (claim.verdict, claim.error_stages) == ("not-supported", ("summary",))
+    first, second = (step for step in said.trace if isinstance(step, TrailStep))
+    assert (first.round, first.checked, first.verdict) == (
+        1,
+        ("summary 1", "summary 2"),
+        "supported",
+    )
+    assert [(quote.node, quote.start, quote.text) for quote in first.quotes] == [
+        ("summary 1", 10, BUILT)
+    ]
+    assert (second.round, second.checked, second.verdict) == (2, ("chapter 1",), "not-supported")
+    assert [span.text for span in said.spans] == ["1989"]
+
+
+def test_roots_are_judged_by_their_whole_text_and_others_by_their_summary(
+    model_server: ModelServer, make: Make
+) -> None:
+    model = Model(claims=(BUILT,))
+    model_server.script(model)
+    detect(make("veritrail"), SUMMARISED)
+    assert model.judged == [
+        "[1] [2] The tower was built in 1989.",
+        f"[1] Trees are green. {TRUE}.",
+    ]
+
+
+def test_prompts_hold_no_more_sentences_than_set(model_server: ModelServer, make: Make) -> None:
+    model = Model(claims=(PLACE,))
+    model_server.script(model)
+    said = detect(make("veritrail", options={"root_sentences": 1})).annotation
+    assert sorted(model.selected) == [
+        "[1] It has many cafés.",
+        "[1] Paris is a city.",
+        "[1] The tower was built in 1889 by Gustave Eiffel in Paris.",
+        "[1] Trees are green.",
+    ]
+    assert [quote.text for quote in said.claims[0].evidence] == [
+        "Paris is a city.",
+        "The tower was built in 1889 by Gustave Eiffel in Paris.",
+    ]
+
+
+def test_without_anything_to_read_a_claim_is_not_supported(
+    model_server: ModelServer, make: Make
+) -> None:
+    model = Model(claims=(PLACE,))
+    model_server.script(model)
+    said = detect(make("veritrail"), TOWER.model_copy(update={"passages": ()})).annotation
+    assert [claim.verdict for claim in said.claims] == ["not-supported"]
+    assert (model.selected, model.judged) == ([], [])
+
+
+def test_a_claim_that_fails_is_one_failed_claim(model_server: ModelServer, make: Make) -> None:
+    model = Model()
+
+    def fails(ask: Ask) -> Reply:
+        if "`[[ ## chosen ## ]]`" in ask.text and BUILDER in ask.text:
+            return fail(400, "content_filter")
+        return model(ask)
+
+    model_server.script(fails)
+    said = detect(make("veritrail")).annotation
+    assert said.status is Status.DONE
+    assert said.note == "1 of 3 claims could not be judged"
+    assert [claim.verdict for claim in said.claims] == ["not-supported", None, "supported"]
+    assert (said.claims[1].note or "").startswith("not judged: ")
+
+
+def test_an_item_of_which_every_claim_fails_is_failed(
+    model_server: ModelServer, make: Make
+) -> None:
+    model = Model()
+    model_server.script(
+        lambda ask: fail(400, "too long") if "`[[ ## chosen ## ]]`" in ask.text else model(ask)
+    )
+    assert detect(make("veritrail")).annotation.status is Status.FAILED
+
+
+def test_what_cannot_be_verified_is_no_claim(model_server: ModelServer, make: Make) -> None:
+    model_server.script(Model(verifiable="None."))
+    said = detect(make("veritrail")).annotation
+    assert (said.status, said.claims, said.note) == (
+        Status.DONE,
+        (),
+        "the answer states nothing that can be verified",
+    )
+    assert [step.text for step in said.trace if isinstance(step, RemarkStep)] == [
+        f"not verifiable: {ANSWER}"
+    ]
+
+
+def test_the_answer_may_be_one_claim(model_server: ModelServer, make: Make) -> None:
+    model_server.script(Model(claims=(ANSWER,)))
+    said = detect(make("veritrail", options={"claims": "answer"})).annotation
+    assert [claim.text for claim in said.claims] == [ANSWER]
+    assert [step.text for step in said.trace if isinstance(step, FactStep)] == [ANSWER]
+
+
+def test_several_answers_to_each_question_give_a_soft_score(
+    model_server: ModelServer, make: Make
+) -> None:
+    model = Model(claims=(PLACE,))
+    model_server.script(model)
+    options = {"samples": 3, "agreeing": 2}
+    said = detect(make("veritrail", options=options)).annotation
+    assert len(model.judged) == 3
+    assert [(claim.verdict, claim.prob) for claim in said.claims] == [("supported", 1.0)]
