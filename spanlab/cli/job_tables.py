@@ -20,6 +20,8 @@ def usage_text(usage: Usage) -> str:
     """Return what model calls came to, in one line."""
     cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
     cost = "cost unknown: no price is set" if usage.cost is None else f"${usage.cost:,.4f}"
+    if usage.uncounted:
+        cost += f" (counted here for {usage.uncounted:,} calls: the endpoint gave no usage)"
     again = f" and {usage.from_cache:,} answers kept from before" if usage.from_cache else ""
     return (
         f"{usage.calls:,} model calls{again}, {usage.input_tokens:,} tokens in{cached}, "

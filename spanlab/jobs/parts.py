@@ -104,7 +104,10 @@ async def _set_up(job_id: str, request: RunRequest, spent: Usage) -> JobResource
     calls = JobCalls(me, job_id, request.rate)
     # Only a job with a budget counts what was spent before: it has one part, which sees all calls.
     meter = Meter(
-        request.budget, spent=spent if request.budget else None, before_attempt=calls.wait
+        request.budget,
+        spent=spent if request.budget else None,
+        before_attempt=calls.wait,
+        concurrency=request.concurrency,
     )
     built = await asyncio.to_thread(ensemble_of, request, meter, me.settings, me.executor)
     return JobResources(built, meter)
@@ -184,4 +187,5 @@ def less(now: Usage, before: Usage) -> Usage:
         cached_tokens=now.cached_tokens - before.cached_tokens,
         output_tokens=now.output_tokens - before.output_tokens,
         cost=cost,
+        uncounted=now.uncounted - before.uncounted,
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from spanlab.errors import UsageError
 from spanlab.lm.choice import ModelChoice
 from spanlab.lm.failures import translate
-from spanlab.lm.secrets import key_of
+from spanlab.lm.secrets import headers_of, key_of
 from spanlab.lm.usage import Meter
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def endpoint_client(
             f"set {price_variable}=input,cached,output (per million tokens)"
         )
     logging.getLogger("dspy").setLevel(logging.ERROR)
-    return EndpointClient(choice, meter, key_of(choice))
+    return EndpointClient(choice, meter, key_of(choice), headers_of(choice))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pydantic import Field, field_validator
 
 from spanlab.errors import UsageError
 from spanlab.fields import Frozen, Name
+from spanlab.lm.addresses import Address
 from spanlab.lm.options import ModelOptions
 
 OPENAI = "https://api.openai.com/v1"
@@ -75,14 +76,7 @@ class ModelChoice(ModelOptions):
     @field_validator("base_url")
     @classmethod
     def _an_address_without_a_password(cls, url: str | None) -> str | None:
-        if url is None:
-            return None
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("an endpoint's address begins with http:// or https:// and has a host")
-        if "@" in parts.netloc or parts.query:
-            raise ValueError("keep keys and passwords out of the address: set api_key_env instead")
-        return url.rstrip("/")
+        return None if url is None else str(Address.parse(url))
 
     @property
     def endpoint(self) -> str:

@@ -80,10 +80,10 @@ class Engine(_Shared):
         The key of the endpoint is no part of it; which rollout of dspy's, and which of several
         answers to it, is.
         """
-        url, body = self.client.built(request)
-        digest = hashlib.sha256(url.encode())
+        built = self.client.built(request)
+        digest = hashlib.sha256(built.url.encode())
         digest.update(f"\n{call.rollout!r} {len(call.kept)}\n".encode())
-        digest.update(body)
+        digest.update(built.body)
         return digest.hexdigest()
 
     def _read(self, answer: dict[str, object] | None) -> Response | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from spanlab.errors import (
     ConfigurationError,
@@ -19,6 +18,7 @@ from spanlab.errors import (
     UnparsableAnswerError,
     WrongKeyError,
 )
+from spanlab.lm.http_replies import HttpReply
 from spanlab.lm.secrets import redact
 
 _EXCERPT = 200  # characters of a provider's message or a model's answer that a reason quotes
@@ -28,24 +28,23 @@ _NO_CREDIT = re.compile(
     re.IGNORECASE,
 )
 _TOO_LONG = re.compile(
-    r"context_length|context length|context window|maximum context|too many tokens"
-    r"|prompt is too long|input is too long|reduce the length",
+    r"context_length|context length|context window|context size|context limit|maximum context"
+    r"|too many tokens|input token count|prompt is too long|input is too long|reduce the length"
+    r"|inputs` tokens",
     re.IGNORECASE,
 )
 _REFUSED = re.compile(
     r"content_filter|content_policy|content policy|content management policy|usage polic|safety",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True)
-class HttpReply:
-    """An answer with an error status, as far as any client tells it."""
-
-    status: int
-    message: str
-    code: str = ""
-    retry_after: float | None = None  # seconds
+_NO_MODEL = re.compile(
+    r"model_not_found|no such model|unknown model|no models? loaded|not a valid model"
+    r"|\bmodel\b.{0,100}(not found|does not exist|not exist|not loaded)",
+    re.IGNORECASE,
+)
+_NO_MEMORY = re.compile(
+    r"out of memory|\boom\b|(more|not enough|insufficient).{0,20} memory", re.IGNORECASE
+)
 
 
 def failure_of(reply: HttpReply, *, host: str, model: str, key_name: str) -> ModelError:
@@ -58,43 +57,48 @@ def failure_of(reply: HttpReply, *, host: str, model: str, key_name: str) -> Mod
         key_name: the environment variable that holds the key.
     """
     words, said = f"{reply.code} {reply.message}", quoted(reply.message)
-    declined = reply.status < 500 and reply.status != 429
-    if reply.status == 402 or (reply.status in {403, 429} and _NO_CREDIT.search(words)):
+    status = reply.status
+    if status == 402 or (status in {0, 403, 429} and _NO_CREDIT.search(words)):
         return NoCreditError(
             f"credits exhausted: the account behind {key_name} at {host} has nothing left{said}; "
             "top it up or use another key, then retry the failed items"
         )
-    if declined and reply.status not in {401, 404} and _TOO_LONG.search(words):
-        return ContextTooLongError(
-            f"the prompt is too long for {model}{said}; "
-            "use fewer or shorter passages, or a model with a larger context"
-        )
-    if declined and reply.status not in {401, 404} and _REFUSED.search(words):
-        return RefusedError(f"{host} refused the prompt by its content policy{said}")
-    if reply.status in {401, 403}:
-        refusal = WrongKeyError if reply.status == 401 else ForbiddenError
+    if status not in {401, 404, 429}:
+        if _TOO_LONG.search(words):
+            return ContextTooLongError(
+                f"the prompt is too long for {model}{said}; "
+                "use fewer or shorter passages, or a model with a larger context"
+            )
+        if status < 500 and _REFUSED.search(words):
+            return RefusedError(f"{host} refused the prompt by its content policy{said}")
+    if status in {401, 403}:
+        refusal = WrongKeyError if status == 401 else ForbiddenError
         return refusal(
             f"{host} does not accept the key in {key_name} for {model}{said}; set the right key"
         )
-    return _unavailable(reply, host, model, said)
-
-
-def _unavailable(reply: HttpReply, host: str, model: str, said: str) -> ModelError:
-    if reply.status == 404:
+    if status == 404 or (status in {0, 400, 422} and _NO_MODEL.search(words)):
         return UnknownModelError(
             f"{host} has no model {model!r} at this address{said}; "
             "check SPANLAB_MODEL and OPENAI_BASE_URL"
         )
+    return _unavailable(reply, host, said)
+
+
+def _unavailable(reply: HttpReply, host: str, said: str) -> ModelError:
     if reply.status == 429:
         wait = f"; it asks to wait {reply.retry_after:g} s" if reply.retry_after else ""
         return UnavailableError(
             f"{host} keeps refusing calls above its rate limit{said}{wait}; "
             "lower the concurrency or retry the failed items later"
         )
-    if reply.status >= 500 or reply.status in {408, 409}:
+    if _NO_MEMORY.search(reply.message):
         return UnavailableError(
-            f"{host} answers with status {reply.status}{said}; retry the failed items later"
+            f"{host} has run out of memory{said}; lower the concurrency, or use fewer passages or "
+            "a smaller model"
         )
+    if reply.status >= 500 or reply.status in {0, 408, 409}:
+        status = f"with status {reply.status}" if reply.status else "with an error"
+        return UnavailableError(f"{host} answers {status}{said}; retry the failed items later")
     return ModelError(f"{host} refused the request with status {reply.status}{said}")
 
 
@@ -153,9 +157,6 @@ def translate(error: BaseException) -> SpanlabError:
         if "AdapterParseError" in kind:
             answer = str(getattr(cause, "lm_response", "") or "")
             return unreadable(answer)
-        reply = _reply_of(cause)
-        if reply:
-            return failure_of(reply, host="the endpoint", model="the model", key_name="the key")
     return ModelError(redact(f"the model call failed: {type(error).__name__}{quoted(str(error))}"))
 
 
@@ -176,15 +177,6 @@ def _causes(error: BaseException) -> list[BaseException]:
         found.append(current)
         current = current.__cause__ or current.__context__
     return found
-
-
-def _reply_of(error: BaseException) -> HttpReply | None:
-    """Return what dspy tells of an endpoint's reply, None if its error is not about one."""
-    status = getattr(error, "status", None)
-    if not isinstance(status, int):
-        return None
-    code = getattr(error, "provider_code", None) or ""
-    return HttpReply(status, str(error), code, getattr(error, "retry_after", None))
 
 
 def quoted(message: str) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dspy import lm15
-
 from spanlab.errors import (
     ModelError,
     RefusedError,
@@ -15,81 +13,83 @@ from spanlab.errors import (
 from spanlab.lm.attempts import Setback
 from spanlab.lm.choice import ModelChoice
 from spanlab.lm.failures import (
-    HttpReply,
     failure_of,
     no_answer_in_time,
     no_connection,
     quoted,
     unreadable,
 )
+from spanlab.lm.http_replies import HttpReply, words_of
 from spanlab.lm.secrets import redact
+from spanlab.lm.tokens import count_tokens
+from spanlab.lm.transport import NoReplyError
 from spanlab.lm.usage import Usage
 
 if TYPE_CHECKING:
     from dspy.lm15 import Response
 
 
+class ReportedError(Exception):
+    """The endpoint has replied with an error."""
+
+    def __init__(self, reply: HttpReply) -> None:
+        super().__init__(reply.message)
+        self.reply = reply
+
+
 def setback_of(error: Exception, choice: ModelChoice) -> Setback:
     """Classify what one attempt raised; the error holds no key and no cause."""
-    # lm15 fails to put into words that the system gave a connection up, where it has no limit.
-    late = isinstance(error, TimeoutError) or isinstance(error.__context__, TimeoutError)
-    if late or (isinstance(error, lm15.TransportError) and "timed out" in str(error)):
+    if isinstance(error, ModelError):
+        return Setback(error, again=False)
+    if isinstance(error, ReportedError):
+        reply = error.reply
+        failed = failure_of(
+            reply, host=choice.host, model=choice.model, key_name=choice.api_key_env
+        )
+        return Setback(failed, isinstance(failed, UnavailableError), reply.retry_after)
+    # The client fails to put into words that the system gave a connection up.
+    late = isinstance((error.__cause__ or error).__context__, TimeoutError)
+    if late or isinstance(error, TimeoutError) or "timed out" in str(error):
         return Setback(no_answer_in_time(choice.host, choice.timeout), again=True)
-    if isinstance(error, lm15.TransportError):
+    if isinstance(error, NoReplyError):
         return Setback(no_connection(choice.host, error), again=True)
-    if isinstance(error, lm15.LM15Error):
-        return _reported(error, choice)
-    return Setback(_no_completion(choice, type(error).__name__), again=False)
+    return Setback(no_completion(choice, type(error).__name__), again=False)
 
 
-def _no_completion(choice: ModelChoice, why: str) -> UnparsableAnswerError:
+def no_completion(choice: ModelChoice, said: str) -> UnparsableAnswerError:
+    """Return the error for a reply that is neither an answer nor an error."""
     return UnparsableAnswerError(
-        f"{choice.host} sent a reply that is no chat completion{quoted(why)}; check OPENAI_BASE_URL"
+        f"{choice.host} sent a reply that is no chat completion{quoted(words_of(said))}; "
+        "check OPENAI_BASE_URL"
     )
 
 
-def _reported(error: lm15.LM15Error, choice: ModelChoice) -> Setback:
-    message = str(error.message).split("\n\n", 1)[0]  # advice on lm15's own API comes after it
-    status = error.status or next(
-        (status for kind, status in _STATUS.items() if isinstance(error, kind)), 0
-    )
-    if status == 0:
-        return Setback(ModelError(redact(f"{choice.model}: {message}")), again=False)
-    if status < 400:
-        return Setback(_no_completion(choice, message), again=False)
-    reply = HttpReply(status, message, error.provider_code or "", error.retry_after)
-    failed = failure_of(reply, host=choice.host, model=choice.model, key_name=choice.api_key_env)
-    return Setback(failed, again=isinstance(failed, UnavailableError), after=error.retry_after)
-
-
-# The kinds of error that some servers put into a reply with status 200.
-_STATUS: dict[type[Exception], int] = {
-    lm15.AuthError: 401,
-    lm15.BillingError: 402,
-    lm15.RateLimitError: 429,
-    lm15.ContextLengthError: 400,
-    lm15.UnsupportedModelError: 404,
-    lm15.InvalidRequestError: 400,
-    lm15.ServerError: 500,
-}
-
-
-def usage_of(response: Response, choice: ModelChoice) -> Usage:
+def usage_of(response: Response, choice: ModelChoice, sent: bytes) -> Usage:
     """Return one call's tokens as the endpoint counts them, and their cost.
 
     The cost is what the endpoint states, else what the tokens come to at the choice's price; None
-    if there is no price or the endpoint counts no tokens.
+    if there is no price. Tokens that the endpoint does not count are counted here, about.
+
+    Args:
+        response: the answer.
+        choice: whose price holds.
+        sent: the request's body.
     """
     spent = response.usage
-    asked = spent.input_tokens or 0
+    counted = bool(spent.input_tokens)
+    asked = spent.input_tokens or count_tokens(sent.decode())
+    answered = spent.output_tokens or (0 if counted else count_tokens(response.text or ""))
     cached = min(spent.cache_read_tokens or 0, asked)
-    answered = spent.output_tokens or 0
     cost = _stated_cost(response)
-    counted = spent.input_tokens is not None
-    if cost is None and counted and choice.price is not None:
+    if cost is None and choice.price is not None:
         cost = choice.price.of(asked, cached, answered)
     return Usage(
-        calls=1, input_tokens=asked, cached_tokens=cached, output_tokens=answered, cost=cost
+        calls=1,
+        input_tokens=asked,
+        cached_tokens=cached,
+        output_tokens=answered,
+        cost=cost,
+        uncounted=0 if counted else 1,
     )
 
 
@@ -108,7 +108,7 @@ def check(response: Response, choice: ModelChoice) -> None:
         UnparsableAnswerError: the answer was cut off or is empty, or there is none at all.
     """
     if not (response.provider_data or {}).get("choices"):
-        raise _no_completion(choice, "")
+        raise no_completion(choice, "")
     declined = next((part.text for part in response.message.parts if part.type == "refusal"), None)
     if declined or response.finish_reason == "content_filter":
         words = " ".join((declined or "").split())[:200]

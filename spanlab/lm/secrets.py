@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from urllib.parse import unquote
 
-from spanlab.errors import MissingKeyError
+from spanlab.errors import MissingKeyError, UsageError
 from spanlab.lm.choice import ModelChoice
 
 _NO_KEY = "no-key"  # what a local server without keys is sent
+_SECRET_HEADER = re.compile(r"key|token|auth|secret|cookie", re.IGNORECASE)
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110, 5.6.2
+_LONG = 12  # characters: what is shorter may well be a word of an answer
 _seen: set[str] = set()
 _lock = threading.Lock()
 
@@ -36,6 +41,27 @@ def key_of(choice: ModelChoice, environ: Mapping[str, str] = os.environ) -> str:
     return _NO_KEY
 
 
+def headers_of(choice: ModelChoice, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the headers that an endpoint is to be sent beside its key.
+
+    They stand in the variable named like the key's, ``OPENAI_HEADERS`` beside ``OPENAI_API_KEY``,
+    as ``name=value,name=value``; a comma inside a value is written ``%2C``.
+
+    Raises:
+        UsageError: the variable holds something else.
+    """
+    variable = choice.api_key_env.removesuffix("_KEY").removesuffix("_API") + "_HEADERS"
+    headers: dict[str, str] = {}
+    for pair in filter(str.strip, environ.get(variable, "").split(",")):
+        name, sign, value = (unquote(part.strip()) for part in pair.partition("="))
+        if not (sign and _HEADER_NAME.fullmatch(name) and value.isprintable()):
+            raise UsageError(f"{variable} is name=value,name=value, such as X-Title=spanlab")
+        headers[name] = value
+        if _SECRET_HEADER.search(name):
+            remember(value)
+    return headers
+
+
 def remember(secret: str) -> None:
     """Have ``redact`` remove this value from now on; very short values are left alone."""
     if len(secret) >= 6:
@@ -49,4 +75,15 @@ def redact(text: str) -> str:
         secrets = sorted(_seen, key=len, reverse=True)
     for secret in secrets:
         text = text.replace(secret, "[key]")
+    return text
+
+
+def hidden(text: str, secrets: Iterable[str]) -> str:
+    """Return a reply's text without the secrets that its request was sent with.
+
+    Short ones stay: servers without keys are sent words such as "ollama", which an answer may hold.
+    """
+    for secret in secrets:
+        if len(secret) >= _LONG and secret in _seen:
+            text = text.replace(secret, "[key]")
     return text

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Annotated
+from weakref import WeakKeyDictionary
 
 from pydantic import Field
 
@@ -23,7 +25,8 @@ class Usage:
     ``calls`` counts answers that came over the network, ``from_cache`` those that the disk cache
     gave for nothing, ``failed`` requests that ended without an answer. ``cached_tokens`` are the
     part of ``input_tokens`` that the provider had cached. ``cost`` is in US dollars and None as
-    soon as one call's price is unknown.
+    soon as one call's price is unknown. ``uncounted`` are the calls whose tokens the endpoint did
+    not count: they, and what they cost, are counted here, about.
     """
 
     calls: int = 0
@@ -33,6 +36,7 @@ class Usage:
     cached_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = 0.0
+    uncounted: int = 0
 
     @property
     def tokens(self) -> int:
@@ -49,6 +53,7 @@ class Usage:
             cached_tokens=self.cached_tokens + other.cached_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cost=(self.cost or 0.0) + (other.cost or 0.0) if known else None,
+            uncounted=self.uncounted + other.uncounted,
         )
 
 
@@ -62,9 +67,13 @@ class Budget(Frozen):
 
 @dataclass
 class Collected:
-    """What the calls inside one ``Meter.calls()`` block came to, in all and model by model."""
+    """What the calls inside one ``Meter.calls()`` block came to, in all and model by model.
+
+    ``remarks`` say what was done about parameters that an endpoint refuses.
+    """
 
     by_model: dict[str, Usage] = field(default_factory=dict)
+    remarks: set[str] = field(default_factory=set)
 
     @property
     def usage(self) -> Usage:
@@ -83,6 +92,7 @@ class Meter:
         budget: the limits; None counts alone.
         spent: what earlier parts of the same run came to; it counts towards the budget.
         before_attempt: awaited before every attempt at a call, such as a rate limiter.
+        concurrency: calls under way at once, in each event loop; None for no limit.
     """
 
     def __init__(
@@ -91,6 +101,7 @@ class Meter:
         *,
         spent: Usage | None = None,
         before_attempt: Callable[[], Awaitable[None]] | None = None,
+        concurrency: int | None = None,
     ) -> None:
         self.budget = budget or Budget()
         self._lock = threading.Lock()
@@ -99,6 +110,10 @@ class Meter:
         self._spent = spent or Usage()
         self._by_model = Collected()
         self._before_attempt = before_attempt
+        self._concurrency = concurrency
+        self._slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
+            WeakKeyDictionary()
+        )
 
     @property
     def usage(self) -> Usage:
@@ -147,6 +162,20 @@ class Meter:
         if self._before_attempt is not None:
             await self._before_attempt()
 
+    def slot(self) -> AbstractAsyncContextManager[object]:
+        """Return the block in which an attempt is under way; entering it may mean waiting."""
+        if self._concurrency is None:
+            return nullcontext()
+        with self._lock:
+            loop = asyncio.get_running_loop()
+            return self._slots.setdefault(loop, asyncio.Semaphore(self._concurrency))
+
+    def remark(self, texts: Iterable[str]) -> None:
+        """Note how a call differs from what was asked for, for the blocks of ``calls`` around."""
+        for meter, collected in _open.get():
+            if meter is self:
+                collected.remarks.update(texts)
+
     def finish(self, model: str, usage: Usage) -> None:
         """Note what a started call came to."""
         with self._lock:
@@ -168,7 +197,9 @@ class Meter:
             return f"{budget.calls} calls"
         if budget.tokens is not None and used.tokens >= budget.tokens:
             return f"{budget.tokens} tokens"
-        if budget.cost is not None and (used.cost is None or used.cost >= budget.cost):
+        if budget.cost is not None and used.cost is None:
+            return f"{budget.cost:g} US dollars (the price of earlier calls is unknown)"
+        if budget.cost is not None and used.cost is not None and used.cost >= budget.cost:
             return f"{budget.cost:g} US dollars"
         return None
 

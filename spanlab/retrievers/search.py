@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from types import ModuleType
@@ -11,10 +12,12 @@ from urllib.parse import quote
 from pydantic import JsonValue
 
 from spanlab.errors import ConfigurationError, ModelError, UnavailableError, UsageError
-from spanlab.lm.attempts import Setback, insist, seconds_of
+from spanlab.lm.attempts import Setback, insist
+from spanlab.lm.bodies import collected, reply_limit
 from spanlab.lm.cache import AnswerCache
-from spanlab.lm.failures import HttpReply, failure_of, no_answer_in_time, no_connection, translate
-from spanlab.lm.secrets import redact
+from spanlab.lm.failures import failure_of, no_answer_in_time, no_connection, quoted, translate
+from spanlab.lm.http_replies import HttpReply, words_of
+from spanlab.lm.secrets import hidden, redact
 from spanlab.retrievers.base import Found, Query
 from spanlab.retrievers.endpoint import KEY, Endpoint
 from spanlab.retrievers.fetched import Fetched
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
     import httpx
 
 K = 5  # results per query
-_LONGEST = 10_000_000  # bytes of an answer; five results come to a few thousand
 _LONGEST_QUERY = 2_000  # characters, URL-encoded up to 18,000; servers take 8,000 of most scripts
 
 
@@ -73,13 +75,16 @@ class SearchApi:
 
     async def _ask(self, query: Query) -> tuple[Passage, ...]:
         endpoint = self._endpoint
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": "application/json", "Accept-Encoding": "gzip"}
         if endpoint.key:
             bearer = "Bearer " if endpoint.header.lower() == "authorization" else ""
             headers[endpoint.header] = bearer + endpoint.key
         before = query.before.isoformat() if query.before else ""
         filled = endpoint.url.replace("{k}", str(query.k)).replace("{before}", before)
-        async with library().AsyncClient(timeout=endpoint.timeout, headers=headers) as client:
+        async with (
+            asyncio.timeout(endpoint.timeout),
+            library().AsyncClient(timeout=None, headers=headers) as client,
+        ):
             if "{query}" in filled:
                 address = filled.replace("{query}", quote(query.text, ""))
                 request = client.build_request("GET", address)
@@ -93,21 +98,16 @@ class SearchApi:
                 await response.aclose()
 
     async def _read(self, response: httpx.Response) -> tuple[Passage, ...]:
-        data = b""
-        async for piece in response.aiter_bytes():
-            data += piece
-            if len(data) > _LONGEST:
-                raise ModelError(f"{self._endpoint.host} sent more than {_LONGEST:,} bytes")
+        endpoint = self._endpoint
+        data = await collected(response.aiter_bytes(), reply_limit(), endpoint.host)
         if not response.is_success:
-            wait = seconds_of(response.headers.get("retry-after"))
-            raise _StatusError(HttpReply(response.status_code, _message(data), retry_after=wait))
+            raise _StatusError(HttpReply.read(response.status_code, response.headers, data))
+        text = hidden(data.decode("utf-8", errors="replace"), [endpoint.key])
         try:
-            answer = json.loads(data)
+            answer = json.loads(text)
         except ValueError:
-            raise ModelError(
-                f"{self._endpoint.host} sent no JSON: “{redact(_message(data))[:200]}”"
-            ) from None
-        return passages_of(answer, self._endpoint.shape)
+            raise ModelError(f"{endpoint.host} sent no JSON{quoted(words_of(text))}") from None
+        return passages_of(answer, endpoint.shape)
 
     def _judge(self, error: Exception) -> Setback:
         host, http = self._endpoint.host, library()
@@ -119,7 +119,7 @@ class SearchApi:
                     f"{host} has nothing at this address; check SPANLAB_SEARCH_URL"
                 )
             return Setback(failed, isinstance(failed, UnavailableError), reply.retry_after)
-        if isinstance(error, http.TimeoutException):
+        if isinstance(error, TimeoutError):
             return Setback(no_answer_in_time(host, self._endpoint.timeout), again=True)
         if isinstance(error, http.TransportError):
             text = str(no_connection(host, error))
@@ -141,17 +141,3 @@ def library() -> ModuleType:
     except ModuleNotFoundError as error:
         raise UsageError(f"a search API needs {error.name}: pip install 'spanlab[llm]'") from None
     return httpx
-
-
-def _message(data: bytes) -> str:
-    """Return what an answer that is an error says, be it JSON or a page."""
-    text = data.decode("utf-8", errors="replace")
-    try:
-        body = json.loads(text)
-    except ValueError:
-        return text
-    for name in ("error", "detail", "message"):
-        inner = body.get(name) if isinstance(body, dict) else None
-        if inner:
-            return str(inner.get("message", inner) if isinstance(inner, dict) else inner)
-    return text

@@ -42,12 +42,16 @@ class Ask:
 
 @dataclass(frozen=True)
 class Reply:
-    """What goes back; ``hang`` never answers and ``drop`` closes the connection instead."""
+    """What goes back; ``hang`` never answers and ``drop`` closes the connection instead.
+
+    ``delay`` is in seconds before it, ``pause`` in seconds between one byte and the next.
+    """
 
     status: int = 200
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
+    pause: float = 0.0
     hang: bool = False
     drop: bool = False
 

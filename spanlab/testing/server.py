@@ -217,7 +217,17 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
         else:
             self._server.replied(answer.ask)
-            self._transport.write(answer.encoded())
+            self._write(answer.encoded(), answer.reply.pause)
+
+    def _write(self, left: bytes, pause: float) -> None:
+        """Write what is left to be sent, byte by byte if there is a pause between them."""
+        if self._transport is None or not left:
+            return
+        if pause:
+            self._transport.write(left[:1])
+            asyncio.get_running_loop().call_later(pause, self._write, left[1:], pause)
+        else:
+            self._transport.write(left)
 
 
 def _header(line: str) -> tuple[str, str]:

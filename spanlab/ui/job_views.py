@@ -217,7 +217,8 @@ def usage_in_words(progress: Progress) -> str:
     cached = f" ({usage.cached_tokens:,} cached by the provider)" if usage.cached_tokens else ""
     parts.append(f"{usage.input_tokens:,} tokens in{cached}")
     parts.append(f"{usage.output_tokens:,} out")
-    parts.append("cost unknown" if usage.cost is None else money(usage.cost))
+    about = "about " if usage.uncounted else ""
+    parts.append("cost unknown" if usage.cost is None else about + money(usage.cost))
     return " · ".join(parts)
 
 

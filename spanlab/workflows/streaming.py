@@ -51,7 +51,7 @@ class Stream:
         Raises:
             UsageError: a detector cannot be built as it was asked for.
         """
-        meter = Meter(request.budget)
+        meter = Meter(request.budget, concurrency=request.concurrency)
         executor = executor_of(processes_of(request))
         ensemble = ensemble_of(request, meter, settings or Settings.read(), executor)
         if not any(asks_models(spec.detector) for spec in request.specs):

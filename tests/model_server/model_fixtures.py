@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from spanlab.lm.dialects import dialect_of
 from spanlab.testing import ModelServer
 
 KEY = "sk-secret-of-the-tests-1234567890"
@@ -14,6 +15,7 @@ KEY = "sk-secret-of-the-tests-1234567890"
 @pytest.fixture
 def model_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     """A scripted endpoint, and an environment in which spanlab finds it and its key."""
+    dialect_of.cache_clear()  # another server may have had the same port
     with ModelServer() as server:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)

@@ -37,6 +37,7 @@ TAVILY = {
         {"url": "https://c.example", "content": "Tall.", "published_date": "2024-05-01"},
     ],
 }
+DRIPPING = Reply(body=TAVILY, pause=0.05)
 EXPECTED = (
     Passage(text="330 m.", title="Tower", url="https://a.example"),
     Passage(text="Tall.", url="https://c.example", date="2024-05-01"),
@@ -143,9 +144,12 @@ def test_what_was_fetched_is_not_fetched_again_also_if_it_was_nothing(
         pytest.param(Reply(status=302), ModelError, "status 302", 1, id="elsewhere"),
         pytest.param(Reply(drop=True), UnavailableError, "no connection", 3, id="dropped"),
         pytest.param(Reply(hang=True), UnavailableError, "no answer within", 3, id="timeout"),
-        pytest.param(Reply(body=b"<p>hi"), ModelError, "sent no JSON: “<p>hi”", 1, id="no JSON"),
+        pytest.param(Reply(body=b"<p>hi"), ModelError, "sent no JSON: “hi”", 1, id="no JSON"),
         pytest.param(Reply(body={"a": 1}), ModelError, "no list of search results", 1, id="shape"),
-        pytest.param(Reply(body=b"[" + b" " * 10**7), ModelError, "more than", 1, id="too much"),
+        pytest.param(
+            Reply(body=b"[" + b" " * 2**24), ModelError, "more than 16 MiB", 1, id="too much"
+        ),
+        pytest.param(DRIPPING, UnavailableError, "no answer within", 3, id="a byte at a time"),
     ],
 )
 def test_every_failure_is_a_reason_and_nothing_is_kept(
@@ -159,7 +163,7 @@ def test_every_failure_is_a_reason_and_nothing_is_kept(
 ) -> None:
     """Exhausted credits are said as such; a key is never quoted."""
     model_server.script(lambda ask: reply)
-    limit = 0.5 if reply.hang else 60.0
+    limit = 0.5 if reply.hang or reply.pause else 60.0
     environment = {
         "SPANLAB_SEARCH_URL": f"{model_server.url}?q={{query}}",
         "SPANLAB_SEARCH_API_KEY": KEY,

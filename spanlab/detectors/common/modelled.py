@@ -28,7 +28,7 @@ from spanlab.lm.gathering import keeping
 from spanlab.passages import merged
 from spanlab.retrievers import Query, Retriever, ensure, retrieval_of
 from spanlab.schema import Annotation, Item, Kind
-from spanlab.trace import CallsStep, Step
+from spanlab.trace import CallsStep, RemarkStep, Step
 
 
 @dataclass
@@ -116,7 +116,8 @@ class Modelled(dspy.Module):
             except SpanlabError as error:
                 case.trace.extend(self.partial_steps(case))
                 annotation = failed(self.name, error)
-        trace = (*case.trace, *annotation.trace, *self._calls(used))
+        remarks = (RemarkStep(text=text) for text in sorted(used.remarks))
+        trace = (*case.trace, *annotation.trace, *remarks, *self._calls(used))
         annotation = annotation.model_copy(update={"trace": trace})
         return dspy.Prediction(annotation=annotation, item=case.item)
 

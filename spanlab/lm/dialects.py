@@ -1,0 +1,119 @@
+"""What an endpoint refuses for a model, learnt from its own words, and requests without it.
+
+Servers differ in what they take, and deployments are called anything, so nothing is decided by a
+model's name: what a refusal names is left out, or sent under its other name, from then on.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from spanlab.lm.http_replies import HttpReply
+
+SYSTEM = "system role"  # among refusals: instructions go into the user's message instead
+_LOOKED_AT = 2000  # characters of a message; behind them stands at most what was sent
+_OTHER_NAMES = {
+    "max_tokens": "max_completion_tokens",
+    "max_completion_tokens": "max_tokens",
+}
+# How messages name what can be left out without changing what is asked.
+_NAMED = {
+    **{
+        name: re.compile(rf"\b{name}\b", re.IGNORECASE)
+        for name in (
+            *("temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "seed", "n"),
+            *("frequency_penalty", "presence_penalty", "logprobs", "top_logprobs"),
+        )
+    },
+    "response_format": re.compile(
+        r"response[_ ]format|json[_ ](schema|mode|object)", re.IGNORECASE
+    ),
+    "reasoning_effort": re.compile(r"reasoning([_. ]effort)?\b|\bthink(ing)?\b", re.IGNORECASE),
+}
+_SYSTEM_NAMED = re.compile(
+    r"\bsystem\b.{0,20}\b(role|message|prompt|instruction)|\brole\b.{0,20}\bsystem\b"
+    r"|developer instruction|roles must alternate|only user and assistant roles",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class Dialect:
+    """What one endpoint refuses for one model; any number of threads may use it."""
+
+    def __init__(self) -> None:
+        self.refused: frozenset[str] = frozenset()
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is done about refusals, a sentence each."""
+        return [self._remark(name) for name in sorted(self.refused)]
+
+    def _remark(self, name: str) -> str:
+        if name == SYSTEM:
+            return "the endpoint takes no system message: it stands in the user's message"
+        other = _OTHER_NAMES.get(name)
+        if other is not None and other not in self.refused:
+            return f"the endpoint does not take {name}: sent as {other}"
+        return f"the endpoint does not take {name}: left out"
+
+    def adapted(self, body: bytes) -> bytes:
+        """Return a request's body without what is refused."""
+        if not self.refused:
+            return body
+        asked = json.loads(body)
+        for name in self.refused & asked.keys():
+            value, other = asked.pop(name), _OTHER_NAMES.get(name)
+            if other is not None and other not in self.refused:
+                asked[other] = value
+        if SYSTEM in self.refused:
+            asked["messages"] = _without_system(asked["messages"])
+        return json.dumps(asked, ensure_ascii=False).encode()
+
+    def learn(self, reply: HttpReply, sent: bytes) -> bool:
+        """Note what a refusal names.
+
+        Args:
+            reply: the refusal.
+            sent: the body that was refused.
+
+        Returns:
+            Whether it names something that was sent and can be left out.
+        """
+        asked, words = json.loads(sent), f"{reply.parameter} {reply.message}"[:_LOOKED_AT]
+        named = next(
+            (name for name, form in _NAMED.items() if name in asked and form.search(words)), None
+        )
+        if named is None and _has_system(asked) and _SYSTEM_NAMED.search(words):
+            named = SYSTEM
+        if named is not None:
+            self.refused |= {named}
+        return named is not None
+
+
+@cache
+def dialect_of(endpoint: str, model: str) -> Dialect:
+    """Return what this process knows of an endpoint and a model."""
+    return Dialect()
+
+
+def _has_system(asked: Mapping[str, Any]) -> bool:
+    return any(message.get("role") == "system" for message in asked["messages"])
+
+
+def _without_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return messages with what the system says at the beginning of what the user says first."""
+    told = [str(each["content"]) for each in messages if each.get("role") == "system"]
+    rest = [each for each in messages if each.get("role") != "system"]
+    first = rest[0] if rest and rest[0].get("role") == "user" else None
+    if first is None:
+        return [{"role": "user", "content": "\n\n".join(told)}, *rest]
+    content = first["content"]
+    if isinstance(content, list):  # text and images
+        joined: Any = [*({"type": "text", "text": text} for text in told), *content]
+    else:
+        joined = "\n\n".join([*told, str(content)])
+    return [{**first, "content": joined}, *rest[1:]]

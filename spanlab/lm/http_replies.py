@@ -1,0 +1,130 @@
+"""What a server's reply says when it is an error, in whichever form servers put that.
+
+OpenAI sends ``{"error": {"message": …, "code": …}}``; Ollama a string as error, vLLM
+``{"object": "error", "message": …}``, FastAPI a ``detail``, OpenRouter an error inside a choice or
+under status 200, and whatever stands in front of them a page of HTML.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spanlab.lm.attempts import seconds_of
+
+_LOOKED_AT = 20_000  # characters of a page in which its words are looked for
+_HIDDEN = re.compile(r"<(script|style)\b.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
+
+# Statuses of errors that came without one, by their code or type.
+_STATUSES = {
+    "invalid_request_error": 400,
+    "context_length_exceeded": 400,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "model_not_found": 404,
+    "insufficient_quota": 429,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "overloaded_error": 503,
+}
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """An error as a server reports it; ``status`` is 0 where nothing says which kind it is.
+
+    ``parameter`` is the part of the request that it names, "" for none. ``retry_after`` is in
+    seconds.
+    """
+
+    status: int
+    message: str
+    code: str = ""
+    parameter: str = ""
+    retry_after: float | None = None
+
+    @classmethod
+    def read(cls, status: int, headers: Mapping[str, str], data: bytes) -> HttpReply:
+        """Read a reply whose status says that it is an error.
+
+        Args:
+            status: of HTTP.
+            headers: with names in lower case.
+            data: the body, or its beginning.
+        """
+        text = data.decode("utf-8", errors="replace")
+        try:
+            found = reported(json.loads(text))
+        except (ValueError, RecursionError):
+            found = None
+        found = found or cls(status, words_of(text))
+        wait = seconds_of(headers.get("retry-after"))
+        return cls(status, found.message, found.code, found.parameter, wait)
+
+
+def reported(body: object) -> HttpReply | None:
+    """Return the error that the JSON of a reply reports; None if it reports none."""
+    if not isinstance(body, dict):
+        return None
+    choices = body.get("choices")
+    if isinstance(choices, list) and choices:
+        first = choices[0] if isinstance(choices[0], dict) else {}
+        error = body.get("error") or first.get("error")
+        return _read(error) if error else None
+    if body.get("error"):
+        return _read(body["error"])
+    if body.get("object") == "error":
+        return _read(body)
+    told = next((body[name] for name in ("detail", "message", "errors") if body.get(name)), None)
+    return None if told is None else _read(told)
+
+
+def words_of(page: str) -> str:
+    """Return the words of a text that may be a page of HTML."""
+    page = page[:_LOOKED_AT]
+    if page.lstrip()[:1] != "<":
+        return page
+    return " ".join(html.unescape(_TAG.sub(" ", _HIDDEN.sub(" ", page))).split())
+
+
+def _read(error: object) -> HttpReply:
+    """Read an error: a sentence, an object that has one, or a list of such."""
+    if isinstance(error, list):
+        return HttpReply(400, "; ".join(_read(each).message for each in error))
+    if not isinstance(error, dict):
+        return HttpReply(0, str(error))
+    code = str(error.get("code") or error.get("type") or "")
+    told = error.get("message") or error.get("msg") or error.get("detail")
+    message = told if isinstance(told, str) else json.dumps(told or error, ensure_ascii=False)
+    place = error.get("loc")
+    if isinstance(place, list):
+        message = f"{'.'.join(map(str, place))}: {message}"
+    return HttpReply(
+        _status(error), message + _upstream(error), code, str(error.get("param") or "")
+    )
+
+
+def _upstream(error: dict[str, Any]) -> str:
+    """Return what the provider behind a gateway said."""
+    metadata = error.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    return f": {raw}" if raw else ""
+
+
+def _status(error: dict[str, Any]) -> int:
+    for name in ("code", "status", "type"):
+        given = error.get(name)
+        if isinstance(given, int | str) and re.fullmatch(r"[45]\d\d", str(given)):
+            return int(given)
+        if given in _STATUSES:
+            return _STATUSES[given]
+    return 0
