@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,10 +16,37 @@ Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]
 
 
-class Frozen(BaseModel):
-    """Immutable, and without fields that nobody knows."""
+_T = TypeVar("_T")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # half an emoji, which JSON can escape
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+
+class Frozen(BaseModel):
+    """Immutable, and without fields that nobody knows, or texts that no store takes."""
+
+    # Of a text with any constraint pydantic checks that it has no lone surrogate.
+    model_config = ConfigDict(frozen=True, extra="forbid", str_min_length=0)
+
+
+def storable(value: _T, unwanted: re.Pattern[str] = _LONE_SURROGATE) -> _T:
+    """Return a text, or JSON with texts in it, that can be stored and sent as UTF-8.
+
+    What enters from outside goes through here: answers of models and searches, pages, files.
+
+    Args:
+        value: a text, or what JSON is made of.
+        unwanted: the characters to replace; lone surrogates by default.
+
+    Returns:
+        The same with U+FFFD for every unwanted character, so that offsets stay.
+    """
+    new: object = value
+    if isinstance(value, str):
+        new = unwanted.sub("\ufffd", value)
+    elif isinstance(value, list):
+        new = [storable(each, unwanted) for each in value]
+    elif isinstance(value, dict):
+        new = {storable(key, unwanted): storable(each, unwanted) for key, each in value.items()}
+    return cast(_T, new)
 
 
 def unique(names: Iterable[str], what: str) -> None:

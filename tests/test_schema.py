@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from spanlab.oplog import OPERATION
 from spanlab.schema import (
     Annotation,
     Claim,
@@ -40,6 +41,34 @@ def person(**fields: Any) -> dict[str, Any]:
 
 def record(*annotations: Mapping[str, Any], **item: Any) -> Record:
     return Record.model_validate({"item": ITEM | item, "annotations": annotations})
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        pytest.param(lambda text: Passage(text=text), id="passage"),
+        pytest.param(lambda text: Item(id="i", answer=text), id="answer"),
+        pytest.param(lambda text: Item(id=text, answer=""), id="id"),
+        pytest.param(lambda text: Item(id="i", answer="", meta={"k": [text]}), id="meta"),
+        pytest.param(lambda text: Span(start=0, end=2, text=text), id="quote"),
+        pytest.param(lambda text: Claim(text=text), id="claim"),
+        pytest.param(lambda text: Retrieval(retriever="r", queries=(text,)), id="query"),
+        pytest.param(lambda text: Annotation.model_validate(person(note=text)), id="note"),
+        pytest.param(
+            lambda text: Annotation.model_validate(
+                person(trace=[{"kind": "remark", "text": text}])
+            ),
+            id="trace",
+        ),
+        pytest.param(
+            lambda text: OPERATION.validate_python({"kind": "note", "text": text}),
+            id="operation",
+        ),
+    ],
+)
+def test_no_text_takes_half_an_emoji_which_no_store_takes(build: Callable[[str], object]) -> None:
+    with pytest.raises(ValidationError, match="unicode"):
+        build("x\ud83d")
 
 
 # What may be built.

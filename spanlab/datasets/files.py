@@ -5,7 +5,9 @@ from __future__ import annotations
 import fcntl
 import glob
 import gzip
+import json
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -21,10 +23,16 @@ from pydantic_core import from_json, to_json
 
 from spanlab.datasets.problems import input_error
 from spanlab.errors import InputError
+from spanlab.fields import storable
 
 BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+# An escape of the first half of a pair without the second one, or the other way round.
+_LONE_SURROGATE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
+)
 
 
 class Row(NamedTuple):
@@ -101,9 +109,8 @@ class File:
             return
         with self.open() as stream:
             for number, raw in enumerate(stream, start=1):
-                line = raw.removeprefix(BOM) if number == 1 else raw
-                if not line.isspace():
-                    yield Row(number, line)
+                if not raw.isspace():
+                    yield _row(number, raw)
 
     def load(self) -> object:
         """Return the whole file as one JSON value.
@@ -112,7 +119,7 @@ class File:
             InputError: it is not JSON.
         """
         with self.open() as stream:
-            data = stream.read().removeprefix(BOM)
+            data = _storable(stream.read().removeprefix(BOM))
         try:
             return from_json(data, allow_inf_nan=False)
         except ValueError as error:
@@ -130,6 +137,20 @@ class File:
             raise InputError("not a JSON array", file=self.name, expected="[ … ]")
         for number, value in enumerate(values, start=1):
             yield Row(number, to_json(value), "record")
+
+
+def _row(number: int, raw: bytes) -> Row:
+    return Row(number, _storable(raw.removeprefix(BOM) if number == 1 else raw))
+
+
+def _storable(data: bytes) -> bytes:
+    """Return JSON without lone surrogates: half emojis, where an answer was cut off."""
+    if not _LONE_SURROGATE.search(data):
+        return data
+    try:
+        return to_json(storable(json.loads(data)))
+    except (ValueError, RecursionError):
+        return data  # no JSON: the reader says what is wrong
 
 
 def _refuse_lines_of_arrays(data: bytes, name: str) -> None:
@@ -174,7 +195,7 @@ class RecordIndex:
             place = 0
             for number, raw in enumerate(stream, start=1):
                 if not raw.isspace():
-                    row = Row(number, raw.removeprefix(BOM) if number == 1 else raw)
+                    row = _row(number, raw)
                     self._places.setdefault(self._key(key, row), []).append((number, place))
                     if keep:
                         self._lines[number] = row.raw
@@ -189,7 +210,7 @@ class RecordIndex:
             with self._file.open() as stream:
                 for number, place in places:
                     stream.seek(place)
-                    yield Row(number, stream.readline().removeprefix(BOM))
+                    yield _row(number, stream.readline())
 
     def _key(self, key: Callable[[Row], str], row: Row) -> str:
         try:

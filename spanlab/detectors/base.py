@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from spanlab.errors import SpanlabError
+from spanlab.fields import storable
 from spanlab.schema import Annotation, Item, Kind, Status
 
 if TYPE_CHECKING:
@@ -125,5 +126,5 @@ def failed(name: str, error: Exception) -> Annotation:
         annotator=name,
         kind=Kind.DETECTOR,
         status=Status.FAILED,
-        note=(reason or type(error).__name__)[:_REASON],
+        note=storable((reason or type(error).__name__)[:_REASON]),
     )

@@ -118,7 +118,10 @@ class Ensemble:
             if self.broken is not None:
                 return self.broken
             try:
-                return await detector.detect(item)
+                finding = await detector.detect(item)
+                for said in finding.annotations:
+                    said.check(finding.item)
+                return finding
             except BudgetError as error:
                 return error
             except ConfigurationError as error:

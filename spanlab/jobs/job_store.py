@@ -7,6 +7,8 @@ are child workflows, whose attributes tell what they have done.
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from optimizers.curve import Curve
 from spanlab.errors import NotFoundError, StoreError
+from spanlab.fields import storable
 from spanlab.jobs import database
 from spanlab.jobs.kinds import KINDS, Kind, kind_of
 from spanlab.jobs.views import JobState, JobView, LogLine
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 JOBS = "jobs"  # the queue of whole jobs
 PARTS = "parts"  # the queue of their parts
 
+_NOT_IN_JSONB = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL refuses there
 _SHOWN = 200  # failures and log lines that a job's page gets
 _STATES = {
     "DELAYED": JobState.QUEUED,
@@ -192,8 +196,9 @@ class JobStore:
 
     def say(self, workflow_id: str, **attributes: Any) -> None:
         """Set attributes of a job or a part; the others stay."""
+        storable_here = storable(json.loads(json.dumps(attributes)), _NOT_IN_JSONB)
         with self._asking():
-            self.client.update_workflow_attributes(workflow_id, attributes, merge=True)
+            self.client.update_workflow_attributes(workflow_id, storable_here, merge=True)
 
     def report(self, job_id: str, progress: Progress, search: Curve | None = None) -> None:
         """Write down how far a job is, and what its search has found."""

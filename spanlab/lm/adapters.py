@@ -16,6 +16,7 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from spanlab.background import wait
+from spanlab.fields import storable
 from spanlab.lm.engine import forget_last_call
 from spanlab.lm.parsing import read_object, read_sections
 
@@ -82,9 +83,9 @@ class _Adapter(dspy.ChatAdapter):
         """Return the fields of an answer; see dspy."""
         fields = self._read(signature, completion)
         if fields is not None:
-            return fields
+            return storable(fields)
         try:
-            return super().parse(signature, completion)
+            return storable(super().parse(signature, completion))
         except RecursionError:  # thousands of brackets
             raise AdapterParseError(
                 adapter_name=type(self).__name__,

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from spanlab.errors import StoreError
+from spanlab.fields import storable
 from spanlab.settings import Settings
 from spanlab.single_flight import SingleFlight
 
@@ -46,7 +47,7 @@ class AnswerCache(ABC):
         """
         text = await self._get(key)
         try:
-            answer = None if text is None else json.loads(text)
+            answer = None if text is None else storable(json.loads(text))
         except ValueError:
             return None
         return answer if isinstance(answer, dict) else None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dspy.lm15 import OpenAIChatCompat, OpenAIChatLM, response_from_openai_chat
 
 from spanlab.errors import BudgetError, ModelError
+from spanlab.fields import storable
 from spanlab.lm.addresses import Address
 from spanlab.lm.attempts import insist
 from spanlab.lm.bodies import reply_limit
@@ -114,7 +115,7 @@ class EndpointClient:
         """
         text = hidden(answer.data.decode("utf-8", "replace"), [self.key, *self._headers.values()])
         try:
-            body = json.loads(text)
+            body = storable(json.loads(text))
         except (ValueError, RecursionError):
             raise no_completion(self.choice, text) from None
         error = reported(body)

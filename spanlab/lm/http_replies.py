@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from spanlab.fields import storable
 from spanlab.lm.attempts import seconds_of
 
 _LOOKED_AT = 20_000  # characters of a page in which its words are looked for
@@ -63,7 +64,7 @@ class HttpReply:
         """
         text = data.decode("utf-8", errors="replace")
         try:
-            found = reported(json.loads(text))
+            found = reported(storable(json.loads(text)))
         except (ValueError, RecursionError):
             found = None
         found = found or cls(status, words_of(text))

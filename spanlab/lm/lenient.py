@@ -12,6 +12,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, model_validator
 
+from spanlab.fields import storable
 from spanlab.schema import Verdict
 
 _SYNONYMS = {  # what models call a field instead
@@ -94,7 +95,7 @@ class ReplyModel(BaseModel):
         fields = list(cls.model_fields)
         if not isinstance(data, Mapping):
             data = {fields[0]: data}
-        return {name: _named(data, name) for name in fields}
+        return storable({name: _named(data, name) for name in fields})
 
 
 def _named(data: Mapping[str, object], name: str) -> object:

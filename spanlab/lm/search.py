@@ -117,7 +117,8 @@ class SearchModel:
 def _answer(response: Response) -> SearchAnswer:
     body = response.provider_data or {}
     message = body["choices"][0]["message"]
-    return SearchAnswer(_unicode(response.text), _sources(body, message.get("annotations") or []))
+    sources = _sources(body, message.get("annotations") or [])
+    return SearchAnswer((response.text or "").strip(), sources)
 
 
 def _sources(body: Mapping[str, Any], annotations: list[Any]) -> tuple[CitedSource, ...]:
@@ -127,7 +128,7 @@ def _sources(body: Mapping[str, Any], annotations: list[Any]) -> tuple[CitedSour
     cited = body.get("citations")
     if isinstance(cited, list) and cited:
         return tuple(
-            _source(each) if isinstance(each, dict) else CitedSource(url=_unicode(str(each)))
+            _source(each) if isinstance(each, dict) else CitedSource(url=str(each).strip())
             for each in cited
         )
     noted = (note.get("url_citation") for note in annotations if isinstance(note, dict))
@@ -138,7 +139,7 @@ def _source(result: dict[str, Any]) -> CitedSource:
     def text(*names: str) -> str | None:
         found = (result.get(name) for name in names)
         return next(
-            (_unicode(each) for each in found if isinstance(each, str) and each.strip()), None
+            (each.strip() for each in found if isinstance(each, str) and each.strip()), None
         )
 
     return CitedSource(
@@ -147,11 +148,6 @@ def _source(result: dict[str, Any]) -> CitedSource:
         date=text("date", "last_updated"),
         snippet=text("snippet", "content", "text"),
     )
-
-
-def _unicode(text: str | None) -> str:
-    """Return text without white space around it, nor the half surrogate pairs that JSON allows."""
-    return (text or "").strip().encode("utf-8", "replace").decode()
 
 
 def _renamed(error: ModelError) -> ModelError:

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from spanlab.errors import OperationError
+from spanlab.fields import Frozen
 from spanlab.oplog._state import ReviewState
 from spanlab.schema import Evidence, Item, Name, Offset, Probability, Span, Stance, Status
 
 _Key: TypeAlias = tuple[str | None, int, int, str | None]  # what makes two suggestions the same
 
 
-class _Op(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class _Edit(_Op):
+class _Edit(Frozen):
     """An operation that makes one state from another; undo and redo need the whole log."""
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
@@ -30,7 +27,7 @@ class _Edit(_Op):
         raise NotImplementedError
 
 
-class Cited(_Op):
+class Cited(Frozen):
     """A part of a passage as an operation names it; the quoted text is looked up."""
 
     passage: Offset
@@ -40,7 +37,7 @@ class Cited(_Op):
     note: str | None = None
 
 
-class Mark(_Op):
+class Mark(Frozen):
     """A suggestion as an operation names it: whose it is, what it covers and what speaks for it."""
 
     source: Name
@@ -201,13 +198,13 @@ class Finish(_Edit):
         return decided.model_copy(update={"status": Status.DONE})
 
 
-class Undo(_Op):
+class Undo(Frozen):
     """Take back the last operation that is still in force; nothing to take back is no error."""
 
     kind: Literal["undo"] = "undo"
 
 
-class Redo(_Op):
+class Redo(Frozen):
     """Bring back what the last undo took; any other operation in between empties the redo."""
 
     kind: Literal["redo"] = "redo"

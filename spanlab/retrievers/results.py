@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import JsonValue
 
 from spanlab.errors import InputError
-from spanlab.fields import Frozen
+from spanlab.fields import Frozen, storable
 from spanlab.schema import Passage
 
 # Where the usual services keep their results: Tavily and many others `results`, you.com `hits`
@@ -45,7 +45,7 @@ def passages_of(answer: JsonValue, shape: Shape) -> tuple[Passage, ...]:
     Raises:
         InputError: there is no list of results, or results but no text in any of them.
     """
-    results = _results(answer, shape)
+    results = _results(storable(answer), shape)
     passages = tuple(_passages(results, shape))
     if results and not passages:
         raise InputError(
@@ -91,8 +91,7 @@ def _text(result: JsonValue, paths: Sequence[str]) -> str | None:
         parts = found if isinstance(found, list) else [found]
         texts = [part.strip() for part in parts if isinstance(part, str) and part.strip()]
         if texts:
-            # Half of a surrogate pair is valid in JSON, and nowhere else.
-            return "\n\n".join(texts).encode("utf-8", "replace").decode()
+            return "\n\n".join(texts)
     return None
 
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from pydantic_core import PydanticSerializationError
 from sqlalchemy import insert, select
 
 from spanlab.errors import InputError
@@ -131,11 +130,9 @@ class _Load:
         """Take ``record`` into the batch."""
         try:
             self._add(record)
-        except PydanticSerializationError as error:
-            raise InputError(
-                f"item {record.item.id!r} cannot be stored: {error}",
-                expected="Unicode text without lone surrogates",
-            ) from error
+        except InputError as error:
+            error.what = f"item {record.item.id!r} {error.what}"
+            raise
         self._stop += 1
 
     def write(self) -> None:

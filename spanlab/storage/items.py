@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError
 from sqlalchemy import Column, ColumnElement, Connection, and_, select
 
-from spanlab.errors import NotFoundError
+from spanlab.errors import InputError, NotFoundError
 from spanlab.schema import Annotation, Item, Record
 from spanlab.storage.catalog import Dataset
 from spanlab.storage.tables import annotated, annotators, items
@@ -20,8 +21,17 @@ _Among = Callable[[Column[int]], ColumnElement[bool]]  # a condition on a column
 
 
 def to_json(model: BaseModel) -> str:
-    """Return the JSON in which ``model`` is stored; what has its default value is left out."""
-    return model.model_dump_json(exclude_defaults=True)
+    """Return the JSON in which ``model`` is stored; what has its default value is left out.
+
+    Raises:
+        InputError: something in it, such as an item's ``meta``, is no JSON.
+    """
+    try:
+        return model.model_dump_json(exclude_defaults=True)
+    except PydanticSerializationError as error:
+        raise InputError(
+            f"cannot be stored: {error}", expected="Unicode text without lone surrogates"
+        ) from error
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,9 @@ class _Answer:
     def encoded(self) -> bytes:
         """Return the reply as it goes over the wire."""
         body = self.reply.body
-        raw = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
+        text = "" if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False)
+        # Half an emoji has no UTF-8, but its escape is JSON.
+        raw = body if isinstance(body, bytes) else text.encode(errors="backslashreplace")
         lines = [f"HTTP/1.1 {self.reply.status} scripted", f"Content-Length: {len(raw)}"]
         lines += [f"{name}: {value}" for name, value in self.reply.headers.items()]
         if "Content-Type" not in self.reply.headers:

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanlab.detectors.base import Finding
 from spanlab.detectors.ensemble import Ensemble, ItemOutcome
-from spanlab.errors import BudgetError, ConfigurationError, StoreError
-from spanlab.schema import Kind, Record, Status
+from spanlab.errors import BudgetError, ConfigurationError, InputError, StoreError
+from spanlab.fields import storable
+from spanlab.schema import Annotation, Kind, Record, Status
 from spanlab.workflows.interpreter import rarely_collected
 from spanlab.workflows.runs import Failure, Progress, RunRequest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from spanlab.detectors.base import Finding
     from spanlab.storage import Store
 
 __all__ = ["Progress", "Run", "RunRequest", "Work", "unfinished_positions"]
@@ -155,32 +156,59 @@ class Run:
             self._room.set()
             findings = [finding for outcome in batch for finding in outcome.findings]
             try:
-                if findings and self._refused is None:
-                    await asyncio.to_thread(save, self.store, self.work.dataset, findings)
+                if self._refused is None:
+                    stored = await asyncio.to_thread(save, self.store, self.work.dataset, findings)
+                    self.done += sum(outcome.ended is None for outcome in batch)
+                    self._count_failures(stored)
             except StoreError as error:
                 self._refused = error
-            if self._refused is None:
-                self._count(batch)
             if self._over:
                 self._due.set()
 
-    def _count(self, batch: Sequence[ItemOutcome]) -> None:
-        for outcome in batch:
-            self.done += outcome.ended is None
-            failures = [
-                Failure(finding.item.id, said.annotator, said.note or "")
-                for finding in outcome.findings
-                for said in finding.annotations
-                if said.status is Status.FAILED and said.kind is Kind.DETECTOR
-            ]
-            self.failed += bool(failures)
-            self.failures += failures
+    def _count_failures(self, stored: Sequence[Finding]) -> None:
+        failures = [
+            Failure(finding.item.id, said.annotator, said.note or "")
+            for finding in stored
+            for said in finding.annotations
+            if said.status is Status.FAILED and said.kind is Kind.DETECTOR
+        ]
+        self.failed += len({failure.item_id for failure in failures})
+        self.failures += failures
 
 
-def save(store: Store, dataset: str, findings: Sequence[Finding]) -> None:
-    """Store what was found, in one transaction for every 200 findings."""
+def save(store: Store, dataset: str, findings: Sequence[Finding]) -> list[Finding]:
+    """Store what was found, in one transaction for every 200 findings.
+
+    Returns:
+        What is stored: a failed annotation in place of what cannot be.
+    """
+    stored: list[Finding] = []
     for first in range(0, len(findings), _SAVE_EVERY):
-        store.save_findings(dataset, findings[first : first + _SAVE_EVERY])
+        batch = findings[first : first + _SAVE_EVERY]
+        try:
+            store.save_findings(dataset, batch)
+            stored += batch
+        except InputError:
+            stored += [_save_one(store, dataset, finding) for finding in batch]
+    return stored
+
+
+def _save_one(store: Store, dataset: str, finding: Finding) -> Finding:
+    try:
+        store.save_findings(dataset, [finding])
+    except InputError as error:
+        said = finding.annotation
+        why = Annotation(
+            annotator=said.annotator,
+            kind=said.kind,
+            status=Status.FAILED,
+            note=storable(f"it cannot be stored: {error}"),
+        )
+        # Its passages may be what cannot be stored.
+        bare = finding.item.model_copy(update={"passages": (), "retrievals": ()})
+        finding = Finding(why, bare)
+        store.save_findings(dataset, [finding])
+    return finding
 
 
 def unfinished_positions(store: Store, request: RunRequest) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ from spanlab.storage.engine import Database
 from spanlab.storage.upgrade import migrate
 from spanlab.testing import ModelServer
 
-ODD: dict[str, object] = {"said": "half an emoji \ud83d, and \x00"}
+ODD: dict[str, object] = {"said": "an emoji \U0001f600, and \x00"}
 
 
 @pytest.fixture
@@ -41,6 +41,8 @@ def test_what_is_put_is_found_until_it_is_forgotten(where: Settings) -> None:
         assert await retrieval.get("asked") is None
         await models.put("asked", {"said": "something else"})
         assert await models.get("asked") == {"said": "something else"}
+        await models.put("cut off", {"said": "half an emoji \ud83d"})
+        assert await models.get("cut off") == {"said": "half an emoji \ufffd"}
         await models.forget("asked")
         await models.forget("never asked")
         assert await models.get("asked") is None

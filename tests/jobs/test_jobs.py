@@ -15,7 +15,7 @@ from spanlab.jobs import JobState, JobView, RunRequest
 from spanlab.schema import Annotation, Kind, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.testing import ModelServer, fail, say
+from spanlab.testing import ModelServer, fail, say, say_fields
 
 Start = Callable[..., Process]
 
@@ -124,6 +124,28 @@ def test_a_budget_ends_a_job_cleanly(settings: Settings, model: ModelServer, wor
     assert "10 calls" in done.progress.stopped
     assert model.count == 10
     assert states(settings) == {Status.DONE: 10, Status.NOT_ANNOTATED: 90}
+
+
+def test_half_an_emoji_in_an_answer_is_replaced_and_breaks_nothing(
+    where: Settings, model: ModelServer, worker: Start
+) -> None:
+    """Models that count bytes cut emojis in half; PostgreSQL refuses NUL in what jobs say, too."""
+    raw = say_fields(parts=[{"text": "Number 1", "reason": "half \ud83d, \0", "probability": 0.9}])
+    escaped = "[[ ## parts ## ]]\n" + r'[{"text": "Number 2 \ud83d", "reason": "\udc00"}]'
+    replies = [say(NOTHING), raw, say(f"{escaped}\n\n[[ ## completed ## ]]"), fail(400, "\ud83d\0")]
+    model.script(lambda ask: next(replies[n] for n in range(4) if f"Number {n} " in ask.text))
+    fill(where, 4)
+    worker(where)
+    done = jobs.wait(jobs.submit_detection(request(model), where), timeout=SECONDS, settings=where)
+    assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 4, 1)
+    assert "\ufffd" in done.failures[0].reason
+    assert states(where) == {Status.DONE: 3, Status.FAILED: 1}
+    with Store.open(where) as store:
+        first, second = (store.record("d", f"i{n}").by("ucsc-extract") for n in (1, 2))
+    assert first is not None
+    assert second is not None
+    found = [(span.text, span.note) for span in (*first.spans, *second.spans)]
+    assert found == [("Number 1", "half \ufffd, \0"), ("Number 2", "\ufffd")]
 
 
 def test_a_job_that_cannot_be_done_says_why(

@@ -70,7 +70,9 @@ EXPECTED = (
         ),
         pytest.param([{"text": "S"}], (Passage(text="S"),), id="a bare list"),
         pytest.param(
-            {"results": [{"text": "half \ud83d"}]}, (Passage(text="half ?"),), id="half an emoji"
+            {"results": [{"text": "half \ud83d"}]},
+            (Passage(text="half \ufffd"),),
+            id="half an emoji",
         ),
         pytest.param({"results": []}, (), id="nothing found"),
     ],

@@ -131,7 +131,7 @@ def test_half_an_emoji_is_kept_like_any_answer(
     model_server.script(lambda ask: Reply(body=body))
     for _ in range(2):
         found = asyncio.run(retrieve(ITEM, Web(choice, Meter(), answer_file(tmp_path))))
-        assert [passage.text for passage in found.passages] == ["330 m ?", "?"]
+        assert [passage.text for passage in found.passages] == ["330 m \ufffd", "\ufffd"]
     assert model_server.count == 1
 
 

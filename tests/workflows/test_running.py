@@ -149,6 +149,22 @@ def test_an_unforeseen_error_ends_no_run(store: Store) -> None:
     assert said.note == "KeyError: 'tag'"
 
 
+def test_what_cannot_be_stored_fails_its_item_and_no_other(store: Store) -> None:
+    class Careless(Asking):
+        async def detect(self, item: Item) -> Finding:
+            finding = await super().detect(item)
+            said = finding.annotation.model_copy(update={"spans": (Span.of("xyz", 0, 1),)})
+            if item.id == "i3":  # quotes what is not there
+                return Finding(said, item)
+            if item.id == "i9":  # has judged another answer than the one that is stored
+                return Finding(said, item.model_copy(update={"answer": "xyz"}))
+            return finding
+
+    done = run(store, Careless())
+    assert (done.done, done.failed) == (40, 2)
+    assert states(store, "asking").count(Status.DONE) == 38
+
+
 def test_a_spent_budget_leaves_the_rest_not_annotated(store: Store) -> None:
     done = run(store, Asking(calls=10), at_once=4)
     assert done.done == 10
