@@ -15,9 +15,10 @@ from pydantic import Field, JsonValue, model_validator
 
 from spanlab.fields import Frozen, Language, Name, Offset, Probability, unique
 from spanlab.process import Process, ProcessNode
-from spanlab.trace import Step, Verdict
+from spanlab.trace import HALLUCINATED, Step, Verdict
 
 __all__ = [
+    "HALLUCINATED",
     "UNDETERMINED",
     "Annotation",
     "Claim",

@@ -9,15 +9,18 @@ claims), in which ``round`` of a loop it was done (from 1), and with which ``too
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
 
 from spanlab.fields import Count, Frozen, Name, Offset, Probability
 
+# AVeriTeC's four (Schlichtkrull et al. 2023), and VeriTrail's two: "not-supported" is refuted or
+# not enough evidence, "inconclusive" is evidence that favours neither.
 Verdict = Literal[
     "supported", "refuted", "not-enough-evidence", "conflicting", "not-supported", "inconclusive"
 ]
+HALLUCINATED: Final[frozenset[Verdict]] = frozenset(("refuted", "not-supported"))
 
 
 class _Step(Frozen):

@@ -213,21 +213,27 @@ def score(
     against: Annotated[
         str | None, typer.Option(help="A second prediction (file or glob), for a paired test.")
     ] = None,
+    claims: Annotated[
+        bool, typer.Option("--claims", help="Score verdicts on claims instead of spans.")
+    ] = False,
 ) -> None:
     """Score predictions against gold labels: IoU, Corr and more, per language and macro.
 
-    Items are joined by their full id; ids that only one side has are reported.
+    Items are joined by their full id; ids that only one side has are reported. With --claims the
+    verdicts on claims are scored: accuracy, balanced accuracy, F1 of each verdict, AUROC.
 
     \b
     spanlab score pred.jsonl val.jsonl
     spanlab score 'pred/*.jsonl' 'val/*.jsonl' --json
     spanlab score mine.jsonl val.jsonl --against theirs.jsonl
+    spanlab score checked.jsonl claims.jsonl --claims
     """
     from spanlab.cli import inputs, tables
+    from spanlab.workflows.claim_scores import score_claim_files
     from spanlab.workflows.evaluating import score_files
 
     predictions, golds = inputs.two_sides(files)
-    evaluation = score_files(
+    evaluation = (score_claim_files if claims else score_files)(
         predictions,
         golds,
         annotator=annotator,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from spanlab.scorers import Comparison, Difference, MeanInterval, Means, Report
 from spanlab.storage import DatasetSummary
+from spanlab.workflows.claim_scores import ClaimEvaluation
 from spanlab.workflows.evaluating import Evaluation
 from spanlab.workflows.wording import figure
 
@@ -22,8 +23,13 @@ _SHOWN = {  # metric → heading
 _IDS_SHOWN = 10
 
 
-def as_text(evaluation: Evaluation) -> str:
-    """Return an evaluation as a table: languages as rows, then macro and the two baselines."""
+def as_text(evaluation: Evaluation | ClaimEvaluation) -> str:
+    """Return an evaluation as a table: languages as rows, then macro and the two baselines.
+
+    One of claims has verdicts as rows.
+    """
+    if isinstance(evaluation, ClaimEvaluation):
+        return _claims(evaluation)
     rows = [["", "n", *_SHOWN.values(), "mark all", "mark none"]]
     baselines = {row.lang: row for row in evaluation.everything.languages}
     nothing = {row.lang: row for row in evaluation.nothing.languages}
@@ -40,8 +46,14 @@ def as_text(evaluation: Evaluation) -> str:
     return "\n".join(parts)
 
 
-def as_json(evaluation: Evaluation) -> str:
+def as_json(evaluation: Evaluation | ClaimEvaluation) -> str:
     """Return all figures of an evaluation, those of every item included, as JSON."""
+    if isinstance(evaluation, ClaimEvaluation):
+        difference = evaluation.against and evaluation.against.model_dump()
+        figures = evaluation.report.model_dump()
+        return json.dumps(
+            {**figures, "missing": evaluation.missing, "against": difference}, indent=1
+        )
     against = evaluation.against
     return json.dumps(
         {
@@ -57,6 +69,32 @@ def as_json(evaluation: Evaluation) -> str:
         ensure_ascii=False,
         indent=1,
     )
+
+
+def _claims(evaluation: ClaimEvaluation) -> str:
+    report = evaluation.report
+    rows = [["verdict", "gold", "predicted", "P", "R", "F1"]]
+    rows += [
+        [each.verdict, str(each.gold), str(each.predicted)]
+        + [figure(value) for value in (each.precision, each.recall, each.f1)]
+        for each in report.verdicts
+    ]
+    means = {
+        "accuracy": report.accuracy,
+        "balanced accuracy": report.balanced_accuracy,
+        "macro F1": report.macro_f1,
+        "AUROC": report.auroc,
+    }
+    lines = [f"{name} {_figure(mean, 'iou')}" for name, mean in means.items()]
+    lines.append(f"over {report.n:,} claims, with 95 % bootstrap intervals")
+    if report.unjudged:
+        lines.append(f"{report.unjudged:,} claims without a verdict count as wrong")
+    if evaluation.missing:
+        lines.append(f"{evaluation.missing:,} gold claims are of items without a prediction")
+    if evaluation.against is not None:
+        difference, p = _difference(evaluation.against)
+        lines.append(f"accuracy of PRED minus --against, paired: {difference}, p {p}")
+    return "\n".join([aligned(rows), *lines])
 
 
 def datasets(summaries: Iterable[DatasetSummary]) -> str:

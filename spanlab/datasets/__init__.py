@@ -7,6 +7,7 @@
 | ``ragtruth`` | ``response.jsonl`` with ``source_info.jsonl`` | no |
 | ``faithbench`` | batches of FaithBench | no |
 | ``labelstudio`` | Label Studio's JSON export | what Label Studio imports |
+| ``claims`` | claims with labels, one a line; AVeriTeC's ``dev.json`` | no |
 | ``csv``, ``parquet`` | tables, with a mapping of columns | no |
 
 Readers stream. An error names file, line, field, what was found and what would be right.
@@ -18,7 +19,12 @@ from spanlab.datasets.detect import detect
 from spanlab.datasets.jsonl import dumps
 from spanlab.datasets.options import ReadOptions, Reject
 from spanlab.datasets.readers import FORMATS, Placed, read, read_placed, table_columns
-from spanlab.datasets.scoring import PlacedLabels, read_labels, read_placed_labels
+from spanlab.datasets.scoring import (
+    PlacedLabels,
+    read_labels,
+    read_placed_claims,
+    read_placed_labels,
+)
 from spanlab.datasets.writers import WRITABLE, write
 
 __all__ = [
@@ -36,6 +42,7 @@ __all__ = [
     "read",
     "read_labels",
     "read_placed",
+    "read_placed_claims",
     "read_placed_labels",
     "table_columns",
     "write",

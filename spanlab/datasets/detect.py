@@ -20,6 +20,7 @@ SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
     ),
     "ragtruth": (frozenset({"response", "source_id"}),),
     "faithbench": (frozenset({"samples"}),),
+    "claims": (frozenset({"claim", "label"}), frozenset({"claim", "verdict"})),
     "labelstudio": (
         frozenset({"data", "annotations"}),
         frozenset({"data", "predictions"}),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from spanlab.datasets import faithbench, jsonl, labelstudio, mushroom, ragtruth, tabular
+from spanlab.datasets import claims, faithbench, jsonl, labelstudio, mushroom, ragtruth, tabular
 from spanlab.datasets.contexts import Contexts
 from spanlab.datasets.detect import MAPPED, detect
 from spanlab.datasets.files import File
@@ -30,6 +30,7 @@ READERS: dict[str, Callable[[File, ReadOptions], Reader]] = {
     "ragtruth": ragtruth.RagTruthReader,
     "faithbench": faithbench.FaithBenchReader,
     "labelstudio": labelstudio.LabelStudioReader,
+    "claims": claims.ClaimsReader,
     "csv": tabular.CsvReader,
     "parquet": tabular.ParquetReader,
 }

@@ -19,7 +19,7 @@ from spanlab.datasets.problems import input_error
 from spanlab.datasets.readers import read_placed
 from spanlab.errors import InputError
 from spanlab.labels import Extent, Labels, Soft, flatten, harden, labels_of, merge
-from spanlab.schema import UNDETERMINED
+from spanlab.schema import UNDETERMINED, Claim
 
 _LANGUAGE_IN_ID = re.compile(r"^[a-z]+-([a-z]{2,3})-")
 
@@ -74,6 +74,38 @@ def read_placed_labels(
         if annotator is None or _is_submission(file):  # a submission has one annotator, unnamed
             return _mushroom(file)
     return _others(path, name, annotator, role)
+
+
+class PlacedClaims(NamedTuple):
+    """The claims of an item, and where it stands in its file, as in ``Placed``."""
+
+    item: str
+    claims: tuple[Claim, ...]
+    line: int
+    unit: str = "line"
+
+
+def read_placed_claims(
+    path: Path, *, annotator: str | None = None, role: Role = "gold"
+) -> Iterator[PlacedClaims]:
+    """Yield the claims of a file's items; items without any, or that nobody finished, are left out.
+
+    Args:
+        path: the file.
+        annotator: whose claims; by default of whom ``role`` asks for, as in ``read_labels``.
+        role: as in ``read_labels``.
+
+    Raises:
+        InputError: a record is wrong, or it is not clear whose claims are meant.
+    """
+    chooser = Chooser(annotator, role)
+    for record, line, unit in read_placed(path):
+        try:
+            found = chooser.done(record)
+        except InputError as error:
+            raise error.at(file=str(path), line=line, unit=unit) from None
+        if found is not None and found.claims:
+            yield PlacedClaims(record.item.id, found.claims, line, unit)
 
 
 class _Labelled(BaseModel):

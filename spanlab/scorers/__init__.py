@@ -5,6 +5,13 @@ Shared-task on Hallucinations and Related Observable Overgeneration Mistakes". E
 intervals: the cost follows the number of spans, not the length of the answers.
 """
 
+from spanlab.scorers._claims import (
+    ClaimReport,
+    JudgedClaim,
+    VerdictScore,
+    compare_claims,
+    score_claims,
+)
 from spanlab.scorers._compare import (
     Comparison,
     Difference,
@@ -18,21 +25,26 @@ from spanlab.scorers._report import LanguageMeans, MeanInterval, Means, Report, 
 
 __all__ = [
     "METRICS",
+    "ClaimReport",
     "Comparison",
     "Difference",
     "Differences",
     "ItemScore",
+    "JudgedClaim",
     "LanguageDifferences",
     "LanguageMeans",
     "MeanInterval",
     "Means",
     "Report",
+    "VerdictScore",
     "compare",
+    "compare_claims",
     "mark_all",
     "mark_none",
     "mean_of",
     "paired",
     "score",
+    "score_claims",
     "score_item",
     "score_items",
 ]

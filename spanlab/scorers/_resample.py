@@ -7,6 +7,8 @@ same scores always give the same intervals, whatever else is scored with them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,13 +41,29 @@ def bootstrap(values: Table, lang: str) -> Table:
         centre = means(values)
         squares = np.where(present, (values - centre) ** 2, 0.0)
         return _normal(generator, centre, np.sum(squares, axis=0), present.sum(axis=0))
-    parts: list[Table] = []
+    return np.concatenate(
+        [
+            _divide(drawn @ filled, drawn @ present.astype(np.float64))
+            for drawn in _drawn(generator, items)
+        ]
+    )
+
+
+def weights(items: int, name: str) -> Iterator[Table]:
+    """Yield ``RESAMPLES`` samples of items, a few at a time: how often each item was drawn.
+
+    Args:
+        items: how many there are, at least one.
+        name: what is resampled; the same name gives the same draws.
+    """
+    return _drawn(_generator(name, "bootstrap"), items)
+
+
+def _drawn(generator: np.random.Generator, items: int) -> Iterator[Table]:
     for rows in _chunks(items):
         drawn = generator.integers(items, size=(rows, items)) + np.arange(rows)[:, None] * items
         counts = np.bincount(drawn.ravel(), minlength=rows * items).reshape(rows, items)
-        weights = counts.astype(np.float64)
-        parts.append(_divide(weights @ filled, weights @ present.astype(np.float64)))
-    return np.concatenate(parts)
+        yield counts.astype(np.float64)
 
 
 def flipped(differences: Table, lang: str) -> Table:

@@ -43,6 +43,7 @@ _FORMATS = {
     "spanlab": "spanlab JSONL",
     "mushroom": "Mu-SHROOM",
     "ragtruth": "RAGTruth",
+    "claims": "Claims with labels (AVeriTeC)",
     "faithbench": "FaithBench",
     "labelstudio": "Label Studio",
     "csv": "CSV",

@@ -30,7 +30,8 @@ def load(
 
     Args:
         files: paths, read in order.
-        format: "auto" or one of spanlab, mushroom, ragtruth, faithbench, labelstudio, csv, parquet.
+        format: "auto" or one of spanlab, mushroom, ragtruth, faithbench, labelstudio,
+            claims, csv, parquet.
         contexts: a directory of ``<id>.context.txt`` files or a JSONL with passages.
         columns: for CSV and parquet, our field → their column.
 

@@ -12,7 +12,7 @@ from detector_cases import TOWER
 from spanlab.datasets import read, write
 from spanlab.detectors import EnsembleSpec, entries
 from spanlab.schema import Record
-from spanlab.testing import ModelServer, say_fields
+from spanlab.testing import Ask, ModelServer, Reply, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -79,3 +79,53 @@ def test_how_models_are_asked_is_chosen_for_all_and_for_one_detector(
     assert revised is not None
     (calls,) = (step for step in revised.trace if step.kind == "calls")
     assert calls.options == told | {"thinking": True}
+
+
+def test_claims_are_verified_and_their_verdicts_scored(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    lines = [
+        {"claim": "The tower was built in 1889.", "label": True},
+        {"claim": "The tower was built in 1989.", "label": False},
+        {"claim": "The tower is red.", "label": "not enough evidence"},
+        {"claim": "The tower is in Paris.", "label": True},
+    ]
+    claims = tmp_path / "claims.jsonl"
+    claims.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    passage = {"text": "The tower in Paris was built in 1889."}
+    given = tmp_path / "passages.jsonl"
+    given.write_text(
+        "".join(json.dumps({"id": f"claim-{n}", "passages": [passage]}) + "\n" for n in (1, 2, 3))
+    )
+    assert spanlab("import", claims, "--dataset", "c", "--contexts", given).returncode == 0
+
+    def answer(ask: Ask) -> Reply:
+        if "`[[ ## claims ## ]]`" in ask.text:
+            return say_fields(claims=[])
+        if "`[[ ## chosen ## ]]`" in ask.text:
+            return say_fields(chosen=["1"], summary="It was built in 1889.")
+        if "`[[ ## words ## ]]`" in ask.text:
+            return say_fields(words=["1989"] if "1989" in ask.text else [])
+        claim = ask.text.rpartition("[[ ## claim ## ]]")[2]
+        verdict = "supported" if "in 1889" in claim else "not-supported"
+        return say_fields(ruling={"reason": "so it says", "verdict": verdict})
+
+    model_server.script(answer)
+    found = spanlab(
+        *("annotate", "c", "--detector", "veritrail", "--model", "scripted"),
+        *("--option", "claims=answer"),
+    )
+    assert found.returncode == 0, found.stderr
+    assert spanlab("export", "c", "-o", "all.jsonl").returncode == 0
+    scored = spanlab("score", "all.jsonl", claims, "--claims", "--annotator", "veritrail")
+    assert scored.returncode == 0, scored.stderr
+    verdicts = [line.split() for line in scored.stdout.splitlines()]
+    # Not supported: 2 of 2 found, 2 of 3 said rightly. Supported: 1 of 2, the other has no passage.
+    assert ["not-supported", "2", "3", "0.667", "1.000", "0.800"] in verdicts
+    assert ["supported", "2", "1", "1.000", "0.500", "0.667"] in verdicts
+    assert "accuracy 0.750 [" in scored.stdout
+    as_json = spanlab(
+        *("score", "all.jsonl", claims, "--claims", "--annotator", "veritrail", "--json"),
+        *("--against", "all.jsonl"),
+    )
+    assert json.loads(as_json.stdout)["against"]["difference"] == 0

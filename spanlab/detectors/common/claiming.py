@@ -14,14 +14,13 @@ import dspy
 
 from spanlab.claims.extraction import Extracted, Extraction
 from spanlab.claims.placing import NameWrongWords, placed
-from spanlab.claims.verdicts import HALLUCINATED
 from spanlab.detectors.common.marking import places_of, span_of
 from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.kit import Kit
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.labels import Extent
 from spanlab.lm.gathering import together
-from spanlab.schema import Annotation, Claim, Evidence, Span, Verdict
+from spanlab.schema import HALLUCINATED, Annotation, Claim, Evidence, Span, Verdict
 from spanlab.trace import FactStep, RemarkStep, Step
 
 CLAIMS_AT_ONCE: Final = 4  # claims of one answer under way at the same time

@@ -1,0 +1,198 @@
+"""Scores of verdicts on claims: accuracy, balanced accuracy, F1 per verdict, AUROC.
+
+Intervals come from resampling items, as the claims of one item are not independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spanlab.errors import InputError
+from spanlab.fields import Frozen
+from spanlab.schema import Verdict
+from spanlab.scorers._compare import Difference, paired
+from spanlab.scorers._report import MeanInterval
+from spanlab.scorers._resample import Table, interval, weights
+
+_NAME: Final = "claims"  # of what is resampled
+_COARSE: Final[dict[Verdict, Verdict]] = {
+    "refuted": "not-supported",
+    "not-enough-evidence": "not-supported",
+    "conflicting": "not-supported",
+}
+
+
+class JudgedClaim(NamedTuple):
+    """A claim of an item with its gold verdict and a predicted one.
+
+    ``predicted`` is None where the prediction lacks the claim or could not judge it; ``support``
+    in [0, 1] is how likely the prediction holds the claim for supported, None if it does not say.
+    """
+
+    item: str
+    gold: Verdict
+    predicted: Verdict | None
+    support: float | None = None
+
+
+class VerdictScore(Frozen):
+    """Precision, recall and F1 of one verdict; 0 where nothing was predicted or nothing found."""
+
+    verdict: Verdict
+    gold: int
+    predicted: int
+    precision: float
+    recall: float
+    f1: float
+
+
+class ClaimReport(Frozen):
+    """Scores over ``n`` claims; ``unjudged`` of them have no predicted verdict and count as wrong.
+
+    ``accuracy`` is the share of right verdicts, ``balanced_accuracy`` and ``macro_f1`` are means
+    over the verdicts that the gold labels use, in [0, 1]. ``auroc`` is the chance that a supported
+    claim has a higher soft score than another, ties counting half; None where a claim has no soft
+    score or all gold verdicts are of one side.
+    """
+
+    n: int
+    unjudged: int
+    accuracy: MeanInterval
+    balanced_accuracy: MeanInterval
+    macro_f1: MeanInterval
+    auroc: MeanInterval | None
+    verdicts: tuple[VerdictScore, ...]
+
+
+def score_claims(claims: Sequence[JudgedClaim]) -> ClaimReport:
+    """Score verdicts.
+
+    Where either side knows "not-supported" (refuted, or not enough evidence), so is what the other
+    side tells apart: refuted, not enough evidence and conflicting become "not-supported".
+
+    Raises:
+        InputError: there are no claims.
+    """
+    if not claims:
+        raise InputError("no claim to score", expected="claims that both sides have")
+    claims = _comparable(claims)
+    classes = sorted({claim.gold for claim in claims})
+    names = tuple(dict.fromkeys(claim.item for claim in claims))
+    confusion = _confusion(claims, classes, names)
+    whole, flat = confusion.sum(axis=0), confusion.reshape(len(names), -1)
+    resampled = np.concatenate([drawn @ flat for drawn in weights(len(names), _NAME)])
+    samples = _figures(resampled.reshape(-1, *whole.shape))
+    observed = _figures(whole[None])[0]
+    accuracy, balanced, f1 = (
+        MeanInterval(mean=observed[at], low=low, high=high)
+        for at in range(3)
+        for low, high in [interval(samples[:, at])]
+    )
+    return ClaimReport(
+        n=len(claims),
+        unjudged=sum(claim.predicted is None for claim in claims),
+        accuracy=accuracy,
+        balanced_accuracy=balanced,
+        macro_f1=f1,
+        auroc=_auroc(claims, names),
+        verdicts=_by_verdict(classes, whole),
+    )
+
+
+def compare_claims(a: Sequence[JudgedClaim], b: Sequence[JudgedClaim]) -> Difference:
+    """Compare the accuracy of two systems on the same claims, given in the same order.
+
+    Raises:
+        InputError: the lists are empty or differ in length.
+    """
+    both = _comparable([*a, *b])
+    right = [float(claim.gold == claim.predicted) for claim in both]
+    return paired(right[: len(a)], right[len(a) :])
+
+
+def _comparable(claims: Sequence[JudgedClaim]) -> Sequence[JudgedClaim]:
+    used = {verdict for claim in claims for verdict in (claim.gold, claim.predicted)}
+    if "not-supported" not in used:
+        return claims
+    return [
+        claim._replace(
+            gold=_COARSE.get(claim.gold, claim.gold),
+            predicted=claim.predicted and _COARSE.get(claim.predicted, claim.predicted),
+        )
+        for claim in claims
+    ]
+
+
+def _confusion(
+    claims: Sequence[JudgedClaim], classes: Sequence[Verdict], names: Sequence[str]
+) -> Table:
+    """Return counts by item, gold verdict and predicted verdict; the last column is any other."""
+    rows = {name: row for row, name in enumerate(names)}
+    places: dict[Verdict | None, int] = {verdict: at for at, verdict in enumerate(classes)}
+    counts = np.zeros((len(names), len(classes), len(classes) + 1))
+    for claim in claims:
+        counts[rows[claim.item], places[claim.gold], places.get(claim.predicted, -1)] += 1
+    return counts
+
+
+def _figures(confusion: Table) -> Table:
+    """Return accuracy, balanced accuracy and macro F1 of each confusion matrix."""
+    right = np.diagonal(confusion, axis1=1, axis2=2)
+    gold = confusion.sum(axis=2)
+    predicted = confusion.sum(axis=1)[:, :-1]
+    present = gold > 0  # a sample may lack a verdict
+    recall = np.divide(right, gold, out=np.zeros_like(gold), where=present)
+    f1 = np.divide(2 * right, gold + predicted, out=np.zeros_like(gold), where=present)
+    used = np.maximum(present.sum(axis=1), 1)
+    accuracy = right.sum(axis=1) / np.maximum(gold.sum(axis=1), 1)
+    figures: Table = np.stack([accuracy, recall.sum(axis=1) / used, f1.sum(axis=1) / used], axis=1)
+    return figures
+
+
+def _by_verdict(classes: Sequence[Verdict], confusion: Table) -> tuple[VerdictScore, ...]:
+    found = []
+    for at, verdict in enumerate(classes):
+        right, gold, predicted = confusion[at, at], confusion[at].sum(), confusion[:, at].sum()
+        found.append(
+            VerdictScore(
+                verdict=verdict,
+                gold=int(gold),
+                predicted=int(predicted),
+                precision=right / predicted if predicted else 0.0,
+                recall=right / gold,
+                f1=2 * right / (gold + predicted),
+            )
+        )
+    return tuple(found)
+
+
+def _auroc(claims: Sequence[JudgedClaim], names: Sequence[str]) -> MeanInterval | None:
+    """Return the area under the ROC curve, for items of these names in the order of samples."""
+    scores = np.array([np.nan if claim.support is None else claim.support for claim in claims])
+    if np.isnan(scores).any() or len({claim.gold == "supported" for claim in claims}) < 2:
+        return None
+    order = np.argsort(scores, kind="stable")
+    positive = np.array([claims[at].gold == "supported" for at in order])
+    levels = np.flatnonzero(np.diff(scores[order], prepend=-1.0))  # where each score begins
+    rows = {name: row for row, name in enumerate(names)}
+    item = np.array([rows[claims[at].item] for at in order])
+    drawn = weights(len(names), _NAME)
+    samples = np.concatenate([_area(weight[:, item], positive, levels) for weight in drawn])
+    low, high = interval(samples)
+    observed = _area(np.ones((1, len(claims))), positive, levels)[0]
+    return MeanInterval(mean=float(observed), low=low, high=high)
+
+
+def _area(weight: Table, positive: NDArray[np.bool_], levels: NDArray[np.intp]) -> Table:
+    """Return the weighted area by row, claims sorted by score; NaN where a side has no weight."""
+    high = np.add.reduceat(weight * positive, levels, axis=1)
+    low = np.add.reduceat(weight * ~positive, levels, axis=1)
+    below = np.cumsum(low, axis=1) - low
+    wins = (high * (below + low / 2)).sum(axis=1)
+    pairs = high.sum(axis=1) * low.sum(axis=1)
+    areas: Table = np.divide(wins, pairs, out=np.full(len(weight), np.nan), where=pairs > 0)
+    return areas

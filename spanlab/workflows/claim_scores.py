@@ -1,0 +1,111 @@
+"""Verdicts on claims against gold verdicts, file against file."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spanlab.datasets import Role, read_placed_claims
+from spanlab.errors import InputError
+from spanlab.schema import Claim
+from spanlab.scorers import ClaimReport, Difference, JudgedClaim, compare_claims, score_claims
+
+_Claims = Mapping[str, Mapping[str, Claim]]  # by item and by text
+
+
+@dataclass(frozen=True)
+class ClaimEvaluation:
+    """Scores of predicted verdicts.
+
+    ``missing`` is the number of gold claims whose item the prediction lacks; they are not scored.
+    ``against`` is the accuracy minus that of a second prediction, on the claims of both.
+    """
+
+    report: ClaimReport
+    missing: int
+    against: Difference | None = None
+
+
+def score_claim_files(
+    predictions: Sequence[Path],
+    golds: Sequence[Path],
+    *,
+    annotator: str | None = None,
+    gold_annotator: str | None = None,
+    against: Sequence[Path] = (),
+) -> ClaimEvaluation:
+    """Score predicted verdicts on claims that are joined by item id and text.
+
+    A gold claim that the prediction's item lacks counts as wrong.
+
+    Args:
+        predictions: files of any readable format whose annotations have claims.
+        golds: files with gold claims.
+        annotator: whose annotation is the prediction, where a file has several.
+        gold_annotator: whose annotation is the gold, where it is not "gold".
+        against: files of a second system, for a paired test.
+
+    Raises:
+        InputError: a file is wrong, an item stands twice, or no item is common to both sides.
+    """
+    gold = _claims(golds, gold_annotator, "gold")
+    predicted = _claims(predictions, annotator, "prediction")
+    judged = _joined(gold, predicted)
+    second = _claims(against, annotator, "prediction") if against else {}
+    both = {item: claims for item, claims in gold.items() if item in predicted and item in second}
+    sides = [_joined(both, side) for side in (predicted, second)] if against else None
+    return ClaimEvaluation(
+        report=score_claims(judged),
+        missing=sum(len(claims) for item, claims in gold.items() if item not in predicted),
+        against=compare_claims(*sides) if sides else None,
+    )
+
+
+def _joined(gold: _Claims, predicted: _Claims) -> list[JudgedClaim]:
+    judged = [
+        _judged(item, claim, predicted[item].get(text))
+        for item, claims in gold.items()
+        if item in predicted
+        for text, claim in claims.items()
+    ]
+    if not judged:
+        raise InputError(
+            "no item with claims is in both files",
+            found=f"{next(iter(predicted))!r}… and {next(iter(gold))!r}…",
+            expected="predictions and gold claims of the same items, joined by their id",
+        )
+    return judged
+
+
+def _judged(item: str, gold: Claim, said: Claim | None) -> JudgedClaim:
+    assert gold.verdict is not None
+    if said is None or said.verdict is None:
+        return JudgedClaim(item, gold.verdict, None)
+    supported = said.verdict == "supported"
+    support = said.prob if said.prob is None or supported else 1.0 - said.prob
+    return JudgedClaim(item, gold.verdict, said.verdict, support)
+
+
+def _claims(files: Sequence[Path], annotator: str | None, role: Role) -> _Claims:
+    found: dict[str, dict[str, Claim]] = defaultdict(dict)
+    for file in files:
+        for item, claims, line, unit in read_placed_claims(file, annotator=annotator, role=role):
+            if item in found:
+                raise InputError(
+                    "this item id stands twice",
+                    field="id",
+                    found=item,
+                    expected="every id once over all files of one side",
+                ).at(file=str(file), line=line, unit=unit)
+            for claim in claims:
+                if role == "prediction" or claim.verdict is not None:
+                    found[item][" ".join(claim.text.split())] = claim
+    if not found:
+        named = ", ".join(map(str, files[:3]))
+        raise InputError(
+            f"{named}: there are no claims with verdicts",
+            expected="annotations with claims; --annotator and --gold say whose",
+        )
+    return found

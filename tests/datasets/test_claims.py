@@ -1,0 +1,97 @@
+"""Claims with labels: one a line, or AVeriTeC's file."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from spanlab.datasets import detect, read
+from spanlab.datasets.claims import verdict_of
+from spanlab.errors import InputError
+from spanlab.schema import Kind, Verdict
+
+
+def test_a_claim_becomes_an_answer_with_its_gold_verdict(tmp_path: Path) -> None:
+    path = tmp_path / "claims.jsonl"
+    lines = [
+        {"claim": "Oslo is in Norway.", "label": True, "id": 7, "context": "Where is Oslo?"},
+        {"claim": "Oslo is in Sweden.", "label": "REFUTES", "speaker": "somebody"},
+        {"claim": "Oslo is nice.", "label": None},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert detect(path) == "claims"
+    true, false, open_ = read(path)
+    assert (true.item.id, true.item.question, true.item.answer) == (
+        "7",
+        "Where is Oslo?",
+        "Oslo is in Norway.",
+    )
+    (gold,) = true.annotations
+    assert (gold.kind, gold.claims[0].verdict, gold.spans) == (Kind.GOLD, "supported", ())
+    (gold,) = false.annotations
+    assert (gold.claims[0].verdict, [span.text for span in gold.spans]) == (
+        "refuted",
+        ["Oslo is in Sweden."],
+    )
+    assert (false.item.id, false.item.meta) == ("claim-2", {"speaker": "somebody"})
+    assert (open_.item.id, open_.annotations) == ("claim-3", ())
+
+
+def test_averitec_keeps_what_is_known_of_a_claim_away_from_its_passages(tmp_path: Path) -> None:
+    path = tmp_path / "dev.json"
+    path.write_text(
+        json.dumps(
+            [
+                {
+                    "claim": "It rained.",
+                    "label": "Conflicting Evidence/Cherrypicking",
+                    "speaker": "A. Person",
+                    "claim_date": "1-2-2020",
+                    "questions": [{"question": "Did it rain?", "answers": [{"answer": "Yes"}]}],
+                }
+            ]
+        )
+    )
+    (record,) = read(path)
+    assert record.annotations[0].claims[0].verdict == "conflicting"
+    assert record.annotations[0].spans == ()
+    assert record.item.passages == ()
+    assert record.item.meta["claim_date"] == "1-2-2020"
+
+
+@pytest.mark.parametrize(
+    ("written", "verdict"),
+    [
+        ("Supported", "supported"),
+        ("NOT_SUPPORTED", "not-supported"),
+        ("Not Enough Evidence", "not-enough-evidence"),
+        (False, "refuted"),
+        ("partially supported", "not-supported"),
+    ],
+)
+def test_labels_of_other_datasets_are_read(written: str | bool, verdict: Verdict) -> None:
+    assert verdict_of(written) == verdict
+
+
+def test_an_unknown_label_is_refused_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "claims.jsonl"
+    path.write_text('{"claim": "a", "label": true}\n{"claim": "b", "label": "maybe"}\n')
+    with pytest.raises(InputError, match=r"claims\.jsonl:2: .*label.*maybe"):
+        list(read(path))
+
+
+def test_the_public_sets_are_read_whole(shared: Path) -> None:
+    found: Counter[str | None] = Counter()
+    for name in ("claims_dev", "bingcheck_full_dev", "averitec_dev60"):
+        for record in read(shared / "claims" / f"{name}.jsonl"):
+            found[record.annotations[0].claims[0].verdict if record.annotations else None] += 1
+    assert found == {
+        "supported": 376 + 988 + 11,
+        "refuted": 211 + 15 + 37,
+        "conflicting": 8,
+        "not-enough-evidence": 4,
+        None: 9 + 421,  # whose label is null
+    }

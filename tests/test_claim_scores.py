@@ -1,0 +1,94 @@
+"""Scores of verdicts on claims: hand arithmetic, coarse verdicts, soft scores, intervals."""
+
+from __future__ import annotations
+
+import pytest
+
+from spanlab.errors import InputError
+from spanlab.scorers import JudgedClaim, score_claims
+
+
+def claims(*pairs: tuple[str, str | None], support: list[float] | None = None) -> list[JudgedClaim]:
+    scores: list[float] | list[None] = support or [None] * len(pairs)
+    return [
+        JudgedClaim(f"item {index // 2}", gold, predicted, score)  # type: ignore[arg-type]
+        for index, ((gold, predicted), score) in enumerate(zip(pairs, scores, strict=True))
+    ]
+
+
+def test_scores_by_hand() -> None:
+    """Supported: 3 of 4 found, 3 of 4 right. Refuted: 1 of 2 found, 1 of 2 right."""
+    report = score_claims(
+        claims(
+            ("supported", "supported"),
+            ("supported", "supported"),
+            ("supported", "supported"),
+            ("supported", "refuted"),
+            ("refuted", "refuted"),
+            ("refuted", "supported"),
+        )
+    )
+    assert report.accuracy.mean == pytest.approx(4 / 6)
+    assert report.balanced_accuracy.mean == pytest.approx((3 / 4 + 1 / 2) / 2)
+    assert report.macro_f1.mean == pytest.approx((3 / 4 + 1 / 2) / 2)
+    refuted, supported = report.verdicts
+    assert (refuted.verdict, refuted.gold, refuted.predicted) == ("refuted", 2, 2)
+    assert (supported.precision, supported.recall, supported.f1) == (0.75, 0.75, 0.75)
+
+
+def test_verdicts_that_only_the_prediction_uses_are_wrong_but_no_class() -> None:
+    report = score_claims(
+        claims(("supported", "inconclusive"), ("supported", "supported"), ("refuted", None))
+    )
+    assert [score.verdict for score in report.verdicts] == ["refuted", "supported"]
+    assert report.accuracy.mean == pytest.approx(1 / 3)
+    assert report.balanced_accuracy.mean == pytest.approx((1 / 2 + 0) / 2)
+    # Supported: F1 = 2·1 / (2 gold + 1 predicted); refuted: 0.
+    assert report.macro_f1.mean == pytest.approx((2 / 3 + 0) / 2)
+    assert report.unjudged == 1
+
+
+def test_not_supported_is_compared_with_what_it_does_not_tell_apart() -> None:
+    report = score_claims(
+        claims(
+            ("refuted", "not-supported"),
+            ("not-enough-evidence", "not-supported"),
+            ("supported", "supported"),
+        )
+    )
+    assert report.accuracy.mean == 1.0
+    assert [score.verdict for score in report.verdicts] == ["not-supported", "supported"]
+
+
+def test_auroc_counts_pairs_and_halves_ties() -> None:
+    """Supported .9 and .5 against .5 and .1: three pairs are right, one is tied."""
+    pairs = [("supported", "supported")] * 2 + [("refuted", "refuted")] * 2
+    report = score_claims(claims(*pairs, support=[0.9, 0.5, 0.5, 0.1]))
+    assert report.auroc is not None
+    assert report.auroc.mean == pytest.approx(3.5 / 4)
+    assert report.auroc.low <= report.auroc.mean <= report.auroc.high
+
+
+def test_without_soft_scores_there_is_no_auroc() -> None:
+    assert score_claims(claims(("supported", "supported"), ("refuted", "refuted"))).auroc is None
+
+
+def test_intervals_hold_the_figure_and_are_always_the_same() -> None:
+    pairs = [("supported", "supported"), ("refuted", "supported")] * 30
+    first, again = score_claims(claims(*pairs)), score_claims(claims(*pairs))
+    assert first == again
+    assert first.accuracy.low <= 0.5 <= first.accuracy.high
+
+
+def test_intervals_come_from_items_not_claims() -> None:
+    """Claims of an item that are all right or all wrong count as one observation."""
+    same = [JudgedClaim(f"i{n // 10}", "supported", "supported") for n in range(50)]
+    same += [JudgedClaim(f"w{n // 10}", "supported", "refuted") for n in range(50)]
+    alone = [claim._replace(item=f"{n}") for n, claim in enumerate(same)]
+    together, apart = score_claims(same).accuracy, score_claims(alone).accuracy
+    assert together.high - together.low > 2 * (apart.high - apart.low)
+
+
+def test_no_claims_are_an_error() -> None:
+    with pytest.raises(InputError, match="no claim"):
+        score_claims([])
