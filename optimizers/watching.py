@@ -49,6 +49,7 @@ class Stopper(Meter):
         should_stop: asked before every attempt at a call.
         wait: returns when the next attempt may go out, or is not wanted any more; None lets every
             one go at once.
+        concurrency: see ``Meter``.
     """
 
     def __init__(
@@ -58,8 +59,9 @@ class Stopper(Meter):
         spent: Usage | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         wait: Callable[[], Awaitable[None]] | None = None,
+        concurrency: int | None = None,
     ) -> None:
-        super().__init__(budget, spent=spent, before_attempt=wait)
+        super().__init__(budget, spent=spent, before_attempt=wait, concurrency=concurrency)
         self.reason: SpanlabError | None = None
         self._should_stop = should_stop
 

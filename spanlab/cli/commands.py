@@ -260,6 +260,7 @@ def export(
     from spanlab.cli import progress
     from spanlab.storage import Store
     from spanlab.workflows.exporting import export_dataset
+    from spanlab.workflows.lookup import summary_of
 
     with Store.open() as store, progress.bar("exporting", unit="items") as advance:
         count = export_dataset(
@@ -270,9 +271,12 @@ def export(
             annotator=annotator,
             on_progress=advance,
         )
+        left_out = summary_of(store, dataset).n_items - count
     progress.say(
         f"wrote {counted(count, 'item')} of {dataset!r}" + (f" to {output}" if output else "")
     )
+    if left_out > 0:
+        progress.say(f"left out {counted(left_out, 'item')} without a finished annotation")
 
 
 def datasets(

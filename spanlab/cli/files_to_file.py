@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+import typer
+
 from spanlab.cli import progress
 from spanlab.cli.job_tables import usage_text
 from spanlab.cli.words import counted
@@ -17,8 +19,10 @@ from spanlab.errors import UsageError
 from spanlab.lm import Budget
 from spanlab.schema import Record
 from spanlab.workflows.requesting import request_of
-from spanlab.workflows.streaming import Stream
+from spanlab.workflows.streaming import Outcomes, Stream
 from spanlab.workflows.voting import Cleanup, vote_records
+
+_CAUSES = 5  # of failures that are named
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,19 @@ def annotate(job: Job, run: Detection, *, contexts: Path | None) -> None:
         progress.say(str(stream.spent))
     if any(asks_models(spec.detector) for spec in request.specs):
         progress.say(usage_text(stream.usage))
+    _say_failures(stream.outcomes)
+
+
+def _say_failures(outcomes: Outcomes) -> None:
+    """Say how many detectors failed on items and why, and exit with 1 if no item was finished."""
+    for cause, count in outcomes.causes.most_common(_CAUSES):
+        progress.say(f"failed {counted(count, 'time')}: {outcomes.examples[cause]}")
+    if len(outcomes.causes) > _CAUSES:
+        progress.say(f"… and for {len(outcomes.causes) - _CAUSES:,} more reasons")
+    if outcomes.failed:
+        progress.say(f"{outcomes.failed:,} of {counted(outcomes.items, 'item')} failed")
+    if 0 < outcomes.items == outcomes.failed:
+        raise typer.Exit(1)
 
 
 def vote(job: Job, name: str, *, cleanup: Cleanup) -> None:
@@ -87,15 +104,27 @@ def _read(files: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 def _write(records: Iterable[Record], job: Job, *, annotator: str, task: str) -> None:
     target_format = job.format or _common_format(job.files)
+    seen = 0
+
+    def noticed() -> Iterator[Record]:
+        nonlocal seen
+        for record in records:
+            seen += 1
+            yield record
+            advance(seen)
+
     with progress.bar(task, unit="items") as advance:
         # Our own format keeps everybody's annotations; the others hold one annotator's.
         count = write(
-            _counted(records, advance),
+            noticed(),
             job.output or sys.stdout.buffer,
             format=target_format,
             annotator=None if target_format == "spanlab" else annotator,
         )
     progress.say(f"wrote {counted(count, 'item')}" + (f" to {job.output}" if job.output else ""))
+    if count < seen:
+        left_out = counted(seen - count, "item")
+        progress.say(f"left out {left_out} that {annotator!r} has not finished")
 
 
 def _common_format(files: Sequence[Path]) -> str:
@@ -103,9 +132,3 @@ def _common_format(files: Sequence[Path]) -> str:
     if len(formats) > 1:
         raise UsageError(f"the files are of several formats ({', '.join(formats)}): say --format")
     return formats[0] if formats[0] in WRITABLE else "spanlab"
-
-
-def _counted(records: Iterable[Record], advance: progress.Advance) -> Iterator[Record]:
-    for count, record in enumerate(records, start=1):
-        yield record
-        advance(count)

@@ -160,6 +160,7 @@ async def _watched(
         spent=progress_log.before.usage,
         should_stop=stopped.is_set,
         wait=calls.from_other_loops(lambda: "stopped" if stopped.is_set() else None),
+        concurrency=request.search.threads,
     )
     labels = {each.id: each for each in TypeAdapter(list[Labels]).validate_python(pinned)}
 

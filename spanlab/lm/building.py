@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
     from spanlab.lm.cache import AnswerCache
     from spanlab.lm.endpoint import EndpointClient
     from spanlab.lm.model import Model
-
-# o1, o3-mini, gpt-5.2 and the like take no temperature, and count their thinking as output.
-_REASONING = re.compile(r"(^|/)(o\d(-|$)|gpt-5(?!.*chat))", re.IGNORECASE)
 
 
 def language_model(choice: ModelChoice, meter: Meter, *, cache: AnswerCache | None) -> Model:
@@ -45,14 +41,11 @@ def language_model(choice: ModelChoice, meter: Meter, *, cache: AnswerCache | No
     from spanlab.lm.engine import Engine
     from spanlab.lm.model import Model
 
-    reasons = bool(_REASONING.search(choice.model))
-    lm = Model(
-        Engine(client, cache),
-        temperature=None if reasons else choice.temperature,
-    )
+    lm = Model(Engine(client, cache))
     options = {
-        "max_completion_tokens" if reasons else "max_tokens": choice.max_tokens,
-        "top_p": None if reasons else choice.top_p,
+        "temperature": choice.temperature,
+        "max_tokens": choice.max_tokens,
+        "top_p": choice.top_p,
         "seed": choice.seed,
         "reasoning_effort": choice.reasoning_effort,
     }

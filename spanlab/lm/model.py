@@ -24,14 +24,12 @@ class Model(dspy.LM):
 
     Args:
         engine: answers.
-        temperature: of the answers; None leaves it to the endpoint.
     """
 
-    def __init__(self, engine: Engine, temperature: float | None) -> None:
+    def __init__(self, engine: Engine) -> None:
         choice = engine.client.choice
         super().__init__(
             choice.model,
-            temperature=temperature,
             cache=False,  # the engine has its own, which holds JSON and knows the meter
             num_retries=0,  # so has it retries, which respect Retry-After within bounds
             engine=ThreadEngine(engine),

@@ -2,27 +2,56 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
 
 from spanlab.background import submit
 from spanlab.detectors import Detector, LocalDetector, as_detector, asks_models
 from spanlab.detectors.ensemble import Ensemble, ItemOutcome
 from spanlab.errors import BudgetError, ConfigurationError
 from spanlab.lm import Meter, Usage
-from spanlab.schema import Record
+from spanlab.schema import Kind, Record, Status
 from spanlab.settings import Settings
 from spanlab.workflows.processes import executor_of
 from spanlab.workflows.runs import CONCURRENCY, RunRequest, ensemble_of
 
+_BEFORE_QUOTE = ": “"  # failures of one cause differ in what they quote
 _AHEAD = 4  # times as many items are begun as are under way: a slow one holds up nobody behind it
+
+
+@dataclass
+class Outcomes:
+    """What became of the items of a stream.
+
+    ``failed`` of the ``items`` have been finished by no detector. ``causes`` counts the failures
+    of detectors by their kind; ``examples`` has one whole reason of each.
+    """
+
+    items: int = 0
+    failed: int = 0
+    causes: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def add(self, outcome: ItemOutcome) -> None:
+        """Count one item's."""
+        said = [each for finding in outcome.findings for each in finding.annotations]
+        self.items += bool(said)
+        self.failed += bool(said) and all(each.status is Status.FAILED for each in said)
+        for each in said:
+            if each.status is Status.FAILED and each.kind is Kind.DETECTOR:
+                reason = each.note or ""
+                cause = reason.partition(_BEFORE_QUOTE)[0]
+                self.causes[cause] += 1
+                self.examples.setdefault(cause, reason)
 
 
 class Stream:
     """Detectors over one stream of records that are in no dataset.
 
-    ``spent`` is the error by which the budget ended it, if it did.
+    ``spent`` is the error by which the budget ended it, if it did; ``outcomes`` what became of the
+    items so far.
 
     Args:
         ensemble: the detectors and their votes.
@@ -39,6 +68,7 @@ class Stream:
         self._ahead = ahead
         self._meter = meter or Meter()
         self.spent: BudgetError | None = None
+        self.outcomes = Outcomes()
 
     @classmethod
     def of(cls, request: RunRequest, settings: Settings | None = None) -> Stream:
@@ -103,6 +133,7 @@ class Stream:
                 if isinstance(outcome.ended, ConfigurationError):
                     raise outcome.ended
                 self.spent = self.spent or outcome.ended
+                self.outcomes.add(outcome)
                 yield outcome.added_to(record)
         finally:
             for _, future in under_way:

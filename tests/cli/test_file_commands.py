@@ -13,7 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from gold_answers import GoldAnswers
+from model_fixtures import KEY
 from working_jobs import wait_until
+
+from spanlab.datasets import read
+from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Write = Callable[..., Path]
@@ -157,3 +162,66 @@ def test_a_second_system_is_compared_with_a_paired_test(spanlab: Run, items: Pat
     scored = spanlab("score", "a.jsonl", items, "--against", items)
     assert scored.returncode == 0, scored.stderr
     assert "PRED minus --against, paired" in scored.stdout
+
+
+WRONG = [{"text": "1925", "reason": "it was 1889", "probability": 0.9}]
+TOO_LONG = fail(400, "This model's maximum context length is 4096 tokens.")
+
+
+def _asking(server: ModelServer) -> dict[str, str]:
+    return {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY, "SPANLAB_MODEL": "m"}
+
+
+def test_failures_are_said_by_cause_and_an_output_says_what_it_left_out(
+    spanlab: Run, items: Path, model_server: ModelServer
+) -> None:
+    def script(ask: Ask) -> Reply:
+        return say_fields(parts=WRONG) if "1925" in ask.text else TOO_LONG
+
+    model_server.script(script)
+    done = spanlab(
+        *("annotate", items, "--detector", "ucsc-extract", "--format", "mushroom"),
+        *("-o", "out.jsonl"),
+        **_asking(model_server),
+    )
+    assert done.returncode == 0
+    assert "wrote 1 item to out.jsonl" in done.stderr
+    assert "left out 2 items that 'ucsc-extract' has not finished" in done.stderr
+    assert "failed 2 times: the prompt is too long for m: “This model's maximum" in done.stderr
+    assert "2 of 3 items failed" in done.stderr
+
+
+def test_a_run_of_failures_alone_ends_with_status_1(
+    spanlab: Run, items: Path, model_server: ModelServer
+) -> None:
+    model_server.script(lambda ask: TOO_LONG)
+    asked = ("annotate", items, "--detector", "ucsc-extract", "--detector", "ucsc-revise")
+    done = spanlab(*asked, "-o", "out.jsonl", **_asking(model_server))
+    assert done.returncode == 1
+    assert "failed 6 times: the prompt is too long" in done.stderr
+    assert "3 of 3 items failed" in done.stderr
+
+
+def test_an_export_says_what_it_left_out(
+    spanlab: Run, items: Path, write: Write, record: MakeRecord, tmp_path: Path
+) -> None:
+    spanlab("import", items, "--dataset", "d")
+    spanlab("annotate", "d", "--detector", "offline")
+    spanlab("import", write(tmp_path / "more.jsonl", record(9, "Not yet.")), "--dataset", "d")
+    done = spanlab("export", "d", "--annotator", "offline", "--format", "mushroom", "-o", "s.jsonl")
+    assert "wrote 3 items of 'd'" in done.stderr
+    assert "left out 1 item without a finished annotation" in done.stderr
+
+
+def test_calls_under_way_stay_within_the_concurrency(
+    spanlab: Run, items: Path, model_server: ModelServer
+) -> None:
+    """Also those of a detector that asks several things of one item at once."""
+    model_server.latency = 0.02
+    model_server.script(GoldAnswers(read(items)))
+    done = spanlab(
+        *("annotate", items, "--detector", "ucsc-kg", "--concurrency", "2", "-o", "out.jsonl"),
+        **_asking(model_server),
+    )
+    assert done.returncode == 0, done.stderr
+    assert model_server.busiest == 2

@@ -44,23 +44,15 @@ def test_a_model_is_asked_under_its_own_name_with_its_options(
     }
 
 
-@pytest.mark.parametrize("model", ["o1", "o3-mini", "gpt-5", "gpt-5.2-mini"])
-def test_reasoning_models_get_no_temperature(
+@pytest.mark.parametrize("model", ["o1", "gpt-5.2-mini", "deployment-7"])
+def test_options_are_sent_whatever_the_model_is_called(
     model_server: ModelServer, choose: Choose, model: str
 ) -> None:
-    choice = choose(model=model, temperature=0.2, max_tokens=500, reasoning_effort="low")
-    assert Task(choice, Meter(), None).ask("?") == "4"
-    (ask,) = model_server.requests
-    assert "temperature" not in ask.body
-    assert ask.body["max_tokens"] == 500
-    assert ask.body["reasoning_effort"] == "low"
-
-
-def test_chat_models_of_that_family_keep_their_temperature(
-    model_server: ModelServer, choose: Choose
-) -> None:
-    Task(choose(model="gpt-5-chat", temperature=0.2), Meter(), None).ask("?")
-    assert model_server.requests[0].body["temperature"] == 0.2
+    """What it takes is learnt from the endpoint."""
+    options = {"temperature": 0.2, "max_tokens": 500, "reasoning_effort": "low"}
+    assert Task(choose(model=model, **options), Meter(), None).ask("?") == "4"
+    sent = model_server.requests[0].body
+    assert {name: sent[name] for name in options} == options
 
 
 def test_an_endpoint_without_keys_is_sent_a_placeholder(
