@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from spanlab.cli import (
+    check_model,
     commands,
     detectors,
     index,
@@ -50,6 +51,7 @@ app.command()(commands.score)
 app.command()(commands.export)
 app.command()(index.index)
 app.command()(detectors.detectors)
+app.command()(check_model.check_model)
 app.command()(commands.datasets)
 app.command()(serving.serve)
 app.command()(serving.demo)

@@ -20,6 +20,10 @@ Detectors = Annotated[
     list[str],
     typer.Option("--detector", help="Which detector, e.g. offline or ucsc-extract. Repeatable."),
 ]
+Checked = Annotated[
+    list[str] | None,
+    typer.Option("--detector", help="Whose models (default: ucsc-extract). Repeatable."),
+]
 Model = Annotated[
     str | None, typer.Option(help="The model that detectors ask (default: SPANLAB_MODEL).")
 ]

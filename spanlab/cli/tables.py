@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from spanlab.lm.checks import ModelCheck
 from spanlab.scorers import Comparison, Difference, MeanInterval, Means, Report
 from spanlab.storage import DatasetSummary
 from spanlab.workflows.claim_scores import ClaimEvaluation
@@ -110,6 +111,15 @@ def datasets(summaries: Iterable[DatasetSummary]) -> str:
     if len(rows) == 1:
         return "no datasets yet: spanlab import FILE --dataset NAME"
     return aligned(rows, left=5)
+
+
+def checked(check: ModelCheck) -> str:
+    """Return what an endpoint does for a model as a table, with its figures."""
+    rows = [
+        [f"  {trial.kind}", "yes" if trial.works else "no", trial.note] for trial in check.trials
+    ]
+    head = f"{check.model} at {check.endpoint}"
+    return "\n".join([head, aligned(rows, left=3), f"  {check.figures}"])
 
 
 def _row(name: str, means: Means, everything: Means, nothing: Means) -> list[str]:

@@ -63,7 +63,7 @@ def _field(name: str, rule: dict[str, Any], named: dict[str, Any]) -> OptionFiel
         name=name,
         kind="choice" if choices else _KINDS.get(inner.get("type", ""), "text"),
         default=rule.get("default"),
-        about=rule.get("description", ""),
+        about=rule.get("description") or inner.get("description", ""),
         choices=choices,
         low=inner.get("minimum", inner.get("exclusiveMinimum")),
         high=inner.get("maximum", inner.get("exclusiveMaximum")),

@@ -22,6 +22,7 @@ from spanlab.detectors.registry import entry_of, installed
 from spanlab.errors import InputError, UsageError
 from spanlab.fields import Frozen, Name, unique
 from spanlab.lm import ModelChoice
+from spanlab.lm.checks import takes_schemas
 from spanlab.lm.options import Options, addressed, of_environment
 from spanlab.retrievers import RetrieverSpec
 
@@ -115,7 +116,8 @@ class DetectorSpec(Frozen):
         """Return how the detector asks a model in a role, and where.
 
         The detector's defaults give way to SPANLAB_MODEL_OPTIONS, these to what ``model`` sets
-        itself, and that to ``options``.
+        itself, and that to ``options``. JSON by a schema is asked for where nobody says otherwise
+        and a check has found that the endpoint can do it.
 
         Raises:
             UsageError: an option or an address is unusable.
@@ -128,7 +130,10 @@ class DetectorSpec(Frozen):
             addressed(options or {}, addresses),
         )
         chosen = {name: value for layer in layers for name, value in layer.chosen.items()}
-        return model.located(environ).model_copy(update=chosen)
+        found = model.located(environ).model_copy(update=chosen)
+        if found.structured is not None:
+            return found
+        return found.model_copy(update={"structured": takes_schemas(found.endpoint, found.model)})
 
     def thinks(
         self, environ: Mapping[str, str] = os.environ, options: Options | None = None

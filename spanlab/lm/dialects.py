@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from spanlab.lm.checks import recall
 from spanlab.lm.http_replies import HttpReply
 
 SYSTEM = "system role"  # among refusals: instructions go into the user's message instead
@@ -42,10 +43,14 @@ _SYSTEM_NAMED = re.compile(
 
 
 class Dialect:
-    """What one endpoint refuses for one model; any number of threads may use it."""
+    """What one endpoint refuses for one model; any number of threads may use it.
 
-    def __init__(self) -> None:
-        self.refused: frozenset[str] = frozenset()
+    Args:
+        refused: what is known to be.
+    """
+
+    def __init__(self, refused: Iterable[str] = ()) -> None:
+        self.refused = frozenset(refused)
 
     @property
     def remarks(self) -> list[str]:
@@ -96,8 +101,9 @@ class Dialect:
 
 @cache
 def dialect_of(endpoint: str, model: str) -> Dialect:
-    """Return what this process knows of an endpoint and a model."""
-    return Dialect()
+    """Return what is known of an endpoint and a model: from a check, and in this process."""
+    check = recall(endpoint, model)
+    return Dialect(check.refused if check is not None else ())
 
 
 def _has_system(asked: Mapping[str, Any]) -> bool:

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from spanlab.ui.common import kept, plain, server_files
 from spanlab.ui.messages import errors_shown
+from spanlab.ui.model_check import model_check
 from spanlab.ui.option_form import model_options_form, options_form
 from spanlab.workflows.choosing import (
     Broken,
@@ -70,6 +71,9 @@ def wish_form(summary: DatasetSummary, here: Surroundings) -> Wish:
         else:
             model, one_model, price = _model(asking, here)
             asked = model_options_form(asking, "detect")
+            if here.problem is None:
+                models = Choice(tuple(asking), model, one_model, price, model_options=asked)
+                model_check(models)
             sources = _passages(here)
     choice = Choice(chosen, model, one_model, price, sources, options=options, model_options=asked)
     return _bounds(Wish(summary.name, choice), bool(asking))

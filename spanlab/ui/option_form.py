@@ -110,7 +110,7 @@ def _number(field: OptionField, key: Kept) -> JsonValue:
         low,
         high,
         default,
-        step=1 if whole else 0.05,
+        step=1 if whole else 0.05 if (high or 1) <= 2 else 10.0,
         placeholder="as it comes",
         help=field.about,
         **key,

@@ -45,6 +45,7 @@ __all__ = [
     "model_fields",
     "models_of",
     "specifications",
+    "specs_in",
 ]
 
 SourceKind = Literal["given", "bm25", "web", "search"]
@@ -111,7 +112,7 @@ def specifications(choice: Choice, environ: Mapping[str, str] = os.environ) -> t
     if not choice.detectors:
         raise UsageError("choose at least one detector")
     specs = [_named(name, choice) for name in choice.detectors]
-    single = [one for spec in specs for one in _parts(spec)]
+    single = [one for spec in specs for one in specs_in(spec)]
     asking = any(asks_models(spec.detector) for spec in single)
     if choice.config is not None and not any(map(is_ensemble, choice.detectors)):
         raise UsageError("a configuration (--config) is for an ensemble, such as ucsc")
@@ -132,7 +133,7 @@ def is_ensemble(name: str) -> bool:
 
 def models_of(name: str) -> tuple[str, ...]:
     """Return the models that a detector's members name themselves, each once."""
-    models = (spec.model for spec in _parts(spec_of(name)))
+    models = (spec.model for spec in specs_in(spec_of(name)))
     return tuple(dict.fromkeys(model.model for model in models if model is not None))
 
 
@@ -146,7 +147,7 @@ def model_fields(names: Iterable[str]) -> dict[str, tuple[OptionField, ...]]:
         Fields for all models (""), for each detector and annotator, and for each role and role of
         a detector where there is more than one.
     """
-    specs = [one for name in names for one in _parts(spec_of(name)) if asks_models(one.detector)]
+    specs = [one for name in names for one in specs_in(spec_of(name)) if asks_models(one.detector)]
     fields = fields_in(ChosenOptions)
     several = {spec.detector for spec in specs if len(entry_of(spec.detector).roles) > 1}
     found = {"": fields}
@@ -165,7 +166,8 @@ def _named(name: str, choice: Choice) -> Spec:
     return spec_of(name)
 
 
-def _parts(spec: Spec) -> tuple[DetectorSpec, ...]:
+def specs_in(spec: Spec) -> tuple[DetectorSpec, ...]:
+    """Return the detectors of a specification: an ensemble's members, or itself."""
     return spec.members if isinstance(spec, EnsembleSpec) else (spec,)
 
 

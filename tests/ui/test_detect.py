@@ -235,3 +235,25 @@ def test_a_detector_of_an_installed_package_is_offered_with_its_options_and_runs
     said = store.record("mine", "a").by("shouting")
     assert said is not None
     assert [span.text for span in said.spans] == ["NASA", "EU", "NO"]
+
+
+def test_a_model_is_tested_with_a_click_and_what_was_found_stays(
+    open_page: OpenPage, store: Store, model_server: ModelServer
+) -> None:
+    model_server.mode = "no-system-role"
+    model_server.script(lambda ask: say("Paris"))
+    store.import_records("mine", records("a"))
+    app = open_page("detect").checkbox(key=EXTRACT).check().run()
+    assert "system role" not in everything(app)
+    app.button(key="test-model").click().run()
+    assert not app.exception
+    again = open_page("detect").checkbox(key=EXTRACT).check().run()
+    for page in (app, again):
+        shown = everything(page)
+        assert ":material/check_circle: chat" in shown
+        assert ":material/cancel: system role: " in shown
+        assert "tokens a second; the check came to" in shown
+    model_server.mode = "over-quota"
+    app.button(key="test-model").click().run()
+    assert ":material/cancel: chat: " in everything(app)
+    assert "credits exhausted" in everything(app)

@@ -28,7 +28,7 @@ from spanlab.workflows.runs import RunRequest
 OpenPage = Callable[..., AppTest]
 Fill = Callable[[AppTest], object]
 URL = "http://127.0.0.1:9/v1"
-PAPER: dict[str, Any] = {"temperature": 0.2, "top_p": 0.7, "seed": 42}
+PAPER: dict[str, Any] = {"temperature": 0.2, "top_p": 0.7, "seed": 42, "structured": False}
 SMALL = ModelChoice(model="small", base_url=URL, **PAPER)
 LARGE = ModelChoice(model="large", base_url=URL, **PAPER)
 

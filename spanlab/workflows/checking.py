@@ -1,0 +1,181 @@
+"""What the endpoint of a model can do, found out by one call of each kind, and kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from spanlab.background import wait
+from spanlab.errors import ModelError, UsageError
+from spanlab.lm import Meter, ModelChoice
+from spanlab.lm.building import endpoint_client
+from spanlab.lm.checks import STRUCTURED, ModelCheck, Trial, keep, recall
+from spanlab.lm.dialects import dialect_of
+from spanlab.settings import Settings
+from spanlab.workflows.choosing import Choice, specifications, specs_in
+
+if TYPE_CHECKING:
+    from dspy.lm15 import Request, Response
+
+    from spanlab.lm.endpoint import EndpointClient
+
+__all__ = ["ModelCheck", "Trial", "check_models", "last_checks"]
+
+_QUESTION = "What is the capital of France? Answer with its name alone."
+_FREELY = "What is the capital of France?"
+_IN_JSON = f'{_FREELY} Answer with a JSON object: {{"capital": "…"}}'
+_AT_ONCE = 4
+_ATTEMPTS = 1  # that may follow the first: somebody waits
+_SCHEMA = {
+    "type": "object",
+    "properties": {"capital": {"type": "string"}},
+    "required": ["capital"],
+    "additionalProperties": False,
+}
+_BY_SCHEMA = {
+    "type": "json_schema",
+    "json_schema": {"name": "answer", "strict": True, "schema": _SCHEMA},
+}
+
+
+def check_models(choice: Choice, settings: Settings | None = None) -> tuple[ModelCheck, ...]:
+    """Ask each model of a choice one call of each kind, and keep what came of it.
+
+    Later runs go by that: they ask for JSON by a schema where the endpoint can do it.
+
+    Args:
+        choice: detectors, and how their models are asked.
+        settings: where checks are kept; None reads the environment.
+
+    Returns:
+        One check for each model and endpoint. One that did not answer at all says why in its only
+        trial, and is not kept.
+
+    Raises:
+        UsageError: nothing names a model, or no detector asks one.
+        MissingKeyError: an endpoint needs a key and none is set.
+    """
+    settings = settings or Settings.read()
+    checks = [wait(_Check(model).run()) for model in _models(choice)]
+    for check in checks:
+        if check.works("chat"):
+            keep(check, settings)
+    return tuple(checks)
+
+
+def last_checks(choice: Choice, settings: Settings | None = None) -> tuple[ModelCheck, ...]:
+    """Return the kept checks of a choice's models, as many as there are."""
+    found = (recall(model.endpoint, model.model, settings) for model in _models(choice))
+    return tuple(check for check in found if check is not None)
+
+
+def _models(choice: Choice) -> list[ModelChoice]:
+    """Return the models that a choice asks, each with its endpoint once."""
+    models: dict[tuple[str, str], ModelChoice] = {}
+    for spec in (each for one in specifications(choice) for each in specs_in(one)):
+        for model in (spec.model, *spec.models.values()):
+            if model is not None:
+                models.setdefault((model.endpoint, model.model), model)
+    if not models:
+        raise UsageError(f"{' and '.join(map(repr, choice.detectors))} asks no model")
+    return list(models.values())
+
+
+@dataclass
+class _Check:
+    """One model's check on its way."""
+
+    choice: ModelChoice
+    meter: Meter = field(default_factory=Meter)
+    trials: list[Trial] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)  # of each call that was made alone
+    refused: frozenset[str] = frozenset()
+
+    async def run(self) -> ModelCheck:
+        choice = self.choice
+        client = endpoint_client(choice.model_copy(update={"retries": _ATTEMPTS}), self.meter)
+        first = await self._try("chat", client, _QUESTION)
+        answered = None if first is None else first.usage.output_tokens
+        if first is not None:
+            await self._options(client)
+            await self._try("system role", client, _QUESTION, system="You are brief.")
+            await self._try("JSON", client, _IN_JSON, response_format={"type": "json_object"})
+            await self._try(STRUCTURED, client, _FREELY, response_format=_BY_SCHEMA)
+            counted = first.usage.input_tokens is not None
+            note = "" if counted else "the endpoint counts no tokens"
+            self.trials.append(Trial(kind="usage", works=counted, note=note))
+            await self._parallel(client)
+        usage, seconds = self.meter.usage, median(self.seconds)
+        dialect_of(choice.endpoint, choice.model).refused = self.refused
+        return ModelCheck(
+            model=choice.model,
+            endpoint=choice.endpoint,
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
+            trials=tuple(self.trials),
+            refused=tuple(sorted(self.refused)),
+            seconds=round(seconds, 3),
+            speed=round(answered / seconds, 1) if answered else None,
+            calls=usage.calls,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cost=usage.cost,
+        )
+
+    async def _options(self, client: EndpointClient) -> None:
+        """Try the options that the model is asked with, one after the other."""
+        for name in ("temperature", "top_p", "seed", "max_tokens", "reasoning_effort"):
+            value = getattr(self.choice, name)
+            if value is not None:
+                await self._try(name, client, _QUESTION, **{name: value})
+
+    async def _parallel(self, client: EndpointClient) -> None:
+        began = time.perf_counter()
+        many = (client.ask(_request(self.choice, f"{n}. {_QUESTION}")) for n in range(_AT_ONCE))
+        results = await asyncio.gather(*many, return_exceptions=True)
+        failed = [str(each) for each in results if isinstance(each, BaseException)]
+        times = (time.perf_counter() - began) / median(self.seconds)
+        note = failed[0] if failed else f"{_AT_ONCE} calls at once took {times:.1f} times one"
+        self.trials.append(Trial(kind="parallel", works=not failed, note=note))
+
+    async def _try(
+        self, kind: str, client: EndpointClient, question: str, **more: Any
+    ) -> Response | None:
+        """Make a call of a kind and note what came of it; return the answer if it is right."""
+        dialect, began = dialect_of(self.choice.endpoint, self.choice.model), time.perf_counter()
+        dialect.refused = frozenset()
+        try:
+            response = await client.ask(_request(self.choice, question, **more))
+        except ModelError as error:
+            self.trials.append(Trial(kind=kind, works=False, note=str(error)))
+            return None
+        finally:
+            self.seconds.append(time.perf_counter() - began)
+        text, note = response.text or "", "; ".join(dialect.remarks)
+        if not note and "response_format" in more and not _fits(text):
+            note = f"the answer is not the JSON asked for: {text[:80]!r}"
+        self.trials.append(Trial(kind=kind, works=not note, note=note))
+        if kind != STRUCTURED:  # of which the form of the answer alone is refused, not all forms
+            self.refused |= dialect.refused
+        return response
+
+
+def _request(choice: ModelChoice, question: str, system: str = "", **more: Any) -> Request:
+    from dspy.lm15 import request_from_openai_chat
+
+    told = [{"role": "system", "content": system}] if system else []
+    messages = [*told, {"role": "user", "content": question}]
+    return request_from_openai_chat({"model": choice.model, "messages": messages, **more})
+
+
+def _fits(answer: str) -> bool:
+    """Say whether an answer is the JSON object asked for, whatever the model thought before it."""
+    try:
+        found = json.loads(answer.rpartition("</think>")[2])
+    except ValueError:
+        return False
+    return isinstance(found, dict) and isinstance(found.get("capital"), str)
