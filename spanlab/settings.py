@@ -20,7 +20,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     home: Path
-    database_url: str
+    database_url: str = Field(repr=False)  # it may hold a password
     programs: Path = Field(default_factory=lambda data: data["home"] / "programs")
     allowed_hosts: frozenset[str] = frozenset()
     files_root: Path | None = None

@@ -14,7 +14,7 @@ from sqlalchemy.pool import NullPool
 
 from spanlab.errors import StoreError
 from spanlab.settings import Settings
-from spanlab.storage.network import watchful
+from spanlab.storage.urls import database_url, watchful
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ NOT_JSON = (
 
 def is_sqlite(settings: Settings) -> bool:
     """Say whether jobs are kept in a file of this machine."""
-    return make_url(settings.database_url).get_backend_name() == "sqlite"
+    return database_url(settings.database_url).get_backend_name() == "sqlite"
 
 
 def file_of(settings: Settings) -> Path:
@@ -47,7 +47,7 @@ def url_of(settings: Settings) -> str:
     """Return the SQLAlchemy URL of the jobs' database."""
     if is_sqlite(settings):
         return f"sqlite:///{file_of(settings)}"
-    url = make_url(settings.database_url).set(drivername="postgresql")
+    url = database_url(settings.database_url).set(drivername="postgresql")
     return watchful(url).render_as_string(hide_password=False)
 
 
@@ -91,7 +91,7 @@ def client(settings: Settings) -> DBOSClient:
 
 def alone(settings: Settings) -> Connection:
     """Return a connection to PostgreSQL that nobody else uses, each statement its transaction."""
-    url = make_url(settings.database_url).set(drivername="postgresql+psycopg")
+    url = database_url(settings.database_url)
     engine = create_engine(watchful(url), poolclass=NullPool, isolation_level="AUTOCOMMIT")
     return engine.connect()
 

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from spanlab.errors import StoreError
 from spanlab.fields import storable
@@ -151,7 +150,7 @@ def answer_cache(settings: Settings, name: Literal["models", "retrieval"]) -> An
     Raises:
         StoreError: it cannot be used.
     """
-    if urlsplit(settings.database_url).scheme.startswith("sqlite"):
+    if settings.database_url.startswith("sqlite"):
         return answer_file(settings.home / "cache" / name)
     from spanlab.lm.cache_table import AnswerTable
 

@@ -12,8 +12,8 @@ from spanlab.errors import StoreError
 from spanlab.lm.cache import AnswerCache
 from spanlab.settings import Settings
 from spanlab.storage.engine import Database
-from spanlab.storage.network import watchful
 from spanlab.storage.upgrade import upgrade
+from spanlab.storage.urls import watchful
 
 _KEPT_SECONDS = 30 * 86_400.0
 _PATIENCE = 60.0  # seconds for which a database that does not answer is tried again

@@ -9,18 +9,17 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from spanlab.errors import StoreError, UsageError
-from spanlab.storage.network import watchful
+from spanlab.storage.urls import database_url, shown, watchful
 
 BUSY_SECONDS = 30  # how long a write waits for another process's write before it gives up
 _CACHE_KIB = 16_384  # of SQLite pages per connection
 _WRITERS: dict[str, Lock] = {}  # one for each file: several stores of a process may share one
-_POSTGRESQL = {"postgres", "postgresql", "postgresql+psycopg"}
 
 
 class Database:
@@ -34,7 +33,7 @@ class Database:
     """
 
     def __init__(self, url: str) -> None:
-        self.url = _normal(url)
+        self.url = _kept(database_url(url))
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._writer = _WRITERS.setdefault(str(self.url), Lock())
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
@@ -98,23 +97,13 @@ class Database:
             raise StoreError(f"the database {self}: {str(cause).strip()}") from error
 
     def __str__(self) -> str:
-        return self.url.render_as_string(hide_password=True)
+        return shown(self.url)
 
 
-def _normal(url: str) -> URL:
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise UsageError(f"{url!r} is not a database URL such as sqlite:///file.db") from error
-    if parsed.drivername in _POSTGRESQL:
-        return parsed.set(drivername="postgresql+psycopg")
-    if parsed.drivername not in {"sqlite", "sqlite+pysqlite"}:
-        raise UsageError(
-            f"no database of the kind {parsed.drivername!r}: sqlite:///… or postgresql://…"
-        )
-    if parsed.database in {None, "", ":memory:"}:
+def _kept(url: URL) -> URL:
+    if url.get_backend_name() == "sqlite" and url.database in {None, "", ":memory:"}:
         raise UsageError("an SQLite database in memory forgets everything: name a file")
-    return parsed
+    return url
 
 
 def _sqlite(url: URL) -> Engine:
@@ -147,6 +136,8 @@ def _begin(connection: Connection) -> None:
 def _postgresql(url: URL) -> Engine:
     try:
         return create_engine(watchful(url), pool_size=8, max_overflow=24, pool_pre_ping=True)
+    except ArgumentError as error:
+        raise UsageError(f"the database URL {shown(url)}: {error}") from error
     except ImportError as error:
         raise UsageError(
             f"PostgreSQL needs the driver psycopg: pip install 'spanlab[postgres]' ({error})"

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, inspect, text
 from spanlab.errors import StoreError
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import metadata
+from spanlab.storage.urls import shown
 
 REVISIONS = (
     "0001",
@@ -74,15 +75,15 @@ def _revision(connection: Connection) -> str | None:
         foreign = sorted(tables & set(metadata.tables))
         if foreign:
             raise StoreError(
-                f"the database {connection.engine.url!r} has a table {foreign[0]!r} that is not "
-                "spanlab's: choose another database"
+                f"the database {shown(connection.engine.url)} has a table {foreign[0]!r} that is "
+                "not spanlab's: choose another database"
             )
         return None
     revision = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
     if revision is not None and revision not in REVISIONS:
         raise StoreError(
-            f"the database {connection.engine.url!r} has revision {revision}, this spanlab knows "
-            f"{REVISIONS[-1]} at most: it was made by a newer spanlab; update this one"
+            f"the database {shown(connection.engine.url)} has revision {revision}, this spanlab "
+            f"knows {REVISIONS[-1]} at most: it was made by a newer spanlab; update this one"
         )
     return None if revision is None else str(revision)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from traceback import format_exception
 
 import pytest
+from commands import run_here
 
 from spanlab.errors import StoreError, UsageError
 from spanlab.settings import Settings
@@ -37,11 +40,43 @@ def test_every_spelling_of_postgresql_is_understood(url: str) -> None:
         pytest.param("mysql://host/db", "no database of the kind 'mysql'", id="another database"),
         pytest.param("sqlite://", "in memory forgets everything", id="in memory"),
         pytest.param("sqlite:///:memory:", "in memory forgets everything", id="named memory"),
+        pytest.param("postgresql://me:secret@h:abc/db", "port .* not a number", id="bad port"),
+        pytest.param("postgresql://me:secret:h/db", "port .* not a number", id="no @"),
+        pytest.param("postgresql://me:secret@h:1,i:1/db", r"\?host=one", id="hosts with ports"),
+        pytest.param("postgresql://me:secret@h,i/db", r"\?host=one", id="several hosts"),
+        pytest.param("postgresql://me:secret@/db?host=h,i&port=1,2,3", "ports", id="more ports"),
+        pytest.param("postgresql://me:s@secret@h/db", "%40", id="@ in the password"),
+        pytest.param("postgresql//me:secret@h/db", "may hold a password", id="mistyped"),
+        pytest.param("host=h password=secret", "may hold a password", id="another notation"),
+        pytest.param("sqlite://me:secret@h/db", "SQLite database is a file", id="file of a host"),
     ],
 )
-def test_other_urls_are_refused(url: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+def test_other_urls_are_refused_without_their_passwords(
+    url: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
         Database(url)
+    assert "secret" not in "".join(format_exception(caught.value))
+    for command in (["datasets"], ["jobs", "list"], ["worker"]) if "secret" in url else ():
+        home = {"SPANLAB_HOME": str(tmp_path), "SPANLAB_DATABASE_URL": url}
+        done = run_here(command, tmp_path, os.environ | home)
+        assert done.returncode in {1, 2}
+        assert done.stderr.startswith("spanlab: ")
+        assert "secret" not in done.stdout + done.stderr
+
+
+URL = "postgresql://me@host/db?password=secret&sslmode=require"
+
+
+def test_a_password_among_the_options_counts_and_is_hidden() -> None:
+    database = Database(URL)
+    assert database.url.password == "secret"
+    assert database.url.query["sslmode"] == "require"
+    shown = (
+        f"{database} {database.url} {database.engine!r} {Settings(home=Path(), database_url=URL)}"
+    )
+    assert "secret" not in shown
+    database.close()
 
 
 def test_a_missing_driver_names_the_extra_to_install() -> None:
