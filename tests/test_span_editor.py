@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spanlab.errors import NotFoundError
+from spanlab.errors import NotFoundError, UsageError
 from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
 from spanlab.settings import Settings
 from spanlab.storage import QueueQuery, Store
@@ -100,6 +100,47 @@ def test_a_dataset_that_is_gone_is_noticed_by_a_write_alone(store: Store) -> Non
     write |= {"dataset": "words", "item": "a", "reviewer": "Ada"}
     with pytest.raises(NotFoundError, match="there is no dataset 'words'"):
         exchange(store, PLACE, _here(writes=[write], open="a", have=["a"], near=False))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"seq": 2**63}, "seq"),
+        ({"base": 2**63}, "base"),
+        ({"session": "tab\ud83d"}, "session"),
+        ({"item": "a\ud83d"}, "item"),
+        ({"op": {"kind": "note", "text": "\ud83d"}}, "text"),
+        ({"op": {"kind": "\ud83d"}}, "kind"),
+    ],
+    ids=str,
+)
+def test_a_write_that_no_store_takes_is_refused_with_the_reason(
+    store: Store, change: dict[str, object], said: str
+) -> None:
+    write = {"session": "tab", "seq": 1, "base": 0, "op": {"kind": "undo"}}
+    write |= {"dataset": "words", "item": "a", "reviewer": "Ada"} | change
+    answer = exchange(store, PLACE, _here(writes=[write]))
+    (result,) = _json(answer)["results"]
+    assert not result["stored"]
+    assert said in result["reason"]
+    assert json.dumps(answer.json, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"open": "a\ud83d"},
+        {"have": ["\ud83d"], "open": "a"},
+        {"trace": {"item": "\ud83d", "annotator": "d"}},
+        {"attempt": "many"},
+        {"writes": "none"},
+        [],
+    ],
+    ids=str,
+)
+def test_a_message_that_cannot_be_read_is_said(message: object) -> None:
+    with pytest.raises(UsageError, match="a message of the editor cannot be read"):
+        Sent.read(message)
 
 
 def test_an_empty_queue_says_why_and_what_to_do(store: Store) -> None:

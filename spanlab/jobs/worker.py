@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-from spanlab.errors import SpanlabError
+from spanlab.errors import SpanlabError, UsageError
 from spanlab.jobs import database, job_store, kinds, leases, recovery
 from spanlab.jobs.job_store import JOBS, PARTS
 from spanlab.settings import Settings
@@ -23,6 +24,7 @@ _WATCH_SECONDS = 2.0  # between two looks at the own lease and at the others'
 _SURE_SECONDS = 5.0  # after which a worker that the database has not heard asks no model
 _LOOK_SECONDS = 0.2  # between two looks at whether the lease is lost
 _GRACE_SECONDS = 150.0  # a model call may take that long; it is paid, so its answer is awaited
+_NAME_LENGTH = 200  # of a worker, percent-encoded
 _JOBS_AT_ONCE = 4  # jobs a worker follows; their parts are what is work
 _PARTS_AT_ONCE = 4  # enough that the next one is there while the last answers of one come in
 # How often a worker looks for work; it costs a processor some 4 ms and its database three queries.
@@ -49,6 +51,19 @@ class Role:
     name: str
     alone: bool = False
     processes: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a name that a lease cannot have, which is a file of that name on SQLite.
+
+        Raises:
+            UsageError: it holds what cannot be printed, is too long, or of dots alone.
+        """
+        fits = self.name.isprintable() and len(quote(self.name)) <= _NAME_LENGTH
+        if not fits or not self.name.strip(". "):
+            raise UsageError(
+                f"a worker cannot be called {self.name!r}: a name has 1 to {_NAME_LENGTH} "
+                "characters that can be printed, and not dots alone"
+            )
 
 
 class Worker:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from spanlab.errors import NotFoundError, StoreError
+from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.schema import Kind, Status
 from spanlab.ui import common, span_editor
-from spanlab.ui.messages import show_error
+from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.reviewer import ask_reviewer, may_review
 from spanlab.workflows import managing, review
 from spanlab.workflows.interpreter import leave_imports_uncollected
@@ -61,7 +61,8 @@ def page() -> None:
         _say_unknown(dataset, asked)
         return
     span_editor.editor(review.labels(common.store(), dataset), summaries[dataset].undecided)
-    _exchange(span_editor.ReviewQueue(dataset, query, _entry(dataset, query)))
+    with errors_shown():
+        _exchange(span_editor.ReviewQueue(dataset, query, _entry(dataset, query)))
 
 
 def _say_unknown(dataset: str, item: str) -> None:
@@ -84,7 +85,7 @@ def _exchange(place: span_editor.ReviewQueue) -> None:
         answer = span_editor.exchange(common.store(), place, span_editor.sent())
     except NotFoundError:
         st.rerun()  # the dataset was deleted meanwhile: draw the page with those that are left
-    except StoreError as error:
+    except (StoreError, UsageError) as error:
         show_error(error, "Nothing typed is lost: the browser keeps it and sends it again.")
         span_editor.wire({})
         return

@@ -10,6 +10,7 @@ from itertools import groupby
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.errors import NotFoundError, StoreError
+from spanlab.fields import storable
 from spanlab.labels import trim_space
 from spanlab.oplog import Operation
 from spanlab.schema import Annotation, Interval, Name, Span, Status
@@ -45,14 +46,17 @@ USUAL_LABELS = (
 )
 
 
+_LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps
+
+
 class SentWrite(BaseModel):
     """One operation as a browser sends it: which log it is for, and what that log was then."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     session: Name
-    seq: int = Field(ge=1)
-    base: int = Field(ge=0)
+    seq: int = Field(ge=1, le=_LARGEST)
+    base: int = Field(ge=0, le=_LARGEST)
     dataset: Name
     item: Name
     reviewer: Name
@@ -221,7 +225,8 @@ def _unreadable(raw: Mapping[str, JsonValue], error: ValidationError) -> Iterabl
     if isinstance(session, str) and isinstance(seq, int):
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        yield Outcome(session, seq, stored=False, reason=f"{where}: {first['msg']}")
+        reason = storable(f"{where}: {first['msg']}")
+        yield Outcome(storable(session), seq, stored=False, reason=reason)
 
 
 def suggestions(annotation: Annotation, answer: str) -> list[Suggestion]:

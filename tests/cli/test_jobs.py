@@ -28,6 +28,13 @@ def items(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("name", ["..", ".", " ", "x" * 201, "a\nb", "half \ud83d"], ids=ascii)
+def test_a_worker_has_a_name_that_a_file_can_have(spanlab: Run, name: str) -> None:
+    done = spanlab("worker", "--name", name)
+    assert done.returncode == 2
+    assert done.stderr.startswith("spanlab: a worker cannot be called")
+
+
 def test_a_dataset_is_annotated_as_a_job_that_can_be_looked_at_and_retried(
     model_server: ModelServer, spanlab: Run, items: Path
 ) -> None:

@@ -70,10 +70,14 @@ def wire(answer: Mapping[str, JsonValue]) -> None:
 
 
 def sent() -> Sent:
-    """Return what the editor last sent over the wire; nothing before it has said anything."""
+    """Return what the editor last sent over the wire; nothing before it has said anything.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
     state = st.session_state.get(_WIRE_KEY)
     outbox = state.get("outbox") if isinstance(state, Mapping) else None
-    return Sent.model_validate(outbox or {})
+    return Sent.read(outbox or {})
 
 
 def _component(name: str, js: str, css: str | None) -> ComponentRenderer:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from spanlab.errors import NotFoundError
+from spanlab.errors import NotFoundError, UsageError
 from spanlab.ui.span_editor.payload import item_payload, trace_payload
 from spanlab.workflows import review, tracing
 from spanlab.workflows.review import QueueQuery, Review, Store
@@ -42,7 +43,7 @@ class ReviewQueue:
 class TraceWanted(BaseModel):
     """Whose trace of which item the editor asks for."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", str_min_length=0)  # no half an emoji
 
     item: str
     annotator: str
@@ -51,9 +52,9 @@ class TraceWanted(BaseModel):
 class Sent(BaseModel):
     """What the editor says: unacknowledged writes, where it is, what it has."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", str_min_length=0)
 
-    writes: tuple[dict[str, JsonValue], ...] = ()
+    writes: tuple[dict[str, Any], ...] = ()  # looked at one by one: each is refused for itself
     attempt: int = 0
     place: str | None = None
     open: str | None = None
@@ -62,6 +63,22 @@ class Sent(BaseModel):
     ahead: str | None = None
     check: bool = False
     trace: TraceWanted | None = None
+
+    @classmethod
+    def read(cls, message: object) -> Sent:
+        """Return a message of the editor as it arrived; nothing in it is trusted.
+
+        Raises:
+            UsageError: it is no such message.
+        """
+        try:
+            return cls.model_validate(message)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise UsageError(
+                f"a message of the editor cannot be read: {where}: {first['msg']}; reload the page"
+            ) from error
 
 
 @dataclass(frozen=True)
