@@ -9,12 +9,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Browser, Page, Request, WebError, expect
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from driving import Desk
-from serving import PATIENCE, Server, chromium, patient, serving
+from serving import PATIENCE, Server, chromium, leave, patient, serving
 
 from spanlab.schema import Record
 from spanlab.storage import Store
@@ -29,11 +29,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One for each module: while it is open, no test of this process can run an event loop."""
+    """One for these tests alone: while it is open, no test here can run an event loop."""
     with chromium() as browser:
         yield browser
+
+
+@pytest.fixture(scope="package")
+def tab(browser: Browser) -> Iterator[Page]:
+    """One page for all tests: where Streamlit has run before, it starts with half the work."""
+    with browser.new_context() as context:
+        yield patient(context.new_page())
 
 
 @pytest.fixture
@@ -43,7 +50,7 @@ def store(server: Server) -> Iterator[Store]:
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(tab: Page) -> Iterator[Page]:
     """A page on which an error in a script, or a request to another host, fails the test."""
     errors: list[str] = []
 
@@ -51,11 +58,16 @@ def page(browser: Browser) -> Iterator[Page]:
         if urlsplit(request.url).hostname not in {"localhost", "127.0.0.1", None, ""}:
             errors.append(f"asks another host: {request.url}")
 
-    with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
-        page = patient(context.new_page())
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("request", stays_here)
-        yield page
+    def failed(error: WebError) -> None:
+        errors.append(str(error.error))
+
+    tab.set_viewport_size({"width": 1280, "height": 800})
+    tab.context.on("weberror", failed)
+    tab.context.on("request", stays_here)
+    yield tab
+    leave(tab)
+    tab.context.remove_listener("weberror", failed)
+    tab.context.remove_listener("request", stays_here)
     assert errors == []
 
 

@@ -113,3 +113,18 @@ def patient(page: Page) -> Page:
         session = page.context.new_cdp_session(page)
         session.send("Emulation.setCPUThrottlingRate", {"rate": slowdown})
     return page
+
+
+def leave(page: Page) -> None:
+    """Leave a page such that it is like a new one to whoever comes next."""
+    for other in page.context.pages:
+        if other is not page:
+            other.close()
+    origin = page.evaluate("sessionStorage.clear(); location.origin")
+    page.goto("about:blank")
+    page.unroute_all()
+    page.mouse.move(0, 0)
+    page.context.clear_cookies()
+    session = page.context.new_cdp_session(page)
+    session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "local_storage"})
+    session.detach()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from driving import REVIEWER, Desk, HeldLine, idle, suggested
 from playwright.sync_api import expect
+from serving import patient
 
 from spanlab.schema import Item, Record, Status
 
@@ -106,6 +107,7 @@ def test_back_and_forward_show_the_item_that_the_address_names(desk: Sit) -> Non
 
 def test_a_late_answer_of_python_moves_neither_the_item_nor_the_address(desk: Sit) -> None:
     here = desk(_records())
+    here.page = patient(here.page.context.new_page())  # which nobody uses after the line was held
     line = HeldLine(here.page)
     here.visit()
     for following in ("de-1", "en-2", "de-2"):
