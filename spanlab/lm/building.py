@@ -87,12 +87,11 @@ def endpoint_client(
 def predicting(lm: dspy.LM) -> Iterator[None]:
     """Run the dspy modules inside the block on a model.
 
-    The prompt is dspy's chat format, in which a Signature's instruction stands first and its
-    input fields follow in their order: put passages and question before the answer, and every
-    call of one detector on one item begins with the same long text, which providers cache. An
-    answer that does not fit the format is asked for once more, as JSON, and no answer that could
-    not be read stays in the cache. Endpoints that take JSON schemas (``structured``) are asked
-    for JSON at once.
+    A prompt begins with the inputs in their order, and the task follows (``adapters``): put
+    passages, question and answer first, and every call on one item begins with the same long
+    text, which providers cache. An answer that cannot be read is asked for once more, as JSON,
+    and stays in no cache. Endpoints that take JSON schemas (``structured``) are asked for JSON at
+    once.
 
     Args:
         lm: from ``language_model``.

@@ -22,6 +22,7 @@ from spanlab.lm.failures import at_first
 from spanlab.lm.http_replies import HttpReply, reported
 from spanlab.lm.replies import ReportedError, check, no_completion, setback_of, usage_of
 from spanlab.lm.secrets import hidden
+from spanlab.lm.thinking import without_thoughts
 from spanlab.lm.transport import HttpAnswer, Transport
 from spanlab.lm.usage import Meter, Usage
 
@@ -79,11 +80,13 @@ class EndpointClient:
                 return self._read(await self._sent(built))
 
         with self._counted() as call:
-            response = await insist(
-                attempt,
-                lambda error: setback_of(error, choice),
-                choice.retries,
-                self.meter.before_attempt,
+            response = without_thoughts(
+                await insist(
+                    attempt,
+                    lambda error: setback_of(error, choice),
+                    choice.retries,
+                    self.meter.before_attempt,
+                )
             )
             self._answered = True
             call.usage = usage_of(response, choice, built.body)

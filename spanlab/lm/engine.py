@@ -14,6 +14,7 @@ from spanlab.errors import ModelError
 from spanlab.lm.cache import AnswerCache
 from spanlab.lm.endpoint import EndpointClient
 from spanlab.lm.replies import check
+from spanlab.lm.thinking import thoughts_of, without_thoughts
 from spanlab.lm.usage import Usage
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ class Engine(_Shared):
         Raises:
             ModelError: there is none; the message says why.
         """
+        response = await self._answer(request)
+        self.client.meter.think(thoughts_of(response))
+        return response
+
+    async def _answer(self, request: Request) -> Response:
         call = _call.get(None) or _Call()
         cache = self._cache
         if cache is None:
@@ -92,7 +98,7 @@ class Engine(_Shared):
             return None
         choice = self.client.choice
         try:
-            response = response_from_openai_chat(answer, model=choice.model)
+            response = without_thoughts(response_from_openai_chat(answer, model=choice.model))
             check(response, choice)
         except (LM15Error, ModelError, AttributeError, KeyError, TypeError, ValueError):
             return None

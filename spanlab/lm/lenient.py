@@ -7,6 +7,7 @@ to the model.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -18,7 +19,7 @@ from spanlab.schema import Verdict
 _SYNONYMS = {  # what models call a field instead
     "confidence": ("probability", "prob", "score"),
     "look_up": ("lookup", "queries", "query"),
-    "text": ("quote", "span", "words", "part"),
+    "text": ("quote", "span", "words", "part", "phrase", "segment", "excerpt", "substring"),
     "probability": ("prob", "confidence", "score"),
     "reason": ("explanation", "why", "rationale"),
     "subject": ("head", "source"),
@@ -28,6 +29,14 @@ _SYNONYMS = {  # what models call a field instead
     "sentence": ("source", "quote"),
 }
 _UNDECIDED: Verdict = "not-enough-evidence"
+_VERDICTS: dict[Verdict, tuple[str, ...]] = {  # in this order: "not supported" holds "supported"
+    "not-enough-evidence": (
+        *("enough", "insufficient", "unsupported", "not support", "unverif", "not verif"),
+        *("cannot", "unknown", "uncertain", "unclear", "undecided", "inconclusive", "neither"),
+    ),
+    "refuted": ("refut", "contradict", "false", "incorrect", "wrong", "inaccurate", "not true"),
+    "supported": ("support", "true", "correct", "accurate", "confirmed", "verified", "entailed"),
+}
 _WORDS = {"certain": 1.0, "very high": 0.95, "high": 0.9, "medium": 0.6, "low": 0.3}
 
 
@@ -61,16 +70,23 @@ def probability(value: object) -> float | None:
 
 
 def verdict(value: object) -> Verdict:
-    """Read a verdict as models write it; what is none of the three is not enough evidence."""
+    """Read a verdict as models write it; nothing at all is not enough evidence.
+
+    Raises:
+        ValueError: it is none of the three.
+    """
     text = "" if value is None else str(value).casefold()
-    if any(word in text for word in ("enough", "insufficient", "unsupported", "not support")):
+    for read, words in _VERDICTS.items():
+        if any(word in text for word in words):
+            return read
+    if text.strip(" .-/") in {"", "none", "null", "n a", "na"}:
         return _UNDECIDED
-    if any(word in text for word in ("refut", "contradict", "false")):
-        return "refuted"
-    return "supported" if any(word in text for word in ("support", "true")) else _UNDECIDED
+    raise ValueError(f"{text[:50]!r} is no verdict: supported, refuted or not-enough-evidence")
 
 
 def _text(value: object) -> str:
+    if isinstance(value, Mapping | list | tuple):
+        raise ValueError("no text")
     return "" if value is None else str(value)
 
 
@@ -86,7 +102,7 @@ Judged = Annotated[Verdict, BeforeValidator(verdict)]
 
 
 class ReplyModel(BaseModel):
-    """An object in a model's reply; bare text is its first field, and no field has to be there."""
+    """An object in a model's reply; bare text is its first field, and others may be missing."""
 
     @model_validator(mode="before")
     @classmethod
@@ -95,8 +111,22 @@ class ReplyModel(BaseModel):
         fields = list(cls.model_fields)
         if not isinstance(data, Mapping):
             data = {fields[0]: data}
-        return storable({name: _named(data, name) for name in fields})
+        given = {re.sub(r"\W+", "_", str(key).strip().casefold()): data[key] for key in data}
+        if given and not cls.is_one(given):
+            raise ValueError(f"it has nothing of {', '.join(fields)}")
+        return storable({name: named(given, name) for name in fields})
+
+    @classmethod
+    def is_one(cls, given: Mapping[str, object]) -> bool:
+        """Say whether an object is of this kind: whether it has any of the fields."""
+        return any(has(given, name) for name in cls.model_fields)
 
 
-def _named(data: Mapping[str, object], name: str) -> object:
+def has(data: Mapping[str, object], name: str) -> bool:
+    """Say whether an object has a field, under its name or what models call it instead."""
+    return any(each in data for each in (name, *_SYNONYMS.get(name, ())))
+
+
+def named(data: Mapping[str, object], name: str) -> object:
+    """Return what an object has under a name or what models call it instead; None if nothing."""
     return next((data[each] for each in (name, *_SYNONYMS.get(name, ())) if each in data), None)

@@ -1,108 +1,255 @@
-"""Reading an answer that came in exactly the form asked for, as nearly all do.
+"""Reading the fields of an answer in the forms in which models give them.
 
-dspy's own parser makes a validator anew for every answer, which takes 0.16 ms of processor time;
-this takes 0.02 ms. What is read here has the value that dspy gives it; whatever is unusual is left
-to dspy.
+Asked for are marked sections or a JSON object. What comes as well, and is read as long as it can
+mean one thing only: markers in bold or within a line, plain names in their place, XML tags; JSON in
+a fence or among words, under another name, or the bare list; Python's own notation. An answer that
+gives a field two different values has given none.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, get_origin
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from spanlab.lm.values import UnreadableError, values_in
+
 if TYPE_CHECKING:
     from dspy.signatures.signature import Signature
 
-_HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]")
-_OPENING = "[[ ## "
-
-
-def read_sections(signature: type[Signature], answer: str) -> dict[str, Any] | None:
-    """Return the fields of an answer in marked sections.
-
-    Args:
-        signature: says which fields there are.
-        answer: what the model said.
-
-    Returns:
-        All output fields in their order; None if anything is not as it should be: a marker with
-        more in its line, a section given twice or missing, one that is not the JSON of what it
-        should hold, or a signature with fields that are neither text, lists nor objects.
-    """
-    sections: dict[str, list[str]] = {}
-    lines: list[str] = []
-    for line in answer.splitlines():
-        bare = line.strip()
-        if bare.startswith(_OPENING):
-            header = _HEADER.fullmatch(bare)
-            if header is None or header[1] in sections:
-                return None
-            lines = sections[header[1]] = []
-        else:
-            lines.append(line)
-    forms = _forms_of(signature)
-    if forms is None or not forms.keys() <= sections.keys():
-        return None
-    texts = {name: "\n".join(sections[name]).strip() for name in forms}
-    return _values(
-        forms,
-        {name: text if forms[name] is None else _loaded(text) for name, text in texts.items()},
-    )
-
-
-def read_object(signature: type[Signature], answer: str) -> dict[str, Any] | None:
-    """Return the fields of an answer that is a JSON object; see ``read_sections``."""
-    forms, found = _forms_of(signature), _loaded(answer)
-    return _values(forms, found) if forms is not None and isinstance(found, dict) else None
-
-
-def _loaded(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _values(forms: Forms, found: Mapping[str, object]) -> dict[str, Any] | None:
-    values: dict[str, Any] = {}
-    for name, form in forms.items():
-        value = found.get(name)
-        if isinstance(value, str) != (form is None) or value is None:
-            return None
-        try:
-            values[name] = value if form is None else form.validate_python(value)
-        except ValidationError:
-            return None
-    return values
-
+PROSE = "prose"  # Annotated[str, PROSE]: an answer without any marker is this field's text
+THOUGHT = "reasoning"  # dspy's field for thinking first, which is asked for and not needed
+_MARKER = re.compile(r"[*_`#> \t]*\[\[\s*##\s*(\w+)\s*##\s*\]\][*_`]*(?::(?=\s))?")
+_FENCE = re.compile(r"\s*```\w*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
 
 Forms = Mapping[str, "TypeAdapter[Any] | None"]  # what reads each output field; None for text
-_known: WeakKeyDictionary[type[Signature], Forms | None] = WeakKeyDictionary()
 
 
-def _forms_of(signature: type[Signature]) -> Forms | None:
-    """Return what reads each field; None for a signature with fields of other kinds."""
+def forms_of(signature: type[Signature]) -> Forms | None:
+    """Return what reads each output field of a signature.
+
+    Returns:
+        None for a signature with fields that are neither text, lists nor objects: dspy reads it.
+    """
     if signature not in _known:
         kinds = {name: field.annotation for name, field in signature.output_fields.items()}
-        simple = all(kind is str or _is_structure(kind) for kind in kinds.values())
-        _known[signature] = (
-            {name: None if kind is str else _form(kind) for name, kind in kinds.items()}
-            if simple
-            else None
-        )
+        forms = {name: form_of(kind) for name, kind in kinds.items()}
+        simple = all(kind is str or forms[name] for name, kind in kinds.items())
+        _known[signature] = forms if simple else None
     return _known[signature]
 
 
-def _is_structure(kind: object) -> bool:
-    return get_origin(kind) is list or (isinstance(kind, type) and issubclass(kind, BaseModel))
+def read_fields(signature: type[Signature], forms: Forms, answer: str) -> dict[str, Any] | None:
+    """Return the output fields of an answer.
+
+    Args:
+        signature: says which fields there are.
+        forms: from ``forms_of``.
+        answer: what the model said, without what it thought aloud before.
+
+    Returns:
+        All output fields in their order, ``reasoning`` being "" where it is missing; None if the
+        answer does not say for certain what a field is.
+    """
+    sections = _sections(forms, answer)
+    found = {
+        name: _only(_in_section(form, texts))
+        for name, form in forms.items()
+        if (texts := sections.get(name))
+    }
+    if not found.keys() >= forms.keys() - {THOUGHT}:
+        found |= _without_sections(signature, forms, answer, bare=not sections)
+    found[THOUGHT] = found.get(THOUGHT) or ""
+    values = {name: found.get(name) for name in forms}
+    return None if any(value is None for value in values.values()) else values
+
+
+def _without_sections(
+    signature: type[Signature], forms: Forms, answer: str, *, bare: bool
+) -> dict[str, Any]:
+    """Return the fields of an answer that is JSON or the like, or bare text."""
+    whole = _unfenced(answer)
+    values = _values_in(whole)
+    wanted = [name for name in forms if name != THOUGHT]
+    for value in values:
+        named = _named(value, forms)
+        if all(name in named for name in wanted):
+            read = {name: _read(forms[name], each) for name, each in named.items()}
+            others = [_named(each, forms) for each in values if each is not value]
+            clash = any(set(wanted) <= set(each) and each != named for each in others)
+            return {} if clash else read
+    if len(wanted) != 1:
+        return {}
+    (name,) = wanted
+    form = forms[name]
+    if form is not None:
+        alone = len(values) == 1 and _is_all(whole)
+        return {name: _only(_shaped(form, values, alone=alone))}
+    if PROSE not in signature.output_fields[name].metadata:
+        return {}
+    texts = [text for value in values for text in _texts(value)]
+    if _is_all(whole):
+        return {name: texts[0] if len(texts) == 1 else None}
+    return {name: whole.strip() or None} if bare else {}
+
+
+def _sections(forms: Forms, answer: str) -> dict[str, list[str]]:
+    """Return the texts under each field's markers; {} for an answer without any."""
+    for marker in (_MARKER, _plain_marker(tuple(forms))):
+        found = list(marker.finditer(answer))  # also those of fields that nobody asked for
+        if not any(m[1].casefold() in forms for m in found):
+            continue
+        sections: dict[str, list[str]] = {}
+        ends = [*(m.start() for m in found[1:]), len(answer)]
+        for header, end in zip(found, ends, strict=True):
+            sections.setdefault(header[1].casefold(), []).append(answer[header.end() : end])
+        return sections
+    tagged = re.finditer(rf"<({'|'.join(forms)})>(.*?)</\1>", answer, re.DOTALL | re.IGNORECASE)
+    sections = {}
+    for each in tagged:
+        sections.setdefault(each[1].casefold(), []).append(each[2])
+    return sections
 
 
 @lru_cache(maxsize=64)
-def _form(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+def _plain_marker(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what finds names as headings: "**parts:**", "## parts ##", "parts:"."""
+    name, around = "|".join(names), r"[ \t]*[#*_`]*[ \t]*"
+    return re.compile(
+        rf"^{around}({name})(?:{around}:{around}|{around}$)", re.MULTILINE | re.IGNORECASE
+    )
+
+
+def _in_section(form: TypeAdapter[Any] | None, texts: Iterable[str]) -> Iterator[Any]:
+    """Yield the values of a field; None for a section that cannot be read."""
+    for text in texts:
+        if form is None:
+            yield text.strip()
+            continue
+        whole = _unfenced(text).strip()
+        try:
+            values = [json.loads(whole)]  # as nearly always
+        except (ValueError, RecursionError):
+            values = _values_in(whole)
+        alone = len(values) == 1 and _is_all(whole)
+        yield _only(_shaped(form, filter(_is_data, values), alone=alone))
+
+
+def _only(values: Iterable[Any]) -> Any:
+    """Return the one value there is, however often; None for several, or none."""
+    first: Any = None
+    for value in values:
+        if value is not None and first is not None and value != first:
+            return None
+        first = value if first is None else first
+    return first
+
+
+def _shaped(form: TypeAdapter[Any], values: Iterable[Any], *, alone: bool) -> Iterator[Any]:
+    """Yield what of some values is of a field's form, whatever it is called.
+
+    Objects one after the other are a list's elements. Bare texts are trusted only where they are
+    all there is (``alone``).
+    """
+    if not _is_list(form):
+        for value in filter(_is_object, values):
+            read = (_read(form, each) for each in (value, *filter(_is_object, value.values())))
+            yield next((each for each in read if each is not None), None)
+        return
+    elements: list[Any] = []
+    for value in values:
+        if isinstance(value, list):
+            if alone or all(map(_is_object, value)):
+                yield _read(form, value)
+        elif value and _read(form, [value]) is not None:
+            elements.append(value)
+        else:
+            yield _read(form, _list_in(value))
+    if elements:
+        yield _read(form, elements)
+
+
+def _list_in(value: Mapping[str, Any]) -> list[Any] | None:
+    """Return the one list of objects in an object, or in one within it."""
+    lists = list(_lists(value))
+    filled = [each for each in lists if each] or lists[:1]
+    return filled[0] if len(filled) == 1 else None
+
+
+def _lists(value: Mapping[str, Any]) -> Iterator[list[Any]]:
+    for part in value.values():
+        if isinstance(part, list) and all(map(_is_object, part)):
+            yield part
+        elif isinstance(part, dict):
+            yield from _lists(part)
+
+
+def _texts(value: Any) -> list[str]:
+    parts = value.values() if isinstance(value, dict) else value
+    return [part for part in parts if isinstance(part, str) and part.strip()]
+
+
+def _named(value: Any, forms: Forms) -> dict[str, Any]:
+    """Return what an object holds under the fields' names."""
+    if not isinstance(value, dict):
+        return {}
+    return {name: part for key, part in value.items() if (name := str(key).casefold()) in forms}
+
+
+def _read(form: TypeAdapter[Any] | None, value: Any) -> Any:
+    """Return a value as its field holds it; None if it is no such value."""
+    if form is None or value is None or value == {}:
+        return value if form is None and isinstance(value, str) else None
+    if isinstance(value, str):  # JSON within a text
+        return _only(_in_section(form, [value]))
+    if isinstance(value, dict) and _is_list(form):
+        return _only(_shaped(form, [value], alone=False))
+    try:
+        return form.validate_python(value)
+    except ValidationError:
+        return None
+
+
+def _values_in(text: str) -> list[Any]:
+    try:
+        return list(values_in(text))
+    except UnreadableError:
+        return []
+
+
+def _unfenced(text: str) -> str:
+    fenced = _FENCE.fullmatch(text)
+    return fenced[1] if fenced else text
+
+
+def _is_all(text: str) -> bool:
+    """Say whether a text begins and ends as a list or an object does."""
+    bare = text.strip()
+    return bare[:1] in {"[", "{"} and bare[-1:] in {"]", "}"}
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_data(value: object) -> bool:
+    return isinstance(value, dict | list)
+
+
+def _is_list(form: TypeAdapter[Any]) -> bool:
+    return get_origin(form._type) is list
+
+
+@lru_cache(maxsize=64)
+def form_of(kind: Any) -> TypeAdapter[Any] | None:
+    """Return what reads a list or an object; None for any other kind of field."""
+    is_model = isinstance(kind, type) and issubclass(kind, BaseModel)
+    return TypeAdapter(kind) if is_model or get_origin(kind) is list else None
+
+
+_known: WeakKeyDictionary[type[Signature], Forms | None] = WeakKeyDictionary()

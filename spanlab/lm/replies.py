@@ -21,6 +21,7 @@ from spanlab.lm.failures import (
 )
 from spanlab.lm.http_replies import HttpReply, words_of
 from spanlab.lm.secrets import redact
+from spanlab.lm.thinking import thoughts_of
 from spanlab.lm.tokens import count_tokens
 from spanlab.lm.transport import NoReplyError
 from spanlab.lm.usage import Usage
@@ -121,4 +122,9 @@ def check(response: Response, choice: ModelChoice) -> None:
             f"{response.usage.output_tokens or 'too many'} tokens; raise max_tokens and retry"
         )
     if not (response.text or "").strip() and not response.tool_calls:
+        if thoughts_of(response):
+            raise UnparsableAnswerError(
+                f"{choice.model} thought and never answered: its reasoning fills the reply; "
+                "raise max_tokens or lower the reasoning effort, then retry the failed items"
+            )
         raise unreadable("")

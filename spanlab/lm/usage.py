@@ -69,11 +69,13 @@ class Budget(Frozen):
 class Collected:
     """What the calls inside one ``Meter.calls()`` block came to, in all and model by model.
 
-    ``remarks`` say what was done about parameters that an endpoint refuses.
+    ``remarks`` say what was done about parameters that an endpoint refuses, ``thoughts`` are what
+    models thought aloud before they answered.
     """
 
     by_model: dict[str, Usage] = field(default_factory=dict)
     remarks: set[str] = field(default_factory=set)
+    thoughts: list[str] = field(default_factory=list)
 
     @property
     def usage(self) -> Usage:
@@ -190,6 +192,13 @@ class Meter:
             for meter, collected in _open.get():
                 if meter is self:
                     collected.add(model, usage)
+
+    def think(self, thoughts: str) -> None:
+        """Keep what a model thought aloud; nothing for ""."""
+        if thoughts:
+            for meter, collected in _open.get():
+                if meter is self:
+                    collected.thoughts.append(thoughts)
 
     def _limit_reached(self) -> str | None:
         budget, used = self.budget, self._usage + self._spent

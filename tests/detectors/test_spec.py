@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from detector_cases import TOWER, detect
+from detector_cases import ANSWER, TOWER, detect
 from pydantic import ValidationError
 
 from spanlab.detectors import (
@@ -166,10 +166,9 @@ def test_a_program_s_prompts_are_used_and_come_back_the_same(
     built = build(DetectorSpec(detector="ucsc-extract", program="liar"), Meter(), settings)
     assert isinstance(built, Tunable)
     detect(built)
-    system, asked, answered, *_ = model_server.requests[0].messages
-    assert "Spot the lies." in system["content"]
-    assert "In 1910." in asked["content"]
-    assert '"1910"' in answered["content"]
+    prompt = model_server.requests[0].text
+    order = [ANSWER, "Spot the lies.", "In 1910.", '"1910"', "# Reply"]
+    assert sorted(order, key=prompt.index) == order
     state = program_state(built.program)
     assert state == tuned("liar").predictors
     assert json.loads(json.dumps({name: each.model_dump() for name, each in state.items()}))

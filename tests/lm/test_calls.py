@@ -75,21 +75,19 @@ def test_schemas_are_sent_where_the_endpoint_takes_them(
 def test_the_prompt_begins_with_what_calls_have_in_common(
     model_server: ModelServer, choose: Choose
 ) -> None:
-    """Instruction, then passages and question, then what differs."""
+    """Passages and question, then what differs: the text, and the task."""
     import dspy
 
     lm = language_model(choose(), Meter(), cache=None)
-    check = dspy.Predict(signature())
     passages = "\n".join(f"[{number}] A passage on towers." for number in range(200))
     with predicting(lm):
-        for text in ("Built in 1889.", "Built in 1989."):
-            check(passages=passages, question="When?", text=text)
+        for task in (signature(), dspy.Signature("passages, question, text -> answer", "Correct.")):
+            dspy.Predict(task)(passages=passages, question="When?", text="Built in 1889.")
     first, second = (ask.text for ask in model_server.requests)
     common = shared_start(first, second)
-    places = [common.find(part) for part in ("Say what is wrong.", passages, "When?", "Built in 1")]
-    assert places == sorted(places)
-    assert -1 not in places
-    assert len(common) > 0.9 * len(first)
+    assert passages in common
+    assert common.endswith("Built in 1889.\n\n# Task\n\n")
+    assert "Say what is wrong." in first[len(common) :]
 
 
 def shared_start(first: str, second: str) -> str:

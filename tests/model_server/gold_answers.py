@@ -2,7 +2,7 @@
 
 For benchmarks, the demonstration of voting, and the optimiser's tests: nothing of it says how good
 a model is. The same member gives the same answer to the same item, in whichever form it is asked
-for (dspy's marked sections or a JSON object).
+for (marked sections or a JSON object).
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ INSTRUCTIONS = (
     "Return the shortest words that carry each error, one by one, in their order.",
     "Read the answer sentence by sentence and copy the sentences that are wrong.",
 )
+_TASK = "# Task\n"
 _SECTION = re.compile(r"^\[\[ ## (\w+) ## \]\]\n?", re.MULTILINE)
-_ASKED_CHAT = re.compile(
-    r"`\[\[ ## (\w+) ## \]\]`(?: \(must be formatted as a valid Python (\S+)\))?"
-)
-_ASKED_JSON = re.compile(r"`(\w+)`(?: \(must be formatted as a valid Python (\S+)\))?")
+_ASKED = re.compile(r"^- `(?:\[\[ ## )?(\w+)(?: ## \]\])?`(?: \((a JSON \w+)\))?", re.MULTILINE)
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
 _ELSE = {"zh": "别的", "ja": "別の", "th": "อื่น"}
 
@@ -73,7 +71,7 @@ def better_when_asked(worst: float = 0.8) -> Callable[[Ask], Noise]:
 
     def noise(ask: Ask) -> Noise:
         asked = re.search(r"\bshort", instruction(ask), re.IGNORECASE) is not None
-        shown = sum(1 for message in ask.messages if message.get("role") == "assistant")
+        shown = ask.text.count("\nThe reply:\n")
         return Noise.level(max(worst - 0.45 * asked - 0.08 * min(shown, 4), 0.0))
 
     return noise
@@ -81,8 +79,7 @@ def better_when_asked(worst: float = 0.8) -> Callable[[Ask], Noise]:
 
 def instruction(ask: Ask) -> str:
     """Return the task's instruction out of a dspy prompt."""
-    system = next((str(m["content"]) for m in ask.messages if m.get("role") == "system"), "")
-    return system.rpartition("your objective is:")[2].strip()
+    return ask.text.partition(_TASK)[2].partition("\n\nThe inputs above:")[0].strip()
 
 
 class GoldAnswers:
@@ -111,6 +108,7 @@ class GoldAnswers:
         }
         self._noise = Noise.level(noise) if isinstance(noise, float | int) else noise
         self._seed = seed
+        self._proposed: dict[str, int] = {}  # whose turn it was when it was first asked for
         self._member = member
 
     def __call__(self, ask: Ask) -> Reply:
@@ -126,7 +124,8 @@ class GoldAnswers:
 
     def _value(self, name: str, kind: str, given: Mapping[str, str], ask: Ask) -> Any:
         if name == "proposed_instruction":
-            return Random(ask.fingerprint).choice(INSTRUCTIONS)
+            turn = self._proposed.setdefault(ask.fingerprint, len(self._proposed))
+            return INSTRUCTIONS[turn % len(INSTRUCTIONS)]
         item = self._item(given)
         builder = _BUILDERS.get(name)
         if builder is None or item is None:
@@ -193,19 +192,16 @@ def _sentences(answer: str) -> list[Extent]:
 
 def _fields(prompt: str) -> tuple[dict[str, str], dict[str, str], bool]:
     """Return the prompt's input fields, the output fields asked for with their types, the form."""
-    body, _, asked = prompt.rpartition("Respond with ")
-    as_json = asked.startswith("a JSON object")
-    pairs = (_ASKED_JSON if as_json else _ASKED_CHAT).findall(asked)
-    wanted = {name: kind for name, kind in pairs if name != "completed"}
+    body = prompt.partition(_TASK)[0]
+    asked = prompt.rpartition("Respond with ")[2]
+    wanted = dict(_ASKED.findall(asked))
     pieces = _SECTION.split(body)[1:]
     given = {name: text.strip() for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
-    return given, wanted, as_json
+    return given, wanted, asked.startswith("a JSON object")
 
 
 def _anything(kind: str) -> Any:
-    if kind.startswith("list"):
-        return []
-    return {"int": 0, "float": 0.5, "bool": True}.get(kind.rstrip(").,"), "As the passages say.")
+    return [] if kind == "a JSON list" else "As the passages say."
 
 
 Seen = list[tuple[Extent, float]]

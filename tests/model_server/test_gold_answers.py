@@ -35,20 +35,14 @@ def asked(
     shown: int = 0,
     as_json: bool = False,
 ) -> Ask:
-    """Return a request as dspy's adapters write it."""
+    """Return a request as the adapters write it."""
     given = "\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in fields.items())
-    ending = (
-        f"Respond with a JSON object in the following order of fields: `{wanted}`."
-        if as_json
-        else f"Respond with the corresponding output fields, starting with the field "
-        f"`[[ ## {wanted} ## ]]` (must be formatted as a valid Python list[Part]), "
-        "and then ending with the marker for `[[ ## completed ## ]]`."
-    )
-    messages = [
-        {"role": "system", "content": f"In adhering to this structure, your objective is: {task}"},
-        *[{"role": "assistant", "content": "…"}] * shown,
-        {"role": "user", "content": f"{given}\n\n{ending}"},
-    ]
+    examples = "\n\n[[ ## answer ## ]]\nAnother.\n\nThe reply:\n\n…" * shown
+    form = f"`{wanted}`" if as_json else f"`[[ ## {wanted} ## ]]`"
+    respond = "a JSON object that has these" if as_json else "these"
+    asked = f"Respond with {respond} fields:\n- {form} (a JSON list): some"
+    content = f"{given}\n\n# Task\n\n{task}\n\nThe inputs above:{examples}\n\n# Reply\n\n{asked}"
+    messages = [{"role": "user", "content": content}]
     return Ask(0, "POST", "/v1/chat/completions", {"model": "m", "messages": messages}, {}, 0.0)
 
 

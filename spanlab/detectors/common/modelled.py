@@ -30,6 +30,9 @@ from spanlab.retrievers import Query, Retriever, ensure, retrieval_of
 from spanlab.schema import Annotation, Item, Kind
 from spanlab.trace import CallsStep, RemarkStep, Step
 
+_THOUGHTS = 2_000  # characters of what a model thought aloud that are kept of a call
+_MOST_THOUGHTS = 10  # calls of which they are kept
+
 
 @dataclass
 class Case:
@@ -117,7 +120,7 @@ class Modelled(dspy.Module):
                 case.trace.extend(self.partial_steps(case))
                 annotation = failed(self.name, error)
         remarks = (RemarkStep(text=text) for text in sorted(used.remarks))
-        trace = (*case.trace, *annotation.trace, *remarks, *self._calls(used))
+        trace = (*case.trace, *annotation.trace, *remarks, *_thoughts(used), *self._calls(used))
         annotation = annotation.model_copy(update={"trace": trace})
         return dspy.Prediction(annotation=annotation, item=case.item)
 
@@ -159,3 +162,9 @@ class Modelled(dspy.Module):
             for model, usage in used.by_model.items()
             if usage.calls or usage.from_cache
         ]
+
+
+def _thoughts(used: Collected) -> list[Step]:
+    kept = [text.strip() for text in used.thoughts[:_MOST_THOUGHTS]]
+    cut = [text if len(text) <= _THOUGHTS else text[: _THOUGHTS - 1] + "…" for text in kept]
+    return [RemarkStep(text=f"the model's reasoning: {text}") for text in cut]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from spanlab.lm.lenient import Judged, Prob, ReplyModel, Text, Texts
+from collections.abc import Mapping
+
+from spanlab.lm.lenient import Judged, Prob, ReplyModel, Text, Texts, has, named
 
 
 class Part(ReplyModel):
@@ -11,6 +13,11 @@ class Part(ReplyModel):
     text: Text
     reason: Text
     probability: Prob
+
+    @classmethod
+    def is_one(cls, given: Mapping[str, object]) -> bool:
+        """Say whether an object quotes anything."""
+        return has(given, "text")
 
 
 class Relation(ReplyModel):
@@ -27,6 +34,11 @@ class Fact(ReplyModel):
     fact: Text
     sentence: Text
 
+    @classmethod
+    def is_one(cls, given: Mapping[str, object]) -> bool:
+        """Say whether an object states anything."""
+        return has(given, "fact")
+
 
 class Words(ReplyModel):
     """Words copied from the answer."""
@@ -35,9 +47,14 @@ class Words(ReplyModel):
 
 
 class Judgement(ReplyModel):
-    """Names to look up next, or none and the verdict, why, and how sure it is from 0 to 1."""
+    """Names to look up next, or none and why, the verdict, and how sure it is from 0 to 1."""
 
     look_up: Texts
-    verdict: Judged
     reason: Text
+    verdict: Judged
     confidence: Prob
+
+    @classmethod
+    def is_one(cls, given: Mapping[str, object]) -> bool:
+        """Say whether an object decides anything."""
+        return bool(named(given, "look_up") or named(given, "verdict"))

@@ -131,9 +131,7 @@ def test_it_is_evaluated_and_tuned_by_what_dspy_has(
     assert demo.answer == TOWER.answer
     assert extract.program.extract.demos == []
     tuned(item=items[1])
-    assert [message["role"] for message in model_server.requests[-1].messages] == [
-        *("system", "user", "assistant", "user")
-    ]
+    assert "The reply:" in model_server.requests[-1].text
 
 
 def test_an_optimiser_hears_every_call_and_a_run_keeps_none(extract: Any) -> None:

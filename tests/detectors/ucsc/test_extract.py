@@ -230,13 +230,13 @@ def test_reasoning_asks_for_thoughts_first(model_server: ModelServer, make: Make
     said = detect(make("ucsc-extract", reasoning=True)).annotation
     assert [span.text for span in said.spans] == ["1989"]
     prompt = model_server.requests[0].text
-    assert prompt.index("{reasoning}") < prompt.index("{parts}")
+    assert prompt.rindex("[[ ## reasoning ## ]]") < prompt.rindex("[[ ## parts ## ]]")
 
 
 def test_guidance_is_added_to_the_instruction(model_server: ModelServer, make: Make) -> None:
     model_server.script(lambda ask: say_fields(parts=[]))
     detect(make("ucsc-extract", guidance="Mark every name."))
-    instruction = model_server.requests[0].messages[0]["content"]
+    instruction = model_server.requests[0].text.partition("# Task")[2].partition("The inputs")[0]
     assert instruction.rstrip().endswith("Mark every name.")
     assert "Copy as few" in instruction
 

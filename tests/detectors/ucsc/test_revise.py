@@ -59,6 +59,6 @@ def test_the_instruction_asks_for_few_changes_and_leaves_spelling_alone(
 ) -> None:
     model_server.script(lambda ask: say_fields(revised=ANSWER))
     detect(make("ucsc-revise"))
-    instruction = " ".join(model_server.requests[0].messages[0]["content"].split())
+    instruction = " ".join(model_server.requests[0].text.split())
     assert "with the fewest possible changes" in instruction
     assert "Do not correct spelling" in instruction

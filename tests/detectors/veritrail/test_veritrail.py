@@ -42,7 +42,7 @@ SUMMARISED = TOWER.model_copy(
 
 
 def field(prompt: str, name: str) -> str:
-    found = re.search(rf"\[\[ ## {name} ## \]\]\n(.*?)\n\n(?:\[\[|Respond)", prompt, re.DOTALL)
+    found = re.search(rf"\[\[ ## {name} ## \]\]\n(.*?)\n\n(?:\[\[|# Task)", prompt, re.DOTALL)
     assert found, f"{name} in {prompt}"
     return found[1]
 
