@@ -12,6 +12,7 @@ from spanlab.cli import (
     jobs,
     optimize,
     programs,
+    rates,
     serving,
     train_offline,
 )
@@ -48,6 +49,7 @@ app.command("import")(commands.import_command)
 app.command()(commands.annotate)
 app.command()(commands.vote)
 app.command()(commands.score)
+app.command()(rates.rates)
 app.command()(commands.export)
 app.command()(index.index)
 app.command()(detectors.detectors)

@@ -13,6 +13,7 @@ from spanlab.ui.comparisons import compared
 from spanlab.ui.item_list import ITEM, item_list, open_item
 from spanlab.ui.marked import item_html, legend_html, passage_html, question_html
 from spanlab.ui.messages import errors_shown
+from spanlab.ui.model_rates import show_rates
 from spanlab.ui.score_views import show_agreement, show_scores
 from spanlab.workflows.comparing import (
     Order,
@@ -182,8 +183,13 @@ def _agreement(summary: DatasetSummary, reference: str | None) -> None:
         show_agreement(comparison)
 
 
+def _models(summary: DatasetSummary, _reference: str | None) -> None:
+    show_rates(summary)
+
+
 _VIEWS: dict[str, Callable[[DatasetSummary, str | None], None]] = {
     "Items": _items,
     "Scores": _scores,
     "Agreement": _agreement,
+    "Models": _models,
 }

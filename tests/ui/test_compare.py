@@ -209,3 +209,23 @@ def test_a_correlation_that_rounds_to_zero_has_no_minus_sign(
     scores = compare_dataset(store, "near", reference="gold").scores
     assert -0.005 < scores[0].report.macro.corr.mean < 0
     assert "Corr 0.00" in html(open_page("compare", dataset="near", item="one"))
+
+
+def test_models_are_compared_by_a_field_of_the_items(store: Store, open_page: OpenPage) -> None:
+    def answered(model: str, number: int, *marks: tuple[int, int]) -> Record:
+        found = record(f"{model}-{number}", "en", says("gold", Kind.GOLD, ANSWER, *marks))
+        item = found.item.model_copy(
+            update={"meta": {"model_id": model}, "question": f"Where {number}?"}
+        )
+        return found.model_copy(update={"item": item})
+
+    store.import_records(
+        "models",
+        [answered(HOSTILE, n, (0, 19)) for n in (1, 2)] + [answered("careful", n) for n in (1, 2)],
+    )
+    app = open_page("compare", view="Models")
+    assert not app.exception
+    rates, pairs = app.dataframe
+    assert rates.value["meta.model_id"].tolist() == ["careful", HOSTILE]
+    assert rates.value["Characters"].tolist() == [0.0, 0.5]
+    assert pairs.value["Common questions"].tolist() == [2]

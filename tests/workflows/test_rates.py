@@ -1,0 +1,119 @@
+"""Which model hallucinates more: rates by a field of the items, and paired on common questions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from commands import run_here
+
+from spanlab.errors import UsageError
+from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status, Verdict
+from spanlab.storage import Store
+from spanlab.workflows.rates import fields_of, rates
+
+ANSWER = "0123456789"
+
+
+def record(
+    name: str,
+    model: str | None,
+    *marks: tuple[int, int],
+    who: str = "gold",
+    kind: Kind = Kind.GOLD,
+    **more: object,
+) -> Record:
+    """An answer of ten characters to the question that the first part of its name says."""
+    meta = {} if model is None else {"run": {"model": model}}
+    item = Item(
+        id=name, lang="en", question=name.split("-", maxsplit=1)[0], answer=ANSWER, meta=meta
+    )
+    spans = tuple(Span.of(ANSWER, start, end, label="number") for start, end in marks)
+    fields = {"annotator": who, "kind": kind, "spans": spans, **more}
+    return Record(item=item, annotations=(Annotation.model_validate(fields),))
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
+    with Store.open() as opened:
+        yield opened
+
+
+def claims(*verdicts: Verdict) -> tuple[Claim, ...]:
+    return tuple(Claim(text=f"{n}", verdict=verdict) for n, verdict in enumerate(verdicts))
+
+
+def test_rates_by_hand(store: Store) -> None:
+    """Model a: one of two answers, 5 of 20 characters, 2 spans on 20. Model b: nothing."""
+    store.import_records(
+        "d",
+        [
+            record("q1-a", "a", (0, 2), (4, 7)),
+            record("q2-a", "a", claims=claims("supported", "refuted", "not-supported")),
+            record("q1-b", "b"),
+            record("q2-b", "b"),
+            record("q3-b", "b", status=Status.SKIPPED),
+        ],
+    )
+    found = rates(store, "d", "meta.run.model")
+    assert (found.annotators, found.unlabelled) == (("gold",), 1)
+    b, a = found.groups
+    assert (b.value, b.n, b.rates.characters.mean, b.rates.claims) == ("b", 2, 0.0, None)
+    assert (a.value, a.n, a.labels) == ("a", 2, {"number": 0.5})
+    assert a.rates.answers.mean == pytest.approx(1 / 2)
+    assert a.rates.characters.mean == pytest.approx((5 / 10 + 0) / 2)
+    assert a.rates.spans.mean == pytest.approx((2 / 10 * 1000 + 0) / 2)
+    assert a.rates.claims is not None
+    assert a.rates.claims.mean == pytest.approx(2 / 3)
+    (pair,) = found.pairs
+    assert (pair.a, pair.b, pair.n) == ("a", "b", 2)
+    assert pair.characters.difference == pytest.approx(0.25)
+
+
+def test_people_count_on_average_where_there_is_no_gold(store: Store) -> None:
+    ann = record("q-a", "a", (0, 10), who="ann", kind=Kind.PERSON)
+    ben = record("q-a", "a", who="ben", kind=Kind.PERSON)
+    both = ann.model_copy(update={"annotations": ann.annotations + ben.annotations})
+    store.import_records("d", [both])
+    assert rates(store, "d", "meta.run.model").groups[0].rates.answers.mean == 0.5
+    assert rates(store, "d", "lang", ["ann"]).groups[0].rates.answers.mean == 1.0
+
+
+def test_items_without_the_field_are_a_group_of_their_own(store: Store) -> None:
+    store.import_records("d", [record("q-a", "a", (0, 5)), record("q-n", None)])
+    assert [group.value for group in rates(store, "d", "meta.run.model").groups] == ["(none)", "a"]
+    assert fields_of(store, "d") == ("lang", "meta.run.model")
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("meta.run.nothing", "no item of 'd' has meta.run.nothing; it has: lang, meta.run.model"),
+        ("model", "it is lang or a path such as meta.model"),
+    ],
+)
+def test_a_field_that_is_not_there_is_refused(store: Store, field: str, said: str) -> None:
+    store.import_records("d", [record("q-a", "a")])
+    with pytest.raises(UsageError, match=said):
+        rates(store, "d", field)
+
+
+def test_whose_labels_count_must_be_clear(store: Store) -> None:
+    two = [record(f"q-{who}", "a", who=who, kind=Kind.DETECTOR) for who in ("one", "two")]
+    store.import_records("d", two)
+    with pytest.raises(UsageError, match="say whose labels count; 'd' has the annotators: one, tw"):
+        rates(store, "d", "lang")
+
+
+def test_the_command_prints_a_table_and_json(store: Store, tmp_path: Path) -> None:
+    store.import_records("d", [record("q1-a", "a", (0, 2)), record("q1-b", "b")])
+    environment = {"SPANLAB_HOME": str(tmp_path / "home")}
+    shown = run_here(["rates", "d", "--by", "meta.run.model"], tmp_path, environment)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.splitlines()[2].split()[:3] == ["a", "1", "1.000"]
+    printed = run_here(["rates", "d", "--by", "lang", "--json"], tmp_path, environment)
+    assert json.loads(printed.stdout)["groups"][0]["characters"]["mean"] == pytest.approx(0.1)
