@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
-from typing import Annotated, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -47,6 +48,20 @@ def storable(value: _T, unwanted: re.Pattern[str] = _LONE_SURROGATE) -> _T:
     elif isinstance(value, dict):
         new = {storable(key, unwanted): storable(each, unwanted) for key, each in value.items()}
     return cast(_T, new)
+
+
+def storable_json(text: str) -> Any:
+    """Return the value of JSON from outside, made ``storable``.
+
+    Args:
+        text: decoded from UTF-8, so that only escapes can stand for half an emoji.
+
+    Raises:
+        ValueError: it is no JSON.
+        RecursionError: it is nested too deeply.
+    """
+    value = json.loads(text)
+    return storable(value) if "\\ud" in text or "\\uD" in text else value
 
 
 def unique(names: Iterable[str], what: str) -> None:

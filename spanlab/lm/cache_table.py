@@ -61,7 +61,7 @@ class AnswerTable(AnswerCache):
         return None if found is None else str(found)
 
     async def _put(self, key: str, text: str) -> None:
-        await self._run(_INSERT, key=key, answer=text, at=time.time())
+        await asyncio.shield(self._run(_INSERT, key=key, answer=text, at=time.time()))
 
     async def _run(self, statement: TextClause, **values: object) -> object:
         """Run a statement in a thread, again and again while the database is away.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dspy.lm15 import OpenAIChatCompat, OpenAIChatLM, response_from_openai_chat
 
 from spanlab.errors import BudgetError, ModelError
-from spanlab.fields import storable
+from spanlab.fields import storable_json
 from spanlab.lm.addresses import Address
 from spanlab.lm.attempts import insist
 from spanlab.lm.bodies import reply_limit
@@ -59,13 +58,17 @@ class EndpointClient:
     def built(self, request: Request) -> Any:
         """Return what a request is sent as: an object with ``url`` and ``body``."""
         sent = self._builder.build_request(request, stream=False)
+        sent.url = self._address.completed(sent.url)
         kept = [pair for pair in sent.headers if pair[0].lower() != "authorization"]
-        return replace(
-            sent, url=self._address.completed(sent.url), headers=[*kept, *self._headers.items()]
-        )
+        sent.headers = [*kept, *self._headers.items()]
+        return sent
 
     async def ask(self, request: Request) -> Response:
-        """Send a request, again if that may help, and return the answer.
+        """Send a request, again if that may help, and return the answer; see ``ask_built``."""
+        return await self.ask_built(self.built(request))
+
+    async def ask_built(self, built: Any) -> Response:
+        """Send what a request was built into.
 
         Every attempt as a whole has the choice's time limit.
 
@@ -73,7 +76,7 @@ class EndpointClient:
             BudgetError: the budget is used up; nothing was sent.
             ModelError: there is no answer; the message says why and holds no key.
         """
-        choice, built = self.choice, self.built(request)
+        choice = self.choice
 
         async def attempt() -> Response:
             async with self.meter.slot(), asyncio.timeout(choice.timeout):
@@ -101,7 +104,8 @@ class EndpointClient:
         """
         while True:
             body = self._dialect.adapted(built.body)
-            answer = await self._transport.send(replace(built, body=body))
+            sent = built if body is built.body else replace(built, body=body)
+            answer = await self._transport.send(sent)
             if answer.status < 400:
                 self.meter.remark(self._dialect.remarks)
                 return answer
@@ -118,7 +122,7 @@ class EndpointClient:
         """
         text = hidden(answer.data.decode("utf-8", "replace"), [self.key, *self._headers.values()])
         try:
-            body = storable(json.loads(text))
+            body = storable_json(text)
         except (ValueError, RecursionError):
             raise no_completion(self.choice, text) from None
         error = reported(body)

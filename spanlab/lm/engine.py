@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from dspy.lm15 import LM15Error, response_from_openai_chat
 
@@ -61,7 +61,8 @@ class Engine(_Shared):
         cache = self._cache
         if cache is None:
             return await self.client.ask(request)
-        key = self._key(request, call)
+        built = self.client.built(request)
+        key = _key(built, call)
         call.kept.append((cache, key))
         found = self._read(await cache.get(key))
         if found is not None:
@@ -71,7 +72,7 @@ class Engine(_Shared):
         async def ask() -> Response:
             nonlocal asked_here
             asked_here = True
-            response = await self.client.ask(request)
+            response = await self.client.ask_built(built)
             await cache.put(key, dict(response.provider_data or {}))
             return response
 
@@ -79,18 +80,6 @@ class Engine(_Shared):
         same = (key, self.client.key, self.client.choice)
         response: Response = await cache.single_flight.join(same, ask)
         return response if asked_here else self._unpaid(response)
-
-    def _key(self, request: Request, call: _Call) -> str:
-        """Return the cache key of a request, which says all that the answer depends on.
-
-        The key of the endpoint is no part of it; which rollout of dspy's, and which of several
-        answers to it, is.
-        """
-        built = self.client.built(request)
-        digest = hashlib.sha256(built.url.encode())
-        digest.update(f"\n{call.rollout!r} {len(call.kept)}\n".encode())
-        digest.update(built.body)
-        return digest.hexdigest()
 
     def _read(self, answer: dict[str, object] | None) -> Response | None:
         """Return a cached answer; None for one that cannot be used, which is asked for anew."""
@@ -107,6 +96,18 @@ class Engine(_Shared):
     def _unpaid(self, response: Response) -> Response:
         self.client.meter.note(self.client.choice.model, Usage(from_cache=1))
         return response
+
+
+def _key(built: Any, call: _Call) -> str:
+    """Return the cache key of a request, which says all that the answer depends on.
+
+    The key of the endpoint is no part of it; which rollout of dspy's, and which of several
+    answers to it, is.
+    """
+    digest = hashlib.sha256(built.url.encode())
+    digest.update(f"\n{call.rollout!r} {len(call.kept)}\n".encode())
+    digest.update(built.body)
+    return digest.hexdigest()
 
 
 class ThreadEngine(_Shared):
