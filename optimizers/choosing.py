@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import ValidationError
 
@@ -12,10 +12,10 @@ from optimizers.examples import LabelKind, LabelSource, Transfer
 from optimizers.metrics import TARGETS
 from optimizers.preparing import resolved
 from optimizers.request import SEED, Auto, Optimisation, Search
-from spanlab.detectors import check_tunable, tunable
+from spanlab.detectors import DetectorSpec, check_tunable, entries, spec_of, tunable
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice, Price
-from spanlab.workflows.choosing import Choice, specifications
+from spanlab.workflows.choosing import Choice, is_ensemble, specifications, specs_in
 from spanlab.workflows.programs import registry
 from spanlab.workflows.requesting import budget_of, problem
 
@@ -27,23 +27,28 @@ __all__ = [
     "free_name",
     "optimisation_of",
     "tunable",
+    "tunable_members",
 ]
 
 METRICS: tuple[str, ...] = tuple(TARGETS)
+DEFAULT_METRIC = "iou"
 
 
 @dataclass(frozen=True)
 class TuningWish:
     """What somebody filled in; empty texts are what was left out. See ``Search``.
 
-    ``choice`` names one detector; its program is where the search begins.
+    ``choice`` names one detector; its program is where the search begins. Of an ensemble
+    ``member`` names the member that is tuned. Without ``metric`` it is what the member is for, or
+    IoU.
     """
 
     dataset: str
     choice: Choice
     name: str = ""
+    member: str = ""
     prompt_model: str = ""
-    metric: str = "iou"
+    metric: str = ""
     strategy: Literal["mipro", "gepa"] = "mipro"
     auto: Auto | None = "light"
     trials: int | None = None
@@ -77,12 +82,12 @@ def optimisation_of(wish: TuningWish) -> Optimisation:
     Raises:
         UsageError: something is missing or cannot be meant so; says what would be right.
     """
-    (detector,) = wish.choice.detectors
-    check_tunable(detector)
-    (spec,) = specifications(wish.choice)
-    same = ("metric", "strategy", "auto", "trials", "languages", "transfer", "folds", "limit")
+    spec = _tuned(wish)
+    metric = wish.metric or spec.metric or DEFAULT_METRIC
+    same = ("strategy", "auto", "trials", "languages", "transfer", "folds", "limit")
     fields = {name: getattr(wish, name) for name in (*same, "threads", "seed")} | {
-        "name": wish.name.strip() or free_name(detector, wish.metric),
+        "name": wish.name.strip() or free_name(spec.signs, metric),
+        "metric": metric,
         "detector": spec,
         "prompt_model": _prompt_model(wish),
         "labels": LabelSource(kind=wish.labels, annotators=wish.annotators),
@@ -98,6 +103,48 @@ def optimisation_of(wish: TuningWish) -> Optimisation:
     except ValidationError as error:
         raise UsageError(problem(error)) from None
     return resolved(request)
+
+
+class Member(NamedTuple):
+    """A member of an ensemble: whose, the metric that it is for, and the model that it asks."""
+
+    ensemble: str
+    metric: str
+    model: str
+
+
+def tunable_members() -> dict[str, Member]:
+    """Return the members of the installed ensembles that have prompts to tune, by name."""
+    names = tunable()
+    specs = (spec_of(entry.name) for entry in entries() if entry.members is not None)
+    return {
+        each.signs: Member(
+            spec.signs, each.metric or DEFAULT_METRIC, each.model.model if each.model else ""
+        )
+        for spec in specs
+        for each in specs_in(spec)
+        if each.detector in names
+    }
+
+
+def _tuned(wish: TuningWish) -> DetectorSpec:
+    """Return the specification of what is to be tuned, a detector or a member of an ensemble.
+
+    Raises:
+        UsageError: the detector has no prompts, or the ensemble no such member.
+    """
+    (name,) = wish.choice.detectors
+    if not (wish.member and is_ensemble(name)):
+        if wish.member:
+            raise UsageError(f"{name!r} is no ensemble: it has no member {wish.member!r}")
+        check_tunable(name)
+    (spec,) = specifications(wish.choice)
+    found = {each.signs: each for each in specs_in(spec)}
+    member = found.get(wish.member or name)
+    if member is None:
+        raise UsageError(f"{name!r} has no member {wish.member!r} (it has {', '.join(found)})")
+    check_tunable(member.detector)
+    return member
 
 
 def _prompt_model(wish: TuningWish) -> ModelChoice | None:

@@ -238,10 +238,11 @@ class Tuner:
         self, tuned: dspy.Module, examples: Sequence[Labelled], held: HeldOut | None
     ) -> Program:
         request = self.request
-        score = getattr(tuned, "score", None)
+        score, member = getattr(tuned, "score", None), request.detector.signs
         return Program(
             name=request.name,
             detector=request.detector.detector,
+            member=None if member == request.detector.detector else member,
             strategy=request.strategy,
             metric=request.metric,
             task_model=self.task_lm.model.removeprefix("openai/"),

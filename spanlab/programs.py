@@ -67,7 +67,7 @@ class HeldOut(Frozen):
 
 
 class Program(Frozen):
-    """A tuned prompt of one detector, and its origin.
+    """A tuned prompt of one detector, or of one ``member`` of an ensemble, and its origin.
 
     ``fingerprint`` identifies the labelled items it was tuned on (see
     ``optimizers.examples.fingerprint``). ``parent`` is the program that the search began from.
@@ -87,10 +87,16 @@ class Program(Frozen):
     fingerprint: str
     created: str
     parent: ProgramName | None = None
+    member: Name | None = None
     search_score: float | None = None
     held_out: HeldOut | None = None
     note: str | None = None
     predictors: dict[str, Predictor]
+
+    @property
+    def owner(self) -> str:
+        """The member or the detector that it was tuned for."""
+        return self.member or self.detector
 
 
 class PromptChange(Frozen):
@@ -147,34 +153,43 @@ class Programs:
         _write(path, _dump(program))
 
     def remove(self, name: str) -> None:
-        """Delete a program; a detector that used it by default goes back to its own prompt.
+        """Delete a program; whoever used it by default goes back to the detector's own prompt.
 
         Raises:
             NotFoundError: there is none of this name.
         """
-        program = self.load(name)
-        if self.default(program.detector) == name:
-            self.choose(program.detector, None)
+        self.load(name)
+        for owner in self.users(name):
+            self.choose(owner, None)
         self._path(name).unlink()
 
-    def default(self, detector: str) -> str | None:
-        """Return the name of the program a detector uses by default, None for its own prompt."""
-        return self._defaults().get(detector)
+    def default(self, owner: str) -> str | None:
+        """Return the program that a detector or member uses by default, None for its own prompt."""
+        return self._defaults().get(owner)
 
-    def choose(self, detector: str, name: str | None) -> None:
-        """Let a detector use a program by default; None goes back to its own prompt.
+    def users(self, name: str) -> tuple[str, ...]:
+        """Return the detectors and members of ensembles that use a program by default."""
+        return tuple(owner for owner, chosen in self._defaults().items() if chosen == name)
+
+    def choose(self, owner: str, name: str | None, detector: str | None = None) -> None:
+        """Let a detector, or a member of an ensemble, use a program by default.
+
+        Args:
+            owner: the detector or member.
+            name: the program; None goes back to the detector's own prompt.
+            detector: what a member is; None for a detector.
 
         Raises:
             NotFoundError: there is no such program.
             UsageError: it was made for another detector.
         """
         chosen = dict(self._defaults())
-        chosen.pop(detector, None)
+        chosen.pop(owner, None)
         if name is not None:
             program = self.load(name)
-            if program.detector != detector:
-                raise UsageError(f"{name!r} is a program of {program.detector!r}, not {detector!r}")
-            chosen[detector] = name
+            if program.detector != (detector or owner):
+                raise UsageError(f"{name!r} is a program of {program.detector!r}, not {owner!r}")
+            chosen[owner] = name
         _write(self._path(_DEFAULTS), json.dumps(chosen, indent=2, sort_keys=True).encode())
 
     def take(self, path: Path, name: str | None = None) -> Program:

@@ -24,7 +24,15 @@ from spanlab.cli.model_options import (
 def optimize(
     dataset: Annotated[str, typer.Argument(help="A dataset with labels.")],
     detector: Annotated[str, typer.Option(help="What to tune, e.g. ucsc-extract.")],
-    metric: Annotated[str, typer.Option(help="iou, corr, max-iou, iou+corr or all.")] = "iou",
+    member: Annotated[
+        str | None, typer.Option(help="Of an ensemble, such as ucsc: the member to tune.")
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="iou, corr, max-iou, iou+corr or all (default: what the member is for, or iou)."
+        ),
+    ] = None,
     auto: Annotated[
         Literal["light", "medium", "heavy"] | None,
         typer.Option(help="How much to try (default: light, without --trials)."),
@@ -92,6 +100,7 @@ def optimize(
     \b
     spanlab optimize mine --detector ucsc-extract --metric iou --auto light
     spanlab optimize mine --detector ucsc-extract --labels reviewed --annotators Ada,Ben
+    spanlab optimize mine --detector ucsc --member ucsc-4-gpt4o-extract-any --use
     spanlab optimize mine --detector ucsc-extract --target eu --transfer others --trials 10
     """
     from optimizers.choosing import TuningWish, optimisation_of
@@ -103,7 +112,8 @@ def optimize(
         choice=model_options.choice([detector], model, retriever, corpus, claims, english, *asked),
         name=name or "",
         prompt_model=prompt_model or "",
-        metric=metric,
+        member=member or "",
+        metric=metric or "",
         strategy=strategy,
         auto=auto or (None if trials else "light"),
         trials=trials,

@@ -12,6 +12,7 @@ from spanlab.errors import UsageError
 from spanlab.jobs import JobState
 from spanlab.settings import Settings
 from spanlab.workflows.programs import registry
+from spanlab.workflows.programs import use as let_use
 
 
 def foresee(request: Optimisation) -> None:
@@ -52,7 +53,6 @@ def run(request: Optimisation, *, use: bool) -> None:
     program = programs.load(view.search.program)
     progress.say(worth(program.held_out))
     if use and program.held_out is not None and program.held_out.better:
-        programs.choose(program.detector, program.name)
-        progress.say(f"{program.detector} uses {program.name}")
+        progress.say(f"{let_use(program.name)} uses {program.name}")
     progress.say(f"spanlab programs show {program.name}")
     typer.echo(program.name)

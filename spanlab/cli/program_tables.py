@@ -18,9 +18,9 @@ def listed(programs: Programs) -> str:
     rows = [["", "name", "detector", "metric", "held out", "model", "made"]]
     rows += [
         [
-            "*" if programs.default(program.detector) == program.name else "",
+            "*" if programs.users(program.name) else "",
             program.name,
-            program.detector,
+            program.owner,
             program.metric,
             _short(program.held_out),
             program.task_model,
@@ -35,6 +35,7 @@ def shown(program: Program) -> str:
     """Return where a program comes from, its scores and its prompts."""
     facts = [
         ["detector", program.detector],
+        *([["member", program.member]] if program.member else []),
         ["strategy", f"{program.strategy}, for {program.metric}"],
         ["models", f"{program.task_model}, prompts by {program.prompt_model}"],
         ["tuned on", f"{program.items} items of {program.dataset} ({program.labels})"],

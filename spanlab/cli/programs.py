@@ -73,30 +73,35 @@ def compare(before: Known, after: Annotated[str, typer.Argument(metavar="OTHER")
 @app.command()
 def use(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]")] = None,
+    member: Annotated[
+        str | None,
+        typer.Option(help="A member of an ensemble (default: whom the program was tuned for)."),
+    ] = None,
     untuned: Annotated[
-        str | None, typer.Option(help="Instead of a program: a detector, to go untuned again.")
+        str | None,
+        typer.Option(help="Instead of a program: a detector or member, to go untuned again."),
     ] = None,
 ) -> None:
     """Let a program's detector use it from now on, wherever no other program is asked for.
 
+    A program that was tuned for a member of an ensemble is used by that member alone.
+
     \b
     spanlab programs use short-spans
+    spanlab programs use short-spans --member ucsc-3-gpt4o-extract-overlap
     spanlab programs use --untuned ucsc-extract
     """
     from spanlab.cli import progress
-    from spanlab.workflows.programs import registry
+    from spanlab.workflows.programs import unuse
+    from spanlab.workflows.programs import use as let_use
 
     if (name is None) == (untuned is None):
         raise UsageError("name a program, or a detector with --untuned; one of the two")
-    programs = registry()
-    if name is None:
-        detector = str(untuned)
-        programs.choose(detector, None)
-        progress.say(f"{detector} uses its own prompt")
-        return
-    detector = programs.load(name).detector
-    programs.choose(detector, name)
-    progress.say(f"{detector} uses {name}")
+    if name is not None:
+        progress.say(f"{let_use(name, member)} uses {name}")
+    else:
+        unuse(str(untuned))
+        progress.say(f"{untuned} uses its own prompt")
 
 
 @app.command()

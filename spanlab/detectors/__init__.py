@@ -25,7 +25,7 @@ from spanlab.detectors.registry import (
     installed,
     tunable,
 )
-from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec, spec_of
+from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec, members, spec_of
 
 __all__ = [
     "INSTRUCTION",
@@ -50,6 +50,7 @@ __all__ = [
     "entries",
     "entry_of",
     "installed",
+    "members",
     "spec_of",
     "tunable",
 ]

@@ -115,9 +115,9 @@ def _create(name: str) -> Callable[[Kit], Detector | LocalDetector]:
 def _prompts(spec: DetectorSpec, settings: Settings) -> Mapping[str, Predictor] | None:
     """Return the prompts of the program that a specification or the registry chooses."""
     programs = Programs(settings.programs)
-    # Guidance and a default program are two answers to one question; what is said here wins.
-    default = None if spec.guidance else programs.default(spec.detector)
-    name = spec.program or default
+    # A detector's guidance outweighs its default program; that of a member only stands in for one.
+    guided = spec.guidance is not None and spec.signs == spec.detector
+    name = spec.program or (None if guided else programs.default(spec.signs))
     if name is None or name == OWN_PROMPT:
         return None
     program = programs.load(name)

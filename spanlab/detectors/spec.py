@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from spanlab.detectors.entry import Entry
-from spanlab.detectors.registry import entry_of, installed
+from spanlab.detectors.registry import entries, entry_of, installed
 from spanlab.errors import InputError, UsageError
 from spanlab.fields import Frozen, Name, unique
 from spanlab.lm import ModelChoice
@@ -36,9 +36,12 @@ class DetectorSpec(Frozen):
     models for single roles of the detector, such as ``judge``; ``model`` is asked in all others,
     and without it the environment names one. Without ``retriever`` the item's own passages are
     read. ``program`` names a tuned prompt of the registry; "none" keeps the detector's own even
-    where another is its default. ``reasoning`` lets the model think in words before it answers.
-    ``guidance`` is added to the detector's instruction. ``context`` bounds the passages in a
-    prompt, in characters. ``options`` are the detector's own, those of its entry's model.
+    where another is the default. The default of a detector with a ``name``, such as a member of an
+    ensemble, is its own and not the detector's. ``reasoning`` lets the model think in words before
+    it answers. ``guidance`` is added to the detector's instruction, unless a program takes its
+    place. ``metric`` is what an optimisation aims at, unless told otherwise. ``context`` bounds the
+    passages in a prompt, in characters. ``options`` are the detector's own, those of its entry's
+    model.
     """
 
     detector: Name
@@ -49,6 +52,7 @@ class DetectorSpec(Frozen):
     program: Name | None = None
     reasoning: bool = False
     guidance: str | None = None
+    metric: Name | None = None
     context: Annotated[int, Field(ge=1000)] = CONTEXT_BUDGET
     options: dict[str, JsonValue] = Field(default_factory=dict)
 
@@ -219,3 +223,10 @@ def spec_of(name: str) -> Spec:
     """
     members = entry_of(name).members
     return DetectorSpec(detector=name) if members is None else EnsembleSpec.read(members)
+
+
+def members() -> dict[str, DetectorSpec]:
+    """Return the members of the installed ensembles by the names that they sign with."""
+    found = (entry.members for entry in entries() if entry.members is not None)
+    specs = (EnsembleSpec.read(path) for path in found)
+    return {member.signs: member for spec in specs for member in spec.members}

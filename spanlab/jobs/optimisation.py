@@ -64,7 +64,7 @@ def submit(request: Optimisation, settings: Settings | None, queue: str = JOBS) 
     with Store.open(where.settings) as store:
         summary_of(store, request.dataset)
     tuner(request, where.settings, Stopper(), lambda event: None)
-    title = f"{search.detector.detector} for {search.metric} on {request.dataset}"
+    title = f"{search.detector.signs} for {search.metric} on {request.dataset}"
     return where.submit("optimise", title, request.model_dump(mode="json"), queue)
 
 

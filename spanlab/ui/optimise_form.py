@@ -7,7 +7,7 @@ from typing import Literal
 
 import streamlit as st
 
-from optimizers.choosing import METRICS, TuningWish, tunable
+from optimizers.choosing import METRICS, TuningWish, tunable, tunable_members
 from spanlab.ui.common import kept, plain
 from spanlab.ui.detect_form import rate_limit
 from spanlab.ui.option_form import model_options_form, options_form
@@ -65,14 +65,22 @@ def wish_form(summary: DatasetSummary, here: Surroundings) -> TuningWish:
 
 def _what(wish: TuningWish) -> TuningWish:
     st.markdown("##### Prompt")
-    detector = st.selectbox("Detector", tunable(), **kept("optimise.detector"))
+    members = tunable_members()
+    detector = st.selectbox(
+        "Detector",
+        [*tunable(), *members],
+        help="Or a member of an ensemble: what is found for it is used by it alone.",
+        **kept("optimise.detector"),
+    )
+    member = str(detector) if detector in members else ""
     metric = st.selectbox(
         "Made better for",
         METRICS,
+        METRICS.index(members[member].metric) if member else 0,
         format_func=lambda name: _METRICS.get(name, name),
-        **kept("optimise.metric"),
+        **kept(f"optimise.metric.{member}" if member else "optimise.metric"),
     )
-    programs = [program.name for program in registry() if program.detector == detector]
+    programs = [program.name for program in registry() if program.owner == detector]
     begin = st.selectbox(
         "Begins with",
         [_OWN, *programs],
@@ -80,6 +88,9 @@ def _what(wish: TuningWish) -> TuningWish:
         **kept("optimise.begin"),
     )
     program = "" if begin in {None, _OWN} else str(begin)
+    if member:
+        choice = Choice((members[member].ensemble,), program=program)
+        return replace(wish, choice=choice, member=member, metric=metric or "")
     detectors = (detector,) if detector else wish.choice.detectors
     options = options_form(detectors[0], "optimise")
     choice = Choice(detectors, program=program, options=options)
@@ -115,12 +126,13 @@ def _models(wish: TuningWish, here: Surroundings) -> TuningWish:
     if here.problem:
         st.warning(plain(here.problem), icon=":material/key_off:")
     task, prompt = st.columns(2)
+    member = tunable_members().get(wish.member)
     model = task.text_input(
         "Task model",
-        here.model,
-        placeholder="for example gpt-4o-mini",
+        "" if member else here.model,
+        placeholder=member.model if member else "for example gpt-4o-mini",
         help="The model that the detector will ask.",
-        **kept("optimise.model"),
+        **kept(f"optimise.model.{wish.member}" if member else "optimise.model"),
     )
     writer = prompt.text_input(
         "Prompt model (optional)",

@@ -20,6 +20,8 @@ from spanlab.workflows.programs import (
     PromptChange,
     compare,
     registry,
+    unuse,
+    use,
 )
 from spanlab.workflows.wording import figure
 
@@ -107,19 +109,19 @@ def program_changed() -> bool:
 
 def use_button(program: Program, key: str) -> None:
     """Draw the button that makes a program its detector's own, or takes that back."""
-    used = registry().default(program.detector) == program.name
+    used = program.owner in registry().users(program.name)
     st.button(
-        f"{'Do not use' if used else 'Use'} it for {program.detector}",
+        f"{'Do not use' if used else 'Use'} it for {program.owner}",
         icon=":material/undo:" if used else ":material/check_circle:",
         type="secondary" if used else "primary",
         key=f"{'unuse' if used else 'use'}-{key}",
         on_click=_choose,
-        args=(program.detector, None if used else program.name),
+        args=(program, not used),
     )
 
 
 def _card(program: Program, everybody: list[Program]) -> None:
-    used = registry().default(program.detector) == program.name
+    used = bool(registry().users(program.name))
     with st.container(border=True, key=f"program-{program.name}"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown(f"**{plain(program.name)}**", width="content")
@@ -233,10 +235,13 @@ def _exported(name: str) -> bytes:
         return target.read_bytes()
 
 
-def _choose(detector: str, name: str | None) -> None:
+def _choose(program: Program, used: bool) -> None:
     st.session_state[_CHANGED] = True
     with errors_shown():
-        registry().choose(detector, name)
+        if used:
+            use(program.name)
+        else:
+            unuse(program.owner)
 
 
 def _remove(name: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
 
-from spanlab.datasets import read
+from spanlab.datasets import read, write
 from spanlab.jobs.job_store import JobStore
 from spanlab.programs import Programs
 from spanlab.settings import Settings
@@ -57,6 +57,39 @@ def test_a_tuned_prompt_is_found_used_and_asked_by_the_detector(
     assert instruction.splitlines()[0] in model_server.requests[-1].text
 
 
+def test_a_member_of_an_ensemble_is_tuned_for_its_metric_and_alone_uses_what_was_found(
+    tuned: Run, model_server: ModelServer, samples: Path, tmp_path: Path
+) -> None:
+    """Guidance stands in until then for what the paper tuned its third and fourth member for."""
+    member = "ucsc-3-gpt4o-extract-overlap"
+    options = ("--detector", "ucsc", "--member", member, "--name", "overlap", *SMALL)
+    done = tuned("optimize", "mine", *options)
+    assert done.returncode == 0, done.stderr
+    program = Programs(tmp_path / "home" / "programs").load("overlap")
+    assert (program.detector, program.member) == ("ucsc-extract", member)
+    assert (program.metric, program.task_model) == ("iou+corr", "gpt-4o")
+    instruction = program.predictors["extract"].instruction.splitlines()[0]
+    unseen = next(record for record in read(samples) if record.item.lang == "fi")
+    write([unseen], tmp_path / "unseen.jsonl")
+    annotate = ("annotate", "unseen.jsonl", "--detector", "ucsc", "-o", "found.jsonl")
+    model_server.requests.clear()
+    assert tuned(*annotate).returncode == 0
+    own = model_server.requests[:]
+    assert (len(own), sum("most careful readers" in ask.text for ask in own)) == (5, 1)
+    assert not any(instruction in ask.text for ask in own)
+    assert tuned("programs", "use", "overlap").stderr == f"{member} uses overlap\n"
+    assert tuned(*annotate).returncode == 0
+    (changed,) = model_server.requests[5:]
+    assert changed.body["model"] == "gpt-4o"
+    assert instruction in changed.text
+    other = tuned("programs", "use", "overlap", "--member", "ucsc-2-o1-revise")
+    assert (other.returncode, "a program of 'ucsc-extract'" in other.stderr) == (2, True)
+    unknown = tuned("programs", "use", "overlap", "--member", "ucsc-9")
+    assert (unknown.returncode, "no detector is called 'ucsc-9'" in unknown.stderr) == (2, True)
+    listed = tuned("programs", "list").stdout.splitlines()[1].split()
+    assert listed[:3] == ["*", "overlap", member]
+
+
 def test_what_it_will_come_to_is_said_without_a_call(tuned: Run, model_server: ModelServer) -> None:
     foreseen = tuned("optimize", "mine", "--detector", "ucsc-extract", "--dry-run", *SMALL)
     assert foreseen.returncode == 0, foreseen.stderr
@@ -88,6 +121,11 @@ def test_a_search_that_breaks_says_why(tuned: Run, model_server: ModelServer) ->
         pytest.param(("--folds", "1"), "one fold holds nothing out", id="one-fold"),
         pytest.param(("--auto", "light", "--trials", "3"), "not both", id="two-budgets"),
         pytest.param(("--rate", "0"), "rate: Input should be greater than 0", id="rate"),
+        pytest.param(("--member", "x"), "'ucsc-extract' is no ensemble", id="no-ensemble"),
+        pytest.param(("--detector", "ucsc"), "no prompts of its own", id="no-member"),
+        pytest.param(
+            ("--detector", "ucsc", "--member", "ucsc-3"), "it has ucsc-1-llama", id="unknown-member"
+        ),
         pytest.param(("--detector", "offline"), "no prompts of its own to tune", id="offline"),
     ],
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from detector_cases import ANSWER, TOWER, detect
@@ -12,12 +14,13 @@ from gold_answers import GoldAnswers, Noise, by_prompt
 from spanlab.datasets import read
 from spanlab.detectors import Detector, DetectorSpec, EnsembleSpec, build, spec_of
 from spanlab.detectors.ensemble import tally
+from spanlab.errors import UsageError
 from spanlab.labels import hard_of, labels_of
 from spanlab.lm import Meter, ModelChoice
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.scorers import score
 from spanlab.settings import Settings
-from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
+from spanlab.testing import Ask, ModelServer, Reply, caller_with, fail, say_fields
 from spanlab.workflows.choosing import Choice, specifications
 
 NAMES = [
@@ -74,6 +77,32 @@ def test_members_sign_their_own_annotations_and_the_vote_counts_them(
     assert " ".join(span.text for span in builder) == "Ada Smith"
     assert {span.prob for span in builder} == {0.4}, "the two that revise"
     assert model_server.count == 5, "two members with one model do not share an answer"
+
+
+def test_a_member_is_asked_at_its_own_provider_with_its_own_key(
+    model_server: ModelServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Address and key are named by environment variables; without the address both are general."""
+    model_server.script(answers)
+    monkeypatch.setenv("SPANLAB_LLAMA_API_KEY", "sk-of-the-llama")
+    general = caller_with(os.environ["OPENAI_API_KEY"])
+    detect(build(spec_of("ucsc"), Meter(), settings))
+    assert {ask.caller for ask in model_server.requests} == {general}
+    with ModelServer(answers) as other:
+        monkeypatch.setenv("SPANLAB_LLAMA_BASE_URL", other.url)
+        detect(build(spec_of("ucsc"), Meter(), settings))
+        (llama,) = other.requests
+        assert llama.body["model"].startswith("meta-llama/")
+        assert llama.caller == caller_with("sk-of-the-llama")
+        assert len(model_server.requests) == 5, "the other members' answers are in the cache"
+        (spec,) = specifications(Choice(("ucsc",), model="one for all"))
+        assert isinstance(spec, EnsembleSpec)
+        assert {each.model and each.model.host for each in spec.members} == {
+            urlsplit(model_server.url).netloc
+        }
+    monkeypatch.setenv("SPANLAB_LLAMA_BASE_URL", "llama.example")
+    with pytest.raises(UsageError, match="SPANLAB_LLAMA_BASE_URL"):
+        specifications(Choice(("ucsc",)))
 
 
 def test_a_member_that_fails_does_not_vote(model_server: ModelServer, five: Detector) -> None:

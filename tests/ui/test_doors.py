@@ -53,7 +53,7 @@ class Case(NamedTuple):
 
 
 def members(
-    model: ModelChoice | None = None, temperature: float = 0.2, **changes: Any
+    model: ModelChoice | None = None, temperature: float | None = None, **changes: Any
 ) -> EnsembleSpec:
     """The shipped ensemble at the endpoint: with its own models, or all with one model."""
     shipped = spec_of("ucsc")
@@ -62,9 +62,11 @@ def members(
     def changed(member: DetectorSpec) -> DetectorSpec:
         own = member.model
         assert own is not None
-        asked = own.model_copy(update={"base_url": URL, **PAPER, "temperature": temperature})
+        chosen = {} if temperature is None else {"temperature": temperature}
+        general = {"base_url": URL, "base_url_env": None, "api_key_env": "OPENAI_API_KEY"}
+        asked = own.model_copy(update={**general, **PAPER, **own.chosen, **chosen})
         if model is not None:
-            asked = model.model_copy(update={"timeout": own.timeout})
+            asked = model.model_copy(update=own.chosen)
         return member.model_copy(update={"model": asked, **changes})
 
     return shipped.model_copy(update={"members": tuple(map(changed, shipped.members))})

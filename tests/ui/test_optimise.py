@@ -135,7 +135,17 @@ def test_only_what_can_be_tuned_is_offered(
 ) -> None:
     store.import_records("mine", read(samples))
     offered = open_page("optimise", dataset="mine").selectbox(key="spanlab.optimise.detector")
-    assert offered.options == ["ucsc-extract", "ucsc-kg", "ucsc-revise"]
+    assert offered.options[:3] == ["ucsc-extract", "ucsc-kg", "ucsc-revise"]
+    assert {name.partition("-")[0] for name in offered.options[3:]} == {"ucsc"}, "members"
+    app = offered.select("ucsc-4-gpt4o-extract-any").run()
+    assert not app.exception
+    app.button(key="start-search").click().run()
+    (job,) = jobs.jobs()
+    assert job.title == "ucsc-4-gpt4o-extract-any for max-iou on mine"
+    asked = job_store.of().row(job.id).input
+    assert asked is not None
+    search = asked["args"][0]["search"]
+    assert search["detector"]["model"]["model"] == "gpt-4o"
 
 
 def test_labels_that_nobody_made_are_said_to_be_missing(
