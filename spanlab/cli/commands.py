@@ -42,15 +42,26 @@ def import_command(
     rejects: Annotated[
         Path | None, typer.Option(help="Where --skip-bad writes (default DATASET.rejects.jsonl).")
     ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option("--as", help="The files are predictions of this system for items there."),
+    ] = None,
 ) -> None:
     """Read files into a dataset.
+
+    With --as the dataset gets no new items: what the files mark becomes an annotation of the items
+    that have the same id, and takes the place of earlier ones of that name.
 
     \b
     spanlab import answers.jsonl --dataset mine
     spanlab import val/*.jsonl --dataset val --contexts contexts/
     spanlab import outputs.csv --dataset mine --column answer=response --column id=key
     spanlab import big.jsonl --dataset big --skip-bad
+    spanlab import submission.jsonl --dataset val --as my-system
     """
+    if system is not None:
+        _import_predictions(files, dataset, system)
+        return
     from spanlab.cli import inputs, progress
     from spanlab.datasets import ReadOptions
     from spanlab.storage import Store
@@ -76,6 +87,20 @@ def import_command(
     for warning in done.warnings:
         progress.say(warning)
     progress.say(f"imported {counted(done.items, 'item')} into {dataset!r}")
+
+
+def _import_predictions(files: list[str], dataset: str, system: str) -> None:
+    from spanlab.cli import inputs, progress
+    from spanlab.storage import Store
+    from spanlab.workflows.predictions import import_predictions
+
+    with Store.open() as store, progress.bar("importing", unit="items") as advance:
+        found = inputs.files(files)
+        done = import_predictions(store, found, dataset, system, on_progress=advance)
+    if done.unmatched:
+        shown = ", ".join(done.unmatched[:10]) + (", …" if len(done.unmatched) > 10 else "")
+        progress.say(f"{counted(len(done.unmatched), 'id')} {dataset!r} does not have: {shown}")
+    progress.say(f"{counted(done.items, 'item')} of {dataset!r} annotated as {system!r}")
 
 
 def annotate(

@@ -13,7 +13,7 @@
 Readers stream. An error names file, line, field, what was found and what would be right.
 """
 
-from spanlab.datasets.choice import Role
+from spanlab.datasets.choice import Chooser, Role
 from spanlab.datasets.columns import FIELDS, map_columns
 from spanlab.datasets.detect import detect
 from spanlab.datasets.jsonl import dumps
@@ -31,6 +31,7 @@ __all__ = [
     "FIELDS",
     "FORMATS",
     "WRITABLE",
+    "Chooser",
     "Placed",
     "PlacedLabels",
     "ReadOptions",

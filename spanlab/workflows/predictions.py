@@ -1,0 +1,158 @@
+"""Predictions of a system, put beside the items that a dataset has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from spanlab.datasets import Chooser, detect, read_placed, read_placed_labels
+from spanlab.errors import InputError
+from spanlab.labels import Labels
+from spanlab.schema import Annotation, Interval, Item, Kind, Span
+
+if TYPE_CHECKING:
+    from spanlab.storage import Store
+
+
+@dataclass(frozen=True)
+class Joined:
+    """How many predictions were stored, and the ids that the dataset does not have."""
+
+    items: int
+    unmatched: tuple[str, ...]
+
+
+class _Prediction(NamedTuple):
+    """Labels, or a record with its annotation, and where they stand."""
+
+    said: Labels | tuple[Item, Annotation]
+    file: str
+    line: int
+    unit: str
+
+    def place(self, error: InputError) -> InputError:
+        return error.at(file=self.file, line=self.line, unit=self.unit)
+
+
+def import_predictions(
+    store: Store,
+    files: Sequence[Path],
+    dataset: str,
+    name: str,
+    *,
+    annotator: str | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> Joined:
+    """Store what a system predicted for items that are there, as annotations of a detector.
+
+    Items are joined by their id; earlier predictions under the same name are replaced.
+
+    Args:
+        store: the annotation database.
+        files: predictions in any readable format, with answers or without.
+        dataset: an existing dataset.
+        name: the annotator that they become.
+        annotator: whose annotation is the prediction, where a file has several.
+        on_progress: called now and then with the number of items looked at.
+
+    Raises:
+        InputError: a prediction is wrong, stands twice or does not fit its item's answer, or none
+            is of this dataset; nothing was stored.
+        NotFoundError: there is no such dataset.
+        StoreError: somebody who is no detector has this name.
+    """
+    found = _predictions(files, annotator)
+    pairs: list[tuple[str, Annotation]] = []
+    for done, record in enumerate(store.records(dataset, annotators=()), start=1):
+        prediction = found.pop(record.item.id, None)
+        if prediction is not None:
+            pairs.append((record.item.id, _fitted(prediction, record.item, name)))
+        if on_progress is not None and done % 100 == 0:
+            on_progress(done)
+    if not pairs:
+        raise InputError(
+            f"none of these predictions is of an item in {dataset!r}",
+            found=", ".join(map(repr, list(found)[:3])) or "no finished prediction",
+            expected="the ids that the dataset has",
+        )
+    return Joined(store.save_annotations(dataset, pairs), tuple(found))
+
+
+def _predictions(files: Sequence[Path], annotator: str | None) -> dict[str, _Prediction]:
+    found: dict[str, _Prediction] = {}
+    for file in files:
+        read = _records if detect(file) == "spanlab" else _labels
+        for item_id, prediction in read(file, annotator):
+            if item_id in found:
+                raise prediction.place(
+                    InputError(
+                        "this item id stands twice",
+                        field="id",
+                        found=item_id,
+                        expected="every id once over all files",
+                    )
+                )
+            found[item_id] = prediction
+    return found
+
+
+def _labels(file: Path, annotator: str | None) -> Iterator[tuple[str, _Prediction]]:
+    for labels, line, unit in read_placed_labels(file, annotator=annotator, role="prediction"):
+        yield labels.id, _Prediction(labels, str(file), line, unit)
+
+
+def _records(file: Path, annotator: str | None) -> Iterator[tuple[str, _Prediction]]:
+    chooser = Chooser(annotator, "prediction")
+    for record, line, unit in read_placed(file):
+        try:
+            said = chooser.done(record)
+        except InputError as error:
+            raise error.at(file=str(file), line=line, unit=unit) from None
+        if said is not None:
+            found = _Prediction((record.item, said), str(file), line, unit)
+            yield record.item.id, found
+
+
+def _fitted(prediction: _Prediction, item: Item, name: str) -> Annotation:
+    """Return a prediction as an annotation of the dataset's item."""
+    said = prediction.said
+    if isinstance(said, Labels):
+        ends = (*(each.end for each in said.soft), *(each.end for each in said.hard))
+        answer = item.answer if max(ends, default=0) <= len(item.answer) else None
+    else:
+        answer = item.answer if said[0].answer == item.answer else None
+    if answer is None:
+        raise prediction.place(
+            InputError(
+                "the prediction was made for another answer",
+                field="answer" if not isinstance(said, Labels) else "soft_labels",
+                found=f"item {item.id!r}, whose answer has {len(item.answer):,} characters here",
+                expected="spans of the answer that the dataset has",
+            )
+        )
+    if isinstance(said, Labels):
+        return _annotation(said, answer, name)
+    there, annotation = said
+    changes: Mapping[str, object] = {"annotator": name, "kind": Kind.DETECTOR, "voters": ()}
+    if there.passages != item.passages:
+        changes = {**changes, **_without_evidence(annotation)}
+    return annotation.model_copy(update=changes)
+
+
+def _annotation(labels: Labels, answer: str, name: str) -> Annotation:
+    hard = tuple(Interval(start=start, end=end) for start, end in labels.hard)
+    spans = tuple(Span.of(answer, each.start, each.end, prob=each.prob) for each in labels.soft)
+    return Annotation(annotator=name, kind=Kind.DETECTOR, spans=spans, hard=hard)
+
+
+def _without_evidence(annotation: Annotation) -> Mapping[str, object]:
+    """Return spans and claims without quotes of passages that the item does not have."""
+    bare = {"evidence": ()}
+    return {
+        "spans": tuple(span.model_copy(update=bare) for span in annotation.spans),
+        "rejected": (),
+        "claims": tuple(claim.model_copy(update=bare) for claim in annotation.claims),
+        "trace": (),
+    }

@@ -1,0 +1,121 @@
+"""Predictions of a system are put beside the items that are there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from commands import run_here
+
+from spanlab.datasets import write
+from spanlab.errors import InputError, StoreError
+from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
+from spanlab.storage import Store
+from spanlab.workflows.predictions import import_predictions
+
+ANSWER = "Oslo has 3 million people."
+PASSAGE = Passage(text="Oslo has 700,000 people.")
+QUOTE = Evidence(passage=0, start=9, end=16, text="700,000")
+
+
+def item(name: str, *passages: Passage) -> Item:
+    return Item(id=name, lang="en", answer=ANSWER, passages=passages)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
+    with Store.open() as opened:
+        ann = Annotation(annotator="ann", kind=Kind.PERSON)
+        opened.import_records(
+            "en", [Record(item=item("a"), annotations=(ann,)), Record(item=item("b"))]
+        )
+        yield opened
+
+
+def submission(tmp_path: Path, *lines: dict[str, object]) -> Path:
+    path = tmp_path / "submission.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def marks(name: str, end: int = 18) -> dict[str, object]:
+    return {
+        "id": name,
+        "soft_labels": [{"start": 9, "end": end, "prob": 0.4}],
+        "hard_labels": [[9, end]],
+    }
+
+
+def test_a_submission_without_answers_joins_items_by_id(store: Store, tmp_path: Path) -> None:
+    path = submission(tmp_path, marks("a"), marks("elsewhere"))
+    done = import_predictions(store, [path], "en", "mine")
+    assert (done.items, done.unmatched) == (1, ("elsewhere",))
+    a, b = store.records("en")
+    assert b.annotations == ()
+    said = a.by("mine")
+    assert said is not None
+    assert (said.kind, [(span.text, span.prob) for span in said.spans]) == (
+        Kind.DETECTOR,
+        [("3 million", 0.4)],
+    )
+    assert [(each.start, each.end) for each in said.hard or ()] == [(9, 18)]
+    assert a.by("ann") is not None
+
+
+def test_a_second_import_replaces_the_first(store: Store, tmp_path: Path) -> None:
+    import_predictions(store, [submission(tmp_path, marks("a"))], "en", "mine")
+    import_predictions(store, [submission(tmp_path, marks("a", 10))], "en", "mine")
+    said = next(store.records("en")).by("mine")
+    assert said is not None
+    assert [span.text for span in said.spans] == ["3"]
+
+
+def test_whole_annotations_keep_notes_and_lose_quotes_of_other_passages(
+    store: Store, tmp_path: Path
+) -> None:
+    span = Span.of(ANSWER, 9, 18, evidence=(QUOTE,)).model_copy(update={"note": "too many"})
+    said = Annotation(annotator="theirs", kind=Kind.DETECTOR, spans=(span,))
+    path = tmp_path / "theirs.jsonl"
+    write([Record(item=item("b", PASSAGE), annotations=(said,))], path)
+    import_predictions(store, [path], "en", "mine")
+    found = list(store.records("en"))[1].by("mine")
+    assert found is not None
+    assert [(each.note, each.evidence) for each in found.spans] == [("too many", ())]
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        pytest.param([marks("a"), marks("a")], "submission.jsonl:2: this item id", id="twice"),
+        pytest.param([marks("a", 99)], "submission.jsonl:1: the prediction was made", id="long"),
+        pytest.param([marks("z")], "none of these predictions is of an item in 'en'", id="none"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_nothing_stored(
+    store: Store, tmp_path: Path, lines: list[dict[str, object]], said: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        import_predictions(store, [submission(tmp_path, *lines)], "en", "mine")
+    assert said in str(refused.value)
+    assert all(record.by("mine") is None for record in store.records("en"))
+
+
+def test_predictions_do_not_replace_a_person(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        import_predictions(store, [submission(tmp_path, marks("a"))], "en", "ann")
+
+
+def test_the_command_reports_what_did_not_match(store: Store, tmp_path: Path) -> None:
+    path = submission(tmp_path, marks("a"), marks("b"), marks("elsewhere"))
+    done = run_here(
+        ["import", str(path), "--dataset", "en", "--as", "mine"],
+        tmp_path,
+        {"SPANLAB_HOME": str(tmp_path / "home")},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 id 'en' does not have: elsewhere" in done.stderr
+    assert "2 items of 'en' annotated as 'mine'" in done.stderr
