@@ -12,11 +12,12 @@ test: $(READY)  ## all tests, on SQLite and PostgreSQL and in a real Chromium
 	sh tests/system_packages.sh
 	$(BIN)/pytest -n 3 --dist worksteal $(ARGS)  # more than cores: many of them wait
 
-check: $(READY)  ## formatting, lint, types, import contracts
+check: $(READY)  ## formatting, lint, types, import contracts, unsafe calls
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/pytest tests/test_project.py -k unsafe
 
 bench: $(READY)  ## print every figure that the README names
 	sh tests/system_packages.sh

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -80,6 +81,53 @@ def test_every_public_name_exists_and_explains_itself() -> None:
 def test_an_unknown_public_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nonsense"):
         _ = spanlab.nonsense
+
+
+def test_unsafe_calls_that_no_linter_knows_are_not_made() -> None:
+    """HTML that Streamlit lets through, and streams that are read as far as their sender wants."""
+    for path in (ROOT / "app.py", *ROOT.glob("spanlab/**/*.py"), *ROOT.glob("optimizers/**/*.py")):
+        assert unsafe_calls(path.read_text(encoding="utf-8")) == [], path
+
+
+@pytest.mark.parametrize(
+    "call", ["st.markdown(text, unsafe_allow_html=True)", "reply.read()", "await reply.aread()"]
+)
+def test_an_unsafe_call_is_found(call: str) -> None:
+    assert unsafe_calls(f"{call}\n") == [1]
+    assert (
+        unsafe_calls("Settings.read(); reply.read(1000)\nfile.read()  # bounded: by its size") == []
+    )
+
+
+def unsafe_calls(source: str) -> list[int]:
+    """Return the lines of such calls; a comment "bounded: why" says that a stream is no danger."""
+    bounded = {n for n, line in enumerate(source.splitlines(), 1) if "# bounded: " in line}
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    let_through = {
+        call.lineno for call in calls if "unsafe_allow_html" in {word.arg for word in call.keywords}
+    }
+    streams = re.compile(r"(^|\W)[a-z_]\w*\.a?read\(\)$")  # Settings.read() is no stream
+    read = {call.lineno for call in calls if streams.search(ast.unparse(call))}
+    return sorted(let_through | read - bounded)
+
+
+def test_unsafe_code_does_not_pass_the_linter() -> None:
+    code = (
+        "import pickle\nimport subprocess\nimport urllib.request\n\n"
+        "pickle.loads(b'')\neval('')\nsubprocess.run('', shell=True)\n"
+        "urllib.request.urlopen('')\n"
+    )
+    ruff = [Path(sys.executable).with_name("ruff"), "check", "--output-format=concise"]
+    done = subprocess.run(
+        [*ruff, "--stdin-filename", "spanlab/new.py", "-"],
+        cwd=ROOT,
+        input=code,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = set(re.findall(r"new.py:(\d+):\d+: ([A-Z]+\d+)", done.stdout))
+    assert found >= {("1", "TID251"), ("5", "S301"), ("6", "S307"), ("7", "S602"), ("8", "TID251")}
 
 
 def test_nothing_of_this_machine_is_committed() -> None:

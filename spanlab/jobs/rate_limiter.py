@@ -152,7 +152,7 @@ class RateLimiter:
                 self._made = True
             now = _SQLITE if database.is_sqlite(self._settings) else _POSTGRESQL
             reserve = text(
-                f"INSERT INTO {self._table} AS held (job, free) VALUES (:job, {now} + :span) "
+                f"INSERT INTO {self._table} AS held (job, free) VALUES (:job, {now} + :span) "  # noqa: S608
                 f"ON CONFLICT (job) DO UPDATE SET free = :span + "
                 f"CASE WHEN held.free > {now} THEN held.free ELSE {now} END "
                 f"RETURNING free - :span - {now}"

@@ -27,8 +27,6 @@ def upgrade() -> None:
     if connection.dialect.name == "sqlite":
         return
     if connection.execute(sa.text(f"SELECT to_regclass('{_EARLIER}')")).scalar() is not None:
-        op.execute(
-            "INSERT INTO answers (cache, key, answer, at) "
-            f"SELECT cache, key, answer, extract(epoch FROM at) FROM {_EARLIER}"
-        )
+        copied = f"SELECT cache, key, answer, extract(epoch FROM at) FROM {_EARLIER}"  # noqa: S608
+        op.execute(f"INSERT INTO answers (cache, key, answer, at) {copied}")
         op.execute(f"DROP TABLE {_EARLIER}")
