@@ -10,6 +10,9 @@ from driving import REVIEWER, Desk, suggested, words_item
 from playwright.sync_api import Browser, expect
 from serving import patient, serving
 
+from spanlab import jobs
+from spanlab.detectors import DetectorSpec
+from spanlab.jobs import RunRequest
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
 
@@ -56,7 +59,29 @@ def test_leaving_the_item_at_once_saves_what_was_typed(desk: Sit) -> None:
 
 
 def test_a_second_tab_is_refused_and_may_take_theirs(desk: Sit) -> None:
-    here, there = _two_tabs(desk)
+    _is_refused_and_takes_theirs(*_two_tabs(desk))
+
+
+def test_two_servers_on_one_home_share_reviews_and_jobs(desk: Sit, browser: Browser) -> None:
+    """Two servers on one home, a browser at each, one name and one item.
+
+    What should happen: both serve all there is. As between two tabs, who writes first is stored,
+    and the other is told and chooses, whichever server it asked. A job is done once, by either;
+    its workers have names of their own, so that each sees when the other is gone.
+    """
+    here = desk([_three_words()])
+    with serving(here.server.settings.home) as second, browser.new_context() as context:
+        there = Desk(second, here.store, patient(context.new_page()), here.dataset)
+        there.visit("item")
+        _is_refused_and_takes_theirs(here, there)
+        home = here.server.settings
+        request = RunRequest(dataset=here.dataset, detectors=(DetectorSpec(detector="offline"),))
+        done = jobs.wait(jobs.submit_detection(request, home), timeout=120, settings=home)
+        assert (done.state, done.progress.done) == (jobs.JobState.DONE, 1)
+        assert {"app", "app-2"} <= {path.name for path in (home.home / "workers").iterdir()}
+
+
+def _is_refused_and_takes_theirs(here: Desk, there: Desk) -> None:
     there.press("x")
     there.settle()
     here.press("j", "a", "u", "U")
@@ -88,12 +113,14 @@ def test_a_second_tab_is_refused_and_may_put_its_own_on_top(desk: Sit) -> None:
     assert here.texts("item") == ["two"]
 
 
-def _two_tabs(desk: Sit) -> tuple[Desk, Desk]:
+def _three_words() -> Record:
     item = Item(id="item", lang="en", answer="one two three")
-    record = Record(
-        item=item, annotations=(suggested(item, [("one", 0.5), ("two", 0.6), ("three", 0.7)]),)
-    )
-    here = desk([record])
+    said = suggested(item, [("one", 0.5), ("two", 0.6), ("three", 0.7)])
+    return Record(item=item, annotations=(said,))
+
+
+def _two_tabs(desk: Sit) -> tuple[Desk, Desk]:
+    here = desk([_three_words()])
     there = Desk(here.server, here.store, patient(here.page.context.new_page()), here.dataset)
     there.visit("item")
     return here, there

@@ -19,7 +19,7 @@ export class Conflict {
         if (held.length === 0 || this.paintedFor === `${item.id} ${held.length}`) return;
         const [first] = held;
         const why = first.stale
-            ? `This item was changed in another tab or window under the name ${first.reviewer} since you opened it here. `
+            ? `This item was changed in another tab, window or browser under the name ${first.reviewer} since you opened it here. `
             : `The server refused a change: ${first.reason} `;
         this.node.replaceChildren(
             h("p", {}, why, `Your ${plural(held.length, "change")} here ${held.length === 1 ? "is" : "are"} not saved yet.`),
