@@ -94,6 +94,12 @@ class UsageError(SpanlabError):
     """A request that cannot be met as it was made, such as an unknown detector name."""
 
 
+def missing_package(what: str, package: str | None, extra: str) -> UsageError:
+    """Return the error that ``what`` needs a package, which an extra of spanlab brings."""
+    name = (package or "a package").partition(".")[0]  # of a package, not of a module in it
+    return UsageError(f"{what} needs {name}: pip install 'spanlab[{extra}]'")
+
+
 class ModelError(SpanlabError):
     """A language model gave no answer that can be used; the message says why and what to do.
 

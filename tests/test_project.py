@@ -46,7 +46,7 @@ def test_without_the_extra_for_models_everything_else_works() -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "['1989']",
-        "language models need dspy: pip install 'spanlab[llm]'",
+        "a language model needs dspy: pip install 'spanlab[llm]'",
     ]
 
 

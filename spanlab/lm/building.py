@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from spanlab.errors import UsageError
+from spanlab.errors import UsageError, missing_package
 from spanlab.lm.choice import ModelChoice
 from spanlab.lm.failures import translate
 from spanlab.lm.secrets import headers_of, key_of
@@ -72,8 +72,7 @@ def endpoint_client(
     try:
         from spanlab.lm.endpoint import EndpointClient
     except ModuleNotFoundError as error:
-        missing = (error.name or "dspy").partition(".")[0]
-        raise UsageError(f"language models need {missing}: pip install 'spanlab[llm]'") from None
+        raise missing_package("a language model", error.name, "llm") from None
     if meter.budget.cost is not None and choice.price is None:
         raise UsageError(
             f"a budget in US dollars needs the price of {choice.model}: "

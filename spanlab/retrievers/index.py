@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
-from spanlab.errors import InputError, UsageError
+from spanlab.errors import InputError, missing_package
 from spanlab.fields import Count, Frozen
 from spanlab.retrievers.terms import terms
 from spanlab.schema import Passage
@@ -155,7 +155,7 @@ def library() -> Any:
     try:
         import bm25s
     except ModuleNotFoundError as error:
-        raise UsageError(f"a local corpus needs {error.name}: pip install 'spanlab[llm]'") from None
+        raise missing_package("a local corpus", error.name, "llm") from None
     return bm25s
 
 

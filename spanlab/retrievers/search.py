@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from spanlab.errors import ConfigurationError, ModelError, UnavailableError, UsageError
+from spanlab.errors import ConfigurationError, ModelError, UnavailableError, missing_package
 from spanlab.lm.attempts import Setback, insist
 from spanlab.lm.bodies import collected, reply_limit
 from spanlab.lm.cache import AnswerCache
@@ -139,5 +139,5 @@ def library() -> ModuleType:
     try:
         import httpx
     except ModuleNotFoundError as error:
-        raise UsageError(f"a search API needs {error.name}: pip install 'spanlab[llm]'") from None
+        raise missing_package("a search API", error.name, "llm") from None
     return httpx

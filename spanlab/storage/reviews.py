@@ -9,12 +9,12 @@ from sqlalchemy import Connection, func, select
 
 from spanlab.errors import UsageError
 from spanlab.oplog import ReviewState, replay
-from spanlab.schema import Kind
-from spanlab.storage.annotators import register
+from spanlab.schema import Annotation, Kind
+from spanlab.storage.annotators import labels_of, register
 from spanlab.storage.catalog import Dataset, annotators_of
 from spanlab.storage.items import lock, one, position_of
 from spanlab.storage.log import Log, operation_json
-from spanlab.storage.tables import operations
+from spanlab.storage.tables import annotated, operations, reviews
 from spanlab.storage.writes import Applied, Refusal, Review, Write
 
 
@@ -38,6 +38,21 @@ def review(connection: Connection, dataset: Dataset, item_id: str, reviewer: str
         version=log.version,
         state=log.state,
     )
+
+
+def labels_used(connection: Connection, dataset: Dataset, reviewer: str) -> frozenset[str]:
+    """Return the labels of all spans that a person's reviews have; empty for somebody unknown."""
+    who = annotators_of(connection, dataset.id).get(reviewer)
+    theirs = select(annotated.c.json).select_from(reviews).join(annotated)
+    rows = connection.execute(
+        theirs.where(
+            reviews.c.dataset_id == dataset.id,
+            reviews.c.annotator_id == (who.id if who else None),
+            annotated.c.json.contains('"label"'),
+        )
+    )
+    found = map(Annotation.model_validate_json, rows.scalars())
+    return frozenset(label for annotation in found for label in labels_of(annotation))
 
 
 def rebuild(connection: Connection, dataset: Dataset, item_id: str, reviewer: str) -> ReviewState:

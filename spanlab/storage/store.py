@@ -192,10 +192,15 @@ class Store:
         with self._reading(dataset) as place:
             return catalog.n_operations(*place)
 
-    def labels(self, dataset: str) -> tuple[str, ...]:
-        """Return the span labels in use in a dataset, in order of first use."""
+    def labels(self, dataset: str, reviewer: str | None = None) -> tuple[str, ...]:
+        """Return the span labels in use in a dataset, or in one person's reviews of it.
+
+        They come in the order in which anybody used them first.
+        """
         with self._reading(dataset) as place:
-            return catalog.labels_in_use(*place)
+            used = catalog.labels_in_use(*place)
+            own = used if reviewer is None else reviews.labels_used(*place, reviewer)
+            return tuple(label for label in used if label in own)
 
     # Reviews
 

@@ -106,7 +106,11 @@ def choose_dataset(names: Sequence[str]) -> str:
         The chosen name.
     """
     # The box follows the URL, which a link from another page or the callback has set.
-    st.session_state[_CHOICE] = current_dataset(names)
+    st.session_state[_CHOICE] = opened = current_dataset(names)
+    asked = st.query_params.get(_DATASET)
+    if asked not in (None, opened):
+        text = f"There is no dataset “{plain(asked)}”. This is “{plain(opened)}”."
+        st.toast(text, icon=":material/search_off:", duration="infinite")
     chosen = st.selectbox("Dataset", names, key=_CHOICE, on_change=_follow_choice)
     remember_dataset(chosen)
     return chosen

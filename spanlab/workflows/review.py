@@ -186,12 +186,14 @@ def progress(store: Store, dataset: str, reviewer: str) -> QueueProgress:
     )
 
 
-def labels(store: Store, dataset: str) -> tuple[str, ...]:
+def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[str, ...]:
     """Return the labels to choose from: the dataset's own, then the usual ones, nine at most.
 
-    Each keeps its place, and so its key, when a reviewer uses one for the first time.
+    Each keeps its place, and so its key, when a reviewer uses one for the first time. To whoever
+    reviews blind, the dataset's own are those that this person has used.
     """
-    own = (label for label in store.labels(dataset) if label not in USUAL_LABELS)
+    used = store.labels(dataset, query.reviewer if query.blind else None)
+    own = (label for label in used if label not in USUAL_LABELS)
     return (*own, *USUAL_LABELS)[:9]
 
 

@@ -105,6 +105,18 @@ def test_a_comment_on_a_suggestion_leaves_it_undecided(desk: Sit) -> None:
     assert notes == {"Percy Shelley": "Mary?", "in Paris in 1821": None, "20 years old": None}
 
 
+def test_rejecting_a_span_that_was_given_another_label_keeps_its_comment(desk: Sit) -> None:
+    here = desk(_records())
+    here.press("a", "k")  # back to it from the next suggestion
+    here.press("c")
+    here.page.keyboard.type("Not Percy.")
+    here.press("Enter", "1", "x")
+    here.settle()
+    state = here.state("frankenstein")
+    assert state.spans == {}
+    assert [(span.text, span.note) for span in state.rejected] == [("Percy Shelley", "Not Percy.")]
+
+
 def test_undo_and_redo_survive_going_away_and_coming_back(desk: Sit) -> None:
     """Edits to pre-annotated items are never lost."""
     here = desk(_records())

@@ -80,3 +80,14 @@ def test_an_unknown_item_in_the_address_is_named_and_no_other_is_shown(
     assert app.query_params["item"] in ("gone", ["gone"])
     app = open_page("review", dataset="mine", reviewer="Ada", item="a")
     assert not app.warning
+
+
+@pytest.mark.parametrize("page", ["review", "detect", "optimise", "compare", "export"])
+def test_an_unknown_dataset_in_the_address_is_named_beside_the_one_that_is_shown(
+    open_page: OpenPage, mine: Store, page: str
+) -> None:
+    app = open_page(page, dataset="go*ne")
+    (said,) = app.toast
+    assert said.value == "There is no dataset “go\\*ne”. This is “mine”."
+    assert app.query_params["dataset"] in ("mine", ["mine"])
+    assert not app.run().toast

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -211,12 +212,15 @@ def test_an_item_that_is_not_there_is_said_so(store: Store) -> None:
 
 
 def test_labels_in_use_come_before_the_usual_ones(store: Store) -> None:
-    assert labels(store, "words") == USUAL_LABELS
+    ada, bob = QueueQuery(reviewer="Ada"), QueueQuery(reviewer="Bob")
+    assert labels(store, "words", ada) == USUAL_LABELS
     apply_writes(store, [_write(1, 0, kind="add", span="s", start=0, end=3, label="my own")], "Ada")
-    assert labels(store, "words")[0] == "my own"
+    assert labels(store, "words", ada)[0] == labels(store, "words", bob)[0] == "my own"
+    assert labels(store, "words", replace(ada, blind=True))[0] == "my own"
+    assert labels(store, "words", replace(bob, blind=True)) == USUAL_LABELS
 
 
 def test_a_label_keeps_its_key_when_it_is_used_for_the_first_time(store: Store) -> None:
     used = USUAL_LABELS[4]
     apply_writes(store, [_write(1, 0, kind="add", span="s", start=0, end=3, label=used)], "Ada")
-    assert labels(store, "words") == USUAL_LABELS
+    assert labels(store, "words", QueueQuery(reviewer="Ada")) == USUAL_LABELS

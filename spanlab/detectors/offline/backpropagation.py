@@ -11,7 +11,7 @@ import numpy as np
 
 from spanlab.detectors.offline.perceptrons import Numbers, Perceptrons, scaled
 from spanlab.detectors.offline.rows import Rows
-from spanlab.errors import UsageError
+from spanlab.errors import missing_package
 
 if TYPE_CHECKING:
     from sklearn.neural_network import MLPRegressor
@@ -75,9 +75,7 @@ def train(rows: Rows, scale: Scale, how: Backpropagation, seed: int) -> MLPRegre
         from sklearn.neural_network import MLPRegressor
         from threadpoolctl import threadpool_limits
     except ImportError as error:
-        raise UsageError(
-            "training needs scikit-learn: pip install 'spanlab[train]'; detecting does not"
-        ) from error
+        raise missing_package("training", "scikit-learn", "train") from error
     model = MLPRegressor(
         hidden_layer_sizes=(how.hidden,),
         activation="tanh",

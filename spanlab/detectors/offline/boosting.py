@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spanlab.detectors.offline.links import Column
 from spanlab.detectors.offline.rows import Rows
 from spanlab.detectors.offline.trees import Trees
-from spanlab.errors import UsageError
+from spanlab.errors import missing_package
 
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingRegressor
@@ -56,9 +56,7 @@ def fit(rows: Rows, how: Boosting, seed: int) -> HistGradientBoostingRegressor:
         from sklearn.ensemble import HistGradientBoostingRegressor
         from threadpoolctl import threadpool_limits
     except ImportError as error:
-        raise UsageError(
-            "training needs scikit-learn: pip install 'spanlab[train]'; detecting does not"
-        ) from error
+        raise missing_package("training", "scikit-learn", "train") from error
     model = HistGradientBoostingRegressor(
         max_iter=how.trees,
         learning_rate=how.rate,

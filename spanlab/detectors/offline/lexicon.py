@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from spanlab.detectors.offline.words import WordKind, read
-from spanlab.errors import UsageError
+from spanlab.errors import missing_package
 
 _SHORTEST = 3  # letters of a month's name or abbreviation in the text's own language or English …
 _STEM, _ENDING = 5, 5  # letters of a name that can take a case, and of the case: "martxoaren"
@@ -123,9 +123,7 @@ def _months(languages: frozenset[str]) -> dict[str, str]:
     try:
         from babel import localedata
     except ImportError as error:
-        raise UsageError(
-            "training needs Babel: pip install 'spanlab[train]'; detecting does not"
-        ) from error
+        raise missing_package("training", "Babel", "train") from error
     names: dict[str, dict[str, int]] = defaultdict(dict)
     for identifier in sorted(localedata.locale_identifiers()):
         code = identifier.partition("_")[0]

@@ -129,6 +129,7 @@ function reject(editor) {
     const refused = mark.origin ?? mark.best;
     if (mark.kind === "own" && mark.edited) editor.apply({ kind: "remove", span: mark.span });
     editor.apply({ kind: "reject", mark: refused });
+    if (mark.edited && mark.comment) editor.apply({ kind: "note-suggestion", mark: refused, text: mark.comment });
     if (!editor.toNextOpen(mark.start)) editor.view.focusChanged({ scroll: false });
     return editor.view.say(`Rejected ${quote(mark.text)}.`);
 }
