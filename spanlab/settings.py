@@ -7,6 +7,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from spanlab.errors import UsageError
+
+_RECORD_LIMIT = 128  # MiB
+
 
 class Settings(BaseModel):
     """What the environment says.
@@ -14,7 +18,8 @@ class Settings(BaseModel):
     ``home`` is the directory for the database and its backups. ``database_url`` is an SQLAlchemy
     URL. ``programs`` is the registry of tuned prompts, by default a directory in ``home``.
     ``allowed_hosts`` are the names under which other machines reach the app, beside this machine's
-    own. ``files_root`` is the directory whose files people may name in the app.
+    own. ``files_root`` is the directory whose files people may name in the app. ``record_limit`` is
+    how many MiB of memory a record of a file may take once it is read.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -24,6 +29,7 @@ class Settings(BaseModel):
     programs: Path = Field(default_factory=lambda data: data["home"] / "programs")
     allowed_hosts: frozenset[str] = frozenset()
     files_root: Path | None = None
+    record_limit: int = _RECORD_LIMIT
 
     @classmethod
     def read(cls) -> Settings:
@@ -31,7 +37,11 @@ class Settings(BaseModel):
 
         ``SPANLAB_HOME`` (default ``.spanlab``), ``SPANLAB_DATABASE_URL`` (default an SQLite file
         in it), ``SPANLAB_PROGRAMS`` (default ``programs`` in it), ``SPANLAB_ALLOWED_HOSTS``
-        (names, separated by commas; default none) and ``SPANLAB_FILES_ROOT`` (default none).
+        (names, separated by commas; default none), ``SPANLAB_FILES_ROOT`` (default none) and
+        ``SPANLAB_RECORD_LIMIT`` (MiB, default 128).
+
+        Raises:
+            UsageError: the limit is no number of 1 or more.
         """
         home = Path(os.environ.get("SPANLAB_HOME", ".spanlab"))
         url = os.environ.get("SPANLAB_DATABASE_URL") or f"sqlite:///{home / 'spanlab.db'}"
@@ -44,4 +54,12 @@ class Settings(BaseModel):
             programs=programs,
             allowed_hosts=frozenset(filter(None, map(str.strip, hosts))),
             files_root=Path(root) if root else None,
+            record_limit=_mebibytes("SPANLAB_RECORD_LIMIT", _RECORD_LIMIT),
         )
+
+
+def _mebibytes(name: str, default: int) -> int:
+    written = os.environ.get(name) or str(default)
+    if not (written.isdecimal() and int(written)):
+        raise UsageError(f"{name}={written}: it is a number of MiB, 1 or more")
+    return int(written)

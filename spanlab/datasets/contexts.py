@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from spanlab.datasets.files import BOM, File, RecordIndex, Row
+from spanlab.datasets.files import File, RecordIndex, Row
 from spanlab.datasets.given import GivenPassages, ours, passages_of
 from spanlab.errors import InputError
 from spanlab.schema import Passage, Record
@@ -89,7 +89,7 @@ class _Directory:
 
     def passages(self, item_id: str) -> tuple[Passage, ...]:
         """Return one passage per file, in the order of the directories' names."""
-        texts = (_text(file) for file in self._files.get(item_id, ()))
+        texts = (_text(File(file, str(file))) for file in self._files.get(item_id, ()))
         return tuple(Passage(text=text) for text in texts if text.strip())
 
 
@@ -123,8 +123,8 @@ def _given(row: Row) -> _ContextRow:
     return _ContextRow.model_validate_json(row.raw)
 
 
-def _text(path: Path) -> str:
+def _text(file: File) -> str:
     try:
-        return path.read_bytes().removeprefix(BOM).decode()
+        return file.whole().decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"not UTF-8: {error.reason}", file=path, expected="UTF-8") from None
+        raise InputError(f"not UTF-8: {error.reason}", file=file.name, expected="UTF-8") from None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from pydantic_core import from_json
 
-from spanlab.datasets.files import BOM, File
+from spanlab.datasets.files import File
 from spanlab.errors import InputError
 
 # A JSON format is recognised by fields that its records have and those of the others lack.
@@ -89,27 +90,29 @@ def _check_text(head: bytes, file: File) -> None:
 def _first_objects(file: File) -> Iterator[dict[str, object]]:
     """Yield the JSON objects among the first lines, however long a line is."""
     with file.open() as stream:
-        for _ in range(_LINES):
-            line = stream.readline(_HEAD).removeprefix(BOM)
-            if line.lstrip().startswith(b"{") and not line.endswith(b"\n"):
-                line += stream.readline()
+        for row, place in islice(file.lines(stream), _LINES):
             try:
-                value = from_json(line)
-            except ValueError:
+                value = from_json(row.raw)
+            except (ValueError, InputError):
                 continue
             if isinstance(value, dict):
                 yield value
-                if stream.tell() > _HEAD:
+                if place + len(row.raw) > _HEAD:
                     return
 
 
 def _first_value(file: File) -> list[dict[str, object]]:
     """Return the first record of a file whose records are not lines; none if it is no object."""
-    value = file.load()
-    if isinstance(value, list):
-        if not value:
+    if file.head().lstrip().startswith(b"["):
+        first = next(file.array(), None)
+        if first is None:
             raise InputError("the file is an empty array", file=file.name, expected="a record")
-        value = value[0]
+        try:
+            value = from_json(first.raw)
+        except ValueError as error:
+            raise InputError(f"not valid JSON: {error}", file=file.name) from None
+    else:
+        value = file.load()
     return [value] if isinstance(value, dict) else []
 
 

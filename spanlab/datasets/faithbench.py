@@ -86,7 +86,7 @@ class FaithBenchReader(reader.Reader):
             )
         self._names = _names(samples)
         for number, sample in enumerate(samples, start=1):
-            yield Row(number, to_json(sample), "record")
+            yield self._file.row(number, to_json(sample), "record")
 
     def _record(self, row: Row) -> Record:
         sample = _Sample.model_validate_json(row.raw)

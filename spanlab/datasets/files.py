@@ -5,22 +5,27 @@ from __future__ import annotations
 import fcntl
 import glob
 import gzip
+import io
 import json
 import os
 import re
 import secrets
 import shutil
 import stat
+import tempfile
+import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
+from spanlab.datasets.arrays import elements
+from spanlab.datasets.limits import Unpacked, longest, record_limit, too_large, weight
 from spanlab.datasets.problems import input_error
 from spanlab.errors import InputError
 from spanlab.fields import storable
@@ -33,27 +38,49 @@ _LONE_SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
 )
+_BUFFER = 1 << 16
+_SHOWN = 1 << 10  # bytes of a record that is too large
+_DENSEST = 105  # bytes of memory that a byte of JSON can take: a value of its own
 
 
 class Row(NamedTuple):
     """One record of a file: its place, counted from 1, and its JSON.
 
     ``unit`` says what ``line`` counts, as in ``InputError``; ``number`` counts the records of a
-    file in which they may be longer than a line, and is 0 elsewhere.
+    file in which they may be longer than a line, and is 0 elsewhere. ``beginning`` is the JSON, or
+    of a record that is too large what shows which it is; ``refused`` says so.
     """
 
     line: int
-    raw: bytes
+    beginning: bytes
     unit: str = "line"
     number: int = 0
+    refused: InputError | None = None
+
+    @property
+    def raw(self) -> bytes:
+        """The JSON of the record.
+
+        Raises:
+            InputError: the record is too large.
+        """
+        if self.refused is not None:
+            raise self.refused
+        return self.beginning
 
 
 @dataclass(frozen=True)
 class File:
-    """A file to read; ``name`` is what messages call it."""
+    """A file to read; ``name`` is what messages call it, ``limit`` the largest record's memory."""
 
     path: Path
     name: str
+    limit: int = field(default_factory=record_limit)
+
+    def packed(self) -> bool:
+        """Say whether the file is packed with gzip; it must be there."""
+        with self.path.open("rb") as stream:
+            return stream.read(len(_GZIP)) == _GZIP
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -65,14 +92,15 @@ class File:
         if self.path.is_dir():
             raise InputError("this is a directory", file=self.name, expected="a file")
         try:
+            packed = self.packed()
             with self.path.open("rb") as plain:
-                packed = plain.read(2) == _GZIP
-                plain.seek(0)
                 if not packed:
                     yield plain
                     return
                 with gzip.open(plain) as unpacked:
-                    yield cast(BinaryIO, unpacked)
+                    size = self.path.stat().st_size
+                    bounded = Unpacked(cast(BinaryIO, unpacked), size, self.limit, self.name)
+                    yield io.BufferedReader(bounded, _BUFFER)
         except FileNotFoundError:
             raise InputError("there is no such file", file=self.name) from None
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -108,22 +136,61 @@ class File:
             yield from self.array()
             return
         with self.open() as stream:
-            for number, raw in enumerate(stream, start=1):
-                if not raw.isspace():
-                    yield _row(number, raw)
+            for row, _ in self.lines(stream):
+                if not row.beginning.isspace():
+                    yield row
+
+    def lines(self, stream: BinaryIO) -> Iterator[tuple[Row, int]]:
+        """Yield the lines of the open file, each with the place at which it begins."""
+        most = longest(self.limit)
+        number = place = 0
+        while line := stream.readline(most + 1):
+            number += 1
+            begin, size = place, len(line)
+            place += size
+            row = self.row(number, line.removeprefix(BOM) if number == 1 else line)
+            while size > most and not line.endswith(b"\n"):
+                line = stream.readline(_BUFFER)
+                place += len(line)
+                if not line:
+                    break
+            yield row, begin
+
+    def row(self, line: int, raw: bytes, unit: str = "line", number: int = 0) -> Row:
+        """Return a record's row, which refuses to be read if it is too large."""
+        # A record that is short enough whatever stands in it, as nearly all are, is not counted.
+        if len(raw) * _DENSEST <= self.limit or weight(raw) <= self.limit:
+            return Row(line, _storable(raw), unit, number)
+        refused = too_large("the record", self.limit)
+        refused.unit = unit
+        return Row(
+            line, raw[:_SHOWN], unit, number, refused.at(file=self.name, line=line, unit=unit)
+        )
+
+    def whole(self, *, values: bool = False) -> bytes:
+        """Return all that the file holds, without a BOM.
+
+        Args:
+            values: whether it is JSON, whose values take memory, too.
+
+        Raises:
+            InputError: it cannot be read, or is too large to be read at once.
+        """
+        with self.open() as stream:
+            data = stream.read(longest(self.limit) + 1)
+        if weight(data, values=values) > self.limit:
+            raise too_large("the file", self.limit, file=self.name)
+        return data.removeprefix(BOM)
 
     def load(self) -> object:
         """Return the whole file as one JSON value.
 
         Raises:
-            InputError: it is not JSON.
+            InputError: it is not JSON, or too large to be read at once.
         """
-        with self.open() as stream:
-            data = _storable(stream.read().removeprefix(BOM))
         try:
-            return from_json(data, allow_inf_nan=False)
+            return from_json(_storable(self.whole(values=True)), allow_inf_nan=False)
         except ValueError as error:
-            _refuse_lines_of_arrays(data, self.name)
             raise InputError(f"not valid JSON: {error}", file=self.name) from None
 
     def array(self) -> Iterator[Row]:
@@ -132,15 +199,15 @@ class File:
         Raises:
             InputError: it is not a JSON array.
         """
-        values = self.load()
-        if not isinstance(values, list):
-            raise InputError("not a JSON array", file=self.name, expected="[ … ]")
-        for number, value in enumerate(values, start=1):
-            yield Row(number, to_json(value), "record")
-
-
-def _row(number: int, raw: bytes) -> Row:
-    return Row(number, _storable(raw.removeprefix(BOM) if number == 1 else raw))
+        _refuse_lines_of_arrays(self.head(), self.name)
+        with self.open() as stream:
+            if stream.read(len(BOM)) != BOM:
+                stream.seek(0)
+            try:
+                for number, raw in enumerate(elements(stream, longest(self.limit)), start=1):
+                    yield self.row(number, raw, "record")
+            except ValueError as error:
+                raise InputError(f"not valid JSON: {error}", file=self.name) from None
 
 
 def _storable(data: bytes) -> bytes:
@@ -171,46 +238,51 @@ def _refuse_lines_of_arrays(data: bytes, name: str) -> None:
 
 
 class RecordIndex:
-    """JSON Lines looked up by a key of theirs.
+    """JSON Lines looked up by a key of theirs; only where each key stands is kept in memory.
 
-    Only where each key stands is kept in memory; of packed files, whose places cannot be gone back
-    to cheaply, the lines themselves.
+    A packed file, in which places cannot be gone back to cheaply, is unpacked to a temporary one.
 
     Args:
         file: the lines.
         key: the key of a line.
 
     Raises:
-        InputError: the file cannot be read, or a line has no key.
+        InputError: the file cannot be read, or a line has no key or is too large.
     """
 
     def __init__(self, file: File, key: Callable[[Row], str]) -> None:
         self.name = file.name
         self._file = file
         self._places: dict[str, list[tuple[int, int]]] = {}
-        self._lines: dict[int, bytes] = {}
         file.head()
-        with file.open() as stream:
-            keep = isinstance(stream, gzip.GzipFile)
-            place = 0
-            for number, raw in enumerate(stream, start=1):
-                if not raw.isspace():
-                    row = _row(number, raw)
-                    self._places.setdefault(self._key(key, row), []).append((number, place))
-                    if keep:
-                        self._lines[number] = row.raw
-                place += len(raw)
+        self._unpacked: BinaryIO | None = None
+        if file.packed():
+            self._unpacked = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 - stays open
+            weakref.finalize(self, self._unpacked.close)
+            with file.open() as stream:
+                shutil.copyfileobj(stream, self._unpacked, _BUFFER)
+        with self._open() as stream:
+            for row, place in file.lines(stream):
+                if not row.beginning.isspace():
+                    self._places.setdefault(self._key(key, row), []).append((row.line, place))
 
     def rows(self, key: str) -> Iterator[Row]:
         """Yield the lines with this key, in the file's order; none if there are none."""
-        places = self._places.get(key, ())
-        if places and self._lines:
-            yield from (Row(number, self._lines[number]) for number, _ in places)
-        elif places:
-            with self._file.open() as stream:
+        places = self._places.get(key)
+        if places:
+            with self._open() as stream:
                 for number, place in places:
                     stream.seek(place)
-                    yield _row(number, stream.readline())
+                    yield self._file.row(number, stream.readline().removeprefix(BOM))
+
+    @contextmanager
+    def _open(self) -> Iterator[BinaryIO]:
+        if self._unpacked is None:
+            with self._file.open() as stream:
+                yield stream
+        else:
+            self._unpacked.seek(0)
+            yield self._unpacked
 
     def _key(self, key: Callable[[Row], str], row: Row) -> str:
         try:

@@ -105,7 +105,7 @@ def _records(
             placed = error if error.file else error.at(file=file.name, line=row.line, unit=row.unit)
             if options.on_reject is None:
                 raise placed from error.__cause__
-            raw = row.raw.decode(errors="backslashreplace").rstrip("\r\n")
+            raw = row.beginning.decode(errors="backslashreplace").rstrip("\r\n")
             options.on_reject(Reject(file.name, row.line, str(placed), raw))
             continue
         yield Placed(record, row.line, row.unit)

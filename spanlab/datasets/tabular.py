@@ -1,4 +1,4 @@
-"""Tables: CSV through pandas and parquet through pyarrow, in chunks, with a mapping of columns.
+"""Tables: CSV row by row and parquet through pyarrow in batches, with a mapping of columns.
 
 ``passages`` may be a plain text or a JSON list of texts or ``{"text", "title", "url", "date"}``;
 ``spans`` a JSON list of ``[start, end]`` or ``{"start", "end", "text", "prob", "label", "note"}``,
@@ -8,29 +8,35 @@ which become gold labels. An empty cell says nothing; columns without a field go
 from __future__ import annotations
 
 import csv
+import io
 import math
-import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from itertools import count
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import PurePath
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.datasets import reader
 from spanlab.datasets.columns import map_columns
-from spanlab.datasets.csv_lines import find_fault, record_lines, undecodable_line
 from spanlab.datasets.files import File, Row
 from spanlab.datasets.given import checked, language, passages_of, text_of
+from spanlab.datasets.limits import UNPACKED, most_unpacked, too_large
 from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.problems import input_error, within
 from spanlab.datasets.quotes import find_quote, span_at
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, Kind, Passage, Probability, Record, Span
 
-_CHUNK = 1000  # rows held at a time
+_BATCH = 1000  # rows of parquet held at a time, if that is safe
+_CELL = 10  # bytes of memory for a character of a cell: the cell, and its JSON at the worst
+_ELEMENT = 100  # bytes of memory for an element of a list in a cell
+_BUFFER = 1 << 20  # bytes of a column that are read at a time
+_LEVELS = 8  # bytes that an element of a list takes in a column
+_END = "\0\0the end\0\0"  # a line after the last one, which a quote that is open takes in
 _DELIMITERS = ",;\t|"
 
 
@@ -55,6 +61,14 @@ _Spans = tuple[Annotated[_GivenSpan, BeforeValidator(_object)], ...]
 _SPANS: TypeAdapter[_Spans] = TypeAdapter(_Spans)
 
 
+class _Cells(NamedTuple):
+    """A row of a table: where it stands, and its cells by column, or why it cannot be read."""
+
+    line: int
+    cells: Mapping[str, Any]
+    refused: InputError | None = None
+
+
 class TableReader(reader.Reader):
     """What the two kinds of tables have in common."""
 
@@ -65,9 +79,9 @@ class TableReader(reader.Reader):
         self._stem = PurePath(file.name).name.split(".")[0]
         self._mapping: dict[str, str] = {}
 
+    @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns; none if the table has no rows."""
-        return tuple(next(self._cells(), {}))
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows as JSON objects, numbered from 1 without the header.
@@ -76,14 +90,26 @@ class TableReader(reader.Reader):
             InputError: the table is broken, or it has no column for the answer.
         """
         number = 0
-        places = self._places()
-        for number, cells in enumerate(self._cells(), start=1):
+        for number, row in enumerate(self._cells(), start=1):
             if number == 1:
-                self._mapping = self._map(list(cells))
-            raw = to_json({key: _value(cell) for key, cell in cells.items()})
-            yield Row(next(places), raw, self._unit, number)
+                self._mapping = self._map(self.columns())
+            if row.refused is not None:
+                yield Row(row.line, b"", self._unit, number, self._at(row.refused, row.line))
+            else:
+                raw = self._json(row)
+                yield self._file.row(row.line, raw, self._unit, number)
         if number == 0:
             raise InputError("the table has no rows", file=self._file.name)
+
+    def _json(self, row: _Cells) -> bytes:
+        try:
+            return to_json({key: _value(cell) for key, cell in row.cells.items()})
+        except (PydanticSerializationError, UnicodeDecodeError) as error:
+            wrong = InputError(f"a cell cannot be read as text: {error}", expected="UTF-8")
+            raise self._at(wrong, row.line) from None
+
+    def _at(self, error: InputError, line: int) -> InputError:
+        return error.at(file=self._file.name, line=line, unit=self._unit)
 
     def _record(self, row: Row) -> Record:
         cells = from_json(row.raw)
@@ -116,19 +142,15 @@ class TableReader(reader.Reader):
         problem.field = None
         return within(problem, column)
 
-    def _map(self, columns: list[str]) -> dict[str, str]:
+    def _map(self, columns: Sequence[str]) -> dict[str, str]:
         try:
             return map_columns(columns, self._options.columns)
         except InputError as error:
             raise error.at(file=self._file.name) from None
 
     @abstractmethod
-    def _cells(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the rows, each with its cells by column."""
-
-    def _places(self) -> Iterator[int]:
-        """Yield where each row stands: its number, unless the file has lines to name."""
-        return count(1)
+    def _cells(self) -> Iterator[_Cells]:
+        """Yield the rows."""
 
 
 class CsvReader(TableReader):
@@ -136,71 +158,219 @@ class CsvReader(TableReader):
 
     _unit = "line"
 
-    def _cells(self) -> Iterator[Mapping[str, Any]]:
-        import pandas as pd
+    def columns(self) -> tuple[str, ...]:
+        """Return the names in the header; one that stands twice gets a number."""
+        with closing(self._rows()) as rows:
+            header, first = next(rows, None), next(rows, None)
+        if header is None or first is None:
+            return ()
+        seen: Counter[str] = Counter()
+        names = []
+        for name in header.cells:
+            names.append(f"{name}.{seen[name]}" if seen[name] else name)
+            seen[name] += 1
+        return tuple(names)
 
-        delimiter = _delimiter(self._file.head())
-        with self._file.open() as stream:
+    def _cells(self) -> Iterator[_Cells]:
+        columns = self.columns()
+        with closing(self._rows()) as rows:
+            next(rows, None)
+            for cells, line in rows:
+                if len(cells) > len(columns):
+                    width = f"{len(cells)} cells, the header {len(columns)}"
+                    raise self._broken(f"this row has {width}", line)
+                filled = [*cells, *[""] * (len(columns) - len(cells))]
+                yield _Cells(line, dict(zip(columns, filled, strict=True)))
+
+    def _rows(self) -> Generator[_CsvRow]:
+        """Yield the rows, the header first, without lines that are empty."""
+        with (
+            self._file.open() as stream,
+            io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text,
+        ):
+            lines = _Lines(text, self._file)
+            reader = csv.reader(lines, delimiter=_delimiter(self._file.head()))
+            csv.field_size_limit(2**31 - 1)  # the lines of a row are counted, whatever its cells
+            for cells in reader:
+                if cells and cells[-1].endswith(_END):
+                    if cells != [_END]:
+                        raise self._broken("a quote is opened here and never closed", lines.begin)
+                    return
+                blank = reader.line_num == lines.begin and not lines.latest.strip(" \t\r\n")
+                if not (blank and len(cells) < 2):
+                    yield _CsvRow(cells, lines.begin)
+                lines.begin, lines.taken = reader.line_num + 1, 0
+
+    def _broken(self, what: str, line: int) -> InputError:
+        return InputError(
+            f"the table is broken: {what}",
+            file=self._file.name,
+            line=line,
+            expected="as many cells in every row as in the header, and closed quotes",
+        )
+
+
+class _CsvRow(NamedTuple):
+    cells: list[str]
+    line: int  # where it begins, counted from 1
+
+
+class _Lines:
+    """The lines of a CSV file and one behind them; a row that takes too many of them is refused."""
+
+    def __init__(self, text: io.TextIOBase, file: File) -> None:
+        self._text = text
+        self._file = file
+        self._most = file.limit // _CELL
+        self.begin = 1  # line on which the present row begins
+        self.taken = 0  # characters of it
+        self.latest = ""
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            while line := self._text.readline(self._most + 1):
+                self.taken += len(line)
+                if self.taken > self._most:
+                    place = {"file": self._file.name, "line": self.begin}
+                    raise too_large("the row (is a quote closed?)", self._file.limit, **place)
+                self.latest = line
+                yield line
+            yield _END
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"not UTF-8: {error.reason}",
+                file=self._file.name,
+                line=_undecodable_line(self._file),
+                expected="UTF-8",
+            ) from None
+
+
+def _undecodable_line(file: File) -> int | None:
+    """Return the first line that is not UTF-8, counted from 1; None if all are."""
+    with file.open() as stream:
+        for row, _ in file.lines(stream):
             try:
-                chunks = pd.read_csv(
-                    stream,
-                    sep=delimiter,
-                    dtype=str,
-                    na_filter=False,
-                    index_col=False,
-                    encoding="utf-8-sig",
-                    chunksize=_CHUNK,
-                )
-                while (chunk := _next(chunks)) is not None:
-                    columns = [str(column) for column in chunk.columns]
-                    for values in chunk.itertuples(index=False, name=None):
-                        yield dict(zip(columns, values, strict=True))
-            except UnicodeDecodeError as error:
-                raise InputError(
-                    f"not UTF-8: {error.reason}",
-                    file=self._file.name,
-                    line=undecodable_line(self._file),
-                    expected="UTF-8",
-                ) from None
-            except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-                fault = find_fault(self._file, delimiter)
-                raise InputError(
-                    f"the table is broken: {fault.what if fault else str(error).strip()}",
-                    file=self._file.name,
-                    line=fault.line if fault else None,
-                    expected="as many cells in every row as in the header, and closed quotes",
-                ) from None
-
-    def _places(self) -> Iterator[int]:
-        return record_lines(self._file, _delimiter(self._file.head()))
+                row.beginning.decode()
+            except UnicodeDecodeError:
+                return row.line
+    return None
 
 
 class ParquetReader(TableReader):
-    """Reads parquet; lists and structures are taken as they are."""
+    """Reads parquet; lists and structures are taken as they are, columns of bytes are left out."""
 
-    def _cells(self) -> Iterator[Mapping[str, Any]]:
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns that hold text; none if the table has no rows."""
+        with self._opened() as table:
+            names = tuple(f.name for f in table.schema_arrow if not _holds_bytes(f.type))
+            return names if table.metadata.num_rows else ()
+
+    def finish(self) -> None:
+        """Say which columns hold bytes."""
+        with self._opened() as table:
+            images = [f.name for f in table.schema_arrow if _holds_bytes(f.type)]
+        if images:
+            self._options.on_warning(
+                f"{self._file.name}: left out what holds bytes and no text: the columns "
+                + ", ".join(map(repr, images))
+            )
+
+    def _cells(self) -> Iterator[_Cells]:
+        columns = self.columns()
+        left = most_unpacked(self._file.path.stat().st_size, self._file.limit)
+        line = 0
+        with self._opened() as table:
+            for group in range(table.num_row_groups):
+                need = _Need.of(table.metadata.row_group(group), columns, self._file)
+                batches = table.iter_batches(need.rows, row_groups=[group], columns=list(columns))
+                for batch in map(_plain, batches):
+                    for index in range(len(batch)):
+                        line += 1
+                        row = batch.slice(index, 1)
+                        left -= row.nbytes
+                        if left < 0:
+                            raise self._at(too_large(UNPACKED, self._file.limit), line)
+                        if need.large and _memory(row) > self._file.limit:
+                            yield _Cells(line, {}, too_large("the row", self._file.limit))
+                        else:
+                            yield _Cells(line, row.to_pylist()[0])
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         with self._file.open() as stream:
             try:
-                table = pq.ParquetFile(stream)
-                for batch in table.iter_batches(batch_size=_CHUNK):
-                    yield from batch.to_pylist()
-            except pa.ArrowException as error:
+                yield pq.ParquetFile(stream, buffer_size=_BUFFER)
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
                 raise InputError(
-                    f"not a parquet file: {error}", file=self._file.name, expected="parquet"
+                    f"not a parquet file, or a damaged one: {error}",
+                    file=self._file.name,
+                    expected="parquet",
                 ) from None
 
 
-def _next(chunks: Iterator[Any]) -> Any:
-    """Return the next chunk, or None after the last."""
-    import pandas as pd
+class _Need(NamedTuple):
+    """How many rows of a group are safe to hold, and whether one of them may be too large."""
 
-    with warnings.catch_warnings():
-        # A row with more cells than the header would lose them with no more than a warning.
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        return next(chunks, None)
+    rows: int
+    large: bool
+
+    @classmethod
+    def of(cls, group: Any, columns: Sequence[str], file: File) -> _Need:
+        """Judge by what the file says of the group, before any of it is unpacked.
+
+        A dictionary may hold one long text that every row repeats.
+        """
+        chunks = [group.column(index) for index in range(group.num_columns)]
+        chunks = [chunk for chunk in chunks if chunk.path_in_schema.partition(".")[0] in columns]
+        size = sum(chunk.total_uncompressed_size for chunk in chunks)
+        repeated = sum(c.total_uncompressed_size for c in chunks if c.has_dictionary_page)
+        elements = sum(chunk.num_values for chunk in chunks)
+        if size > most_unpacked(file.path.stat().st_size, file.limit):
+            raise too_large(UNPACKED, file.limit, file=file.name)
+        if elements - len(chunks) * group.num_rows > file.limit // _LEVELS:
+            raise too_large("a group of rows, by its lists,", file.limit, file=file.name)
+        rows = _BATCH if size <= file.limit // 2 else 1
+        if repeated:
+            rows = max(1, min(rows, file.limit // (2 * repeated)))
+        return cls(rows, _CELL * size + _ELEMENT * elements > file.limit)
+
+
+def _plain(batch: Any) -> Any:
+    """Return a batch with its repeated texts written out, so that each row has its own size."""
+    import pyarrow as pa
+
+    if not any(pa.types.is_dictionary(column.type) for column in batch.columns):
+        return batch
+    columns = [
+        column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _memory(row: Any) -> int:
+    """Return how many bytes of memory a row of parquet takes as JSON, as an upper bound."""
+    return _CELL * int(row.nbytes) + _ELEMENT * sum(map(_elements, row.columns))
+
+
+def _elements(column: Any) -> int:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind):
+        return len(column) + _elements(column.values if pa.types.is_map(kind) else column.flatten())
+    if pa.types.is_struct(kind):
+        return len(column) + sum(map(_elements, column.flatten()))
+    return len(column)
+
+
+def _holds_bytes(kind: Any) -> bool:
+    """Say whether values of an arrow type hold bytes, such as those of an image."""
+    inner = [kind.field(index).type for index in range(kind.num_fields)]
+    return "binary" in str(kind) if not inner else any(map(_holds_bytes, inner))
 
 
 def _delimiter(head: bytes) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from spanlab.errors import InputError, UsageError
 from spanlab.retrievers.corpus import Document, documents
-from spanlab.retrievers.index import MANIFEST, OFFSETS, PASSAGES, Manifest, library
+from spanlab.retrievers.index import MANIFEST, OFFSETS, PASSAGES, Manifest, file_hash, library
 from spanlab.retrievers.splitting import LONGEST, split
 from spanlab.retrievers.terms import terms
 from spanlab.schema import Passage
@@ -58,13 +58,14 @@ def build(
             )
         np.save(folder / OFFSETS, np.array(writing.starts, dtype=np.int64), allow_pickle=False)
         writing.index(folder)
-        sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+        files = sorted(folder.iterdir())
         manifest = Manifest(
             documents=writing.documents,
             passages=len(writing.starts) - 1,
             stems=stems,
             fingerprint=writing.digest.hexdigest(),
-            files=sizes,
+            files={path.name: path.stat().st_size for path in files},
+            hashes={path.name: file_hash(path) for path in files},
         )
         (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2), encoding="utf-8")
     return manifest

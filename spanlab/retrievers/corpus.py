@@ -120,10 +120,7 @@ def _decoded(path: Path) -> str:
 
 
 def _bytes(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
+    data = File(path, str(path)).whole()
     if b"\0" in data[:_HEAD] and not data.startswith(_UTF16):
         raise InputError("the file is not text", file=path, expected="text in any encoding")
     return data

@@ -1,23 +1,46 @@
-"""The words of a web page, without its machinery."""
+"""The words of a web page, without its machinery: one pass over its text, whatever its markup.
+
+Nothing is built of a page but its words, so that neither deep nesting nor tags without an end cost
+more than their length.
+"""
 
 from __future__ import annotations
 
+import html
+import io
 import re
+from collections import Counter
 from typing import NamedTuple
 
-from bs4 import BeautifulSoup, Tag, UnicodeDammit
-from bs4.element import NavigableString
+from bs4 import UnicodeDammit
 
-_LEFT_OUT = "title, script, style, nav, noscript, template, iframe, svg, button"
-_BLOCKS = (
-    "address, article, aside, blockquote, br, caption, dd, details, div, dl, dt, fieldset, "
-    "figcaption, figure, footer, form, h1, h2, h3, h4, h5, h6, header, hr, li, main, ol, p, pre, "
-    "section, summary, table, tr, ul"
+_LEFT_OUT = frozenset(
+    "title script style nav noscript template iframe svg button".split()  # noqa: SIM905
 )
-_CELLS = "td, th"
+_BLOCKS = frozenset(
+    "address article aside blockquote br caption dd details div dl dt fieldset figcaption figure "  # noqa: SIM905
+    "footer form h1 h2 h3 h4 h5 h6 header hr li main ol p pre section summary table tr ul".split()
+)
+_CELLS = frozenset(("td", "th"))
+_EMPTY = frozenset(
+    "area base br col embed hr img input link meta source track wbr".split()  # noqa: SIM905
+)
 _ENOUGH = 200  # bytes from which on a guess at the encoding is better than the commonest one
-_SPACE = re.compile(r"[^\S\n]+")
-_BREAKS = re.compile(r"\s*\n\s*")
+_SPACE = re.compile(r"\s+")
+_ATTRIBUTES = 4_096  # characters of a tag in which an address is looked for
+_QUOTED = 10_000  # characters of a quoted attribute in which a tag may stand
+_MARK = re.compile(
+    r"<!--.*?(?:-->|\Z)"
+    r"|<[!?][^>]*+>?"
+    r"|<(?P<end>/?)(?P<name>[a-zA-Z][^\s/<>]*+)"
+    rf"(?P<rest>(?:[^<>\"']++|\"[^\"]{{0,{_QUOTED}}}+\"|'[^']{{0,{_QUOTED}}}+'|[\"'])*+)>?",
+    re.DOTALL,
+)
+_RAW_END = {
+    name: re.compile(rf"</{name}\b|\Z", re.IGNORECASE) for name in ("script", "style", "title")
+}
+_ATTRIBUTE = re.compile(r"""([^\s"'=<>/]++)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s>]++))""")
+_LONG_NUMBER = re.compile(r"&#[xX]?[0-9a-fA-F]{8,};?")  # of no character, and none to convert
 
 
 class HtmlPage(NamedTuple):
@@ -38,13 +61,22 @@ def page(data: bytes) -> HtmlPage:
         The text with a paragraph per block, without scripts, styles and navigation; empty if
         there is none. The title and canonical address if the page has them.
     """
-    soup = BeautifulSoup(data, "html.parser")
-    title = " ".join(soup.title.get_text(" ").split()) if soup.title else ""
-    link = soup.select_one('link[rel~="canonical"][href]')
-    address = str(link["href"]) if link else None
-    for part in soup.select(_LEFT_OUT):
-        part.decompose()
-    return HtmlPage(_words(soup.body or soup), title or None, address)
+    markup = UnicodeDammit(data, is_html=True).unicode_markup or guessed(data)
+    reading = _Reading()
+    at = 0
+    while mark := _MARK.search(markup, at):
+        reading.take(markup[at : mark.start()])
+        at = mark.end()
+        name = (mark["name"] or "").lower()
+        if name and mark["end"]:
+            reading.close(name)
+        elif name:
+            reading.open(name, mark["rest"])
+            if name in _RAW_END and (end := _RAW_END[name].search(markup, at)):
+                reading.raw(name, markup[at : end.start()])
+                at = end.start()
+    reading.take(markup[at:])
+    return HtmlPage(reading.text(), reading.title or None, reading.url)
 
 
 def guessed(data: bytes) -> str:
@@ -56,13 +88,75 @@ def guessed(data: bytes) -> str:
     return data.decode("cp1252", errors="replace")
 
 
-def _words(root: Tag) -> str:
-    # Line ends of the source mean nothing; those of blocks are put in their place.
-    for text in root.find_all(string=True):
-        if type(text) is NavigableString and "\n" in text:
-            text.replace_with(" ".join(text.split("\n")))
-    for names, gap in ((_BLOCKS, "\n"), (_CELLS, " ")):
-        for block in root.select(names):
-            block.insert_before(gap)
-            block.insert_after(gap)
-    return _BREAKS.sub("\n\n", _SPACE.sub(" ", root.get_text())).strip()
+class _Reading:
+    """What was read of a page so far, and which elements are open."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self.url: str | None = None
+        self._open: list[str] = []
+        self._names: Counter[str] = Counter()  # of the open elements
+        self._hidden = 0  # how many elements are open outside of the one that is left out; 0: none
+        self._words = io.StringIO()  # of the blocks that have ended
+        self._block = io.StringIO()
+
+    def take(self, text: str) -> None:
+        """Take text between two marks; line ends of the source mean nothing."""
+        if text and not self._hidden:
+            self._block.write(_unescaped(text))
+
+    def open(self, name: str, attributes: str) -> None:
+        """Take the start of an element."""
+        self._part(name)
+        if name == "link" and self.url is None:
+            self.url = _canonical(attributes[:_ATTRIBUTES])
+        if name not in _EMPTY:
+            self._open.append(name)
+            self._names[name] += 1
+            if name in _LEFT_OUT and not self._hidden:
+                self._hidden = len(self._open)
+
+    def close(self, name: str) -> None:
+        """Take the end of an element, with which those inside it end; one not open has none."""
+        if self._names[name]:
+            while True:
+                last = self._open.pop()
+                self._names[last] -= 1
+                if last == name:
+                    break
+            if len(self._open) < self._hidden:
+                self._hidden = 0
+        self._part(name)
+
+    def raw(self, name: str, text: str) -> None:
+        """Take what stands in an element that holds no markup."""
+        if name == "title" and not self.title and self._hidden == len(self._open):
+            self.title = " ".join(_unescaped(text).split())
+
+    def text(self) -> str:
+        """Return the words of the whole page."""
+        self._part("br")
+        return self._words.getvalue()
+
+    def _part(self, name: str) -> None:
+        """Part words where an element begins or ends, if it is one that does."""
+        if name in _CELLS:
+            self._block.write(" ")
+        elif name in _BLOCKS and self._block.tell():
+            words = _SPACE.sub(" ", self._block.getvalue()).strip()
+            self._block = io.StringIO()
+            if words:
+                self._words.write(f"\n\n{words}" if self._words.tell() else words)
+
+
+def _unescaped(text: str) -> str:
+    return html.unescape(_LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text
+
+
+def _canonical(attributes: str) -> str | None:
+    """Return the address in the attributes of a link, if it is the page's own."""
+    found = {
+        name.lower(): html.unescape(double or single or bare)
+        for name, double, single, bare in _ATTRIBUTE.findall(attributes)
+    }
+    return found.get("href") if "canonical" in found.get("rel", "").lower().split() else None

@@ -1,6 +1,6 @@
 """A corpus as a directory that can be searched: built once, whole or not at all.
 
-    manifest.json     format, version, fingerprint of the corpus, size of every other file
+    manifest.json     format, version, fingerprint of the corpus, size and hash of every other file
     passages.jsonl    the passages, one a line
     offsets.npy       where each line begins
     *.index.*         what bm25s keeps: scores as memory-mapped arrays, terms as JSON
@@ -10,6 +10,7 @@ Nothing in it is run when it is read (no pickle), and an index that is not whole
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +32,8 @@ MOST_TERMS = 64  # of a query, the rarest: the others hardly change the order, b
 
 _DAMAGE = (OSError, EOFError, ValueError, KeyError, TypeError, IndexError, ImportError)
 
+_Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
 
 class Manifest(Frozen):
     """What an index says of itself."""
@@ -40,8 +43,9 @@ class Manifest(Frozen):
     documents: Count
     passages: Annotated[int, Field(ge=1)]
     stems: bool
-    fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    fingerprint: _Hash
     files: dict[str, Count]
+    hashes: dict[str, _Hash]  # SHA-256
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -89,7 +93,7 @@ class PassageIndex:
     def __init__(self, folder: Path) -> None:
         self.manifest = Manifest.read(folder)
         self._folder = folder
-        _check_sizes(folder, self.manifest.files)
+        _check_files(folder, self.manifest)
         bm25s = library()
         try:
             self._bm25 = bm25s.BM25.load(folder, mmap=True, allow_pickle=False, show_progress=False)
@@ -168,12 +172,24 @@ def _best(scores: NDArray[np.float32], k: int) -> Sequence[int]:
     return ordered
 
 
-def _check_sizes(folder: Path, sizes: dict[str, int]) -> None:
-    for name, size in sizes.items():
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _check_files(folder: Path, manifest: Manifest) -> None:
+    for name, size in manifest.files.items():
         path = folder / name
         if Path(name).name != name or not path.is_file() or path.stat().st_size != size:
             raise InputError(
                 "the index is not whole",
                 file=path,
                 expected=f"a file of {size:,} bytes: build the index again",
+            )
+        if file_hash(path) != manifest.hashes.get(name):
+            raise InputError(
+                "the file was changed after the index was built",
+                file=path,
+                expected="the file as `spanlab index` wrote it: build the index again",
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 
 LONGEST = 1200  # characters: about eight sentences, of which a handful fit any prompt
@@ -27,27 +26,28 @@ def split(text: str, longest: int = LONGEST) -> Iterator[str]:
         Passages without white space around them; together they are the whole text but for that.
         One that fits is one passage; a text of white space has none.
     """
-    ends = [[match.end() for match in kind.finditer(text)] for kind in (_PARAGRAPH, _SENTENCE)]
     start = 0
     while len(text) - start > longest:
-        stop = _stop(text, start, longest, ends)
+        stop = _stop(text, start, longest)
         yield from _trimmed(text[start:stop])
         start = _space_after(text, stop)
     yield from _trimmed(text[start:])
 
 
-def _stop(text: str, start: int, longest: int, ends: list[list[int]]) -> int:
+def _stop(text: str, start: int, longest: int) -> int:
     """Return where the passage from ``start`` ends: late, and as little in mid-thought as can be.
 
     A paragraph's end counts if it makes at least half a passage, a sentence's if a quarter; then
     comes the last white space, and only in a word without end a place inside it.
     """
-    for places, least in zip(ends, (longest // 2, longest // 4), strict=True):
-        place = bisect_right(places, start + longest) - 1
-        if place >= 0 and places[place] > start + least:
-            return places[place]
-    spaces = [match.start() for match in _WORD.finditer(text, start + 1, start + longest + 1)]
-    return spaces[-1] if spaces else start + longest
+    last = start + longest
+    for kind, least in ((_PARAGRAPH, longest // 2), (_SENTENCE, longest // 4)):
+        ends = [match.end() for match in kind.finditer(text, start, last + 2)]
+        fitting = [end for end in ends if start + least < end <= last]
+        if fitting:
+            return fitting[-1]
+    spaces = [match.start() for match in _WORD.finditer(text, start + 1, last + 1)]
+    return spaces[-1] if spaces else last
 
 
 def _space_after(text: str, place: int) -> int:

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import glob
+import lzma
 import shutil
 import zipfile
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from spanlab.datasets.limits import UNPACKED, longest, most_unpacked, record_limit, too_large
 from spanlab.errors import InputError
 
 _SOURCES = "source_info.jsonl"  # RAGTruth's second file: read beside the others, never by itself
 _CONTEXT = ".context.txt"
 _HEAD = 1 << 20  # bytes looked at to estimate how many items follow
-_UNPACKED = 4 << 30  # bytes that an uploaded archive may hold
+# What unpacking raises for damaged data, by the ways to pack, and the system for impossible names.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    EOFError,
+    OSError,
+    zlib.error,
+    lzma.LZMAError,
+)
 _LINES = (".jsonl", ".ndjson", ".csv", ".tsv")
 
 
@@ -73,7 +86,8 @@ def unpack_contexts(upload: Path, directory: Path) -> Path:
     path.
 
     Raises:
-        InputError: the archive is broken, has no context file, or would unpack to over 4 GiB.
+        InputError: the archive is broken, has no context file, or unpacks to more than a record,
+            or a packed file, may hold.
     """
     if not zipfile.is_zipfile(upload):
         return upload
@@ -88,7 +102,7 @@ def unpack_contexts(upload: Path, directory: Path) -> Path:
                 folder.mkdir(parents=True, exist_ok=True)
                 with archive.open(member) as source, (folder / path.name).open("wb") as copy:
                     shutil.copyfileobj(source, copy, 1 << 20)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except _DAMAGE as error:
         raise InputError(f"the archive cannot be unpacked: {error}", file=upload.name) from error
     return directory
 
@@ -129,8 +143,9 @@ def _check_members(upload: Path, members: Sequence[zipfile.ZipInfo]) -> None:
             file=upload.name,
             expected=f"files named <id>{_CONTEXT}",
         )
-    size = sum(member.file_size for member in members)
-    if size > _UNPACKED:
-        raise InputError(
-            "the archive is too large", file=upload.name, found=f"{size:,} bytes unpacked"
-        )
+    limit = record_limit()
+    for member in members:
+        if member.file_size > longest(limit):
+            raise too_large(f"{member.filename} in the archive", limit, file=upload.name)
+    if sum(member.file_size for member in members) > most_unpacked(upload.stat().st_size, limit):
+        raise too_large(UNPACKED, limit, file=upload.name)

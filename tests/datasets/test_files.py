@@ -56,7 +56,10 @@ def test_a_file_is_read_however_it_is_wrapped(tmp_path: Path, content: bytes, na
         pytest.param(b"once upon a time", "not recognised.*once upon a time", id="prose"),
         pytest.param(b"[]", "empty array; expected: a record", id="no records"),
         pytest.param(b'{"a": 1', "not valid JSON: EOF", id="cut off"),
-        pytest.param(b"[" * 100_000, "not valid JSON: recursion limit", id="deeply nested"),
+        pytest.param(b"[" * 100_000, "the file ends inside the array", id="nested, cut off"),
+        pytest.param(
+            b"[" * 10**5 + b"]" * 10**5, "not valid JSON: recursion limit", id="deeply nested"
+        ),
     ],
 )
 def test_what_is_no_dataset_is_said_so(tmp_path: Path, content: bytes, said: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -276,6 +277,26 @@ def test_half_a_parquet_file_is_said_so(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InputError, match="not a parquet file"):
         records(path)
+
+
+def test_columns_of_bytes_are_left_out_and_said(tmp_path: Path) -> None:
+    image = {"bytes": b"\x89PNG\xff", "path": "a.png"}
+    path = parquet(tmp_path, {"answer": ["x"], "image": [image], "raw": [b"\xff"], "n": [1]})
+    remarks: list[str] = []
+    (record,) = records(path, on_warning=remarks.append)
+    assert record.item.meta == {"n": 1}
+    assert remarks == [f"{path}: left out what holds bytes and no text: the columns 'image', 'raw'"]
+    with pytest.raises(InputError, match="no column 'raw' for answer"):
+        records(path, columns={"answer": "raw"}, on_warning=remarks.append)
+
+
+def test_a_damaged_parquet_file_is_said_so_whatever_byte_is_wrong(tmp_path: Path) -> None:
+    path = parquet(tmp_path, {"answer": ["x", "yé"], "tags": [["a"], ["b", "c"]]})
+    whole = path.read_bytes()
+    for place in range(4, len(whole), 5):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        with suppress(InputError):  # or it can be read in spite of that
+            records(path, format="parquet", on_warning=lambda _: None)
 
 
 def test_the_columns_of_a_table_can_be_asked_for(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from spanlab.errors import InputError, UsageError
 from spanlab.retrievers import Bm25Spec, GivenSpec, ensure, retrieve, retriever, retriever_spec
 from spanlab.retrievers.bm25 import bm25
 from spanlab.retrievers.building import build
-from spanlab.retrievers.index import PassageIndex
+from spanlab.retrievers.index import PassageIndex, file_hash
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
 
@@ -152,10 +152,20 @@ def test_a_broken_index_is_refused(
         bm25(index)
 
 
-def test_damage_inside_is_said_to_be_damage(index: Path) -> None:
+def test_a_changed_file_of_the_same_size_is_noticed(index: Path) -> None:
+    lines = index / "passages.jsonl"
+    lines.write_bytes(lines.read_bytes().replace(b"e", b"a"))
+    with pytest.raises(InputError, match=r"passages\.jsonl: the file was changed after the index"):
+        PassageIndex(index)
+
+
+def test_damage_from_the_beginning_is_said_to_be_damage(index: Path) -> None:
+    manifest = json.loads((index / "manifest.json").read_bytes())
     for path in index.iterdir():
         if path.name != "manifest.json":
             path.write_bytes(b"\x80" * path.stat().st_size)
+            manifest["hashes"][path.name] = file_hash(path)
+    (index / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match="the index is damaged"):
         PassageIndex(index)
 

@@ -115,3 +115,27 @@ def test_a_page_without_its_machinery() -> None:
 )
 def test_pages_as_they_are_found(data: bytes, text: str) -> None:
     assert page(data).text == text
+
+
+@pytest.mark.parametrize(
+    ("unit", "text"),
+    [
+        pytest.param(b"<div>", "", id="elements in each other"),
+        pytest.param(b"<p>a", "a\n\na", id="paragraphs that do not end"),
+        pytest.param(b"<a ", "", id="tags that do not end"),
+        pytest.param(b'<a b="', "", id="quotes that do not end"),
+        pytest.param(b"<!--", "", id="comments that do not end"),
+        pytest.param(b"<b></i>", "", id="ends of what is not open"),
+        pytest.param(b"&#" + b"9" * 20, "\ufffd\ufffd", id="numbers of no character"),
+    ],
+)
+def test_a_page_costs_its_length_whatever_its_markup(unit: bytes, text: str) -> None:
+    """A reader whose cost grows with the square would take hours for these."""
+    found = page(b"<body>" + unit * 100_000).text
+
+    assert found.startswith(text)
+    assert bool(found) == bool(text)
+
+
+def test_a_quoted_attribute_may_hold_markup() -> None:
+    assert page(b"""<p title="a > b <i>" data-x='<p>"no"</p>'>yes</p>""").text == "yes"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,49 @@ def test_an_archive_cannot_write_elsewhere(tmp_path: Path) -> None:
 def test_an_archive_without_contexts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no context file in this archive"):
         unpack_contexts(archive(tmp_path / "c.zip", "readme.md"), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "said"),
+    [
+        pytest.param("a.context.txt", 600_000, "a.context.txt in the archive is too large", id="1"),
+        pytest.param("x" * 300 + ".context.txt", 9, "cannot be unpacked: .*too long", id="name"),
+    ],
+)
+def test_overlong_members_of_an_archive_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, size: int, said: str
+) -> None:
+    monkeypatch.setenv("SPANLAB_RECORD_LIMIT", "1")
+    upload = tmp_path / "c.zip"
+    with zipfile.ZipFile(upload, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr(name, "x" * size)
+    with pytest.raises(InputError, match=said):
+        unpack_contexts(upload, tmp_path / "out")
+
+
+def test_many_small_members_are_no_way_around_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_RECORD_LIMIT", "1")
+    upload = tmp_path / "c.zip"
+    with zipfile.ZipFile(upload, "w", zipfile.ZIP_DEFLATED) as packed:
+        for number in range(5):
+            packed.writestr(f"{number}.context.txt", "x" * 500_000)
+    with pytest.raises(InputError, match="unpacks to more than 100 times its size, is too large"):
+        unpack_contexts(upload, tmp_path / "out")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_archive_is_said_so_whatever_byte_is_wrong(tmp_path: Path, method: int) -> None:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", method) as packed:
+        packed.writestr("a.context.txt", "a passage, and another one " * 20)
+    data = whole.getvalue()
+    for place in range(0, len(data), 3):
+        upload = tmp_path / "c.zip"
+        upload.write_bytes(data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :])
+        with suppress(InputError):  # or it can be read in spite of that
+            unpack_contexts(upload, tmp_path / f"out {place}")
 
 
 def test_json_lines_of_passages_stay_as_they_are(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ class _Marked(NamedTuple):
 
 
 class LabelStudioReader(reader.Reader):
-    """Reads an export. It is one JSON array, so it is held in memory as a whole."""
+    """Reads an export, twice: which text was labelled shows only in all of it."""
 
     def __init__(self, file: File, options: ReadOptions) -> None:
         super().__init__(file, options)
@@ -43,12 +43,13 @@ class LabelStudioReader(reader.Reader):
         Raises:
             InputError: the file is not JSON, or it is not clear which text was labelled.
         """
-        rows = list(self._file.rows())
-        tasks = [task for task in map(_task_or_none, rows) if task is not None]
-        if tasks:
-            self._answer = _labelled_field(tasks, self._options, self._file)
-            self._counting = _counting(tasks, self._answer)
-        yield from rows
+        survey = _Survey()
+        for row in self._file.rows():
+            survey.look_at(row)
+        if survey.data:
+            self._answer = _labelled_field(survey, self._options, self._file)
+            self._counting = survey.counting(self._answer)
+        yield from self._file.rows()
 
     def _record(self, row: Row) -> Record:
         task = Task.model_validate_json(row.raw)
@@ -154,61 +155,73 @@ def _uniquely_named(annotations: list[Annotation]) -> Iterator[Annotation]:
             yield annotation.model_copy(update={"annotator": name})
 
 
-def _task_or_none(row: Row) -> Task | None:
-    try:
-        return Task.model_validate_json(row.raw)
-    except ValidationError:
-        return None  # said when the row's turn comes
+class _Survey:
+    """What all tasks together say of the text that was labelled."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, JsonValue] = {}  # of the first task
+        self.texts: list[str] = []  # its fields that hold text
+        self._named: set[str | None] = set()  # what regions call the text they are of
+        self._quoting = 0  # regions with a quote
+        self._unfit: set[str] = set()  # fields in which a quote is not where it should be
+        self._evidence: dict[str, set[Counting]] = {}  # how offsets in a field may count
+
+    def look_at(self, row: Row) -> None:
+        """Take a task into account; a wrong one is for the reader to tell."""
+        try:
+            task = Task.model_validate_json(row.raw)
+        except (ValidationError, InputError):
+            return
+        if not self.data:
+            self.data = task.data
+            self.texts = [key for key, value in task.data.items() if isinstance(value, str)]
+        places = list(task.places())
+        self._named |= {name for name, _ in places}
+        quoting = [place for _, place in places if place.quoted is not None]
+        self._quoting += len(quoting)
+        for field in self.texts:
+            text = task.data.get(field)
+            ruler = Ruler(text if isinstance(text, str) else "")
+            if not all(map(ruler.fits, quoting)):
+                self._unfit.add(field)
+            if isinstance(text, str):
+                found = ruler.evidence(place for _, place in places)
+                self._evidence.setdefault(field, set()).update(found)
+
+    def counting(self, field: str) -> Counting:
+        """Say what offsets in a field count."""
+        only_utf16 = self._evidence.get(field) == {Counting.UTF16}
+        return Counting.UTF16 if only_utf16 else Counting.CODE_POINTS
+
+    def candidates(self) -> tuple[list[str], list[str], list[str]]:
+        """Return the fields that regions name, all with text, and those that hold every quote."""
+        named = [text for text in self.texts if self._named == {text}]
+        fitting = [text for text in self.texts if self._quoting and text not in self._unfit]
+        return named, self.texts, fitting
 
 
-def _counting(tasks: list[Task], field: str) -> Counting:
-    found: set[Counting] = set()
-    for task in tasks:
-        answer = task.data.get(field)
-        if isinstance(answer, str):
-            found |= Ruler(answer).evidence(place for _, place in task.places())
-    return Counting.UTF16 if found == {Counting.UTF16} else Counting.CODE_POINTS
-
-
-def _labelled_field(tasks: list[Task], options: ReadOptions, file: File) -> str:
+def _labelled_field(survey: _Survey, options: ReadOptions, file: File) -> str:
     """Return the field of ``data`` that holds the labelled text."""
-    texts = [key for key, value in tasks[0].data.items() if isinstance(value, str)]
     wanted = (options.columns or {}).get("answer")
     if wanted is not None:
-        if wanted not in tasks[0].data:
-            raise _no_text(file, tasks[0], f"a field {wanted!r} of data")
+        if wanted not in survey.data:
+            raise _no_text(file, survey.data, f"a field {wanted!r} of data")
         return wanted
-    names = {name for task in tasks for name, _ in task.places()}
-    named = [text for text in texts if names == {text}]
-    fitting = [text for text in texts if _quotes_fit(tasks, text)]
-    for candidates in (named, texts, fitting):
+    for candidates in survey.candidates():
         if len(candidates) == 1:
             return candidates[0]
+    _, texts, fitting = survey.candidates()
     try:
         return map_columns(fitting or texts, None)["answer"]
     except InputError:
-        raise _no_text(file, tasks[0], "one text, or a mapping answer=FIELD") from None
+        raise _no_text(file, survey.data, "one text, or a mapping answer=FIELD") from None
 
 
-def _quotes_fit(tasks: list[Task], field: str) -> bool:
-    """Say whether every region with a quote has it in this field of ``data``."""
-    quoting = 0
-    for task in tasks:
-        text = task.data.get(field)
-        ruler = Ruler(text if isinstance(text, str) else "")
-        for _, place in task.places():
-            if place.quoted is not None:
-                quoting += 1
-                if not ruler.fits(place):
-                    return False
-    return quoting > 0
-
-
-def _no_text(file: File, task: Task, expected: str) -> InputError:
+def _no_text(file: File, data: dict[str, JsonValue], expected: str) -> InputError:
     return InputError(
         "it is not clear which text was labelled",
         file=file.name,
         field="data",
-        found=f"the fields {', '.join(map(repr, task.data))}",
+        found=f"the fields {', '.join(map(repr, data))}",
         expected=expected,
     )

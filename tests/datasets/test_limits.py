@@ -1,0 +1,199 @@
+"""Files made to take more memory than they look: refused, in memory that is bounded."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from spanlab.datasets import ReadOptions, Reject, read
+from spanlab.errors import InputError, UsageError
+
+LIMIT = 32  # MiB
+MIB = 1 << 20
+ITEM = b'{"id":"a","answer":"x"}\n'
+
+
+def _line(tail: bytes) -> bytes:
+    return b'{"id":"b","answer":"y","question":"' + tail + b'"}\n'
+
+
+def _table(path: Path, answer: pa.Array) -> None:
+    ids = [str(number) for number in range(len(answer))]
+    pq.write_table(pa.table({"id": ids, "answer": answer}), path, compression="zstd")
+
+
+def _repeated(path: Path) -> None:
+    """One text of 8 MB, once in the file and in each of 1,000 rows."""
+    indices = pa.array([0] * 1000, pa.int32())
+    _table(path, pa.DictionaryArray.from_arrays(indices, pa.array(["x" * 8 * MIB])))
+
+
+def _lists(path: Path) -> None:
+    pq.write_table(pa.table({"answer": ["x"], "tags": [[1] * 6_000_000]}), path)
+
+
+def _fine_array(path: Path) -> None:
+    path.write_bytes(
+        b"[" + b",".join([ITEM.strip()[:-1] + b',"meta":{"m":[1,2,3]}}'] * 600_000) + b"]"
+    )
+
+
+FILES: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "a long line": (
+        "a.jsonl",
+        lambda path: path.write_bytes(ITEM + _line(b"x" * 60 * MIB)),
+        r"a.jsonl:2: the record is too large; expected: at most 32 MiB of memory; "
+        "SPANLAB_RECORD_LIMIT=64 in the environment",
+    ),
+    "a line of many values": (
+        "b.jsonl",
+        lambda path: path.write_bytes(
+            ITEM + b'{"id":"b","answer":"y","meta":{"m":[' + b"{}," * 2_000_000 + b"{}]}}"
+        ),
+        "b.jsonl:2: the record is too large",
+    ),
+    "a line of wide characters": (
+        "c.jsonl",
+        lambda path: path.write_bytes(ITEM + _line(b"x" * 14 * MIB + b"\\ud83d\\ude00")),
+        "c.jsonl:2: the record is too large",
+    ),
+    "the longest line that is read": (
+        "d.jsonl",
+        lambda path: path.write_bytes(ITEM + _line(b"\\n" * 8_380_000)),
+        "",
+    ),
+    "the longest line of wide characters": (
+        "e.jsonl",
+        lambda path: path.write_bytes(ITEM + _line("😀".encode() + b"x" * 6_700_000)),
+        "",
+    ),
+    "a long array of short records": ("f.json", _fine_array, ""),
+    "an array with a long record": (
+        "g.json",
+        lambda path: path.write_bytes(b"[" + ITEM + b"," + _line(b"x" * 60 * MIB) + b"]"),
+        "record 2: the record is too large",
+    ),
+    "a file that is one JSON object": (
+        "h.json",
+        lambda path: path.write_bytes(b'{"samples":[' + b"{}," * 5_000_000 + b"{}]}"),
+        "h.json: the file is too large",
+    ),
+    "a long cell": (
+        "i.csv",
+        lambda path: path.write_bytes(b"id,answer\n1,x\n2," + b"x" * 60 * MIB + b"\n"),
+        r"i.csv:3: the row \(is a quote closed\?\) is too large",
+    ),
+    "a quote that never ends": (
+        "j.csv",
+        lambda path: path.write_bytes(b'id,answer\n1,x\n2,"' + b"x\n" * 30 * MIB),
+        "j.csv:3: the row",
+    ),
+    "a text that every row repeats": (
+        "k.parquet",
+        _repeated,
+        "k.parquet, row .: the row is too large",
+    ),
+    "a list in a cell": ("l.parquet", _lists, "l.parquet: a group of rows, by its lists, is too"),
+    "a packed file": (
+        "m.jsonl.gz",
+        lambda path: path.write_bytes(gzip.compress(ITEM * 5_000_000)),
+        "m.jsonl.gz.*unpacks to more than 100 times its size, is too large",
+    ),
+}
+
+# Reads each file after a small one of every kind, and prints by how much its memory has grown.
+CHILD = """
+import json, sys
+from pathlib import Path
+from spanlab.datasets import ReadOptions, read
+from spanlab.errors import InputError
+
+def most():
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+*small, path = map(Path, sys.argv[1:])
+for each in small:
+    list(read(each))
+before, said, count = most(), "", 0
+try:
+    for record in read(path):
+        count += 1
+except InputError as error:
+    said = str(error)
+print(json.dumps([most() - before, said, count]))
+"""
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_memory_while_reading_stays_below_three_times_the_limit(tmp_path: Path, name: str) -> None:
+    file, make, said = FILES[name]
+    small = [tmp_path / "s.jsonl", tmp_path / "s.csv", tmp_path / "s.parquet", tmp_path / "s.json"]
+    small[0].write_bytes(ITEM)
+    small[1].write_text("id,answer\n1,x\n")
+    _table(small[2], pa.array(["x"]))
+    small[3].write_bytes(b"[" + ITEM + b"]")
+    make(tmp_path / file)
+    ran = subprocess.run(
+        [sys.executable, "-c", CHILD, *small, tmp_path / file],
+        capture_output=True,
+        check=True,
+        text=True,
+        env={**os.environ, "SPANLAB_RECORD_LIMIT": str(LIMIT)},
+    )
+    grown, message, count = json.loads(ran.stdout)
+    assert grown < 3 * LIMIT * MIB
+    if said:
+        with pytest.raises(InputError, match=said):
+            raise InputError(message)
+    else:
+        assert (message, count > 0) == ("", True)
+
+
+def test_a_record_that_is_too_large_can_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_RECORD_LIMIT", "1")
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(ITEM + _line(b"x" * 2 * MIB) + ITEM)
+    left_out: list[Reject] = []
+
+    kept = list(read(path, ReadOptions(on_reject=left_out.append)))
+
+    assert len(kept) == 2
+    assert [(reject.line, reject.raw[:20]) for reject in left_out] == [(2, '{"id":"b","answer":"')]
+
+
+@pytest.mark.parametrize("name", ["c.jsonl", "c.jsonl.gz", "folder"])
+def test_a_context_has_the_limit_of_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("SPANLAB_RECORD_LIMIT", "1")
+    path, contexts = tmp_path / "a.jsonl", tmp_path / name
+    path.write_bytes(ITEM)
+    if name == "folder":
+        contexts.mkdir()
+        (contexts / "a.context.txt").write_bytes(b"x" * MIB)
+    else:
+        line = b'{"id":"a","context":"' + os.urandom(MIB // 2).hex().encode() + b'"}\n'
+        contexts.write_bytes(gzip.compress(line) if name.endswith(".gz") else line)
+    with pytest.raises(InputError, match="is too large"):
+        list(read(path, ReadOptions(contexts=contexts)))
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "much"])
+def test_the_limit_is_a_number_of_mebibytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setenv("SPANLAB_RECORD_LIMIT", limit)
+    with pytest.raises(UsageError, match=f"SPANLAB_RECORD_LIMIT={limit}: it is a number of MiB"):
+        read(tmp_path / "a.jsonl")
