@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spanlab.detectors import spec_of
+from spanlab.detectors import DetectorSpec, spec_of
+from spanlab.lm import ModelChoice
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.settings import Settings
-from spanlab.testing import ModelServer, fail, say
+from spanlab.testing import MODES, Ask, ModelServer, Reply, fail, say, say_fields
 from spanlab.workflows.requesting import request_of
 from spanlab.workflows.streaming import Stream
 
@@ -66,3 +67,33 @@ def test_a_spent_budget_lets_the_rest_through_as_it_was(
     ]
     assert made.spent is not None
     assert model_server.count == 2
+
+
+ENDS_THE_RUN = {"error-detail", "error-string"}  # no such model: every other call would fail alike
+KINDS = sorted(MODES.keys() - ENDS_THE_RUN)
+
+
+def test_items_end_done_or_failed_with_their_cause_whatever_each_call_meets(
+    model_server: ModelServer, tmp_path: Path
+) -> None:
+    """Every kind of server at once, three items each."""
+
+    def script(ask: Ask) -> Reply:
+        number = int(ask.text.rpartition("Number ")[2].split()[0])
+        meant = say_fields(parts=[{"text": str(number), "reason": "so", "probability": 0.9}])
+        return MODES[KINDS[number % len(KINDS)]].change(ask, meant)
+
+    model_server.script(script)
+    model = ModelChoice(model="m", base_url=model_server.url, retries=0, temperature=0.2)
+    spec = DetectorSpec(detector="ucsc-extract", model=model)
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path}/none.db")
+    made = Stream.of(request_of("files", [spec], concurrency=64), settings)
+    done = list(made.annotated(records(3 * len(KINDS))))
+    for number, record in enumerate(done):
+        said, words = record.annotations[1], MODES[KINDS[number % len(KINDS)]].fails_with
+        if words:
+            assert said.status is Status.FAILED
+            assert words in (said.note or "")
+        else:
+            assert [span.text for span in said.spans] == [str(number)], KINDS[number % len(KINDS)]
+    assert made.outcomes.failed == 3 * sum(bool(MODES[kind].fails_with) for kind in KINDS)
