@@ -180,7 +180,7 @@ def wait(
 
     Raises:
         NotFoundError: there is no such job.
-        SpanlabError: the time is over and the job is not.
+        SpanlabError: the time is over and the job is not, or the disk is full.
     """
     from spanlab.jobs import control
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from spanlab.errors import SpanlabError, UsageError
-from spanlab.jobs import job_store, kinds
+from spanlab.jobs import database, job_store, kinds
 from spanlab.jobs.job_store import JOBS, PARTS, JobStore
 from spanlab.jobs.views import JobState, JobView
 from spanlab.settings import Settings
@@ -85,6 +85,7 @@ def wait(
             on_progress(view)
         if view.state not in _OPEN:
             return view
+        database.check_space(where.settings)
         if deadline is not None and time.monotonic() > deadline:
             raise SpanlabError(f"job {view.id} is still {view.state} after {timeout:g} seconds")
         time.sleep(_EVERY)

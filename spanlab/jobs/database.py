@@ -14,6 +14,7 @@ from sqlalchemy.pool import NullPool
 
 from spanlab.errors import StoreError
 from spanlab.settings import Settings
+from spanlab.storage.refusals import FULL, in_words, is_full
 from spanlab.storage.urls import database_url, watchful
 
 if TYPE_CHECKING:
@@ -72,7 +73,23 @@ def prepare(settings: Settings) -> None:
                 connection.execute("PRAGMA journal_mode = WAL")  # stays with the file
         DBOS.migrate(url_of(settings), schema=SCHEMA)
     except Exception as error:
-        raise StoreError(f"the jobs' database cannot be made: {error}") from error
+        raise refusal(settings, error) from error
+
+
+def refusal(settings: Settings, error: Exception) -> StoreError:
+    """Return what to raise where the jobs' database refuses."""
+    file = file_of(settings) if is_sqlite(settings) else None
+    return StoreError(f"the jobs' database: {in_words(error, file)}")
+
+
+def check_space(settings: Settings) -> None:
+    """Check that jobs can go on: DBOS tries for ever, and silently, to write to a full disk.
+
+    Raises:
+        StoreError: the disk is full.
+    """
+    if is_sqlite(settings) and is_full(file_of(settings)):
+        raise StoreError(f"jobs cannot go on: {FULL}")
 
 
 def client(settings: Settings) -> DBOSClient:

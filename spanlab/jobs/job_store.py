@@ -114,11 +114,11 @@ class JobStore:
             offset=offset,
             sort_desc=True,
         )
-        return [_view(row) for row in rows]
+        return [self._view(row) for row in rows]
 
     def job(self, job_id: str) -> JobView:
         """Return the one job whose id begins like this, with all that its parts say now."""
-        view = _view(row := self.row(job_id))
+        view = self._view(row := self.row(job_id))
         parts = self.parts(row.workflow_id)
         failures = [failure for part in parts for failure in part.failures]
         progress = summed(view.progress, parts) if parts else view.progress
@@ -161,6 +161,15 @@ class JobStore:
         if not rows:
             raise NotFoundError(f"there is no job or part {part_id!r}")
         return rows[0]
+
+    def _view(self, row: WorkflowStatus) -> JobView:
+        view = _view(row)
+        if view.error is None and view.state in {JobState.QUEUED, JobState.RUNNING}:
+            try:
+                database.check_space(self.settings)
+            except StoreError as error:
+                return replace(view, error=str(error))
+        return view
 
     @property
     def is_local(self) -> bool:
@@ -240,7 +249,7 @@ class JobStore:
         try:
             yield
         except SQLAlchemyError as error:
-            raise StoreError(f"the jobs' database: {str(error).strip()}") from error
+            raise database.refusal(self.settings, error) from error
 
 
 def summed(before: Progress, parts: Sequence[PartState]) -> Progress:

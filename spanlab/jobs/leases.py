@@ -15,8 +15,10 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from spanlab.errors import StoreError
+from spanlab.jobs import database
 from spanlab.jobs.database import alone, is_sqlite
 from spanlab.settings import Settings
+from spanlab.storage.refusals import in_words, is_lock
 
 _WORKERS = 730_215  # first half of the PostgreSQL advisory locks that stand for workers
 
@@ -80,8 +82,12 @@ class _FileLease:
         )
         try:
             connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
+        except sqlite3.Error as error:
             connection.close()
+            if not is_lock(error):
+                raise StoreError(
+                    f"the lock of the worker {name!r} cannot be taken: {in_words(error, folder)}"
+                ) from error
             return None
         return cls(connection)
 
@@ -112,7 +118,7 @@ class _SessionLease:
             if connection is not None:
                 connection.invalidate()
                 connection.close()
-            raise StoreError(f"the jobs' database cannot be reached: {error}") from error
+            raise database.refusal(settings, error) from error
         return None
 
     def is_held(self) -> bool:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from spanlab.errors import BudgetError, StoreError
+from spanlab.errors import BudgetError
 from spanlab.jobs import database
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class RateLimiter:
                 first = await asyncio.to_thread(self._first_of, count)
             except SQLAlchemyError as error:
                 if time.monotonic() > deadline:
-                    raise StoreError(f"the jobs' database: {str(error).strip()}") from error
+                    raise database.refusal(self._settings, error) from error
             else:
                 self._reserved.extend(first + number * self._spacing for number in range(count))
                 return

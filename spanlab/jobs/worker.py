@@ -190,16 +190,21 @@ class Worker:
                 return
 
     def _watch(self) -> None:
+        told = ""
         while not self._over.wait(_WATCH_SECONDS):
             asked = time.monotonic()
             try:
+                database.check_space(self.settings)
                 if self._lease.is_held():
                     self._heard = asked
                     recovery.requeue_abandoned(self.jobs, self.name)
                 else:
                     self._come_back()
+                told = ""
             except SpanlabError as error:
-                log.warning("%s: %s", self.name, error)
+                if str(error) != told:
+                    log.warning("%s: %s", self.name, error)
+                told = str(error)
 
     def _come_back(self) -> None:
         self.cut_off += 1

@@ -182,10 +182,12 @@ class AnswerFile(AnswerCache):
         return connection
 
     def _trouble(self, error: Exception) -> StoreError:
-        return StoreError(
-            f"the cache of answers at {self._path} cannot be used: {error}; "
-            "move the file away to begin a new one"
-        )
+        from spanlab.storage.refusals import in_words
+
+        broken = not isinstance(error, OSError | sqlite3.OperationalError)
+        advice = "; move the file away to begin a new one" if broken else ""
+        words = f"{in_words(error, self._path)}{advice}"
+        return StoreError(f"the cache of answers at {self._path} cannot be used: {words}")
 
 
 def answer_cache(settings: Settings, name: Literal["models", "retrieval"]) -> AnswerCache:

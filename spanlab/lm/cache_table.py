@@ -12,6 +12,7 @@ from spanlab.errors import StoreError
 from spanlab.lm.cache import AnswerCache
 from spanlab.settings import Settings
 from spanlab.storage.engine import Database
+from spanlab.storage.refusals import in_words
 from spanlab.storage.upgrade import upgrade
 from spanlab.storage.urls import watchful
 
@@ -81,5 +82,5 @@ class AnswerTable(AnswerCache):
                 return await asyncio.to_thread(attempt)
             except SQLAlchemyError as error:
                 if time.monotonic() > deadline:
-                    raise StoreError(f"the cache of answers: {str(error).strip()}") from error
+                    raise StoreError(f"the cache of answers: {in_words(error)}") from error
             await asyncio.sleep(_PAUSE)

@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from spanlab.errors import StoreError, UsageError
+from spanlab.storage.refusals import in_words
 from spanlab.storage.urls import database_url, shown, watchful
 
 BUSY_SECONDS = 30  # how long a write waits for another process's write before it gives up
@@ -93,8 +94,7 @@ class Database:
                 with connection.begin():
                     yield connection
         except (SQLAlchemyError, sqlite3.Error) as error:
-            cause = getattr(error, "orig", None) or error
-            raise StoreError(f"the database {self}: {str(cause).strip()}") from error
+            raise StoreError(f"the database {self}: {in_words(error, self.path)}") from error
 
     def __str__(self) -> str:
         return shown(self.url)

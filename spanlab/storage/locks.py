@@ -9,7 +9,9 @@ from pathlib import Path
 
 from sqlalchemy import text
 
+from spanlab.errors import StoreError
 from spanlab.storage.engine import Database
+from spanlab.storage.refusals import in_words, is_lock
 
 _LOADS = 730_214  # first half of the PostgreSQL advisory locks that we take per dataset
 _ATTEMPTS = 100  # to lock a file that others delete at the same moment
@@ -21,6 +23,9 @@ def claim(database: Database, dataset: int) -> Iterator[bool]:
 
     Yields:
         Whether it is held; False if another holder is alive, in this process or another.
+
+    Raises:
+        StoreError: it cannot be said whether there is another holder.
     """
     path = database.path
     lock = (
@@ -55,7 +60,9 @@ def _claim_file(path: Path) -> Iterator[bool]:
         with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
             try:
                 connection.execute("BEGIN EXCLUSIVE")
-            except sqlite3.OperationalError:
+            except sqlite3.Error as error:
+                if not is_lock(error):
+                    raise _refused(path, error) from error
                 yield False
                 return
             if before is not None and _identity(path) == before:
@@ -69,5 +76,12 @@ def _claim_file(path: Path) -> Iterator[bool]:
 
 
 def _identity(path: Path) -> int | None:
-    path.touch()
+    try:
+        path.touch()
+    except OSError as error:
+        raise _refused(path, error) from error
     return path.stat().st_ino
+
+
+def _refused(path: Path, error: Exception) -> StoreError:
+    return StoreError(f"the lock {path} cannot be taken: {in_words(error, path)}")

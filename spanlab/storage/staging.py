@@ -9,7 +9,7 @@ in ``loads`` without that lock belongs to an import that died, and its rows are 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -61,7 +61,8 @@ def stage(database: Database, name: str, *, create: bool) -> Iterator[Dataset]:
         try:
             yield opened
         except BaseException:
-            _clear(database, opened.id)
+            with suppress(StoreError):  # such as a full disk: a later sweep does it
+                _clear(database, opened.id)
             raise
 
 
@@ -122,7 +123,11 @@ def duplicate(database: Database, name: str, new: str) -> int:
 
 
 def sweep(database: Database) -> None:
-    """Clean up after imports and deletions that died half-way; cheap if there are none."""
+    """Clean up after imports and deletions that died half-way; cheap if there are none.
+
+    Raises:
+        StoreError: the database refuses, such as on a full disk.
+    """
     with database.reading() as connection:
         open_ones = connection.execute(select(loads.c.dataset_id)).scalars().all()
     for dataset in open_ones:

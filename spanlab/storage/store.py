@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Self
 
 from sqlalchemy import Connection
@@ -57,7 +57,8 @@ class Store:
                 ) from error
         try:
             upgrade(database, settings.home / "backups")
-            staging.sweep(database)
+            with suppress(StoreError):  # nobody reads those rows, and whoever writes is told why
+                staging.sweep(database)
         except BaseException:
             database.close()
             raise

@@ -1,0 +1,66 @@
+"""A full disk: what is said, what is kept, how it goes on. The disk is a small one in memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# In a namespace of its own, so that nobody has to be root and nothing stays mounted.
+_MOUNTED = 'mount -t tmpfs -o size=16m spanlab "$1" && shift && exec "$@"'
+_DAY = Path(__file__).parent.parent / "support" / "day_of_a_full_disk.py"
+
+FULL = "the disk is full; this change is not stored, everything stored before it is kept"
+
+
+@pytest.fixture(scope="module")
+def day(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+    """What each command of ``day_of_a_full_disk.py`` came to: exit status and words."""
+    disk = tmp_path_factory.mktemp("disk")
+    inside = ["unshare", "--map-root-user", "--mount", "sh", "-c", _MOUNTED, "sh"]
+    done = subprocess.run(
+        [*inside, disk, sys.executable, _DAY, disk],
+        env={name: value for name, value in os.environ.items() if "SPANLAB" not in name},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"this needs root or user namespaces: {done.stderr}"
+    return {name: (status, words) for name, status, words in json.loads(done.stdout)}
+
+
+def test_an_import_that_fills_the_disk_says_so_and_keeps_what_was_there(
+    day: dict[str, tuple[int, str]],
+) -> None:
+    assert day["import"] == (0, "imported 40 items into 'd'\n")
+    status, words = day["import too much"]
+    assert (status, FULL in words) == (1, True)
+    status, words = day["read"]
+    assert (status, "38 not-annotated, 2 done" in words) == (0, True)
+
+
+def test_no_other_import_is_said_to_be_under_way(day: dict[str, tuple[int, str]]) -> None:
+    status, words = day["import another"]
+    assert (status, FULL in words, "under way" in words) == (1, True, False)
+
+
+def test_work_on_a_full_disk_ends_with_the_reason_and_is_finished_later(
+    day: dict[str, tuple[int, str]],
+) -> None:
+    """DBOS itself would try to write for ever without a word."""
+    status, words = day["annotate"]
+    assert (status, FULL in words) == (1, True)
+    status, words = day["jobs"]
+    assert (status, FULL in words, "locked" in words) == (0, True, False)
+    assert "offline annotated" in day["annotate with space"][1]
+    status, words = day["read at the end"]
+    assert (status, "40 done" in words) == (0, True)
+
+
+def test_an_import_goes_on_where_there_is_space_again(day: dict[str, tuple[int, str]]) -> None:
+    assert day["import with space"] == (0, "imported 40 items into 'e'\n")
