@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import ValidationError
 
-from optimizers.estimates import Foreseen, foresee
+from optimizers.estimates import SearchEstimate, estimate_search
 from optimizers.examples import LabelKind, LabelSource, Transfer
 from optimizers.metrics import TARGETS
 from optimizers.preparing import resolved
@@ -21,9 +21,9 @@ from spanlab.workflows.requesting import budget_of, problem
 
 __all__ = [
     "METRICS",
-    "Foreseen",
-    "TuningWish",
-    "foresee",
+    "SearchEstimate",
+    "TuningForm",
+    "estimate_search",
     "free_name",
     "optimisation_of",
     "tunable",
@@ -35,7 +35,7 @@ DEFAULT_METRIC = "iou"
 
 
 @dataclass(frozen=True)
-class TuningWish:
+class TuningForm:
     """What somebody filled in; empty texts are what was left out. See ``Search``.
 
     ``choice`` names one detector; its program is where the search begins. Of an ensemble
@@ -76,29 +76,29 @@ def free_name(detector: str, metric: str) -> str:
     return f"{stem}-{number}"
 
 
-def optimisation_of(wish: TuningWish) -> Optimisation:
-    """Return the request that a wish amounts to.
+def optimisation_of(form: TuningForm) -> Optimisation:
+    """Return the request that a filled-in form amounts to.
 
     Raises:
         UsageError: something is missing or cannot be meant so; says what would be right.
     """
-    spec = _tuned(wish)
-    metric = wish.metric or spec.metric or DEFAULT_METRIC
+    spec = _tuned(form)
+    metric = form.metric or spec.metric or DEFAULT_METRIC
     same = ("strategy", "auto", "trials", "languages", "transfer", "folds", "limit")
-    fields = {name: getattr(wish, name) for name in (*same, "threads", "seed")} | {
-        "name": wish.name.strip() or free_name(spec.signs, metric),
+    fields = {name: getattr(form, name) for name in (*same, "threads", "seed")} | {
+        "name": form.name.strip() or free_name(spec.signs, metric),
         "metric": metric,
         "detector": spec,
-        "prompt_model": _prompt_model(wish),
-        "labels": LabelSource(kind=wish.labels, annotators=wish.annotators),
-        "target": wish.target or None,
+        "prompt_model": _prompt_model(form),
+        "labels": LabelSource(kind=form.labels, annotators=form.annotators),
+        "target": form.target or None,
     }
     try:
         request = Optimisation(
-            dataset=wish.dataset,
+            dataset=form.dataset,
             search=Search.model_validate(fields),
-            budget=budget_of(wish.budget_calls, wish.budget_cost),
-            rate=wish.rate,
+            budget=budget_of(form.budget_calls, form.budget_cost),
+            rate=form.rate,
         )
     except ValidationError as error:
         raise UsageError(problem(error)) from None
@@ -127,28 +127,28 @@ def tunable_members() -> dict[str, Member]:
     }
 
 
-def _tuned(wish: TuningWish) -> DetectorSpec:
+def _tuned(form: TuningForm) -> DetectorSpec:
     """Return the specification of what is to be tuned, a detector or a member of an ensemble.
 
     Raises:
         UsageError: the detector has no prompts, or the ensemble no such member.
     """
-    (name,) = wish.choice.detectors
-    if not (wish.member and is_ensemble(name)):
-        if wish.member:
-            raise UsageError(f"{name!r} is no ensemble: it has no member {wish.member!r}")
+    (name,) = form.choice.detectors
+    if not (form.member and is_ensemble(name)):
+        if form.member:
+            raise UsageError(f"{name!r} is no ensemble: it has no member {form.member!r}")
         check_tunable(name)
-    (spec,) = specifications(wish.choice)
+    (spec,) = specifications(form.choice)
     found = {each.signs: each for each in specs_in(spec)}
-    member = found.get(wish.member or name)
+    member = found.get(form.member or name)
     if member is None:
-        raise UsageError(f"{name!r} has no member {wish.member!r} (it has {', '.join(found)})")
+        raise UsageError(f"{name!r} has no member {form.member!r} (it has {', '.join(found)})")
     check_tunable(member.detector)
     return member
 
 
-def _prompt_model(wish: TuningWish) -> ModelChoice | None:
-    if not wish.prompt_model.strip():
+def _prompt_model(form: TuningForm) -> ModelChoice | None:
+    if not form.prompt_model.strip():
         return None
-    model, price = ModelChoice.read(model=wish.prompt_model.strip()), wish.choice.price.strip()
+    model, price = ModelChoice.read(model=form.prompt_model.strip()), form.choice.price.strip()
     return model.model_copy(update={"price": Price.parse(price)}) if price else model

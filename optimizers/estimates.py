@@ -41,7 +41,7 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class SearchEstimate:
     """What a search will come to at most.
 
     ``items`` are the labelled ones, ``languages`` how many of them in each. ``cost`` is in US
@@ -54,7 +54,7 @@ class Foreseen:
     cost: float | None
 
 
-def foresee(store: Store, request: Optimisation) -> Foreseen:
+def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
     """Say what a search will come to at most; asks no model.
 
     Raises:
@@ -72,7 +72,7 @@ def foresee(store: Store, request: Optimisation) -> Foreseen:
         estimate(search, len(examples), each.calls),
         retrieval_calls=sum(call.number for call in found),
     )
-    return Foreseen(
+    return SearchEstimate(
         items=len(examples),
         languages=dict(sorted(Counter(one.item.lang for one in examples).items())),
         effort=effort,

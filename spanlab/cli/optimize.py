@@ -103,11 +103,11 @@ def optimize(
     spanlab optimize mine --detector ucsc --member ucsc-4-gpt4o-extract-any --use
     spanlab optimize mine --detector ucsc-extract --target eu --transfer others --trials 10
     """
-    from optimizers.choosing import TuningWish, optimisation_of
+    from optimizers.choosing import TuningForm, optimisation_of
     from spanlab.cli import model_options, optimizing
 
     asked = (None, start, price, option, model_option)
-    wish = TuningWish(
+    form = TuningForm(
         dataset=dataset,
         choice=model_options.choice([detector], model, retriever, corpus, claims, english, *asked),
         name=name or "",
@@ -130,9 +130,9 @@ def optimize(
         budget_cost=max_cost,
         rate=rate,
     )
-    request = optimisation_of(wish)
+    request = optimisation_of(form)
     if dry_run:
-        optimizing.foresee(request)
+        optimizing.estimate_search(request)
     elif queue:
         optimizing.enqueue(request)
     else:

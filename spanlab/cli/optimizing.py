@@ -15,13 +15,13 @@ from spanlab.workflows.programs import registry
 from spanlab.workflows.programs import use as let_use
 
 
-def foresee(request: Optimisation) -> None:
+def estimate_search(request: Optimisation) -> None:
     """Say what a search would come to at most, without any call."""
     from optimizers import estimates
     from spanlab.storage import Store
 
     with Store.open(Settings.read()) as store:
-        expected = estimates.foresee(store, request)
+        expected = estimates.estimate_search(store, request)
     effort = expected.effort
     cost = "no price known" if expected.cost is None else f"${expected.cost:,.2f}"
     typer.echo(

@@ -36,7 +36,7 @@ def requeue(where: JobStore, job_id: str, jobs_queue: str, parts_queue: str) -> 
     view = where.job(job_id)
     if view.state not in {JobState.PAUSED, JobState.CANCELLED, JobState.QUEUED}:
         raise UsageError(f"job {view.id} is {view.state}: only a paused or cancelled one resumes")
-    where.say(view.id, wish=None)
+    where.say(view.id, stop=None, wish=None)
     where.note(view.id, "resumed")
     move(where, view.id, jobs_queue, parts_queue)
     return view.id
@@ -91,11 +91,11 @@ def wait(
         time.sleep(_EVERY)
 
 
-def _stop(where: JobStore, job_id: str, wish: Literal["pause", "cancel"]) -> None:
+def _stop(where: JobStore, job_id: str, what: Literal["pause", "cancel"]) -> None:
     view = where.job(job_id)
-    allowed = _OPEN if wish == "pause" else {*_OPEN, JobState.PAUSED}
+    allowed = _OPEN if what == "pause" else {*_OPEN, JobState.PAUSED}
     if view.state not in allowed:
-        raise UsageError(f"job {view.id} is {view.state}: there is nothing to {wish}")
-    where.say(view.id, wish=wish)
-    where.note(view.id, "paused" if wish == "pause" else "cancelled")
+        raise UsageError(f"job {view.id} is {view.state}: there is nothing to {what}")
+    where.say(view.id, stop=what, wish=None)
+    where.note(view.id, "paused" if what == "pause" else "cancelled")
     where.stop(view.id)

@@ -1,8 +1,9 @@
 """The store of jobs: what is known of each, read and written without working on any.
 
-What a job says of itself stands in its workflow's attributes: ``title``, ``progress``,
-``details``, ``wish`` (why it was stopped) and ``log.<when>`` for each line of its log. Its parts
-are child workflows, whose attributes tell what they have done.
+A job's state is in its workflow's attributes: ``title``, ``progress``,
+``details``, ``stop`` ("pause" or "cancel" if somebody stopped it; ``wish`` in jobs of earlier
+versions) and ``log.<when>`` for each line of its log. Its parts are child workflows, whose
+attributes tell what they have done.
 """
 
 from __future__ import annotations
@@ -275,7 +276,7 @@ def still(progress: Progress) -> Progress:
 def _view(row: WorkflowStatus) -> JobView:
     said = row.attributes or {}
     state = _STATES[row.status]
-    if state is JobState.CANCELLED and said.get("wish") == "pause":
+    if state is JobState.CANCELLED and "pause" in (said.get("stop"), said.get("wish")):
         state = JobState.PAUSED
     progress = progress_of(row)
     created = _time(row.created_at)

@@ -122,8 +122,8 @@ class _PartRun:
     before: PartState
     usage: Usage
     cut_off: int
-    taken: bool = False  # by another worker, or out of the queue by somebody's wish
-    stopped: bool = False  # by somebody's wish: nobody else tells how far it is
+    taken: bool = False  # by another worker, or out of the queue because somebody stopped the job
+    stopped: bool = False  # by somebody: nobody else tells how far it is
     reported: PartState | None = None
 
     def interruption(self) -> str | None:

@@ -17,7 +17,7 @@ from spanlab.ui.common import (
     title,
 )
 from spanlab.ui.counts import counts_in_words
-from spanlab.ui.detect_form import wish_form
+from spanlab.ui.detect_form import run_form
 from spanlab.ui.job_views import (
     EVERY,
     job_actions,
@@ -29,10 +29,10 @@ from spanlab.ui.job_views import (
 )
 from spanlab.ui.messages import errors_shown
 from spanlab.workflows.choosing import asks_models
+from spanlab.workflows.environment import ModelEnvironment, model_environment
 from spanlab.workflows.estimating import RunEstimate, estimate
 from spanlab.workflows.managing import DatasetSummary, list_datasets
-from spanlab.workflows.requesting import Wish, requested
-from spanlab.workflows.surroundings import Surroundings, surroundings
+from spanlab.workflows.requesting import RunForm, requested
 
 _ESTIMATE = "spanlab.detect.estimate"
 
@@ -51,10 +51,10 @@ def page() -> None:
         with st.container(border=True):
             every = None if latest.is_over else EVERY
             st.fragment(_job, run_every=every)(latest.id, summary.name, latest.is_over)
-    here = surroundings()
-    wish = wish_form(summary, here)
+    here = model_environment()
+    form = run_form(summary, here)
     with st.container(border=True):
-        _start(summary, wish, here)
+        _start(summary, form, here)
 
 
 def _so_far(summary: DatasetSummary) -> str:
@@ -80,16 +80,16 @@ def _job(job_id: str, dataset: str, was_over: bool) -> None:
         job_failures(view, dataset)
 
 
-def _start(summary: DatasetSummary, wish: Wish, here: Surroundings) -> None:
+def _start(summary: DatasetSummary, form: RunForm, here: ModelEnvironment) -> None:
     """Draw what the run will come to, and the button that starts it."""
     request = expected = None
-    if not wish.choice.detectors:
+    if not form.choice.detectors:
         st.markdown("Choose at least one detector to see what it will come to.")
-    elif here.problem and any(map(asks_models, wish.choice.detectors)):
+    elif here.problem and any(map(asks_models, form.choice.detectors)):
         st.markdown("These detectors wait for a model: see above.")
     else:
         with errors_shown():
-            request = requested(store(), wish)
+            request = requested(store(), form)
             expected = _estimated(summary, request)
             _show(expected)
     ready = request is not None and expected is not None and expected.items > 0

@@ -23,9 +23,9 @@ from spanlab.workflows.choosing import (
     is_ensemble,
     models_of,
 )
+from spanlab.workflows.environment import ModelEnvironment
 from spanlab.workflows.managing import DatasetSummary
-from spanlab.workflows.requesting import Wish
-from spanlab.workflows.surroundings import Surroundings
+from spanlab.workflows.requesting import RunForm
 
 _SOURCES: dict[str, SourceKind] = {
     "The item's own": "given",
@@ -45,7 +45,7 @@ _ABOUT_SOURCES: dict[SourceKind, str] = {
 _MOST_CALLS = 1024
 
 
-def wish_form(summary: DatasetSummary, here: Surroundings) -> Wish:
+def run_form(summary: DatasetSummary, here: ModelEnvironment) -> RunForm:
     """Ask what is to be done with a dataset.
 
     Args:
@@ -76,7 +76,7 @@ def wish_form(summary: DatasetSummary, here: Surroundings) -> Wish:
                 model_check(models)
             sources = _passages(here)
     choice = Choice(chosen, model, one_model, price, sources, options=options, model_options=asked)
-    return _bounds(Wish(summary.name, choice), bool(asking))
+    return _bounds(RunForm(summary.name, choice), bool(asking))
 
 
 def _detectors() -> tuple[tuple[str, ...], dict[str, JsonValue]]:
@@ -101,7 +101,7 @@ def _offer(name: str, found: Entry | Broken) -> bool:
     return chosen
 
 
-def _model(asking: Sequence[str], here: Surroundings) -> tuple[str, bool, str]:
+def _model(asking: Sequence[str], here: ModelEnvironment) -> tuple[str, bool, str]:
     _heading("Model")
     if here.problem:
         st.warning(plain(here.problem), icon=":material/key_off:")
@@ -134,7 +134,7 @@ def _model(asking: Sequence[str], here: Surroundings) -> tuple[str, bool, str]:
     return model or "", one_model, price or ""
 
 
-def _passages(here: Surroundings) -> Sources:
+def _passages(here: ModelEnvironment) -> Sources:
     _heading("Passages")
     files = server_files()
     kinds = [name for name, kind in _SOURCES.items() if kind != "bm25" or files is not None]
@@ -175,7 +175,7 @@ def _passages(here: Surroundings) -> Sources:
     )
 
 
-def _bounds(wish: Wish, asking: bool) -> Wish:
+def _bounds(form: RunForm, asking: bool) -> RunForm:
     """Ask for limits, which most runs do without."""
     with st.expander("How many, how fast, how much", icon=":material/tune:"):
         how_many, how_fast, vote = st.columns(3)
@@ -200,11 +200,11 @@ def _bounds(wish: Wish, asking: bool) -> Wish:
             help="Counts which share of the detectors marks each character.",
             **kept("detect.vote"),
         )
-        wish = replace(
-            wish, limit=limit, only_failed=failed, concurrency=int(fast), vote=(name or "").strip()
+        form = replace(
+            form, limit=limit, only_failed=failed, concurrency=int(fast), vote=(name or "").strip()
         )
         if not asking:
-            return wish
+            return form
         pace, calls, tokens, cost = st.columns(4)
         with pace:
             rate = rate_limit("detect.rate")
@@ -216,7 +216,7 @@ def _bounds(wish: Wish, asking: bool) -> Wish:
             "US dollars at most", 0.0, value=None, placeholder="no limit", **kept("detect.cost")
         )
     return replace(
-        wish,
+        form,
         rate=rate,
         budget_calls=most_calls,
         budget_tokens=most_tokens,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from optimizers.choosing import Foreseen, TuningWish, foresee, optimisation_of
+from optimizers.choosing import SearchEstimate, TuningForm, estimate_search, optimisation_of
 from spanlab import jobs
 from spanlab.ui.common import choose_dataset, counted, nothing_yet, page_link, plain, store, title
 from spanlab.ui.job_views import (
@@ -17,13 +17,13 @@ from spanlab.ui.job_views import (
     money,
 )
 from spanlab.ui.messages import errors_shown
-from spanlab.ui.optimise_form import wish_form
+from spanlab.ui.optimise_form import tuning_form
 from spanlab.ui.optimise_views import show_found, show_search
 from spanlab.ui.program_views import program_changed, show_programs
+from spanlab.workflows.environment import model_environment
 from spanlab.workflows.managing import DatasetSummary, list_datasets
-from spanlab.workflows.surroundings import surroundings
 
-_FORESEEN = "spanlab.optimise.foreseen"
+_ESTIMATE = "spanlab.optimise.estimate"
 
 
 def page() -> None:
@@ -40,13 +40,13 @@ def page() -> None:
         with st.container(border=True, key="search"):
             every = None if latest.is_over else EVERY
             st.fragment(_search, run_every=every)(latest.id, latest.is_over)
-    here = surroundings()
-    wish = wish_form(summary, here)
+    here = model_environment()
+    form = tuning_form(summary, here)
     with st.container(border=True):
         if here.problem:
             st.markdown("A search waits for a model: see above.")
         else:
-            _start(summary, wish)
+            _start(summary, form)
     show_programs()
 
 
@@ -68,22 +68,22 @@ def _search(job_id: str, was_over: bool) -> None:
             job_log(view)
 
 
-def _start(summary: DatasetSummary, wish: TuningWish) -> None:
+def _start(summary: DatasetSummary, form: TuningForm) -> None:
     """Draw what the search will come to, and the button that starts it."""
-    request = foreseen = None
+    request = estimate = None
     with errors_shown():
-        request = optimisation_of(wish)
+        request = optimisation_of(form)
         key = (request.model_dump_json(exclude={"search": {"name"}}), repr(summary))
-        known = st.session_state.get(_FORESEEN)
+        known = st.session_state.get(_ESTIMATE)
         if known is None or known[0] != key:
-            known = st.session_state[_FORESEEN] = (key, foresee(store(), request))
-        foreseen = known[1]
-        _show(foreseen)
+            known = st.session_state[_ESTIMATE] = (key, estimate_search(store(), request))
+        estimate = known[1]
+        _show(estimate)
     clicked = st.button(
         "Start",
         type="primary",
         icon=":material/play_arrow:",
-        disabled=foreseen is None,
+        disabled=estimate is None,
         key="start-search",
     )
     if clicked and request is not None:
@@ -92,17 +92,17 @@ def _start(summary: DatasetSummary, wish: TuningWish) -> None:
             st.rerun()
 
 
-def _show(foreseen: Foreseen) -> None:
-    effort = foreseen.effort
+def _show(estimate: SearchEstimate) -> None:
+    effort = estimate.effort
     figures = {
-        "Labelled items": f"{foreseen.items:,}",
+        "Labelled items": f"{estimate.items:,}",
         "Evaluations": f"{effort.trials:,}",
         "Calls at most": f"{effort.calls:,}",
-        "Cost at most": "unknown" if foreseen.cost is None else f"\\{money(foreseen.cost)}",
+        "Cost at most": "unknown" if estimate.cost is None else f"\\{money(estimate.cost)}",
     }
     for column, (label, value) in zip(st.columns(len(figures)), figures.items(), strict=True):
         column.metric(label, value)
-    languages = ", ".join(f"{lang} {count:,}" for lang, count in foreseen.languages.items())
+    languages = ", ".join(f"{lang} {count:,}" for lang, count in estimate.languages.items())
     notes = [
         f"labels in {languages}",
         f"{counted(effort.prompt_calls, 'call')} of the prompt model",

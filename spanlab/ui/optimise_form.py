@@ -7,14 +7,14 @@ from typing import Literal
 
 import streamlit as st
 
-from optimizers.choosing import METRICS, TuningWish, tunable, tunable_members
+from optimizers.choosing import METRICS, TuningForm, tunable, tunable_members
 from spanlab.ui.common import kept, plain
 from spanlab.ui.detect_form import rate_limit
 from spanlab.ui.option_form import model_options_form, options_form
 from spanlab.workflows.choosing import Choice
+from spanlab.workflows.environment import ModelEnvironment
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.programs import registry
-from spanlab.workflows.surroundings import Surroundings
 
 _METRICS = {
     "iou": "IoU of the marked characters",
@@ -42,7 +42,7 @@ _TRANSFER: dict[str, Literal["each", "others", "pooled"]] = {
 _OWN = "The detector's own prompt"
 
 
-def wish_form(summary: DatasetSummary, here: Surroundings) -> TuningWish:
+def tuning_form(summary: DatasetSummary, here: ModelEnvironment) -> TuningForm:
     """Ask what is to be tuned on a dataset.
 
     Args:
@@ -52,18 +52,18 @@ def wish_form(summary: DatasetSummary, here: Surroundings) -> TuningWish:
     Returns:
         What is filled in now, complete or not.
     """
-    wish = TuningWish(summary.name, Choice(("ucsc-extract",)))
+    form = TuningForm(summary.name, Choice(("ucsc-extract",)))
     left, right = st.columns(2, gap="large")
     with left:
-        wish = _what(wish)
-        wish = _whose(wish, summary)
+        form = _what(form)
+        form = _whose(form, summary)
     with right:
-        wish = _models(wish, here)
-        wish = _how(wish)
-    return _bounds(wish, summary)
+        form = _models(form, here)
+        form = _how(form)
+    return _bounds(form, summary)
 
 
-def _what(wish: TuningWish) -> TuningWish:
+def _what(form: TuningForm) -> TuningForm:
     st.markdown("##### Prompt")
     members = tunable_members()
     detector = st.selectbox(
@@ -90,14 +90,14 @@ def _what(wish: TuningWish) -> TuningWish:
     program = "" if begin in {None, _OWN} else str(begin)
     if member:
         choice = Choice((members[member].ensemble,), program=program)
-        return replace(wish, choice=choice, member=member, metric=metric or "")
-    detectors = (detector,) if detector else wish.choice.detectors
+        return replace(form, choice=choice, member=member, metric=metric or "")
+    detectors = (detector,) if detector else form.choice.detectors
     options = options_form(detectors[0], "optimise")
     choice = Choice(detectors, program=program, options=options)
-    return replace(wish, choice=choice, metric=metric or wish.metric)
+    return replace(form, choice=choice, metric=metric or form.metric)
 
 
-def _whose(wish: TuningWish, summary: DatasetSummary) -> TuningWish:
+def _whose(form: TuningForm, summary: DatasetSummary) -> TuningForm:
     st.markdown("##### Labels")
     choice = st.selectbox("Whose labels are the truth", list(_LABELS), **kept("optimise.labels"))
     labels = _LABELS[choice or next(iter(_LABELS))]
@@ -118,21 +118,21 @@ def _whose(wish: TuningWish, summary: DatasetSummary) -> TuningWish:
         placeholder="all languages",
         **kept("optimise.languages"),
     )
-    return replace(wish, labels=labels, annotators=tuple(annotators), languages=tuple(languages))
+    return replace(form, labels=labels, annotators=tuple(annotators), languages=tuple(languages))
 
 
-def _models(wish: TuningWish, here: Surroundings) -> TuningWish:
+def _models(form: TuningForm, here: ModelEnvironment) -> TuningForm:
     st.markdown("##### Models")
     if here.problem:
         st.warning(plain(here.problem), icon=":material/key_off:")
     task, prompt = st.columns(2)
-    member = tunable_members().get(wish.member)
+    member = tunable_members().get(form.member)
     model = task.text_input(
         "Task model",
         "" if member else here.model,
         placeholder=member.model if member else "for example gpt-4o-mini",
         help="The model that the detector will ask.",
-        **kept(f"optimise.model.{wish.member}" if member else "optimise.model"),
+        **kept(f"optimise.model.{form.member}" if member else "optimise.model"),
     )
     writer = prompt.text_input(
         "Prompt model (optional)",
@@ -147,12 +147,12 @@ def _models(wish: TuningWish, here: Surroundings) -> TuningWish:
         help="US dollars per million tokens: input, cached input, output.",
         **kept("optimise.price"),
     )
-    asked = model_options_form(wish.choice.detectors, "optimise")
-    choice = replace(wish.choice, model=model or "", price=price or "", model_options=asked)
-    return replace(wish, choice=choice, prompt_model=writer or "")
+    asked = model_options_form(form.choice.detectors, "optimise")
+    choice = replace(form.choice, model=model or "", price=price or "", model_options=asked)
+    return replace(form, choice=choice, prompt_model=writer or "")
 
 
-def _how(wish: TuningWish) -> TuningWish:
+def _how(form: TuningForm) -> TuningForm:
     st.markdown("##### Search")
     strategy = st.radio(
         "Strategy",
@@ -177,7 +177,7 @@ def _how(wish: TuningWish) -> TuningWish:
         **kept("optimise.folds"),
     )
     return replace(
-        wish,
+        form,
         strategy="gepa" if strategy == "GEPA" else "mipro",
         auto=auto,
         trials=trials,
@@ -185,7 +185,7 @@ def _how(wish: TuningWish) -> TuningWish:
     )
 
 
-def _bounds(wish: TuningWish, summary: DatasetSummary) -> TuningWish:
+def _bounds(form: TuningForm, summary: DatasetSummary) -> TuningForm:
     with st.expander("For one language, how many, how fast, how much", icon=":material/tune:"):
         target, transfer, name = st.columns(3)
         lang = target.text_input(
@@ -215,7 +215,7 @@ def _bounds(wish: TuningWish, summary: DatasetSummary) -> TuningWish:
         )
     transfers = _TRANSFER[how or "its own items"]
     return replace(
-        wish,
+        form,
         target=(lang or "").strip(),
         transfer=transfers,
         name=(called or "").strip(),

@@ -25,7 +25,7 @@ _PAGE = 1000  # ids read at once
 
 
 @dataclass(frozen=True)
-class Wish:
+class RunForm:
     """What somebody filled in for a run; see ``RunRequest`` and ``Budget``.
 
     ``only_failed`` takes up nothing but items that one of the detectors failed on.
@@ -43,28 +43,28 @@ class Wish:
     vote: str = ""
 
 
-def requested(store: Store, wish: Wish, environ: Mapping[str, str] = os.environ) -> RunRequest:
-    """Return the request that a wish amounts to.
+def requested(store: Store, form: RunForm, environ: Mapping[str, str] = os.environ) -> RunRequest:
+    """Return the request that a filled-in form amounts to.
 
     Args:
         store: the annotation database, asked for the items that failed.
-        wish: what was filled in.
-        environ: names models and endpoints where the wish does not.
+        form: what was filled in.
+        environ: names models and endpoints where the form does not.
 
     Raises:
         NotFoundError: there is no such dataset.
         UsageError: something is missing or cannot be meant so; says what would be right.
     """
     request = request_of(
-        wish.dataset,
-        specifications(wish.choice, environ),
-        vote=wish.vote.strip() or None,
-        concurrency=wish.concurrency,
-        limit=wish.limit,
-        budget=budget_of(wish.budget_calls, wish.budget_cost, wish.budget_tokens),
-        rate=wish.rate,
+        form.dataset,
+        specifications(form.choice, environ),
+        vote=form.vote.strip() or None,
+        concurrency=form.concurrency,
+        limit=form.limit,
+        budget=budget_of(form.budget_calls, form.budget_cost, form.budget_tokens),
+        rate=form.rate,
     )
-    return _of_failed(store, request) if wish.only_failed else request
+    return _of_failed(store, request) if form.only_failed else request
 
 
 def budget_of(

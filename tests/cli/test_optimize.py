@@ -91,9 +91,9 @@ def test_a_member_of_an_ensemble_is_tuned_for_its_metric_and_alone_uses_what_was
 
 
 def test_what_it_will_come_to_is_said_without_a_call(tuned: Run, model_server: ModelServer) -> None:
-    foreseen = tuned("optimize", "mine", "--detector", "ucsc-extract", "--dry-run", *SMALL)
-    assert foreseen.returncode == 0, foreseen.stderr
-    assert foreseen.stdout.startswith("15 labelled items; at most 16 evaluations, ")
+    estimate = tuned("optimize", "mine", "--detector", "ucsc-extract", "--dry-run", *SMALL)
+    assert estimate.returncode == 0, estimate.stderr
+    assert estimate.stdout.startswith("15 labelled items; at most 16 evaluations, ")
     assert model_server.requests == []
 
 

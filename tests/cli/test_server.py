@@ -236,7 +236,7 @@ def test_streamlit_run_does_not_listen_for_other_machines_unasked(tmp_path: Path
     assert "Traceback" not in done.stderr
 
 
-def test_a_taken_port_is_said_and_without_a_wish_the_next_one_is_used(tmp_path: Path) -> None:
+def test_a_taken_port_is_said_and_without_a_chosen_one_the_next_one_is_used(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -11,7 +11,7 @@ from working_jobs import NOTHING, SECONDS, Process, fill, request, states, wait_
 from spanlab import jobs
 from spanlab.detectors import DetectorSpec
 from spanlab.errors import NotFoundError, UsageError
-from spanlab.jobs import JobState, JobView, RunRequest
+from spanlab.jobs import JobState, JobView, RunRequest, job_store
 from spanlab.schema import Annotation, Kind, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
@@ -112,6 +112,20 @@ def test_a_job_is_paused_resumed_and_cancelled(
     assert [line.text for line in done.log[1:]] == ["paused", "resumed", "cancelled", "resumed"]
     assert states(settings) == {Status.DONE: 150}
     assert set(Counter(model.fingerprints()).values()) == {1}
+
+
+def test_a_job_that_an_earlier_version_paused_is_paused_cancelled_and_resumed(
+    settings: Settings, model: ModelServer
+) -> None:
+    fill(settings, 1)
+    job_id = jobs.submit_detection(request(model), settings)
+    jobs.pause(job_id, settings)
+    job_store.of(settings).say(job_id, stop=None, wish="pause")
+    assert jobs.job(job_id, settings).state is JobState.PAUSED
+    jobs.cancel(job_id, settings)
+    assert jobs.job(job_id, settings).state is JobState.CANCELLED
+    jobs.resume(job_id, settings)
+    assert jobs.job(job_id, settings).state is JobState.QUEUED
 
 
 def test_a_budget_ends_a_job_cleanly(settings: Settings, model: ModelServer, worker: Start) -> None:

@@ -1,4 +1,4 @@
-"""The Optimise page: what it asks, what it foresees, what it says when something is missing."""
+"""The Optimise page: what it asks, what it estimates, what it says when something is missing."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_without_a_model_it_says_what_to_set(
     assert [button.label for button in app.button if button.label == "Start"] == []
 
 
-def test_a_search_is_foreseen_and_started(
+def test_a_search_is_estimated_and_started(
     open_page: OpenPage, programs: Programs, store: Store, samples: Path, model_server: ModelServer
 ) -> None:
     store.import_records("mine", read(samples))

@@ -20,8 +20,8 @@ from spanlab.workflows.choosing import (
     is_ensemble,
     models_of,
 )
-from spanlab.workflows.requesting import Wish, requested
-from spanlab.workflows.surroundings import surroundings
+from spanlab.workflows.environment import model_environment
+from spanlab.workflows.requesting import RunForm, requested
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 
@@ -43,8 +43,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def detector(store: Store, wish: Wish) -> DetectorSpec:
-    (spec,) = requested(store, wish, HERE).detectors
+def detector(store: Store, form: RunForm) -> DetectorSpec:
+    (spec,) = requested(store, form, HERE).detectors
     assert isinstance(spec, DetectorSpec)
     return spec
 
@@ -64,22 +64,22 @@ def test_an_ensemble_names_the_models_of_its_members() -> None:
     ],
 )
 def test_an_endpoint_is_shown_without_what_may_be_secret(url: str, shown: str) -> None:
-    here = surroundings({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "secret"})
+    here = model_environment({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "secret"})
     assert here.endpoint == shown
     assert "secret" not in repr(here)
     assert here.has_key
 
 
 def test_without_key_and_endpoint_it_says_what_to_set() -> None:
-    problem = surroundings({}).problem
+    problem = model_environment({}).problem
     assert problem is not None
     assert "OPENAI_API_KEY" in problem
     assert "OPENAI_BASE_URL" in problem
-    assert surroundings(HERE).problem is None
+    assert model_environment(HERE).problem is None
 
 
 def test_a_wish_becomes_a_request(store: Store) -> None:
-    wish = Wish(
+    form = RunForm(
         "set",
         Choice(
             ("offline", "ucsc-extract"),
@@ -92,7 +92,7 @@ def test_a_wish_becomes_a_request(store: Store) -> None:
         budget_calls=7,
         vote=" both ",
     )
-    request = requested(store, wish, HERE)
+    request = requested(store, form, HERE)
     offline, extract = request.specs
     assert offline == DetectorSpec(detector="offline")
     assert extract.model is not None
@@ -109,7 +109,7 @@ def test_a_wish_becomes_a_request(store: Store) -> None:
 
 
 def test_the_model_of_the_environment_serves_where_none_is_filled_in(store: Store) -> None:
-    spec = detector(store, Wish("set", Choice(("ucsc-revise",))))
+    spec = detector(store, RunForm("set", Choice(("ucsc-revise",))))
     assert spec.model is not None
     assert spec.model.model == "small"
     assert spec.retriever is None
@@ -117,7 +117,9 @@ def test_the_model_of_the_environment_serves_where_none_is_filled_in(store: Stor
 
 def test_members_keep_their_models_unless_one_is_to_serve_all(store: Store) -> None:
     own, one = (
-        requested(store, Wish("set", Choice(("ucsc",), "local", one_model=same)), HERE).detectors[0]
+        requested(
+            store, RunForm("set", Choice(("ucsc",), "local", one_model=same)), HERE
+        ).detectors[0]
         for same in (False, True)
     )
     assert isinstance(own, EnsembleSpec)
@@ -132,39 +134,45 @@ def test_members_keep_their_models_unless_one_is_to_serve_all(store: Store) -> N
 
 
 def test_a_search_model_has_an_endpoint_and_a_key_of_its_own(store: Store) -> None:
-    wish = Wish("set", Choice(("ucsc-extract",), sources=Sources("web", model="other-search")))
-    retriever = detector(store, wish).retriever
+    form = RunForm("set", Choice(("ucsc-extract",), sources=Sources("web", model="other-search")))
+    retriever = detector(store, form).retriever
     assert isinstance(retriever, WebSpec)
     assert retriever.model is not None
     assert retriever.model.model == "other-search"
     assert retriever.model.base_url != HERE["OPENAI_BASE_URL"]
-    assert retriever.model.api_key_env == surroundings({}).search_key_name
-    assert surroundings({"SPANLAB_SEARCH_API_KEY": "secret"}).has_search_key
+    assert retriever.model.api_key_env == model_environment({}).search_key_name
+    assert model_environment({"SPANLAB_SEARCH_API_KEY": "secret"}).has_search_key
 
 
 def test_only_failed_items_are_named(store: Store) -> None:
-    wish = Wish("set", Choice(("ucsc-extract",)), only_failed=True)
-    assert requested(store, wish, HERE).items == ("b",)
+    form = RunForm("set", Choice(("ucsc-extract",)), only_failed=True)
+    assert requested(store, form, HERE).items == ("b",)
     with pytest.raises(UsageError, match="none of these detectors failed"):
-        requested(store, Wish("set", Choice(("ucsc-revise",)), only_failed=True), HERE)
+        requested(store, RunForm("set", Choice(("ucsc-revise",)), only_failed=True), HERE)
 
 
 @pytest.mark.parametrize(
-    ("wish", "environ", "says"),
+    ("form", "environ", "says"),
     [
-        pytest.param(Wish("set"), HERE, "choose at least one", id="no detector"),
-        pytest.param(Wish("set", Choice(("ucsc-kg",))), {}, "no language model", id="no model"),
-        pytest.param(Wish("set", Choice(("ucsc-kg",), price="x")), HERE, "price", id="price"),
+        pytest.param(RunForm("set"), HERE, "choose at least one", id="no detector"),
+        pytest.param(RunForm("set", Choice(("ucsc-kg",))), {}, "no language model", id="no model"),
+        pytest.param(RunForm("set", Choice(("ucsc-kg",), price="x")), HERE, "price", id="price"),
         pytest.param(
-            Wish("set", Choice(("ucsc-kg",), sources=Sources("bm25"))), HERE, "index", id="no index"
+            RunForm("set", Choice(("ucsc-kg",), sources=Sources("bm25"))),
+            HERE,
+            "index",
+            id="no index",
         ),
         pytest.param(
-            Wish("set", Choice(("offline",)), vote="offline"), HERE, "offline", id="vote's name"
+            RunForm("set", Choice(("offline",)), vote="offline"),
+            HERE,
+            "offline",
+            id="vote's name",
         ),
     ],
 )
 def test_what_cannot_be_meant_so_is_said(
-    store: Store, wish: Wish, environ: dict[str, str], says: str
+    store: Store, form: RunForm, environ: dict[str, str], says: str
 ) -> None:
     with pytest.raises(UsageError, match=says):
-        requested(store, wish, environ)
+        requested(store, form, environ)

@@ -14,7 +14,7 @@ from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.choosing import Choice, Sources
 from spanlab.workflows.estimating import RunEstimate, estimate
-from spanlab.workflows.requesting import Wish, requested
+from spanlab.workflows.requesting import RunForm, requested
 from spanlab.workflows.runs import RunRequest
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
@@ -50,13 +50,13 @@ def items(
     ]  # fmt: skip
 
 
-def of(store: Store, wish: Wish) -> RunEstimate:
-    return estimate(store, requested(store, wish, HERE))
+def of(store: Store, form: RunForm) -> RunEstimate:
+    return estimate(store, requested(store, form, HERE))
 
 
 def test_one_call_an_item_with_instruction_passages_question_and_answer(store: Store) -> None:
     store.import_records("set", items(3))
-    found = of(store, Wish("set", Choice(("ucsc-extract",), price="1,1,10")))
+    found = of(store, RunForm("set", Choice(("ucsc-extract",), price="1,1,10")))
     assert (found.items, found.sampled, found.calls) == (3, 3, 3)
     assert found.input_tokens == 3 * (450 + 1000 + 10 + 100)
     assert found.output_tokens == 3 * (60 + 50)
@@ -67,7 +67,7 @@ def test_one_call_an_item_with_instruction_passages_question_and_answer(store: S
 
 def test_without_a_price_the_cost_is_unknown_and_says_whose(store: Store) -> None:
     store.import_records("set", items(1))
-    found = of(store, Wish("set", Choice(("ucsc-revise",))))
+    found = of(store, RunForm("set", Choice(("ucsc-revise",))))
     assert found.cost is None
     assert found.unpriced == ("small",)
 
@@ -75,15 +75,15 @@ def test_without_a_price_the_cost_is_unknown_and_says_whose(store: Store) -> Non
 def test_a_graph_takes_calls_for_each_fact(store: Store) -> None:
     store.import_records("set", items(1))
     # 100 tokens are 7 facts: a graph, the list of facts, 4 checks each, and the words of each
-    assert of(store, Wish("set", Choice(("ucsc-kg",)))).calls == 1 + 1 + 4 * 7 + 7
+    assert of(store, RunForm("set", Choice(("ucsc-kg",)))).calls == 1 + 1 + 4 * 7 + 7
 
 
 def test_what_is_done_or_needs_no_model_costs_nothing(store: Store) -> None:
     done = Annotation(annotator="ucsc-extract", kind=Kind.DETECTOR)
     first, second = items(2)
     store.import_records("set", [Record(item=first.item, annotations=(done,)), second])
-    assert of(store, Wish("set", Choice(("ucsc-extract",)))).items == 1
-    found = of(store, Wish("set", Choice(("offline",))))
+    assert of(store, RunForm("set", Choice(("ucsc-extract",)))).items == 1
+    found = of(store, RunForm("set", Choice(("offline",))))
     assert (found.items, found.calls, found.cost) == (2, 0, 0.0)
 
 
@@ -91,17 +91,17 @@ def test_a_search_is_paid_once_however_many_read_it_and_never_again(store: Store
     store.import_records("new", items(1))
     store.import_records("known", items(1, retrieved="web:sonar-pro"))
     both, search = ("ucsc-extract", "ucsc-revise"), Sources("web", model="sonar-pro")
-    assert of(store, Wish("new", Choice(both, sources=search))).calls == 1 + 2
-    assert of(store, Wish("known", Choice(both, sources=search))).calls == 2
+    assert of(store, RunForm("new", Choice(both, sources=search))).calls == 1 + 2
+    assert of(store, RunForm("known", Choice(both, sources=search))).calls == 2
     store.import_records("hopped", items(1, retrieved="web:sonar-pro", query="another question"))
-    assert of(store, Wish("hopped", Choice(both, sources=search))).calls == 1 + 2
+    assert of(store, RunForm("hopped", Choice(both, sources=search))).calls == 1 + 2
 
 
 def test_a_large_dataset_is_reckoned_from_a_sample(store: Store) -> None:
     store.import_records("set", items(1000))
-    found = of(store, Wish("set", Choice(("ucsc-extract",))))
+    found = of(store, RunForm("set", Choice(("ucsc-extract",))))
     assert (found.items, found.sampled, found.calls) == (1000, 200, 1000)
-    assert of(store, Wish("set", Choice(("ucsc-extract",)), limit=10)).items == 10
+    assert of(store, RunForm("set", Choice(("ucsc-extract",)), limit=10)).items == 10
 
 
 def test_a_detector_that_nobody_knows_is_said_to_be_unknown(store: Store) -> None:
@@ -113,4 +113,4 @@ def test_a_detector_that_nobody_knows_is_said_to_be_unknown(store: Store) -> Non
 
 def test_an_ensemble_is_the_sum_of_its_members(store: Store) -> None:
     store.import_records("set", items(2))
-    assert of(store, Wish("set", Choice(("ucsc",)))).calls == 10
+    assert of(store, RunForm("set", Choice(("ucsc",)))).calls == 10

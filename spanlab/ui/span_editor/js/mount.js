@@ -11,7 +11,7 @@ import { Editor } from "./editor.js";
 
 const mounted = new WeakMap();
 
-/** Mount the editor, or give a mounted one its new surroundings. Called by Streamlit. */
+/** Mount the editor, or hand new data to the one that is mounted. Called by Streamlit. */
 export default function mount(component) {
     const { parentElement, data } = component;
     const wire = (globalThis.spanlab ??= {});

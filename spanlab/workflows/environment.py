@@ -14,7 +14,7 @@ _SEARCH_KEY = "SPANLAB_SEARCH_API_KEY"
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ModelEnvironment:
     """What the environment says about language models; never a key.
 
     ``model`` and ``price`` are empty if it says nothing. ``endpoint`` is the address of the API
@@ -32,7 +32,7 @@ class Surroundings:
     has_search_key: bool = False
 
 
-def surroundings(environ: Mapping[str, str] = os.environ) -> Surroundings:
+def model_environment(environ: Mapping[str, str] = os.environ) -> ModelEnvironment:
     """Return what the environment says about language models."""
     url = environ.get("OPENAI_BASE_URL", "").strip()
     has_key = bool(environ.get(_KEY, "").strip())
@@ -44,7 +44,7 @@ def surroundings(environ: Mapping[str, str] = os.environ) -> Surroundings:
             f"No language model can be reached yet: set {_KEY} to a key of OpenAI, or "
             "OPENAI_BASE_URL to another endpoint of the same protocol, and start the app again."
         )
-    return Surroundings(
+    return ModelEnvironment(
         model=environ.get("SPANLAB_MODEL", "").strip(),
         price=environ.get("SPANLAB_PRICE", "").strip(),
         endpoint=_bare(url) if url else _OPENAI,
