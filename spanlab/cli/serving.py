@@ -20,7 +20,7 @@ def serve(
     """
     from spanlab.cli import server
 
-    raise typer.Exit(server.serve(port))
+    server.serve(port)
 
 
 def demo(
@@ -52,4 +52,4 @@ def demo(
         working.sum_up(working.detect(request, left))
         progress.say(f"dataset {DATASET!r} is ready: {left} items")
     if not prepare_only:
-        raise typer.Exit(server.serve(port))
+        server.serve(port)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -108,9 +110,23 @@ def serve(port: int) -> None:
         port: a free one.
     """
     logging.disable(logging.INFO)  # the web server tells of its start and end
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    @asynccontextmanager
+    async def announced(_app: st.App) -> AsyncIterator[None]:
+        _say(f"spanlab is at http://localhost:{port}  (Ctrl+C stops it, all work is kept)")
+        yield
+
     page = Path(__file__).with_name("navigation.py")
-    app = st.App(page, middleware=guards())
-    app.run(config={**_OPTIONS, "server.address": "127.0.0.1", "server.port": port})
+    app = st.App(page, middleware=guards(), lifespan=announced)
+    with suppress(KeyboardInterrupt):
+        app.run(config={**_OPTIONS, "server.address": "127.0.0.1", "server.port": port})
+    _say("stopped")
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 if __name__ == "__main__":
