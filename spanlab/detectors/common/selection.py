@@ -56,7 +56,7 @@ def select(
         for text, parts in enumerate(split_up)
         for place, words in enumerate(parts)
     ]
-    worth = _worth(pieces, frozenset(terms(sought, stems=True)))
+    worth = _worth([piece.words for piece in pieces], sought)
     chosen: list[int] = []
     opened: set[int] = set()
     for number in sorted(range(len(pieces)), key=lambda number: (-worth[number], number)):
@@ -82,8 +82,18 @@ def joined(pieces: Sequence[Piece], count: int) -> str:
     return "\n".join([*parts, _GAP] if following < count else parts)
 
 
-def _worth(pieces: Sequence[Piece], sought: frozenset[str]) -> list[float]:
-    shared = [sought.intersection(terms(piece.words, stems=True)) for piece in pieces]
+def ranked(texts: Sequence[str], sought: str) -> list[int]:
+    """Return the indices of texts, those that share most with a text first.
+
+    Rare words count more than common ones; texts that share equally much stay in their order.
+    """
+    worth = _worth(texts, sought)
+    return sorted(range(len(texts)), key=lambda index: (-worth[index], index))
+
+
+def _worth(texts: Sequence[str], sought: str) -> list[float]:
+    wanted = frozenset(terms(sought, stems=True))
+    shared = [wanted.intersection(terms(text, stems=True)) for text in texts]
     spread = Counter(term for found in shared for term in found)
-    weight = {term: math.log1p(len(pieces) / count) for term, count in spread.items()}
+    weight = {term: math.log1p(len(texts) / count) for term, count in spread.items()}
     return [math.fsum(weight[term] for term in found) for found in shared]

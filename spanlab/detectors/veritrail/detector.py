@@ -32,7 +32,7 @@ from spanlab.detectors.common.claiming import ClaimDetector, ClaimProgram, Verif
 from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.kit import Kit
-from spanlab.detectors.veritrail.entry import EXTRACTOR, VeriTrailOptions
+from spanlab.detectors.veritrail.entry import EXTRACTOR, ClaimOptions, VeriTrailOptions
 from spanlab.detectors.veritrail.judging import JudgeClaim, Judged, majority
 from spanlab.detectors.veritrail.selection import (
     Selected,
@@ -61,36 +61,26 @@ class VeriTrailProgram(ClaimProgram):
         self.judge = dspy.Predict(JudgeClaim)
 
 
-class VeriTrail(ClaimDetector):
-    """Follows claims through the process that made an answer."""
+class ProcessDetector(ClaimDetector):
+    """Judges claims on the texts that led to an answer, by VeriTrail's prompts."""
 
     program: VeriTrailProgram
 
-    def __init__(self, kit: Kit, program: VeriTrailProgram, *, guided: str) -> None:
-        self.options = VeriTrailOptions.model_validate(kit.spec.options)
-        super().__init__(kit, program, guided=guided, whole=self.options.claims == "answer")
+    def __init__(
+        self, kit: Kit, program: VeriTrailProgram, *, guided: str, options: ClaimOptions
+    ) -> None:
+        self.answering = options
+        super().__init__(kit, program, guided=guided, whole=options.claims == "answer")
 
     async def prepare(self, case: Case) -> None:
         """Retrieve passages, unless the item says how its answer was made."""
         if case.item.process is None:
             await super().prepare(case)
 
-    async def verify(self, case: Case, number: int, claim: str) -> Verified:
-        """Follow one claim."""
-        item = case.item
-        process = process_of(item)
+    async def asking(self, item: Item, claim: str) -> AskingModels:
+        """Take a claim apart, and return who asks the models about it."""
         parts = await sub_claims(claim, decompose=partial(self._decomposed, item))
-        asking = _Asking(self, claim, "\n".join(f"- {part}" for part in parts or (claim,)))
-        trail = Trail(asking, process, item.lang, self.options)
-        found = await walk(process, select=trail.select, judge=trail.judge, q=self.options.q)
-        return Verified(
-            verdict=found.verdict,
-            reason=trail.judged.reason,
-            support=trail.judged.support,
-            evidence=_evidence(item, claim, trail, found.verdict),
-            error_stages=found.error_stages,
-            steps=trail.steps(found.rounds, number),
-        )
+        return AskingModels(self, claim, "\n".join(f"- {part}" for part in parts or (claim,)))
 
     async def _decomposed(self, item: Item, claim: str) -> Sequence[str]:
         said = await self.ask(
@@ -103,13 +93,35 @@ class VeriTrail(ClaimDetector):
         return [part.strip() for part in said.claims or () if part.strip()]
 
 
-class _Asking:
-    """Asks the detector's models about one claim, as often as its options say."""
+class VeriTrail(ProcessDetector):
+    """Follows claims through the process that made an answer."""
 
-    def __init__(self, detector: VeriTrail, claim: str, parts: str) -> None:
+    def __init__(self, kit: Kit, program: VeriTrailProgram, *, guided: str) -> None:
+        self.options = VeriTrailOptions.model_validate(kit.spec.options)
+        super().__init__(kit, program, guided=guided, options=self.options)
+
+    async def verify(self, case: Case, number: int, claim: str) -> Verified:
+        """Follow one claim."""
+        item, process = case.item, process_of(case.item)
+        trail = Trail(await self.asking(item, claim), process, item.lang, self.options)
+        found = await walk(process, select=trail.select, judge=trail.judge, q=self.options.q)
+        return Verified(
+            verdict=found.verdict,
+            reason=trail.judged.reason,
+            support=trail.judged.support,
+            evidence=_evidence(item, claim, trail, found.verdict),
+            error_stages=found.error_stages,
+            steps=trail.steps(found.rounds, number),
+        )
+
+
+class AskingModels:
+    """Asks a detector's models about one claim, as often as its options say."""
+
+    def __init__(self, detector: ProcessDetector, claim: str, parts: str) -> None:
         self._detector, self._inputs = detector, {"claim": claim, "parts": parts}
-        self._samples = detector.options.samples
-        self._agreeing = min(detector.options.agreeing, self._samples)
+        self._samples = detector.answering.samples
+        self._agreeing = min(detector.answering.agreeing, self._samples)
 
     async def choose(self, found: Sequence[Sentence]) -> Selected:
         """Choose the sentences that enough answers chose."""

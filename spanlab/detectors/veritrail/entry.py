@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -12,22 +12,33 @@ from spanlab.detectors.entry import INSTRUCTION, JUDGE, Calls, Entry, Options, S
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.spec import DetectorSpec
 
+Method = Literal["retrieval", "whole", "traced"]
+
 EXTRACTOR = "extractor"  # the role of the model that takes claims out of answers
 _SENTENCE = 25  # tokens
 _CLAIM = 20  # tokens of an answer that make one claim
 _PARTS = 3  # calls that take a claim apart, as a rule
 
 
-class VeriTrailOptions(Options):
+class ClaimOptions(Options):
+    """Which claims are judged, and how often."""
+
+    claims: Annotated[
+        Literal["extracted", "answer"],
+        Field(description="Claims are taken out of the answer, or the answer is one claim."),
+    ] = "extracted"
+    samples: Annotated[
+        int, Field(ge=1, le=25, description="Answers to every question, for a soft score.")
+    ] = 1
+    agreeing: Annotated[int, Field(ge=1, le=25, description="Of these, how many must agree.")] = 1
+
+
+class VeriTrailOptions(ClaimOptions):
     """How a claim is followed."""
 
     q: Annotated[
         int, Field(ge=1, description="Verdicts “not supported” in a row that end the search.")
     ] = 1
-    claims: Annotated[
-        Literal["extracted", "answer"],
-        Field(description="Claims are taken out of the answer, or the answer is one claim."),
-    ] = "extracted"
     sentences: Annotated[int, Field(ge=1, description="Sentences in a prompt, at most.")] = 40
     root_sentences: Annotated[
         int, Field(ge=1, description="The same for the texts that everything was made from.")
@@ -35,10 +46,12 @@ class VeriTrailOptions(Options):
     judged: Annotated[
         int, Field(ge=1, description="Chosen sentences that a verdict rests on, at most.")
     ] = 200
-    samples: Annotated[
-        int, Field(ge=1, le=25, description="Answers to every question, for a soft score.")
-    ] = 1
-    agreeing: Annotated[int, Field(ge=1, le=25, description="Of these, how many must agree.")] = 1
+
+
+class RetrievalOptions(ClaimOptions):
+    """How many texts a verdict rests on."""
+
+    k: Annotated[int, Field(ge=1, description="Texts that come closest to the claim.")] = 15
 
 
 def _create(kit: Kit) -> Detector:
@@ -48,16 +61,23 @@ def _create(kit: Kit) -> Detector:
 
 
 def _calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
+    yield from _judging(size, spec)
     options = VeriTrailOptions.model_validate(spec.options)
+    prompts = max(-(-size.passages // (_SENTENCE * options.sentences)), 1)
+    again = max(size.answer // _CLAIM, 1) * options.samples
+    yield Calls(prompts * again, INSTRUCTION + size.passages // prompts, 120)
+
+
+def _judging(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
+    """Yield the calls of what all these detectors do: claims, their parts, verdicts and words."""
+    known = ClaimOptions.model_fields.keys() & spec.options.keys()
+    options = ClaimOptions.model_validate({name: spec.options[name] for name in known})
     claims = max(size.answer // _CLAIM, 1)
     shown = INSTRUCTION + size.question + size.answer
     if options.claims == "extracted":
         yield Calls(3 * claims, shown, 60, EXTRACTOR)
     yield Calls(_PARTS * claims, shown, 60, EXTRACTOR)
-    prompts = max(-(-size.passages // (_SENTENCE * options.sentences)), 1)
-    again = claims * options.samples
-    yield Calls(prompts * again, INSTRUCTION + size.passages // prompts, 120)
-    yield Calls(again, INSTRUCTION + size.passages, 150)
+    yield Calls(claims * options.samples, INSTRUCTION + size.passages, 150)
     yield Calls(claims, shown, 30)
 
 
@@ -69,4 +89,44 @@ VERITRAIL = Entry(
     options=VeriTrailOptions,
     roles=(JUDGE, EXTRACTOR),
     estimate=_calls,
+)
+
+
+def _baseline(method: Method) -> Callable[[Kit], Detector]:
+    def create(kit: Kit) -> Detector:
+        from spanlab.detectors.veritrail.baselines import Baseline
+        from spanlab.detectors.veritrail.detector import VeriTrailProgram
+
+        return Baseline(kit, VeriTrailProgram(), guided="judge", method=method)
+
+    return create
+
+
+# What the paper compares with (§4.2, appendix E.1), all with VeriTrail's own verdict prompt.
+RETRIEVAL = Entry(
+    name="veritrail-rag",
+    what="baseline: every claim is judged on the source texts that come closest to it",
+    needs="a model, 3 calls a sentence and 4 or more a claim; passages or an item's process",
+    create=_baseline("retrieval"),
+    options=RetrievalOptions,
+    roles=(JUDGE, EXTRACTOR),
+    estimate=_judging,
+)
+WHOLE = Entry(
+    name="veritrail-source",
+    what="baseline: every claim is judged on the whole source, as far as it fits",
+    needs="a model, 3 calls a sentence and 4 or more a claim; passages or an item's process",
+    create=_baseline("whole"),
+    options=ClaimOptions,
+    roles=(JUDGE, EXTRACTOR),
+    estimate=_judging,
+)
+TRACED_RETRIEVAL = Entry(
+    name="veritrail-vt-rag",
+    what="baseline: claims are followed as by veritrail, by texts that come closest to them",
+    needs="a model, 3 calls a sentence and 4 or more a claim; passages or an item's process",
+    create=_baseline("traced"),
+    options=RetrievalOptions,
+    roles=(JUDGE, EXTRACTOR),
+    estimate=_judging,
 )

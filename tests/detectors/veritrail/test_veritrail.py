@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from detector_cases import ANSWER, TOWER, Make, detect
 
-from spanlab.schema import Process, ProcessNode, Status
+from spanlab.schema import Passage, Process, ProcessNode, Status
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
 from spanlab.trace import FactStep, RemarkStep, TrailStep
 
@@ -220,3 +221,60 @@ def test_several_answers_to_each_question_give_a_soft_score(
     said = detect(make("veritrail", options=options)).annotation
     assert len(model.judged) == 3
     assert [(claim.verdict, claim.prob) for claim in said.claims] == [("supported", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("detector", "options", "judged", "verdict"),
+    [
+        pytest.param(
+            "veritrail-rag",
+            {"k": 1},
+            [f"[1] Trees are green. {TRUE}."],
+            "not-supported",
+            id="the-closest-source",
+        ),
+        pytest.param(
+            "veritrail-source",
+            {},
+            [f"[1] Trees are green. {TRUE}.\n\n[2] Paris is a city."],
+            "not-supported",
+            id="the-whole-source",
+        ),
+        pytest.param(
+            "veritrail-vt-rag",
+            {"k": 1},
+            ["[1] On trees. The tower was built in 1989.", f"[1] Trees are green. {TRUE}."],
+            "not-supported",
+            id="traced",
+        ),
+    ],
+)
+def test_baselines_judge_by_the_same_prompt_on_texts_chosen_otherwise(
+    model_server: ModelServer,
+    make: Make,
+    detector: str,
+    options: dict[str, object],
+    judged: list[str],
+    verdict: str,
+) -> None:
+    model = Model(claims=(BUILT,))
+    model_server.script(model)
+    said = detect(make(detector, options=options), SUMMARISED).annotation
+    assert model.selected == []
+    assert model.judged == judged
+    assert [claim.verdict for claim in said.claims] == [verdict]
+    assert [span.text for span in said.spans] == ["1989"]
+
+
+def test_texts_that_do_not_fit_are_left_out_farthest_first(
+    model_server: ModelServer, make: Make
+) -> None:
+    long = TOWER.model_copy(
+        update={"passages": (Passage(text="Sea. " * 400), Passage(text=f"{TRUE}. " + "x" * 900))}
+    )
+    model = Model(claims=(BUILT,))
+    model_server.script(model)
+    detect(make("veritrail-source", context=1000), long)
+    (shown,) = model.judged
+    assert "Sea" not in shown
+    assert TRUE in shown

@@ -1,0 +1,106 @@
+"""What VeriTrail's paper compares with: retrieval, the whole source, and retrieval while tracing.
+
+After Metropolitansky et al. 2025, "VeriTrail", §4.2 and appendix E.1. All use VeriTrail's own
+verdict prompt, so that only what is judged differs. Deviation: texts are ranked by the words that
+they share with the claim, rare ones counting more, not by embeddings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from spanlab.detectors.common.claiming import Verified
+from spanlab.detectors.common.evidence import evidence
+from spanlab.detectors.common.modelled import Case
+from spanlab.detectors.common.selection import ranked
+from spanlab.detectors.kit import Kit
+from spanlab.detectors.veritrail.detector import ProcessDetector, VeriTrailProgram, process_of
+from spanlab.detectors.veritrail.entry import ClaimOptions, Method, RetrievalOptions
+from spanlab.detectors.veritrail.judging import Judged
+from spanlab.detectors.veritrail.trail import NOTHING_CHOSEN, Asking
+from spanlab.detectors.veritrail.walk import Round, Walk, WalkVerdict, walk
+from spanlab.process import Process
+from spanlab.trace import TrailStep
+
+
+class Baseline(ProcessDetector):
+    """Judges claims on texts that are chosen without a model.
+
+    Args:
+        kit: what it works with.
+        program: the model's steps.
+        guided: the predictor whose instruction the specification's guidance is added to.
+        method: how the texts are chosen.
+    """
+
+    def __init__(self, kit: Kit, program: VeriTrailProgram, *, guided: str, method: Method) -> None:
+        kind = ClaimOptions if method == "whole" else RetrievalOptions
+        self._options, self._method = kind.model_validate(kit.spec.options), method
+        super().__init__(kit, program, guided=guided, options=self._options)
+
+    async def verify(self, case: Case, number: int, claim: str) -> Verified:
+        """Judge one claim."""
+        item, process = case.item, process_of(case.item)
+        options = self._options
+        k = options.k if isinstance(options, RetrievalOptions) else len(process.nodes)
+        reader = _Reader(await self.asking(item, claim), process, claim, k, self.kit.spec.context)
+        if self._method == "traced":
+            found = await walk(process, select=reader.select, judge=reader.judge)
+        else:
+            found = await _judged_at_once(process, reader)
+        passages = range(len(item.passages)) if item.process is None else ()
+        return Verified(
+            verdict=found.verdict,
+            reason=reader.judged.reason,
+            support=reader.judged.support,
+            evidence=evidence(item, passages, claim) if passages else (),
+            error_stages=found.error_stages,
+            steps=tuple(
+                TrailStep(claim=number, round=at, checked=each.checked, verdict=each.verdict)
+                for at, each in enumerate(found.rounds, start=1)
+            ),
+        )
+
+
+@dataclass
+class _Reader:
+    """Chooses the texts closest to a claim, and has it judged on them, within a prompt's size."""
+
+    asking: Asking
+    process: Process
+    claim: str
+    k: int
+    room: int  # characters of all texts in a prompt
+    judged: Judged = field(default=Judged("not-supported", NOTHING_CHOSEN))
+
+    async def select(self, nodes: tuple[str, ...]) -> Sequence[str]:
+        """Return the nodes whose texts come closest to the claim."""
+        return self._ranked(nodes)[: self.k]
+
+    async def judge(self, nodes: tuple[str, ...]) -> WalkVerdict:
+        """Return the verdict on the texts of nodes, the closest ones where not all fit."""
+        room, texts = self.room, list[str]()
+        for node in self._ranked(nodes):
+            text = self.process.by_id[node].text
+            if len(text) > room and texts:
+                break
+            texts.append(text[:room])
+            room -= len(text)
+        self.judged = await self.asking.rule(texts)
+        return self.judged.verdict
+
+    def _ranked(self, nodes: Sequence[str]) -> list[str]:
+        texts = [self.process.by_id[node].text for node in nodes]
+        return [nodes[index] for index in ranked(texts, self.claim)]
+
+
+async def _judged_at_once(process: Process, reader: _Reader) -> Walk:
+    """Judge a claim on its process's roots, without tracing it."""
+    roots = tuple(
+        node.id for node in process.nodes if not node.sources and node is not process.terminal
+    )
+    if not roots:
+        return Walk("not-supported", ())
+    verdict = await reader.judge(tuple(await reader.select(roots)))
+    return Walk(verdict, (Round(roots, roots, verdict),))
