@@ -14,6 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spanlab.labels import Extent
+from spanlab.mappers.french import french
 from spanlab.mappers.scripts import UNSPACED, whole
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def sentences(text: str, lang: str) -> list[Extent]:
 def load(lang: str) -> Future[None]:
     """Begin to load a language's tokenizer, in a thread, once in a process.
 
-    It takes about a second, and up to three more for a language (French).
+    It takes about a second, and a tenth for each language.
 
     Returns:
         A future that is done when texts of ``lang`` (a BCP 47 tag) are read without delay.
@@ -212,7 +213,7 @@ def _pipeline(code: str) -> Language:
     if code in _CHARACTERS:  # what stands between their characters follows no rules of theirs
         return _pipeline("xx")
     try:
-        language = spacy.blank(code)
+        language = french() if code == "fr" else spacy.blank(code)
     except ImportError:  # unknown, or known but for a tokenizer of another package
         return _pipeline("xx")
     vocab: Any = language.vocab  # whose types leave this out

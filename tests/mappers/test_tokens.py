@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from perfect import answers
 
+from spanlab.labels import Extent
 from spanlab.mappers import sentences, tokens
 
 LANGS = ["en", "zh", "ja", "th", "hi", "ar", "de", "ko", "vi", "und", "zh-Hant"]
@@ -30,10 +35,33 @@ def test_tokens_of_a_language(text: str, lang: str, expected: list[str]) -> None
     assert [text[start:end] for start, end in tokens(text, lang)] == expected
 
 
+def test_french_words_are_those_of_spacy_but_for_hyphens_which_alignment_parts_anyway(
+    shared: Path,
+) -> None:
+    """Its own rules take seconds of every process for compounds that stay whole."""
+    texts = [answer.text for answer in answers(shared) if answer.lang == "fr"]
+    rules = spacy.blank("fr")
+
+    for text in texts:
+        theirs = [Extent(word.idx, word.idx + len(word)) for word in rules(text)]
+        assert at_hyphens(text, tokens(text, "fr")) == at_hyphens(text, theirs)
+
+
+def at_hyphens(text: str, words: list[Extent]) -> list[str]:
+    pieces = (re.findall(r"[-‐‑–]|[^-‐‑–]+", text[start:end]) for start, end in words)
+    return [piece for word in pieces for piece in word if not piece.isspace()]
+
+
 @pytest.mark.parametrize(
     ("text", "lang", "expected"),
     [
         pytest.param("Hi! A. B? C", "en", ["Hi!", "A. B?", "C"], id="initials do not end"),
+        pytest.param(
+            "En 44 av. J.-C. M. X vint. Fin",
+            "fr",
+            ["En 44 av. J.-C. M. X vint.", "Fin"],
+            id="French",
+        ),
         pytest.param("Dr. Who left. 3.5 km", "en", ["Dr. Who left.", "3.5 km"], id="titles"),
         pytest.param('He said "no." I left', "en", ['He said "no."', "I left"], id="quotes"),
         pytest.param("Am 3. Mai 1999. Er kam.", "de", ["Am 3. Mai 1999.", "Er kam."], id="ordinal"),
