@@ -19,6 +19,9 @@ _ICON = (
 def run() -> None:
     """Draw the app: the navigation and the page that was chosen."""
     st.set_page_config(page_title="spanlab", page_icon=_ICON, layout="wide")
+    if "Origin" in st.context.headers:  # of every browser; the guard (`ui/server.py`) takes it away
+        st.error("Nothing guards this server: start the app with `spanlab serve`.")
+        return
     work.start_embedded_worker()
     pages = [
         st.Page(review.page, title="Review", icon=":material/edit_note:", default=True),

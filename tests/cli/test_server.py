@@ -20,7 +20,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
-from websockets.typing import Subprotocol
+from websockets.typing import Origin, Subprotocol
 
 ROOT = Path(__file__).resolve().parents[2]
 READY = "spanlab is at "
@@ -115,25 +115,29 @@ def test_only_its_own_names_and_pages_are_answered(starter: str, tmp_path: Path)
         "PYTHONPATH": str(tmp_path),
         "ASKED": str(tmp_path / "asked"),
     }
-    with subprocess.Popen(
-        spanlab("serve", "--port", str(port)) if starter == "serve" else streamlit_run(port),
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        try:
-            until(port, process)
-            answered = {
-                (host, origin): (status(port, host, origin), opens(port, host, origin))
-                for host, origin in EXPECTED
-            }
-            gathered = gathers_statistics(port)
-        finally:
-            process.terminate()
+    command = spanlab("serve", "--port", str(port)) if starter == "serve" else streamlit_run(port)
+    with answering(command, port, environment):
+        answered = {
+            (host, origin): (status(port, host, origin), opens(port, host, origin))
+            for host, origin in EXPECTED
+        }
+        told = list(messages(port))
     assert answered == EXPECTED
-    assert not gathered
+    (began,) = [each.new_session for each in told if each.WhichOneof("type") == "new_session"]
+    assert not began.config.gather_usage_stats
+    assert any(each.WhichOneof("type") == "navigation" for each in told)
     assert not (tmp_path / "asked").exists()
+
+
+def test_the_pages_are_not_shown_by_a_server_that_nothing_guards(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind((HERE, 0))
+        port = free.getsockname()[1]
+    command = streamlit_run(port, script="spanlab/ui/navigation.py")
+    with answering(command, port, os.environ | {"SPANLAB_HOME": str(tmp_path)}):
+        told = list(messages(port))
+    assert any("start the app with `spanlab serve`" in str(each) for each in told)
+    assert not any(each.WhichOneof("type") == "navigation" for each in told)
 
 
 HERE = "127.0.0.1"
@@ -163,19 +167,28 @@ sys.addaudithook(told)
 """
 
 
-def streamlit_run(port: int, *options: str) -> list[str]:
-    options = options or ("--server.address", HERE)
-    return [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", *options]
+def streamlit_run(port: int, address: str = HERE, script: str = "app.py") -> list[str]:
+    where = (f"--server.port={port}", f"--server.address={address}")
+    return [sys.executable, "-m", "streamlit", "run", script, *where]
 
 
-def until(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Wait until the server answers."""
-    for _ in range(600):
-        assert process.poll() is None
-        with suppress(OSError):
-            assert status(port, HERE, None) == 200
-            return
-        time.sleep(0.2)
+@contextmanager
+def answering(command: list[str], port: int, environment: dict[str, str]) -> Iterator[None]:
+    """Start a server and wait until it answers."""
+    nowhere = subprocess.DEVNULL
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=nowhere, stderr=nowhere
+    ) as process:
+        try:
+            for _ in range(600):
+                assert process.poll() is None
+                with suppress(OSError):
+                    assert status(port, HERE, None) == 200
+                    break
+                time.sleep(0.2)
+            yield
+        finally:
+            process.terminate()
 
 
 def status(port: int, host: str, origin: str | None) -> int:
@@ -207,23 +220,23 @@ def own(origin: str | None, port: int) -> dict[str, str]:
     return {} if origin is None else {"Origin": f"{origin}:{port}" if local else origin}
 
 
-def gathers_statistics(port: int) -> bool:
-    """Open the app as a browser does; the server says first what the page is to do."""
-    with connect(
-        f"ws://{HERE}:{port}/_stcore/stream", subprotocols=[Subprotocol("streamlit")]
-    ) as ws:
-        ws.send(BackMsg(rerun_script=ClientState()).SerializeToString())
-        for message in ws:
+def messages(port: int) -> Iterator[ForwardMsg]:
+    """Open the app as a browser does, and yield what the server says until a page is drawn."""
+    address = f"ws://{HERE}:{port}/_stcore/stream"
+    origin = Origin(f"http://{HERE}:{port}")
+    with connect(address, origin=origin, subprotocols=[Subprotocol("streamlit")]) as socket:
+        socket.send(BackMsg(rerun_script=ClientState()).SerializeToString())
+        for message in socket:
             assert isinstance(message, bytes)
             told = ForwardMsg.FromString(message)
-            if told.WhichOneof("type") == "new_session":
-                return bool(told.new_session.config.gather_usage_stats)
-    raise AssertionError("no session")
+            yield told
+            if told.WhichOneof("type") == "script_finished":
+                return
 
 
 def test_streamlit_run_does_not_listen_for_other_machines_unasked(tmp_path: Path) -> None:
     done = subprocess.run(
-        streamlit_run(0, "--server.address=0.0.0.0"),
+        streamlit_run(0, "0.0.0.0"),
         cwd=ROOT,
         env=os.environ | {"SPANLAB_HOME": str(tmp_path)},
         capture_output=True,
