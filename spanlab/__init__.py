@@ -16,14 +16,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spanlab.recording import record, recorded
     from spanlab.workflows.notebook import annotate, load, save, score, vote
 
-__all__ = ["annotate", "load", "save", "score", "vote"]
+__all__ = ["annotate", "load", "record", "recorded", "save", "score", "vote"]
 
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        return getattr(import_module("spanlab.workflows.notebook"), name)
+        home = "recording" if name.startswith("record") else "workflows.notebook"
+        return getattr(import_module(f"spanlab.{home}"), name)
     raise AttributeError(f"module 'spanlab' has no attribute {name!r}")
 
 

@@ -1,0 +1,211 @@
+"""Record how a Python pipeline makes an answer, as the process that detectors trace it through.
+
+    @spanlab.recorded(stage="summary")
+    def summarise(chunk: str) -> str: ...
+
+    with spanlab.record() as process:
+        answer = combine([summarise(chunk) for chunk in chunks])
+    item = process.item("report-1", question="What happened?")
+
+Texts are told apart by what they say: an argument that an earlier step returned is that step's, one
+that holds such texts word for word (a prompt made from them) stands for them, and any other is a
+source text. Threads and tasks may record at the same time.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from threading import Lock
+from typing import Any, Final, TypeVar, overload
+
+from pydantic import ValidationError
+
+from spanlab.errors import UsageError
+from spanlab.process import Process, ProcessNode
+from spanlab.schema import UNDETERMINED, Item
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SOURCE: Final = "source"  # the stage of texts that no recorded step returned
+_INSIDE: Final = 20  # characters from which a text is looked for inside an argument
+
+
+class Recorder:
+    """The texts of one run, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._nodes: list[ProcessNode] = []
+        self._by_text: dict[str, str] = {}  # the latest node with a text
+        self._lock = Lock()
+
+    def step(self, inputs: Iterable[str], output: str, stage: str) -> None:
+        """Note that ``output`` was made from ``inputs``; an output that is one of them is no step.
+
+        Args:
+            inputs: texts; blank ones are left out.
+            output: the text that the step returned.
+            stage: what the step is called.
+        """
+        texts = [text for text in dict.fromkeys(inputs) if text.strip()]
+        if output in texts or not output.strip():
+            return
+        with self._lock:
+            sources = dict.fromkeys(each for text in texts for each in self._sources(text))
+            self._add(output, stage, tuple(sources))
+
+    def process(self, answer: str | None = None) -> Process:
+        """Return what led to an answer.
+
+        Args:
+            answer: a text that was noted; None for the last one.
+
+        Returns:
+            The texts from which it was made. Stages are those noted, or counted where these
+            contradict each other, as in a function that summarises its own summaries.
+
+        Raises:
+            UsageError: nothing was noted, or no step returned this answer.
+        """
+        with self._lock:
+            nodes, by_text = {node.id: node for node in self._nodes}, dict(self._by_text)
+        if answer is None and nodes:
+            answer = next(reversed(nodes.values())).text
+        if answer is None or answer not in by_text:
+            raise UsageError(
+                "no recorded step returned this answer; decorate the function that returns it "
+                "with @spanlab.recorded, or note it with process.step"
+            )
+        needed, waiting = set[str](), [by_text[answer]]
+        while waiting:
+            node = waiting.pop()
+            if node not in needed:
+                needed.add(node)
+                waiting += nodes[node].sources
+        found = tuple(node for node in nodes.values() if node.id in needed)
+        try:
+            return Process(nodes=found)
+        except ValidationError:
+            return Process(nodes=tuple(node.model_copy(update={"stage": ""}) for node in found))
+
+    def item(
+        self, name: str, question: str = "", *, lang: str = UNDETERMINED, answer: str | None = None
+    ) -> Item:
+        """Return the answer as an item of this id, with its process; see ``process``."""
+        process = self.process(answer)
+        text = process.terminal.text
+        return Item(id=name, question=question, lang=lang, answer=text, process=process)
+
+    def _sources(self, text: str) -> Sequence[str]:
+        known = self._by_text.get(text)
+        if known is not None:
+            return (known,)
+        inside = [
+            node
+            for each, node in self._by_text.items()
+            if _INSIDE <= len(each) < len(text) and each in text
+        ]
+        return inside or (self._add(text, SOURCE, ()),)
+
+    def _add(self, text: str, stage: str, sources: tuple[str, ...]) -> str:
+        node = ProcessNode(
+            id=f"text {len(self._nodes) + 1}", text=text, stage=stage, sources=sources
+        )
+        self._nodes.append(node)
+        self._by_text[text] = node.id
+        return node.id
+
+
+_CURRENT: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+_OPEN: list[Recorder] = []  # for threads, which do not inherit the context of who started them
+
+
+@contextmanager
+def record() -> Iterator[Recorder]:
+    """Record what decorated functions are given and return, for as long as the block runs.
+
+    Threads that the block starts are recorded, too, unless two recordings are open at once.
+    """
+    recorder = Recorder()
+    token = _CURRENT.set(recorder)
+    _OPEN.append(recorder)
+    try:
+        yield recorder
+    finally:
+        _OPEN.remove(recorder)
+        _CURRENT.reset(token)
+
+
+@overload
+def recorded(function: F, /) -> F: ...
+@overload
+def recorded(
+    *, stage: str | None = None, inputs: Sequence[str] | None = None
+) -> Callable[[F], F]: ...
+
+
+def recorded(
+    function: F | None = None,
+    /,
+    *,
+    stage: str | None = None,
+    inputs: Sequence[str] | None = None,
+) -> F | Callable[[F], F]:
+    """Have a function or coroutine function noted as a step while something records.
+
+    Args:
+        function: what to decorate.
+        stage: what the step is called; by default the function's name.
+        inputs: the parameters that hold texts, also inside lists and dictionaries; by default all.
+
+    Returns:
+        The function, which does what it did. Each text that it returns, also in a list, is noted.
+    """
+    if function is None:
+        return lambda inner: _decorated(inner, stage, inputs)
+    return _decorated(function, stage, inputs)
+
+
+def _decorated(function: F, stage: str | None, inputs: Sequence[str] | None) -> F:
+    signature, name = inspect.signature(function), stage or function.__name__
+
+    def note(result: object, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
+        recorder = _CURRENT.get() or (_OPEN[0] if len(_OPEN) == 1 else None)
+        if recorder is None:
+            return
+        given = signature.bind(*args, **kwargs).arguments
+        texts = list(_texts([given[each] for each in inputs or given if each in given]))
+        for output in _texts(result):
+            recorder.step(texts, output, name)
+
+    if inspect.iscoroutinefunction(function):
+
+        @wraps(function)
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            result = await function(*args, **kwargs)
+            note(result, args, kwargs)
+            return result
+
+        return awaited  # type: ignore[return-value]
+
+    @wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        note(result, args, kwargs)
+        return result
+
+    return called  # type: ignore[return-value]
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for each in value:
+            yield from _texts(each)
