@@ -65,10 +65,9 @@ def test_every_other_command_is_a_target_of_make() -> None:
     assert others == ["make run", "make test"]
 
 
-def test_the_python_example_runs(clone: Path) -> None:
-    (example,) = blocks("python")
+def test_the_python_examples_run(clone: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", example],
+        [sys.executable, "-c", "\n".join(blocks("python"))],
         cwd=clone,
         capture_output=True,
         text=True,
@@ -77,6 +76,7 @@ def test_the_python_example_runs(clone: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "mean=" in done.stdout
+    assert "('source', 'summary', 'answer')" in done.stdout
     assert (clone / "annotated.jsonl").is_file()
 
 
