@@ -12,7 +12,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import unified_diff
 from pathlib import Path
 from typing import Annotated, Literal
@@ -115,14 +115,24 @@ class Programs:
         self.folder = folder
 
     def __iter__(self) -> Iterator[Program]:
-        """Yield all programs, newest first.
-
-        Raises:
-            InputError: a file in the directory is not a program.
-        """
-        files = (path for path in self.folder.glob("*.json") if path.stem != _DEFAULTS)
-        found = [_stored(path) for path in files]
+        """Yield all programs, newest first; ``broken`` says what other files there are."""
+        found = [each for each in self._files() if isinstance(each, Program)]
         yield from sorted(found, key=lambda program: (program.created, program.name), reverse=True)
+
+    @property
+    def broken(self) -> tuple[InputError, ...]:
+        """Why files in the directory cannot be used, one error for each; empty if all can be."""
+        return tuple(each for each in self._files() if isinstance(each, InputError))
+
+    def _files(self) -> Iterator[Program | InputError]:
+        for path in sorted(self.folder.glob("*.json")):
+            try:
+                if path.stem == _DEFAULTS:
+                    self._defaults()
+                else:
+                    yield _stored(path)
+            except InputError as error:
+                yield error
 
     def load(self, name: str) -> Program:
         """Return the program of this name.
@@ -158,7 +168,8 @@ class Programs:
         Raises:
             NotFoundError: there is none of this name.
         """
-        self.load(name)
+        if not self._path(name).is_file():
+            self.load(name)  # which says what there is; a file that is broken goes unread
         for owner in self.users(name):
             self.choose(owner, None)
         self._path(name).unlink()
@@ -168,8 +179,14 @@ class Programs:
         return self._defaults().get(owner)
 
     def users(self, name: str) -> tuple[str, ...]:
-        """Return the detectors and members of ensembles that use a program by default."""
-        return tuple(owner for owner, chosen in self._defaults().items() if chosen == name)
+        """Return the detectors and members of ensembles that use a program by default.
+
+        Nobody does if the list of defaults is broken, which ``broken`` says.
+        """
+        try:
+            return tuple(owner for owner, chosen in self._defaults().items() if chosen == name)
+        except InputError:
+            return ()
 
     def choose(self, owner: str, name: str | None, detector: str | None = None) -> None:
         """Let a detector, or a member of an ensemble, use a program by default.
@@ -192,14 +209,23 @@ class Programs:
             chosen[owner] = name
         _write(self._path(_DEFAULTS), json.dumps(chosen, indent=2, sort_keys=True).encode())
 
-    def take(self, path: Path, name: str | None = None) -> Program:
+    def take(
+        self, path: Path, name: str | None = None, check: Callable[[Program], None] | None = None
+    ) -> Program:
         """Import a program from an exported file, under ``name`` (None: under its own name).
+
+        Args:
+            path: the file.
+            name: what to call it here.
+            check: raises if the program cannot be used here.
 
         Raises:
             InputError: the file is no program: too large, not JSON, unknown or missing fields.
             UsageError: the name is taken or cannot be a name.
         """
         program = _read(path)
+        if check is not None:
+            check(program)
         if name is not None:
             self._path(name)
             program = program.model_copy(update={"name": name})

@@ -13,8 +13,9 @@ from spanlab.workflows.wording import figure
 def listed(programs: Programs) -> str:
     """Return one line per program, or what to do where there is none."""
     found = list(programs)
+    broken = [f"broken: {error}" for error in programs.broken]
     if not found:
-        return "no programs yet; `spanlab optimize` makes them"
+        return "\n".join([*broken, "no programs yet; `spanlab optimize` makes them"])
     rows = [["", "name", "detector", "metric", "held out", "model", "made"]]
     rows += [
         [
@@ -28,7 +29,7 @@ def listed(programs: Programs) -> str:
         ]
         for program in found
     ]
-    return aligned(rows, left=len(rows[0]))
+    return "\n".join([aligned(rows, left=len(rows[0])), *broken])
 
 
 def shown(program: Program) -> str:

@@ -132,9 +132,9 @@ def import_command(
     spanlab programs import short-spans.json
     """
     from spanlab.cli import progress
-    from spanlab.workflows.programs import registry
+    from spanlab.workflows.programs import take
 
-    program = registry().take(file, name)
+    program = take(file, name)
     progress.say(f"imported {program.name}, a program for {program.detector}")
 
 

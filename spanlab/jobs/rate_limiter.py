@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from spanlab.settings import Settings
 
 _AHEAD = 0.5  # seconds for which calls are reserved: more would be lost when a worker ends
+_WORKERS = 200  # more than share a job: each has calls of one span reserved
 _LOOK = 0.25  # seconds between two looks at whether the call is still wanted
 _UNREACHABLE = 60.0  # seconds that a database which does not answer is tried again
 _LOCK = 730_216  # PostgreSQL's advisory lock for making the table
@@ -105,7 +106,8 @@ class RateLimiter:
         self._settings = settings
         self._job_id = job_id
         self._spacing = 60.0 / rate
-        self._table = "turns" if database.is_sqlite(settings) else f"{database.SCHEMA}.turns"
+        schema = "" if database.is_sqlite(settings) else f"{database.SCHEMA}."
+        self._table = f"{schema}next_calls"
         self._reserved: deque[float] = deque()  # on this process's monotonic clock
         self._one_at_a_time = asyncio.Lock()
         self._made = False
@@ -151,13 +153,16 @@ class RateLimiter:
                 self._make(connection)
                 self._made = True
             now = _SQLITE if database.is_sqlite(self._settings) else _POSTGRESQL
+            # What lies further ahead than any number of workers reserves is no reservation: the
+            # clock was set back.
             reserve = text(
-                f"INSERT INTO {self._table} AS held (job, free) VALUES (:job, {now} + :span) "  # noqa: S608
-                f"ON CONFLICT (job) DO UPDATE SET free = :span + "
-                f"CASE WHEN held.free > {now} THEN held.free ELSE {now} END "
-                f"RETURNING free - :span - {now}"
+                f"INSERT INTO {self._table} AS held (job, at) VALUES (:job, {now} + :span) "  # noqa: S608
+                f"ON CONFLICT (job) DO UPDATE SET at = :span + CASE "
+                f"WHEN held.at > {now} AND held.at < {now} + :most THEN held.at ELSE {now} END "
+                f"RETURNING at - :span - {now}"
             )
-            given = {"job": self._job_id, "span": count * self._spacing}
+            span = count * self._spacing
+            given = {"job": self._job_id, "span": span, "most": _WORKERS * span}
             until = float(connection.execute(reserve, given).scalar_one())
             return time.monotonic() + until
 
@@ -168,7 +173,7 @@ class RateLimiter:
         connection.execute(
             text(
                 f"CREATE TABLE IF NOT EXISTS {self._table} "
-                "(job TEXT PRIMARY KEY, free DOUBLE PRECISION NOT NULL)"
+                "(job TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL)"
             )
         )
 

@@ -56,11 +56,14 @@ class _Row:
         return Annotation.model_validate_json(self.json)
 
 
-def save(database: Database, name: str, pairs: Iterable[tuple[str, Annotation]]) -> int:
+def save(
+    database: Database, name: str, pairs: Iterable[tuple[str, Annotation]], *, whole: bool = False
+) -> int:
     """Insert or replace annotations by item id, in any order, and return how many were written.
 
     Each batch is durable before the next is asked for, so that a detector that breaks off loses
-    at most its last second of work.
+    at most its last second of work. With ``whole`` all are written or none, and whoever else
+    writes waits.
 
     Raises:
         NotFoundError: no such dataset or item.
@@ -68,7 +71,15 @@ def save(database: Database, name: str, pairs: Iterable[tuple[str, Annotation]])
         StoreError: it would overwrite a person's reviewed annotation, or its annotator is of
             another kind here. Earlier batches stay written.
     """
-    return save_batches(database, name, pairs, lambda connection, dataset, batch: batch)
+    if not whole:
+        return save_batches(database, name, pairs, lambda connection, dataset, batch: batch)
+    written = 0
+    with database.writing() as connection:
+        dataset = catalog.find(connection, name)
+        for batch in _batches(pairs):
+            put(connection, dataset, _entries(connection, dataset, batch))
+            written += len(batch)
+    return written
 
 
 def save_batches(

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from sqlalchemy import Connection, bindparam, update
 
+from spanlab.errors import InputError
 from spanlab.passages import merged, renumbered
 from spanlab.schema import Annotation, Item
 from spanlab.storage.annotating import fitting, save_batches
@@ -40,7 +41,8 @@ def save(database: Database, name: str, findings: Iterable[FoundAnnotations]) ->
 
     Raises:
         NotFoundError: no such dataset or item.
-        InputError: an annotation quotes what its item does not have there.
+        InputError: an annotation quotes what its item does not have there, or the item was replaced
+            by one with another answer.
         StoreError: it would overwrite a person's reviewed annotation, or its annotator is of
             another kind here. Earlier batches stay written.
     """
@@ -60,6 +62,10 @@ def _grow(
     for finding in batch:
         item_id = finding.item.id
         position, before = stored[item_id]
+        if before.answer != finding.item.answer:
+            raise InputError(
+                f"item {item_id!r} has another answer now than the one that was judged"
+            )
         now, moved = merged(before, finding.item)
         if now is not before:
             stored[item_id], grown[item_id] = (position, now), now

@@ -141,9 +141,11 @@ class Store:
         with self._reading(dataset) as place:
             return [stored.record() for stored in items.at(*place, positions)]
 
-    def save_annotations(self, dataset: str, pairs: Iterable[tuple[str, Annotation]]) -> int:
-        """Insert or replace annotations, durable as they come; see ``annotating.save``."""
-        return annotating.save(self._database, dataset, pairs)
+    def save_annotations(
+        self, dataset: str, pairs: Iterable[tuple[str, Annotation]], *, whole: bool = False
+    ) -> int:
+        """Insert or replace annotations, as they come or as a whole; see ``annotating.save``."""
+        return annotating.save(self._database, dataset, pairs, whole=whole)
 
     def save_findings(self, dataset: str, found: Iterable[FoundAnnotations]) -> int:
         """Insert or replace annotations and store the passages they quote; see ``findings``."""

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from spanlab.ui.common import counted, plain
-from spanlab.ui.messages import errors_shown
+from spanlab.ui.messages import errors_shown, show_error
 from spanlab.workflows.programs import (
     Demo,
     HeldOut,
@@ -20,6 +20,7 @@ from spanlab.workflows.programs import (
     PromptChange,
     compare,
     registry,
+    take,
     unuse,
     use,
 )
@@ -36,6 +37,8 @@ def show_programs() -> None:
     st.caption(f"Tuned prompts, kept as JSON files in `{programs.folder}`.")
     with errors_shown():
         found = list(programs)
+        for error in programs.broken:
+            show_error(error)
         if not found:
             st.info(
                 "No program yet. Start a search above, or `spanlab optimize DATASET --detector "
@@ -223,7 +226,7 @@ def _import_program() -> None:
     with errors_shown("Nothing was imported."), tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / Path(given.name).name
         path.write_bytes(given.getvalue())
-        program = registry().take(path)
+        program = take(path)
         st.toast(plain(f"Imported {program.name}"), icon=":material/check:")
         st.rerun()
 

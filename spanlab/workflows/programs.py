@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from spanlab.detectors import entry_of, members
+from pathlib import Path
+
+from spanlab.detectors import check_tunable, entry_of, members
+from spanlab.errors import InputError, UsageError
 from spanlab.programs import Demo, HeldOut, Predictor, Program, Programs, PromptChange, compare
 from spanlab.settings import Settings
 
@@ -15,6 +18,7 @@ __all__ = [
     "PromptChange",
     "compare",
     "registry",
+    "take",
     "unuse",
     "use",
 ]
@@ -38,6 +42,34 @@ def use(name: str, member: str | None = None) -> str:
     owner = member or programs.load(name).owner
     programs.choose(owner, name, _detector(owner))
     return owner
+
+
+def take(path: Path, name: str | None = None) -> Program:
+    """Import a program from a file that an export wrote.
+
+    Args:
+        path: the file.
+        name: what to call it here; None for its own name.
+
+    Raises:
+        InputError: it is no program, or its prompts are not those of its detector.
+        UsageError: its detector or member is not known here, or the name is taken.
+    """
+    return registry().take(path, name, _check_fits)
+
+
+def _check_fits(program: Program) -> None:
+    check_tunable(program.detector)
+    if program.member is not None and _detector(program.member) != program.detector:
+        raise UsageError(f"{program.member!r} is no {program.detector!r}, as the program says")
+    own = entry_of(program.detector).prompts
+    for name in program.predictors:
+        if name not in own:
+            raise InputError(
+                f"{program.detector} has no prompt of this name",
+                field=f"predictors.{name}",
+                expected=" or ".join(own),
+            )
 
 
 def unuse(owner: str) -> None:

@@ -204,10 +204,8 @@ def _save_one(store: Store, dataset: str, finding: Finding) -> Finding:
             status=Status.FAILED,
             note=storable(f"it cannot be stored: {error}"),
         )
-        # Its passages may be what cannot be stored.
-        bare = finding.item.model_copy(update={"passages": (), "retrievals": ()})
-        finding = Finding(why, bare)
-        store.save_findings(dataset, [finding])
+        store.save_annotations(dataset, [(finding.item.id, why)])  # without its passages
+        return Finding(why, finding.item)
     return finding
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Cleanup = Literal["none", "mushroom"]
 
-_SAVE_EVERY = 500  # votes a transaction
+_SAY_EVERY = 500  # votes between two calls of `on_progress`
 
 
 def vote_dataset(
@@ -37,7 +37,8 @@ def vote_dataset(
         annotators: whose annotations count, at least one; only finished ones vote.
         name: the vote's name; an earlier vote of that name is replaced.
         cleanup: "mushroom" trims as the SemEval-2025 task did.
-        on_progress: called after each save with the number of votes so far.
+        on_progress: called now and then with the number of votes so far; they are stored at the
+            end, all at once.
 
     Returns:
         How many items have a vote; items that none of the annotators finished have none.
@@ -55,15 +56,19 @@ def vote_dataset(
     if name in wanted:
         raise UsageError(f"the vote {name!r} cannot be one of its own voters; give it another name")
     check_annotators(summary_of(store, dataset), wanted)
-    batch: list[tuple[str, Annotation]] = []
-    done = 0
+    votes: list[tuple[str, str]] = []  # item ids with votes as JSON, which takes little memory
     for record in store.records(dataset, annotators=wanted):
         result = _vote(record, record.annotations, name, cleanup)
         if result is not None:
-            batch.append((record.item.id, result))
-        if len(batch) == _SAVE_EVERY:
-            done += _save(store, dataset, batch, on_progress, done)
-    return done + _save(store, dataset, batch, on_progress, done)
+            votes.append((record.item.id, result.model_dump_json(exclude_defaults=True)))
+            if on_progress is not None and len(votes) % _SAY_EVERY == 0:
+                on_progress(len(votes))
+    # As a whole: half a vote of now and half a vote of before would be nobody's.
+    pairs = ((item_id, Annotation.model_validate_json(text)) for item_id, text in votes)
+    store.save_annotations(dataset, pairs, whole=True)
+    if on_progress is not None and votes:
+        on_progress(len(votes))
+    return len(votes)
 
 
 def vote_records(
@@ -130,19 +135,3 @@ def _vote(
     if not any(annotation.status == "done" for annotation in voters):
         return None
     return vote(record.item, voters, name=name, cleanup=cleanup)
-
-
-def _save(
-    store: Store,
-    dataset: str,
-    batch: list[tuple[str, Annotation]],
-    on_progress: Callable[[int], None] | None,
-    done: int,
-) -> int:
-    count = len(batch)
-    if count:
-        store.save_annotations(dataset, batch)
-        batch.clear()
-        if on_progress is not None:
-            on_progress(done + count)
-    return count

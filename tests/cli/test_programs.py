@@ -36,7 +36,7 @@ def _program(name: str, instruction: str, low: float) -> Program:
             p=0.0123,
             languages={"de": (0.3, 0.5), "en": (0.5, 0.5)},
         ),
-        predictors={"quote": Predictor(instruction=instruction, demos=({"answer": "Oslo"},))},
+        predictors={"extract": Predictor(instruction=instruction, demos=({"answer": "Oslo"},))},
     )
 
 
@@ -78,7 +78,7 @@ def test_a_program_is_shown_with_its_worth_and_prompt(spanlab: Run, programs: Pr
     shown = spanlab("programs", "show", "maybe").stdout
     assert "does not beat the untuned prompt beyond chance: 0.400 → 0.500" in shown
     assert "difference +0.100 [-0.020, +0.180], p = 0.0123\nde 0.300 → 0.500, en" in shown
-    assert "quote, 1 demonstrations:\n\nQuote it.\nBe quick." in shown
+    assert "extract, 1 demonstrations:\n\nQuote it.\nBe quick." in shown
     assert Program.model_validate_json(spanlab("programs", "show", "sure", "--json").stdout)
 
 
@@ -105,6 +105,44 @@ def test_what_is_wrong_is_said(spanlab: Run, programs: Programs, tmp_path: Path)
     assert (refused.returncode, refused.stderr[:31]) == (1, "spanlab: evil.json: not a spanl")
     assert "known: maybe, sure" in spanlab("programs", "show", "gone").stderr
     assert spanlab("programs", "use").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        pytest.param({"detector": "nobody"}, "nobody", id="an unknown detector"),
+        pytest.param({"detector": "offline"}, "no prompts", id="a detector without prompts"),
+        pytest.param({"member": "ucsc-revise"}, "ucsc-revise", id="a member that is another"),
+        pytest.param(
+            {"predictors": {"quote": Predictor(instruction="Quote.")}},
+            "ucsc-extract has no prompt of this name; field: predictors.quote; expected: extract",
+            id="prompts of another detector",
+        ),
+    ],
+)
+def test_a_program_that_nothing_here_can_use_is_not_imported(
+    spanlab: Run, programs: Programs, tmp_path: Path, changes: dict[str, object], said: str
+) -> None:
+    other = programs.load("sure").model_copy(update=changes)
+    (tmp_path / "given.json").write_text(other.model_dump_json())
+    refused = spanlab("programs", "import", "given.json", "--name", "theirs")
+    assert refused.returncode in {1, 2}
+    assert said in refused.stderr
+    assert [each.name for each in programs] == ["maybe", "sure"]
+
+
+def test_a_broken_file_is_listed_as_broken_and_can_be_removed(
+    spanlab: Run, programs: Programs
+) -> None:
+    (programs.folder / "cut.json").write_text('{"name": "cut", "detec')
+    (programs.folder / "defaults.json").write_text("[]")
+    listed = spanlab("programs", "list")
+    assert listed.returncode == 0
+    for each in ("maybe", "sure", "broken: ", "cut.json: not a spanlab program", "defaults.json"):
+        assert each in listed.stdout
+    (programs.folder / "defaults.json").unlink()
+    assert spanlab("programs", "remove", "cut").returncode == 0
+    assert "broken" not in spanlab("programs", "list").stdout
 
 
 def test_an_empty_registry_says_how_to_fill_it(spanlab: Run) -> None:

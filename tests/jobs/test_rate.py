@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
 from pydantic import ValidationError
+from sqlalchemy import text
 from working_jobs import SECONDS, Process, fill, states, wait_until
 from working_jobs import request as asking
 
@@ -62,6 +64,26 @@ def test_the_calls_of_all_workers_are_spaced_evenly(
     asyncio.run(everything())
     assert len(at) == 60
     assert max(at) - began >= 1.18
+
+
+@pytest.mark.parametrize("kept_in", ["settings", "shared_settings"], ids=["sqlite", "postgresql"])
+def test_a_clock_that_is_set_back_an_hour_holds_no_call_up(
+    kept_in: str, request: pytest.FixtureRequest
+) -> None:
+    """The next call is then noted an hour ahead; it is made as if none had been noted.
+
+    Nothing else waits by the clock: leases are locks, and answers expire by their age in days.
+    Jobs and lines of logs that come after the change stand before what they follow in lists.
+    """
+    where: Settings = request.getfixturevalue(kept_in)
+    database.prepare(where)
+    limiter, looks = RateLimiter(where, "a-job", 600), itertools.count()
+    asyncio.run(limiter.wait(lambda: None))
+    schema = "" if database.is_sqlite(where) else f"{database.SCHEMA}."
+    with database.connection(where) as connection:
+        connection.execute(text(f"UPDATE {schema}next_calls SET at = at + 3600"))
+    again = RateLimiter(where, "a-job", 600)
+    asyncio.run(again.wait(lambda: "still waiting" if next(looks) > 200 else None))
 
 
 def test_a_job_keeps_its_rate(settings: Settings, model: ModelServer, worker: Start) -> None:

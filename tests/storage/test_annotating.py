@@ -125,8 +125,9 @@ def test_what_does_not_fit_is_refused(
     assert store.record("d", "a").annotations == ()
 
 
-def test_a_detector_that_breaks_off_keeps_its_finished_batches(
-    store: Store, record: MakeRecord, said: Say
+@pytest.mark.parametrize(("whole", "kept"), [(False, 200), (True, 0)], ids=["batches", "whole"])
+def test_a_writer_that_breaks_off_keeps_its_finished_batches_unless_it_is_a_whole(
+    store: Store, record: MakeRecord, said: Say, whole: bool, kept: int
 ) -> None:
     store.import_records("d", [record(str(n)) for n in range(300)])
 
@@ -136,8 +137,8 @@ def test_a_detector_that_breaks_off_keeps_its_finished_batches(
         raise RuntimeError("the model is gone")
 
     with pytest.raises(RuntimeError, match="the model is gone"):
-        store.save_annotations("d", pairs())
-    assert store.counts("d", "det")[Status.DONE] == 200
+        store.save_annotations("d", pairs(), whole=whole)
+    assert store.counts("d", "det")[Status.DONE] == kept
 
 
 def test_an_annotation_of_nothing_is_written_too(store: Store, record: MakeRecord) -> None:

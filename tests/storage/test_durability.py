@@ -9,6 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+from working_jobs import environment
+
 from spanlab.oplog import Add, SetStatus
 from spanlab.schema import Annotation, Kind, Record, Status
 from spanlab.settings import Settings
@@ -160,3 +162,23 @@ def _start(code: str, settings: Settings, session: str) -> subprocess.Popen[byte
 def _probe(session: str) -> Write:
     # Refused as stale, it still says how far the session has come.
     return Write(session, 10_000, 10_000, _DONE)
+
+
+def test_a_vote_that_is_killed_is_published_as_a_whole_or_not_at_all(
+    settings: Settings, record: MakeRecord, said: Say
+) -> None:
+    count = 1500
+    with Store.open(settings) as store:
+        mine = said("anna", kind=Kind.PERSON)
+        store.import_records("d", [record(str(n), mine) for n in range(count)])
+        program = "import sys\nsys.argv[0] = 'spanlab'\nfrom spanlab.cli import main\nmain()"
+        voting = subprocess.Popen(
+            [sys.executable, "-c", program, "vote", "d", "--annotators", "anna"],
+            env=environment(settings),
+        )
+        published = 0
+        while not published and voting.poll() is None:
+            published = store.counts("d", "vote")[Status.DONE]
+        voting.kill()
+        voting.wait()
+        assert published == store.counts("d", "vote")[Status.DONE] == count

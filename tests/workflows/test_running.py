@@ -165,6 +165,39 @@ def test_what_cannot_be_stored_fails_its_item_and_no_other(store: Store) -> None
     assert states(store, "asking").count(Status.DONE) == 38
 
 
+@pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])
+def test_a_dataset_that_goes_while_it_is_annotated_takes_nothing_of_another(
+    store: Store, replaced: bool
+) -> None:
+    """Items go with their dataset, and there may be another one of that name at once.
+
+    Without one the run ends and names it. With one, what was judged before is another's: an item of
+    that id is failed with the reason, and stays open for a retry. Later items are read as they are.
+    """
+
+    class Late(Asking):
+        async def detect(self, item: Item) -> Finding:
+            finding = await super().detect(item)
+            if item.id == "i0":
+                store.delete_dataset("d")
+                if replaced:
+                    others = [each.item.model_copy(update={"answer": "X."}) for each in records(40)]
+                    store.import_records("d", [Record(item=each) for each in others])
+            return finding
+
+    if not replaced:
+        with pytest.raises(NotFoundError, match="'d'"):
+            run(store, Late())
+        return
+    done = run(store, Late())
+    assert done.failed > 0
+    assert all("another answer" in failure.reason for failure in done.failures)
+    for record in store.records("d"):
+        said = record.by("asking")
+        assert said is not None
+        assert said.status is Status.FAILED or said.spans[0].text == "X"
+
+
 def test_a_spent_budget_leaves_the_rest_not_annotated(store: Store) -> None:
     done = run(store, Asking(calls=10), at_once=4)
     assert done.done == 10
