@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from optimizers import mipro
-from optimizers.examples import Labelled, folds
+from optimizers import gepa, mipro
+from optimizers.examples import folds
 from optimizers.preparing import chosen
 from optimizers.request import Optimisation, Search
 from spanlab.detectors import entry_of
@@ -65,102 +66,112 @@ def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
     examples = chosen(store.records(request.dataset), search)
     if search.folds and search.target is None:
         folds(examples, search.folds, search.seed)  # says so if there are too few
-    each = _each(examples, search)
+    plan = planned(search, len(examples))
+    each = [list(detecting(one.item, search.detector)) for one in examples]
     source = search.detector.retriever
     found = [call for one in examples if source for call in retrieving(one.item, source)]
-    effort = replace(
-        estimate(search, len(examples), each.calls),
+    effort = Effort(
+        trials=plan.trials,
+        task_calls=round(plan.most([sum(call.number for call in calls) for calls in each])),
+        prompt_calls=plan.prompt_calls,
         retrieval_calls=sum(call.number for call in found),
     )
     return SearchEstimate(
         items=len(examples),
         languages=dict(sorted(Counter(one.item.lang for one in examples).items())),
         effort=effort,
-        cost=_cost(search, each, effort, found),
+        cost=_cost(search, plan, each, found),
     )
 
 
-class _Each(NamedTuple):
-    """What the detector asks for one item, on average: calls, and tokens of all of them."""
+class Plan(NamedTuple):
+    """What a search does at most: ``evaluations`` are so many times on so many items."""
 
-    calls: int
-    asked: float
-    answered: float
+    trials: int
+    evaluations: tuple[tuple[int, int], ...]
+    prompt_calls: int
 
+    def most(self, weights: Sequence[float]) -> float:
+        """Return what all evaluations come to if they are on the heaviest items.
 
-def _each(examples: Sequence[Labelled], search: Search) -> _Each:
-    asked = [call for each in examples for call in detecting(each.item, search.detector)]
-    count = len(examples)
-    return _Each(
-        calls=-(-sum(call.number for call in asked) // count),
-        asked=sum(call.asked for call in asked) / count,
-        answered=sum(call.answered for call in asked) / count,
-    )
-
-
-def _cost(search: Search, each: _Each, effort: Effort, retrieval: Sequence[Asked]) -> float | None:
-    task = search.detector.model
-    prompt = search.prompt_model or task
-    if task is None or task.price is None or prompt is None or prompt.price is None:
-        return None
-    finding = 0.0
-    for call in retrieval:
-        if call.model is None or call.model.price is None:
-            return None
-        finding += call.model.price.of(call.asked, 0, call.answered)
-    shown = 1 + (search.labelled + search.bootstrapped) / 2  # prompts have from none to all
-    calls = max(each.calls, 1)
-    asked, answered = round(each.asked * shown / calls), round(each.answered / calls)
-    return (
-        finding
-        + effort.task_calls * task.price.of(asked, 0, answered)
-        + effort.prompt_calls * prompt.price.of(asked, 0, answered)
-    )
+        Args:
+            weights: what the detector's calls on each labelled item come to.
+        """
+        heaviest = [0.0, *accumulate(sorted(weights, reverse=True))]
+        return sum(times * heaviest[min(items, len(weights))] for times, items in self.evaluations)
 
 
-def estimate(request: Search, items: int, calls: int = 1) -> Effort:
-    """Bound what a search will do.
-
-    Args:
-        request: the search.
-        items: labelled items that it will get.
-        calls: model calls of the detector per item.
-
-    Returns:
-        The sum over the cross-validation and the search on all items.
-    """
-    predictors = len(entry_of(request.detector.detector).prompts)
-    seen = [items - items // request.folds] * request.folds if request.folds else []
-    rounds = [_search(request, each, predictors, calls) for each in (*seen, items)]
-    held_out = 2 * items if request.folds else 0
-    return Effort(
-        trials=sum(each.trials for each in rounds) + 2 * request.folds,
-        task_calls=sum(each.task_calls for each in rounds) + held_out * calls,
+def planned(search: Search, items: int) -> Plan:
+    """Bound what a search does on so many labelled items: cross-validation, then all items."""
+    predictors = len(entry_of(search.detector.detector).prompts)
+    seen = [items - items // search.folds] * search.folds if search.folds else []
+    rounds = [_ROUNDS[search.strategy](search, each, predictors) for each in (*seen, items)]
+    held_out = ((2, items),) if search.folds else ()
+    return Plan(
+        trials=sum(each.trials for each in rounds) + 2 * search.folds,
+        evaluations=(*(part for each in rounds for part in each.evaluations), *held_out),
         prompt_calls=sum(each.prompt_calls for each in rounds),
     )
 
 
-def _search(request: Search, items: int, predictors: int, calls: int) -> Effort:
+def _mipro(search: Search, items: int, predictors: int) -> Plan:
     learn, choose = -(-items // 2), items // 2
     candidates = (
-        mipro.candidates(request.trials)
-        if request.auto is None and request.trials is not None
-        else mipro.AUTO[request.auto or "light"]
+        mipro.candidates(search.trials)
+        if search.auto is None and search.trials is not None
+        else mipro.AUTO[search.auto or "light"]
     )
-    if request.auto is not None:
-        choose = min(choose, _VAL_SIZE[request.auto])
-    demonstrations = request.bootstrapped + request.labelled > 0
-    trials = request.trials or mipro.trials(
-        request.auto or "light", predictors, demonstrations=demonstrations
+    if search.auto is not None:
+        choose = min(choose, _VAL_SIZE[search.auto])
+    demonstrations = search.bootstrapped + search.labelled > 0
+    trials = search.trials or mipro.trials(
+        search.auto or "light", predictors, demonstrations=demonstrations
     )
-    if choose > mipro.MANY:
-        full = trials // _FULL_EVERY + 1 + (trials % _FULL_EVERY != 0)
-        evaluated, count = trials * mipro.FEW + (full + 1) * choose, trials + full + 1
-    else:
-        evaluated, count = (trials + 1) * choose, trials + 1
-    bootstrapped = (candidates - 2) * learn if demonstrations else 0
-    return Effort(
-        trials=count,
-        task_calls=(evaluated + bootstrapped) * calls,
-        prompt_calls=_SUMMARY_CALLS + candidates * predictors,
+    bootstrapping = ((candidates - 2, learn),) if demonstrations else ()
+    prompt_calls = _SUMMARY_CALLS + candidates * predictors
+    if choose <= mipro.MANY:
+        return Plan(trials + 1, ((trials + 1, choose), *bootstrapping), prompt_calls)
+    full = trials // _FULL_EVERY + 1 + (trials % _FULL_EVERY != 0)
+    evaluations = ((trials, mipro.FEW), (full + 1, choose), *bootstrapping)
+    return Plan(trials + full + 1, evaluations, prompt_calls)
+
+
+def _gepa(search: Search, items: int, predictors: int) -> Plan:
+    choose = items // 2
+    budget = gepa.evaluations(search.auto, search.trials, choose, predictors)
+    rounds = max(budget - choose, 0) // (2 * gepa.FEW) + 1  # before and after a reflection
+    # The last round may begin with one evaluation left, and ends with one on all items. Those on
+    # a few items go through all of them in turn.
+    whole = budget + 2 * gepa.FEW + choose
+    evaluations = ((whole // choose, choose), (1, whole % choose)) if choose else ()
+    return Plan(budget // max(choose, 1) + 2 * rounds, evaluations, rounds)
+
+
+_ROUNDS = {"mipro": _mipro, "gepa": _gepa}
+
+
+def _cost(
+    search: Search, plan: Plan, each: Sequence[Sequence[Asked]], retrieval: Sequence[Asked]
+) -> float | None:
+    prompt = search.prompt_model or search.detector.model
+    asked = [*retrieval, *(call for calls in each for call in calls)]
+    priced = all(call.model is not None and call.model.price is not None for call in asked)
+    if not priced or prompt is None or prompt.price is None:
+        return None
+    # A demonstration is as long as an item.
+    shown = 1 + max(search.labelled, search.bootstrapped) * (search.strategy == "mipro")
+    items = [sum(_dollars(call, shown) for call in calls) for calls in each]
+    longest = max(
+        (call.asked // max(call.number, 1) for calls in each for call in calls), default=0
     )
+    return (
+        sum(_dollars(call) for call in retrieval)
+        + plan.most(items)
+        + plan.prompt_calls * prompt.price.of(longest * shown, 0, longest)
+    )
+
+
+def _dollars(call: Asked, shown: int = 1) -> float:
+    if call.model is None or call.model.price is None:
+        return 0.0
+    return call.model.price.of(call.asked * shown, 0, call.answered)

@@ -6,13 +6,38 @@ DSPy implements it. It tunes instructions alone; demonstrations stay as they wer
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, Final
 
+from optimizers.mipro import AUTO
 from optimizers.strategies import Round
 from spanlab.workflows.interpreter import quiet
 
 if TYPE_CHECKING:
     import dspy
+
+
+FEW: Final = 3  # items that the prompt model reflects on at a time
+_BATCH = 35  # and the numbers of DSPy's rule for a budget
+_FULL_EVERY = 5
+_BOOTSTRAPS = 5
+
+
+def evaluations(auto: str | None, trials: int | None, choose: int, prompts: int) -> int:
+    """Return how many items a search evaluates, until it begins no further round.
+
+    Args:
+        auto: "light", "medium" or "heavy", by DSPy's own rule; None goes by ``trials``.
+        trials: evaluations on all items that candidates are chosen by.
+        choose: how many these are.
+        prompts: prompts in the program.
+    """
+    if trials is not None or auto is None:
+        return ((trials or 0) + 1) * choose
+    number = AUTO[auto]
+    rounds = int(max(4 * prompts * math.log2(number), 1.5 * number))
+    full = (rounds + 1) // _FULL_EVERY + 1 + (rounds < _FULL_EVERY)
+    return (1 + full) * choose + number * _BOOTSTRAPS + rounds * _BATCH
 
 
 def search(work: Round) -> dspy.Module:
@@ -34,12 +59,11 @@ def search(work: Round) -> dspy.Module:
         return dspy.Prediction(score=judged.score, feedback=judged.feedback)
 
     request = work.request
-    # A trial of GEPA's is one evaluation on all items that candidates are chosen by.
-    calls = None if request.trials is None else (request.trials + 1) * len(work.choose)
+    prompts = len(work.program.predictors())
     optimizer = dspy.GEPA(
         metric=metric,
-        auto=request.auto,
-        max_metric_calls=calls,
+        max_metric_calls=evaluations(request.auto, request.trials, len(work.choose), prompts),
+        reflection_minibatch_size=FEW,
         reflection_lm=work.prompt_lm,
         num_threads=request.threads,
         seed=request.seed,

@@ -48,19 +48,20 @@ def build(
         InputError: the program is damaged or another detector's.
     """
     if isinstance(spec, DetectorSpec) and not asks_models(spec.detector):
-        detector(spec)  # says so if it cannot be made
+        detector(spec.model_copy(update={"name": None}))  # says so if it cannot be made
         return Awaited(spec.signs, partial(_annotate, spec), executor)
     meter, settings = meter or Meter(), settings or Settings.read()
     if isinstance(spec, EnsembleSpec):
         from spanlab.detectors.ensemble import Ensemble, Vote
 
-        members = [_asking(member, meter, settings) for member in spec.members]
+        members = [build(member, meter, settings, executor) for member in spec.members]
         return Ensemble(members, (Vote(spec.name, tuple(each.name for each in members)),))
     return _asking(spec, meter, settings)
 
 
 def _annotate(spec: DetectorSpec, item: Item) -> Annotation:
-    return detector(spec).annotate(item)
+    found = detector(spec.model_copy(update={"name": None})).annotate(item)
+    return found if spec.name is None else found.model_copy(update={"annotator": spec.name})
 
 
 def detector(chosen: str | DetectorSpec) -> LocalDetector:
@@ -88,8 +89,6 @@ def _local(spec: str) -> LocalDetector:
 
 
 def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> Detector:
-    if not asks_models(spec.detector):
-        raise UsageError(f"{spec.detector!r} cannot be a member: it asks no model")
     create = _create(spec.detector)
     spec = spec.model_copy(update={"reasoning": spec.thinks()})
     choices = {role: spec.choice(role) for role in entry_of(spec.detector).roles}

@@ -22,7 +22,7 @@ from dbos import DBOS
 from pydantic import TypeAdapter
 
 from optimizers.curve import Curve, Trial
-from optimizers.estimates import estimate
+from optimizers.estimates import planned
 from optimizers.request import Optimisation
 from spanlab.errors import UsageError
 from spanlab.jobs import job_store, worker
@@ -91,7 +91,7 @@ async def _prepare(asked: dict[str, Any]) -> Pinned:
     job_id = DBOS.workflow_id or ""
     meter = Meter(request.budget, before_attempt=JobCalls(me, job_id, request.rate).wait)
     found = await with_passages(found, request, meter, me.store)
-    trials = estimate(request.search, len(found)).trials
+    trials = planned(request.search, len(found)).trials
     progress = Progress(total=trials, started=time.time(), usage=meter.usage)
     await asyncio.to_thread(me.jobs.report, job_id, progress, Curve(items=len(found)))
     await asyncio.to_thread(me.jobs.note, job_id, f"{me.name} begins: {len(found)} labelled items")

@@ -105,6 +105,20 @@ def test_a_member_is_asked_at_its_own_provider_with_its_own_key(
         specifications(Choice(("ucsc",)))
 
 
+def test_a_detector_that_asks_no_model_can_be_a_member(
+    model_server: ModelServer, settings: Settings
+) -> None:
+    model_server.script(answers)
+    local = DetectorSpec(detector="offline", name="words")
+    asking = DetectorSpec(detector="ucsc-extract")
+    built = build(EnsembleSpec(name="both", members=(local, asking)), Meter(), settings)
+    words, extract, both = detect(built).annotations
+    assert [each.annotator for each in (words, extract, both)] == ["words", "ucsc-extract", "both"]
+    assert words.status is Status.DONE
+    assert both.voters == ("words", "ucsc-extract")
+    assert model_server.count == 1
+
+
 def test_a_member_that_fails_does_not_vote(model_server: ModelServer, five: Detector) -> None:
     model_server.script(
         lambda ask: fail(402, "empty") if "Llama" in ask.body["model"] else answers(ask)

@@ -17,6 +17,7 @@ from spanlab.detectors import (
     EnsembleSpec,
     Tunable,
     build,
+    detector,
     entries,
     entry_of,
     spec_of,
@@ -158,7 +159,7 @@ def test_what_is_missing_is_said_before_anything_is_asked(
     with pytest.raises(UsageError, match="did you mean 'ucsc-extract'"):
         build(DetectorSpec(detector="ucsc-extrakt"), Meter(), settings)
     with pytest.raises(UsageError, match="signs with its own name"):
-        build(DetectorSpec(detector="offline", name="mine"), Meter(), settings)
+        detector(DetectorSpec(detector="offline", name="mine"))
 
 
 def test_a_program_s_prompts_are_used_and_come_back_the_same(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
 
 from optimizers.curve import Trial
+from optimizers.estimates import Plan, planned
 from optimizers.examples import Fold, Labelled
 from optimizers.request import Search
 from optimizers.tuning import Tuner
@@ -35,6 +36,13 @@ def _trials(events: list[Event], stage: str = "search") -> list[Trial]:
     return [each for each in events if isinstance(each, Trial) and each.stage == stage]
 
 
+def _stays_within_its_plan(tuner: Tuner, events: list[Event], examples: Sequence[Labelled]) -> None:
+    plan, usage = planned(tuner.request, len(examples)), tuner.stopper.usage
+    most = plan.most([1] * len(examples)) + plan.prompt_calls
+    assert most / 3 < usage.calls + usage.from_cache <= most
+    assert sum(isinstance(event, Trial) for event in events) <= plan.trials
+
+
 def test_the_better_prompt_is_found_and_measured_on_items_it_has_not_seen(
     ready: Ready, gold: ModelServer, examples: list[Labelled]
 ) -> None:
@@ -52,6 +60,7 @@ def test_the_better_prompt_is_found_and_measured_on_items_it_has_not_seen(
     assert all(t.full and t.items == len(examples) // 2 for t in searches[0])
     assert max(t.score for t in searches[0]) == program.search_score
     assert program.task_model == program.prompt_model == "scripted-model"
+    _stays_within_its_plan(tuner, events, examples)
 
 
 def test_the_same_answers_give_the_same_program_and_none_is_asked_for_twice(
@@ -69,12 +78,20 @@ def test_the_same_answers_give_the_same_program_and_none_is_asked_for_twice(
 def test_gepa_reflects_on_feedback_behind_the_same_interface(
     ready: Ready, gold: ModelServer, examples: list[Labelled]
 ) -> None:
-    tuner, _ = ready(strategy="gepa", folds=0, trials=2)
+    tuner, events = ready(strategy="gepa", folds=0, trials=2)
     program = tuner.run(examples)
     assert program.strategy == "gepa"
     assert set(program.predictors) == {"extract"}
     feedback = "".join(ask.text for ask in gold.requests)
     assert "Boundaries off:" in feedback or "Missed:" in feedback
+    _stays_within_its_plan(tuner, events, examples)
+
+
+def test_what_a_search_comes_to_at_most_is_on_the_heaviest_items() -> None:
+    plan = Plan(trials=3, evaluations=((2, 1), (1, 2), (1, 9)), prompt_calls=0)
+    # Twice the heaviest, once the two heaviest, once all three there are: 2 * 5 + 7 + 8.
+    assert plan.most([1, 5, 2]) == 25
+    assert plan.most([]) == 0
 
 
 def test_items_that_read_alike_are_judged_by_their_own_labels(
