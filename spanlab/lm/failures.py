@@ -34,7 +34,8 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 _REFUSED = re.compile(
-    r"content_filter|content_policy|content policy|content management policy|usage polic|safety",
+    r"content_filter|content_policy|content policy|content management policy|usage polic|safety"
+    r"|flagged|moderation",
     re.IGNORECASE,
 )
 _NO_MODEL = re.compile(

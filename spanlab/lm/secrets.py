@@ -54,7 +54,8 @@ def headers_of(choice: ModelChoice, environ: Mapping[str, str] = os.environ) -> 
     headers: dict[str, str] = {}
     for pair in filter(str.strip, environ.get(variable, "").split(",")):
         name, sign, value = (unquote(part.strip()) for part in pair.partition("="))
-        if not (sign and _HEADER_NAME.fullmatch(name) and value.isprintable()):
+        sound = value.isascii() and value.isprintable() and _HEADER_NAME.fullmatch(name)
+        if not (sign and sound):
             raise UsageError(f"{variable} is name=value,name=value, such as X-Title=spanlab")
         headers[name] = value
         if _SECRET_HEADER.search(name):

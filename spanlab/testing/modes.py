@@ -185,6 +185,7 @@ _FAILING: Mapping[str, ServerMode] = {
         fail(500, "CUDA out of memory. Tried to allocate 2.00 GiB"), "out of memory"
     ),
     "over-quota": _instead(fail(429, "x", code="insufficient_quota"), "credits exhausted"),
+    "flagged": _instead(fail(403, "Your input was flagged by moderation"), "content policy"),
     "filtered": _instead(
         fail(400, "The response was filtered", code="content_filter"), "content policy"
     ),

@@ -96,4 +96,7 @@ def test_items_end_done_or_failed_with_their_cause_whatever_each_call_meets(
             assert words in (said.note or "")
         else:
             assert [span.text for span in said.spans] == [str(number)], KINDS[number % len(KINDS)]
+    traces = (record.annotations[1].trace for record in done)
+    remarks = {step.text for trace in traces for step in trace if step.kind == "remark"}
+    assert "the endpoint does not take temperature: left out" in remarks
     assert made.outcomes.failed == 3 * sum(bool(MODES[kind].fails_with) for kind in KINDS)
