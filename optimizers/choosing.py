@@ -1,4 +1,4 @@
-"""What people can choose for an optimisation, what that will come to, and the job it makes."""
+"""What people can choose for an optimisation, its estimate, and the job that it becomes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DEFAULT_METRIC = "iou"
 
 @dataclass(frozen=True)
 class TuningForm:
-    """What somebody filled in; empty texts are what was left out. See ``Search``.
+    """The form of an optimisation, filled in; empty texts are what was left out. See ``Search``.
 
     ``choice`` names one detector; its program is where the search begins. Of an ensemble
     ``member`` names the member that is tuned. Without ``metric`` it is what the member is for, or

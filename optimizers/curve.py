@@ -1,4 +1,4 @@
-"""What a search has come to so far, as its job keeps it and pages draw it."""
+"""The results of a search so far, as its job stores them and pages draw them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an optimisation will come to before anything is paid for."""
+"""Estimates of an optimisation before it starts: evaluations, calls, cost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SUMMARY_CALLS = 12  # of the prompt model, to describe data and program
 class Effort:
     """Upper bounds: ``trials`` evaluations, and calls of the models by what they are asked for.
 
-    Answers that the cache holds cost nothing, so a run usually comes to less.
+    Answers that the cache holds cost nothing, so a run usually costs less.
     """
 
     trials: int
@@ -43,7 +43,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class SearchEstimate:
-    """What a search will come to at most.
+    """Upper bounds for a search.
 
     ``items`` are the labelled ones, ``languages`` how many of them in each. ``cost`` is in US
     dollars, None where no price is known.
@@ -56,7 +56,7 @@ class SearchEstimate:
 
 
 def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
-    """Say what a search will come to at most; asks no model.
+    """Return upper bounds for a search; asks no model.
 
     Raises:
         UsageError: there are no labels, or too few of them, or no such detector.

@@ -81,12 +81,12 @@ class Search(Frozen):
 
 
 class Optimisation(Frozen):
-    """A search as a job: on which dataset, and what its model calls may come to.
+    """A search as a job: its dataset, and the budget of its model calls.
 
     Attributes:
         dataset: where the labelled items are.
         search: what to do.
-        budget: what all calls may come to.
+        budget: limits on all calls.
         rate: how many calls may begin in a minute; jobs keep it, searches that are none do not.
     """
 

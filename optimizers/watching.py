@@ -105,7 +105,7 @@ class StoppedError(SpanlabError):
 
 @dataclass
 class Watcher(BaseCallback):
-    """Turns dspy's evaluations into trials, and stops a search that can come to nothing."""
+    """Turns dspy's evaluations into trials, and stops a search that cannot succeed."""
 
     stopper: Stopper
     on_event: OnEvent

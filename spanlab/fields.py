@@ -65,7 +65,7 @@ def storable_json(text: str) -> Any:
 
 
 def unique(names: Iterable[str], what: str) -> None:
-    """Refuse a name that stands twice.
+    """Refuse a name that occurs twice.
 
     Raises:
         ValueError: says which, and what it names.
@@ -73,5 +73,5 @@ def unique(names: Iterable[str], what: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"{what} {name!r} stands twice")
+            raise ValueError(f"{what} {name!r} occurs twice")
         seen.add(name)

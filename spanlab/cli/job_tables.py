@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from spanlab.cli.tables import aligned
 from spanlab.lm import Usage
+from spanlab.workflows.wording import duration
 
 if TYPE_CHECKING:
     from spanlab.jobs import JobView
@@ -29,16 +31,6 @@ def usage_text(usage: Usage) -> str:
     )
 
 
-def seconds_text(seconds: float) -> str:
-    """Return a time as hours, minutes and seconds, as far as they matter."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
 def listed(jobs: Sequence[JobView]) -> str:
     """Return jobs as a table, one line each."""
     if not jobs:
@@ -49,17 +41,13 @@ def listed(jobs: Sequence[JobView]) -> str:
             job.id,
             _state(job),
             f"{job.progress.done:,} of {job.progress.total:,}",
-            "" if job.progress.remaining is None else seconds_text(job.progress.remaining),
+            "" if job.progress.remaining is None else duration(job.progress.remaining),
             _when(job.created),
             job.title if job.error is None else f"{job.title}: {job.error}",
         ]
         for job in jobs
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    lines = aligned(rows, left=len(rows[0])).split("\n")
     colours = [None, *(_colour(job) for job in jobs)]
     return "\n".join(
         typer.style(line, fg=colour) if colour else line
@@ -91,7 +79,7 @@ def shown(job: JobView) -> str:
     if job.error is not None:
         lines.append(f"error: {job.error}")
     if progress.rate > 0:
-        left = "" if progress.remaining is None else f", {seconds_text(progress.remaining)} left"
+        left = "" if progress.remaining is None else f", {duration(progress.remaining)} left"
         lines.append(f"rate: {progress.rate:.1f} items/s{left}")
     if progress.usage != Usage():
         lines.append(f"usage: {usage_text(progress.usage)}")

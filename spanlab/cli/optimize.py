@@ -88,7 +88,10 @@ def optimize(
         bool, typer.Option("--queue", help="Leave it to the app or a worker, do not work on it.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what it would come to at most.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Only print the most that it can take: evaluations, calls, cost."
+        ),
     ] = False,
 ) -> None:
     """Tune a detector's prompt on labels that people made, and keep it as a program.

@@ -16,7 +16,7 @@ from spanlab.workflows.programs import use as let_use
 
 
 def estimate_search(request: Optimisation) -> None:
-    """Say what a search would come to at most, without any call."""
+    """Print upper bounds for a search, without any call."""
     from optimizers import estimates
     from spanlab.storage import Store
 

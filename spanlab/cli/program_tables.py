@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from spanlab.cli.tables import aligned
 from spanlab.workflows.programs import HeldOut, Program, Programs, PromptChange
-from spanlab.workflows.wording import figure
+from spanlab.workflows.wording import figure, measured
 
 
 def listed(programs: Programs) -> str:
@@ -23,7 +23,7 @@ def listed(programs: Programs) -> str:
             program.name,
             program.owner,
             program.metric,
-            _short(program.held_out),
+            measured(program.held_out),
             program.task_model,
             program.created[:16].replace("T", " "),
         ]
@@ -55,7 +55,7 @@ def shown(program: Program) -> str:
 def worth(held_out: HeldOut | None) -> str:
     """Return a program's result on held-out items in words and figures."""
     if held_out is None:
-        return "not measured on held-out items: nobody knows whether it is better"
+        return "not measured on held-out items: whether it is better is unknown"
     base, tuned, difference = held_out.baseline, held_out.tuned, held_out.difference
     verdict = (
         "better than the untuned prompt"
@@ -87,13 +87,6 @@ def compared(changes: Sequence[PromptChange]) -> str:
         lines += [f"+ demonstration {_demo(demo)}" for demo in change.added]
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
-
-
-def _short(held_out: HeldOut | None) -> str:
-    if held_out is None:
-        return "not measured"
-    sign = "" if held_out.better else " (not beyond chance)"
-    return f"{figure(held_out.baseline.mean)} → {figure(held_out.tuned.mean)}{sign}"
 
 
 def _demo(demo: object) -> str:

@@ -143,6 +143,6 @@ def _check_unique(items: Sequence[ItemScore]) -> None:
     for item in items:
         if item.id in seen:
             raise InputError(
-                f"item {item.id!r} stands twice", found=item.id, expected="every id once"
+                f"item {item.id!r} occurs twice", found=item.id, expected="every id once"
             )
         seen.add(item.id)

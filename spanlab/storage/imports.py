@@ -198,7 +198,7 @@ def _chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
 
 def _refuse(_index: int, record: Record) -> None:
     raise InputError(
-        "this id stands twice in the import, or in the dataset already",
+        "this id occurs twice in the import, or in the dataset already",
         field="id",
         found=record.item.id,
         expected="ids that are new to the dataset",

@@ -137,7 +137,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return ``text`` such that Markdown shows it as it stands: data are not markup."""
+    """Return ``text`` such that Markdown shows it unchanged: data are not markup."""
     one_line = " ".join(text.splitlines())
     return "".join(f"\\{char}" if char in _MARKUP else char for char in one_line)
 

@@ -64,7 +64,7 @@ def kind_in_words(kind: Kind) -> str:
 
 
 def kind_beside(name: str, kind: Kind) -> str:
-    """Return what sort of annotator this is to stand beside its name; empty if that says it."""
+    """Return the sort of annotator to write beside its name; empty if the name says it."""
     words = kind_in_words(kind)
     return "" if name in words.split() else words
 

@@ -1,4 +1,4 @@
-"""The Detect page: choose detectors, see what they will come to, start them, watch them work."""
+"""The Detect page: choose detectors, see the estimate, start them, follow their progress."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def _job(job_id: str, dataset: str, was_over: bool) -> None:
 
 
 def _start(summary: DatasetSummary, form: RunForm, here: ModelEnvironment) -> None:
-    """Draw what the run will come to, and the button that starts it."""
+    """Draw the run's estimate, and the button that starts it."""
     request = expected = None
     if not form.choice.detectors:
-        st.markdown("Choose at least one detector to see what it will come to.")
+        st.markdown("Choose at least one detector to see an estimate.")
     elif here.problem and any(map(asks_models, form.choice.detectors)):
-        st.markdown("These detectors wait for a model: see above.")
+        st.markdown("These detectors need a model: see above.")
     else:
         with errors_shown():
             request = requested(store(), form)
@@ -103,7 +103,7 @@ def _start(summary: DatasetSummary, form: RunForm, here: ModelEnvironment) -> No
 
 
 def _estimated(summary: DatasetSummary, request: RunRequest) -> RunEstimate:
-    """Return what a request will come to; reckoned once for what is asked of the same counts."""
+    """Return a request's estimate; computed once for the same request and counts."""
     key = (request.model_dump_json(), repr(summary))
     known = st.session_state.get(_ESTIMATE)
     if known is None or known[0] != key:
@@ -132,7 +132,7 @@ def _show(expected: RunEstimate) -> None:
         column.metric(label, value)
     notes = []
     if expected.sampled < expected.items:
-        notes.append(f"reckoned from {expected.sampled} of the items")
+        notes.append(f"estimated from {expected.sampled} of the items")
     if expected.unpriced:
         notes.append(f"no price is known for {', '.join(expected.unpriced)}")
     notes.append("answers that are in the cache cost nothing again")

@@ -28,7 +28,7 @@ def show_news() -> None:
 
 @contextmanager
 def errors_shown(consequence: str = "") -> Iterator[None]:
-    """Show an error of spanlab's own where the block stands, instead of ending the page.
+    """Show an error of spanlab's own in place of the block, instead of ending the page.
 
     Args:
         consequence: what the error means for people's data, such as "Nothing was imported."

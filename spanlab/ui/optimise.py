@@ -44,7 +44,7 @@ def page() -> None:
     form = tuning_form(summary, here)
     with st.container(border=True):
         if here.problem:
-            st.markdown("A search waits for a model: see above.")
+            st.markdown("A search needs a model: see above.")
         else:
             _start(summary, form)
     show_programs()
@@ -69,7 +69,7 @@ def _search(job_id: str, was_over: bool) -> None:
 
 
 def _start(summary: DatasetSummary, form: TuningForm) -> None:
-    """Draw what the search will come to, and the button that starts it."""
+    """Draw the search's estimate, and the button that starts it."""
     request = estimate = None
     with errors_shown():
         request = optimisation_of(form)

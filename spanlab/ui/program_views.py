@@ -24,7 +24,7 @@ from spanlab.workflows.programs import (
     unuse,
     use,
 )
-from spanlab.workflows.wording import figure
+from spanlab.workflows.wording import figure, measured
 
 _CHANGED = "spanlab.program-changed"
 _LINES = {"+": "green", "-": "red"}
@@ -54,7 +54,7 @@ def show_held_out(held_out: HeldOut | None) -> None:
     """Draw how a tuned prompt scores on held-out items, in words, figures and by language."""
     if held_out is None:
         st.warning(
-            "Not measured on held-out items: nobody knows whether it is better.",
+            "Not measured on held-out items: whether it is better is unknown.",
             icon=":material/help:",
         )
         return
@@ -156,15 +156,9 @@ def _card(program: Program, everybody: list[Program]) -> None:
 
 
 def _about(program: Program) -> str:
-    held_out = program.held_out
-    worth = (
-        "not measured"
-        if held_out is None
-        else f"{figure(held_out.baseline.mean)} → {figure(held_out.tuned.mean)}"
-        + ("" if held_out.better else ", not beyond chance")
-    )
+    worth = f"{program.metric} {measured(program.held_out)}"
     return (
-        f"{program.detector} · {program.metric} {worth} · {program.task_model} · "
+        f"{program.detector} · {worth} · {program.task_model} · "
         f"{counted(program.items, 'item')} of {program.dataset} ({program.labels}) · "
         f"{program.created[:16].replace('T', ' ')}"
     )

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from spanlab.ui.common import counted
+from spanlab.workflows.wording import duration
 
 _EVERY = 0.2  # seconds between two drawings: a browser needs no more, and the work goes on
 
@@ -69,13 +70,3 @@ def describe(done: int, total: int | None, seconds: float, *, about: bool = Fals
         if of:
             parts.append(f"{duration((total or 0) / rate - seconds)} left")
     return " · ".join(parts)
-
-
-def duration(seconds: float) -> str:
-    """Return ``12 s``, ``3 min 05 s``, ``2 h 10 min``."""
-    whole = max(round(seconds), 0)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02} min"

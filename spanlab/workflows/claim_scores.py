@@ -48,7 +48,7 @@ def score_claim_files(
         against: files of a second system, for a paired test.
 
     Raises:
-        InputError: a file is wrong, an item stands twice, or no item is common to both sides.
+        InputError: a file is wrong, an item occurs twice, or no item is common to both sides.
     """
     gold = _claims(golds, gold_annotator, "gold")
     predicted = _claims(predictions, annotator, "prediction")
@@ -94,7 +94,7 @@ def _claims(files: Sequence[Path], annotator: str | None, role: Role) -> _Claims
         for item, claims, line, unit in read_placed_claims(file, annotator=annotator, role=role):
             if item in found:
                 raise InputError(
-                    "this item id stands twice",
+                    "this item id occurs twice",
                     field="id",
                     found=item,
                     expected="every id once over all files of one side",

@@ -1,4 +1,4 @@
-"""What a run of detectors will come to, before it starts: items, calls, tokens, money."""
+"""Estimates of a run of detectors before it starts: items, calls, tokens, cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spanlab.workflows.runs import RunRequest
 if TYPE_CHECKING:
     from spanlab.storage import Store
 
-_SAMPLE = 200  # items that stand for all of them
+_SAMPLE = 200  # items from which the estimate is made
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class _Sums:
 
 
 def estimate(store: Store, request: RunRequest) -> RunEstimate:
-    """Estimate what a run will come to, from a sample of the items it leaves to be done.
+    """Estimate items, calls, tokens and cost of a run, from a sample of the items left to do.
 
     Args:
         store: the annotation database.

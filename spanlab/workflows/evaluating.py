@@ -115,7 +115,7 @@ def _labels(files: Sequence[Path], annotator: str | None, role: Role) -> dict[st
             if labels.id in found:
                 raise one.place(
                     InputError(
-                        "this item id stands twice",
+                        "this item id occurs twice",
                         field="id",
                         found=labels.id,
                         expected="every id once over all files of one side",

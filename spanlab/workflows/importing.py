@@ -106,7 +106,7 @@ def import_files(
     def on_taken(index: int, record: Record) -> None:
         file, line, unit = places.of(index)
         error = InputError(
-            "this id stands twice in the import, or in the dataset already",
+            "this id occurs twice in the import, or in the dataset already",
             field="id",
             found=record.item.id,
             expected=f"ids that are new to the dataset {dataset!r}",

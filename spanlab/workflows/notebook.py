@@ -64,11 +64,11 @@ def annotate(
         records: what to annotate.
         detector: a detector's or ensemble's name or specification, a `Choice` of one, or an object
             with `name` and `annotate(item)` or `async detect(item)`.
-        concurrency: detectors at work on items at once (None: 32); for detectors that ask no
+        concurrency: items annotated at once (None: 32); for detectors that ask no
             model the number of processes (None: 1).
         model: for a detector by name, the model it asks; None takes SPANLAB_MODEL.
         retriever: for a detector by name, where passages come from; None reads the items' own.
-        budget: what the model calls may come to.
+        budget: limits on the model calls.
 
     Raises:
         UsageError: no detector has this name, or something it needs is missing.

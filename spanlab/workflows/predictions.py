@@ -25,7 +25,7 @@ class Joined:
 
 
 class _Prediction(NamedTuple):
-    """Labels, or a record with its annotation, and where they stand."""
+    """Labels, or a record with its annotation, and where they are in the file."""
 
     said: Labels | tuple[Item, Annotation]
     file: str
@@ -58,7 +58,7 @@ def import_predictions(
         on_progress: called now and then with the number of items looked at.
 
     Raises:
-        InputError: a prediction is wrong, stands twice or does not fit its item's answer, or none
+        InputError: a prediction is wrong, occurs twice or does not fit its item's answer, or none
             is of this dataset; nothing was stored.
         NotFoundError: there is no such dataset.
         StoreError: somebody who is no detector has this name.
@@ -88,7 +88,7 @@ def _predictions(files: Sequence[Path], annotator: str | None) -> dict[str, _Pre
             if item_id in found:
                 raise prediction.place(
                     InputError(
-                        "this item id stands twice",
+                        "this item id occurs twice",
                         field="id",
                         found=item_id,
                         expected="every id once over all files",

@@ -105,7 +105,7 @@ def rates(
     Raises:
         NotFoundError: the dataset, or an annotator of it, does not exist.
         UsageError: it is not clear whose labels count, nobody has finished an item, or the field
-            is none, stands in no item or has too many values.
+            is none, is in no item or has too many values.
     """
     summary = summary_of(store, dataset)
     names = tuple(annotators) or _usual(summary)

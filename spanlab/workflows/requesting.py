@@ -26,7 +26,7 @@ _PAGE = 1000  # ids read at once
 
 @dataclass(frozen=True)
 class RunForm:
-    """What somebody filled in for a run; see ``RunRequest`` and ``Budget``.
+    """The form of a run, filled in; see ``RunRequest`` and ``Budget``.
 
     ``only_failed`` takes up nothing but items that one of the detectors failed on.
     """
@@ -70,7 +70,7 @@ def requested(store: Store, form: RunForm, environ: Mapping[str, str] = os.envir
 def budget_of(
     calls: int | None, cost: float | None = None, tokens: int | None = None
 ) -> Budget | None:
-    """Return what model calls may come to at most; None if nothing bounds them."""
+    """Return the budget of the model calls; None without any limit."""
     budget = Budget(calls=calls, tokens=tokens, cost=cost)
     return None if budget == Budget() else budget
 

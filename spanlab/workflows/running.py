@@ -73,7 +73,7 @@ class Run:
 
         Raises:
             StoreError: the database refuses; what was saved stays, and calls that were under way
-                have come to their end, so that their answers are in the cache.
+                have ended, so that their answers are in the cache.
             ConfigurationError: key, address or name of a model is wrong; the results of what was
                 under way are saved, and items not tried stay open.
         """

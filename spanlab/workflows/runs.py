@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Failure", "Progress", "RunRequest", "ensemble_of"]
 
-CONCURRENCY = 32  # detectors at work on items at once, if nobody says how many
+CONCURRENCY = 32  # items annotated at once, unless a request says otherwise
 
 
 class RunRequest(Frozen):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spanlab.programs import HeldOut
+
 
 def figure(value: float, digits: int = 3, *, signed: bool = False) -> str:
     """Return ``value`` with so many decimals; what rounds to zero has no minus sign.
@@ -12,6 +17,24 @@ def figure(value: float, digits: int = 3, *, signed: bool = False) -> str:
         signed: write a plus sign, too, as for differences.
     """
     return f"{value:{'+' if signed else ''}z.{digits}f}"
+
+
+def duration(seconds: float) -> str:
+    """Return ``12 s``, ``3 min 05 s``, ``2 h 10 min``."""
+    whole = max(round(seconds), 0)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def measured(held_out: HeldOut | None) -> str:
+    """Return a tuned prompt's result on held-out items: ``0.400 → 0.500, not beyond chance``."""
+    if held_out is None:
+        return "not measured"
+    sure = "" if held_out.better else ", not beyond chance"
+    return f"{figure(held_out.baseline.mean)} → {figure(held_out.tuned.mean)}{sure}"
 
 
 def unsigned_zero(value: float | None, digits: int = 3) -> float | None:

@@ -107,7 +107,7 @@ def test_an_id_that_stands_twice_is_named_by_file_and_line(
     more = write(tmp_path / "more.jsonl", record(4, "New."), record(2, "Again."), record(5, "New."))
     strict = spanlab("import", items, more, "--dataset", "towers")
     assert strict.returncode == 1
-    assert f"{more}:2: this id stands twice" in strict.stderr
+    assert f"{more}:2: this id occurs twice" in strict.stderr
     assert "no datasets yet" in spanlab("datasets").stdout
 
     lenient = spanlab("import", items, more, "--dataset", "a/b", "--skip-bad")

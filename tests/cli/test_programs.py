@@ -7,44 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tuned_programs import tuned_program
 
-from spanlab.programs import HeldOut, Predictor, Program, Programs, Score
+from spanlab.programs import Program, Programs
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def _program(name: str, instruction: str, low: float) -> Program:
-    return Program(
-        name=name,
-        detector="ucsc-extract",
-        strategy="mipro",
-        metric="iou",
-        task_model="small",
-        prompt_model="large",
-        dataset="mine",
-        labels="gold",
-        languages=("de", "en"),
-        items=40,
-        fingerprint="f" * 64,
-        created=f"2026-11-2{len(name)}T12:00:00+00:00",
-        held_out=HeldOut(
-            items=40,
-            folds=2,
-            baseline=Score(mean=0.4, low=0.3, high=0.5),
-            tuned=Score(mean=0.5, low=0.4, high=0.6),
-            difference=Score(mean=0.1, low=low, high=0.18),
-            p=0.0123,
-            languages={"de": (0.3, 0.5), "en": (0.5, 0.5)},
-        ),
-        predictors={"extract": Predictor(instruction=instruction, demos=({"answer": "Oslo"},))},
-    )
+OSLO: dict[str, object] = {"answer": "Oslo"}
 
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Programs:
     registry = Programs(tmp_path / "home" / "programs")
-    registry.save(_program("sure", "Quote it.\nBe short.", 0.02))
-    registry.save(_program("maybe", "Quote it.\nBe quick.", -0.02))
+    registry.save(tuned_program("sure", "Quote it.\nBe short.", 0.02, demo=OSLO))
+    registry.save(tuned_program("maybe", "Quote it.\nBe quick.", -0.02, demo=OSLO))
     return registry
 
 
@@ -56,7 +33,7 @@ def test_the_list_says_which_one_is_used_and_what_each_is_worth(
     _, maybe, sure = spanlab("programs", "list").stdout.splitlines()
     common = ["ucsc-extract", "iou", "0.400", "→", "0.500"]
     when = ["small", "2026-11-25", "12:00"]
-    assert maybe.split() == ["maybe", *common, "(not", "beyond", "chance)", *when]
+    assert maybe.split() == ["maybe", *common[:-1], "0.500,", "not", "beyond", "chance", *when]
     assert sure.split() == ["*", "sure", *common, "small", "2026-11-24", "12:00"]
     assert programs.default("ucsc-extract") == "sure"
     assert spanlab("programs", "use", "--untuned", "ucsc-extract").returncode == 0
@@ -67,7 +44,7 @@ def test_programs_lie_beside_the_database_or_where_the_environment_says(
     spanlab: Run, programs: Programs, tmp_path: Path
 ) -> None:
     elsewhere = Programs(tmp_path / "elsewhere")
-    elsewhere.save(_program("other", "Quote it.", 0.02))
+    elsewhere.save(tuned_program("other", demo=OSLO))
     assert "sure" in spanlab("programs", "list").stdout
     listed = spanlab("programs", "list", SPANLAB_PROGRAMS=str(elsewhere.folder)).stdout
     assert "other" in listed

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from detector_cases import ANSWER, TOWER, detect
 from pydantic import ValidationError
+from tuned_programs import tuned_program
 
 from spanlab.detectors import (
     DetectorSpec,
@@ -45,22 +46,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def tuned(name: str, detector: str = "ucsc-extract") -> Program:
-    prompt = Predictor(instruction="Spot the lies.", demos=(DEMO,))
-    return Program(
-        name=name,
-        detector=detector,
-        strategy="mipro",
-        metric="iou",
-        task_model="scripted",
-        prompt_model="scripted",
-        dataset="towers",
-        labels="gold",
-        languages=("en",),
-        items=1,
-        fingerprint="0" * 64,
-        created="2026-01-01T00:00:00Z",
-        predictors={"extract": prompt},
-    )
+    return tuned_program(name, "Spot the lies.", detector=detector, demo=DEMO)
 
 
 def test_a_specification_survives_json() -> None:
@@ -257,9 +243,9 @@ def test_what_was_written_when_mapping_had_a_field_of_its_own_still_loads() -> N
 
 def test_two_members_cannot_sign_alike() -> None:
     member = DetectorSpec(detector="ucsc-extract")
-    with pytest.raises(ValidationError, match="stands twice"):
+    with pytest.raises(ValidationError, match="occurs twice"):
         EnsembleSpec(name="both", members=(member, member))
-    with pytest.raises(ValidationError, match="stands twice"):
+    with pytest.raises(ValidationError, match="occurs twice"):
         EnsembleSpec(name="ucsc-extract", members=(member,))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from full_record import full_record
 from sqlalchemy import Engine
 from sqlalchemy.event import listen, remove
 
@@ -16,14 +17,10 @@ from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.oplog import Add, SetStatus
 from spanlab.schema import (
     Annotation,
-    Claim,
     Evidence,
-    Interval,
     Item,
     Kind,
     Passage,
-    Process,
-    ProcessNode,
     Record,
     Span,
     Status,
@@ -36,40 +33,22 @@ Say = Callable[..., Annotation]
 
 def test_a_record_comes_back_with_everything_in_it(store: Store) -> None:
     answer = " \U0001f469\u200d\U0001f680 e\u0301 \x00 \u0645\u0631\u062d\u0628\u0627\r\n"
-    passage = Passage(text="nul \x00 here", title="t", url="u", date="2026")
     evidence = Evidence(passage=0, start=0, end=3, text="nul", stance="refutes", note="n")
     span = Span.of(answer, 1, 4, prob=0.25, label="fact", evidence=(evidence,))
-    whole = Record(
+    odd = Record(
         item=Item(
             id="a/\U0001f680",
             lang="ar",
-            question="?",
             answer=answer,
-            passages=(passage,),
-            process=Process(nodes=(ProcessNode(id="n", text="x", stage="s"),)),
+            passages=(Passage(text="nul \x00 here"),),
             meta={"big": 2**70, "tiny": 1e-7, "none": None, "list": [1, {"b": 2, "a": 1}]},
         ),
-        annotations=(
-            Annotation(
-                annotator="det",
-                kind=Kind.DETECTOR,
-                spans=(span,),
-                hard=(),
-                rejected=(span,),
-                claims=(Claim(text="c", source=span, verdict="refuted", prob=0.5),),
-                note="remark",
-            ),
-            Annotation(
-                annotator="vote",
-                kind=Kind.VOTE,
-                voters=("det",),
-                hard=(Interval(start=0, end=2),),
-            ),
-        ),
+        annotations=(Annotation(annotator="det", kind=Kind.DETECTOR, spans=(span,)),),
     )
-    assert store.import_records("d", [whole]) == 1
-    assert store.record("d", "a/\U0001f680") == whole
-    assert list(store.records("d")) == [whole]
+    records = [full_record(), odd]
+    assert store.import_records("d", records) == 2
+    assert store.record("d", "a/\U0001f680") == odd
+    assert list(store.records("d")) == records
 
 
 def test_the_samples_come_out_byte_for_byte(store: Store, samples: Path) -> None:

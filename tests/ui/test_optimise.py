@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from commands import run_here
 from streamlit.testing.v1 import AppTest
+from tuned_programs import tuned_program
 
 from spanlab import jobs
 from spanlab.datasets import read
 from spanlab.jobs import job_store
-from spanlab.programs import HeldOut, Predictor, Program, Programs, Score
+from spanlab.programs import Programs
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
 
@@ -25,33 +26,6 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Programs:
     """The registry that the page shows."""
     monkeypatch.setenv("SPANLAB_PROGRAMS", str(tmp_path / "programs"))
     return Programs(tmp_path / "programs")
-
-
-def program(name: str, instruction: str, low: float) -> Program:
-    return Program(
-        name=name,
-        detector="ucsc-extract",
-        strategy="mipro",
-        metric="iou",
-        task_model="small",
-        prompt_model="large",
-        dataset="mine",
-        labels="gold",
-        languages=("en",),
-        items=40,
-        fingerprint="f" * 64,
-        created="2026-11-20T12:00:00+00:00",
-        held_out=HeldOut(
-            items=40,
-            folds=2,
-            baseline=Score(mean=0.4, low=0.3, high=0.5),
-            tuned=Score(mean=0.5, low=0.4, high=0.6),
-            difference=Score(mean=0.1, low=low, high=0.18),
-            p=0.01,
-            languages={"en": (0.4, 0.5)},
-        ),
-        predictors={"extract": Predictor(instruction=instruction)},
-    )
 
 
 def everything(app: AppTest) -> str:
@@ -163,8 +137,8 @@ def test_labels_that_nobody_made_are_said_to_be_missing(
 def test_a_program_is_compared_used_and_removed(
     open_page: OpenPage, programs: Programs, store: Store
 ) -> None:
-    programs.save(program("maybe", "Quote it.\nBe quick.", -0.02))
-    programs.save(program("sure", "Quote it.\nBe short.", 0.02))
+    programs.save(tuned_program("maybe", "Quote it.\nBe quick.", -0.02))
+    programs.save(tuned_program("sure", "Quote it.\nBe short.", 0.02))
     app = open_page("optimise")
     assert not app.exception
     assert "iou 0.400 → 0.500, not beyond chance" in everything(app)

@@ -51,7 +51,7 @@ def editor(labels: Sequence[str], undecided: Undecided) -> None:
     """Mount the editor.
 
     Args:
-        labels: what the keys 1 to 9 stand for, at most nine.
+        labels: the labels of the keys 1 to 9, at most nine.
         undecided: what Done makes of suggestions that are not decided.
     """
     data = {

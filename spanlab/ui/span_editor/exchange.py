@@ -83,7 +83,7 @@ class Sent(BaseModel):
 
 @dataclass(frozen=True)
 class Answer:
-    """What Python says back; ``open`` is the item that the editor stands at from here on."""
+    """What Python says back; ``open`` is the item that the editor shows from here on."""
 
     open: str | None
     json: dict[str, JsonValue]
@@ -102,7 +102,7 @@ def exchange(store: Store, place: ReviewQueue, sent: Sent) -> Answer:
     """
     outcomes = review.apply_writes(store, sent.writes, place.reviewer)
     here = sent.place == place.id
-    item, about = _stand(store, place, sent if here else Sent())
+    item, about = _item_to_show(store, place, sent if here else Sent())
     answer: dict[str, JsonValue] = {
         "attempt": sent.attempt,
         "place": {
@@ -125,8 +125,10 @@ def exchange(store: Store, place: ReviewQueue, sent: Sent) -> Answer:
     return Answer(item, answer)
 
 
-def _stand(store: Store, place: ReviewQueue, sent: Sent) -> tuple[str | None, dict[str, JsonValue]]:
-    """Return the item to stand at, with what the editor lacks of it.
+def _item_to_show(
+    store: Store, place: ReviewQueue, sent: Sent
+) -> tuple[str | None, dict[str, JsonValue]]:
+    """Return the item to show, with what the editor lacks of it.
 
     That is where the editor is, else what the URL asks for, else where the queue begins; an item
     that is gone is passed over.

@@ -1,4 +1,4 @@
-/** Where the text of the answer stands on the screen. */
+/** Positions of the answer's text on the screen. */
 
 import { firstText, lastText, rangePlace } from "./dom.js";
 

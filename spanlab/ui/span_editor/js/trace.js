@@ -150,7 +150,7 @@ export class TracePanel {
         });
     }
 
-    /** Text of a model that stands in the answer, or is said not to. */
+    /** Text of a model that was found in the answer, or is marked as not found. */
     placed(step) {
         const places = step.places ?? [];
         if (places.length === 0) {

@@ -175,7 +175,7 @@ export class View {
         queueMicrotask(() => this.flush());
     }
 
-    /** Paint what is due. Whoever asks where something stands on the screen calls this first. */
+    /** Paint what is due. To be called before positions on the screen are read. */
     flush() {
         this.scheduled = false;
         const { todo } = this;
