@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tuned_programs import tuned_program
 
-from spanlab.programs import Program, Programs
+from spanlab.programs import Predictor, Program, Programs
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
