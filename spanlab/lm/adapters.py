@@ -95,7 +95,7 @@ class _Adapter(dspy.ChatAdapter):
         """Return what the prompt asks for."""
         fields = signature.output_fields.items()
         lines = [_explained(f"`[[ ## {name} ## ]]`", field) for name, field in fields]
-        asked = "Respond with these fields in this order, each under its marker:"
+        asked = "Respond with these fields for the inputs at the beginning, each under its marker:"
         return "\n".join([asked, *lines, "Then end with the marker `[[ ## completed ## ]]`."])
 
     def __call__(self, *args: Any, **asked: Any) -> Any:
@@ -145,9 +145,8 @@ class JsonAnswers(_Adapter, dspy.JSONAdapter):
         """Return what the prompt asks for."""
         fields = signature.output_fields.items()
         lines = [_explained(f"`{name}`", field) for name, field in fields]
-        return "\n".join(
-            ["Respond with a JSON object that has these fields in this order:", *lines]
-        )
+        asked = "Respond with a JSON object for the inputs at the beginning, fields in this order:"
+        return "\n".join([asked, *lines])
 
 
 class ChatAnswers(_Adapter):

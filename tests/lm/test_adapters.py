@@ -75,7 +75,7 @@ True
 
 # Reply
 
-Respond with these fields in this order, each under its marker:
+Respond with these fields for the inputs at the beginning, each under its marker:
 - `[[ ## judged ## ]]` (a JSON list): what it is
   [{"reason": <why>, "verdict": …}, …]
 - `[[ ## sure ## ]]`
@@ -100,7 +100,7 @@ def test_json_is_asked_for_in_its_own_form() -> None:
     prompt = shown(JsonAnswers(), [DEMO])
     assert '"judged": [\n    {\n      "reason": "it is",\n      "verdict": "so"' in prompt
     assert prompt.partition("# Reply\n\n")[2].startswith(
-        "Respond with a JSON object that has these fields in this order:\n"
+        "Respond with a JSON object for the inputs at the beginning, fields in this order:\n"
         "- `judged` (a JSON list): what it is\n"
     )
 

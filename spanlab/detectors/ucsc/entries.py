@@ -18,10 +18,24 @@ from spanlab.lm import ModelOptions
 MAX_ROUNDS = 4  # calls per fact; the paper leaves the number open, most facts need one look-up
 MAX_FACTS = 40  # facts of one answer that are checked; more are left out, which the trace says
 PAPER = ModelOptions(temperature=0.2, top_p=0.7, seed=42)  # Huang et al. 2025, released settings
+UNVERIFIED = 0.5  # the highest probability of what could not be verified
+_EXAMPLE = 420  # tokens of the longest worked example, with the rule
 _FACT = 14  # tokens of an answer that make one fact
 
 
-class QuoteOptions(Options):
+class UnsupportedOptions(Options):
+    """What counts as unsupported."""
+
+    unsupported: Annotated[
+        Literal["passages", "certain"],
+        Field(
+            description="What the passages do not say (passages, as in the paper), or only what "
+            "the model is not certain of either (certain)."
+        ),
+    ] = "certain"
+
+
+class QuoteOptions(UnsupportedOptions):
     """How quotes become spans."""
 
     floor: Annotated[
@@ -29,7 +43,16 @@ class QuoteOptions(Options):
     ] = 0.85
 
 
-class RevisionOptions(Options):
+class GraphOptions(QuoteOptions):
+    """What of the facts is marked."""
+
+    unverified: Annotated[
+        bool,
+        Field(description="Mark also facts that could not be verified, at most half as likely."),
+    ] = False
+
+
+class RevisionOptions(UnsupportedOptions):
     """What of a revision is marked."""
 
     refine: Annotated[
@@ -51,7 +74,7 @@ def _extract(kit: Kit) -> Detector:
 
 
 def _extract_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
-    yield Calls(1, size.whole, 60 + size.answer // 2 + spec.reasoning * THINKING)
+    yield Calls(1, size.whole + _EXAMPLE, 60 + size.answer // 2 + spec.reasoning * THINKING)
 
 
 def _revise(kit: Kit) -> Detector:
@@ -61,14 +84,16 @@ def _revise(kit: Kit) -> Detector:
 
 
 def _revise_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
-    yield Calls(1, size.whole, 20 + size.answer + spec.reasoning * THINKING)
+    yield Calls(1, size.whole + _EXAMPLE, 20 + size.answer + spec.reasoning * THINKING)
 
 
 def _kg(kit: Kit) -> Detector:
     from spanlab.detectors.ucsc.kg import UcscKg
     from spanlab.detectors.ucsc.verification import Verification
 
-    return UcscKg(kit, Verification(reasoning=kit.spec.reasoning), guided="check")
+    options = GraphOptions.model_validate(kit.spec.options)
+    program = Verification(reasoning=kit.spec.reasoning, unverified=options.unverified)
+    return UcscKg(kit, program, guided="check")
 
 
 def _kg_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
@@ -77,7 +102,7 @@ def _kg_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
         yield Calls(1, asked, min(size.passages, 2000))
     yield Calls(1, INSTRUCTION + size.question + size.answer, 50 + 3 * size.answer)
     facts = min(max(size.answer // _FACT, 1), MAX_FACTS)
-    seen = INSTRUCTION + size.question + min(size.passages, 600)
+    seen = INSTRUCTION + _EXAMPLE + size.question + min(size.passages, 600)
     checks = facts * (MAX_ROUNDS if size.passages else 1)
     yield Calls(checks, seen, 80 + spec.reasoning * THINKING)
     yield Calls(facts, INSTRUCTION + size.question + size.answer, 30)
@@ -99,7 +124,7 @@ KG = Entry(
     what="a model checks the answer's facts against a graph of the passages",
     needs="a model, 2 calls an item and 1 to 5 a fact; passages or a retriever",
     create=_kg,
-    options=QuoteOptions,
+    options=GraphOptions,
     roles=(JUDGE,),
     asked=PAPER,
     prompts=("graph", "facts", "check", "words"),

@@ -11,8 +11,10 @@ Automated Hallucination Detection in LLM Output", direct text extraction.
 Published scores on the English test set, the paper's and not of this code: IoU .56 and Corr .52
 with context, .44 and .43 without.
 
-Deviations. The prompt is our own. One instruction serves with and without passages. A quote that
-stands several times goes to the place that fits its order, not to the first. A quote that stands
+Deviations. The prompt is our own. What the passages do not say is unsupported only where the model
+is not certain of it either, unless the option ``unsupported`` says "passages", as the paper does.
+A quote that stands several times goes to the place that fits the words before it and its order, not
+to the first. A quote that stands
 nowhere is reported in the trace and marks nothing. Quotes without a probability count 1.0.
 """
 
@@ -22,10 +24,12 @@ from collections.abc import Mapping, Sequence
 
 import dspy
 
+from spanlab.detectors.common.context import readable
+from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.marking import quote_steps, span_of
 from spanlab.detectors.ucsc.entries import QuoteOptions
 from spanlab.detectors.ucsc.replies import Part
-from spanlab.detectors.ucsc.system import UcscDetector
+from spanlab.detectors.ucsc.system import UcscDetector, show_examples
 from spanlab.mappers import Quote, map_quotes
 from spanlab.schema import Annotation, Item
 
@@ -37,7 +41,7 @@ class UcscExtract(UcscDetector):
         """Put every quote at its place."""
         parts: Sequence[Part] = prediction.parts or ()
         quotes = [
-            Quote(part.text, part.probability, part.reason or None)
+            Quote(part.text, part.probability, part.reason or None, part.before or None)
             for part in parts
             if part.text.strip()
         ]
@@ -53,30 +57,47 @@ class UcscExtract(UcscDetector):
     def expected(self, item: Item, quotes: Sequence[Quote]) -> Mapping[str, object]:
         """Return the gold spans as the program should quote them."""
         parts = [
-            Part(text=quote.text, reason=quote.reason, probability=quote.prob) for quote in quotes
+            Part(
+                text=quote.text,
+                before=quote.before,
+                reason=quote.reason or self._reason(item, quote.text),
+                probability=quote.prob,
+            )
+            for quote in quotes
         ]
         return {"parts": parts}
 
+    def _reason(self, item: Item, text: str) -> str:
+        """Return why words are wrong, as far as the passages tell."""
+        near = evidence(item, readable(item, self.kit.retriever.name), text)
+        return f"the passages say: “{near[0].text}”" if near else "the passages do not say so"
+
 
 class FindUnsupported(dspy.Signature):
-    """Find the words of an answer that state what the passages contradict or do not support.
+    """Find the words of an answer that state what is unsupported, as `rule` defines it.
 
     These words are the answer's hallucinations. Copy each of them from the answer letter by
     letter, in the answer's own language, in the order in which they stand there. Copy as few
     words as carry the error: the wrong name, number, date or word, not the sentence around it;
     a whole sentence only if all of it is made up. Words that are wrong in several places are
-    listed once for each place. What rephrases the passages or follows from them is right, and
-    so is anything that is only a matter of style, spelling or grammar. Where the passages say
-    nothing on a point, go by what you know for certain. If nothing is wrong, the list is empty.
+    listed once for each place, with the words before them. What rephrases the passages or
+    follows from them is right, and so is anything that is only a matter of style, spelling or
+    grammar.
+
+    What is right but beside the question is no error. Words that mislead, right one by one but
+    wrong in what they make a reader believe, are one. Passages on something else say nothing.
+
+    The probability is the share of careful readers who would mark the words: 0.95 for what the
+    passages contradict, 0.7 for a plain claim that they would mention if it were so, 0.5 where
+    readers would disagree, 0.25 for what is vague or an opinion. If nothing is wrong, the list is
+    empty.
     """
 
     passages: str = dspy.InputField(desc="what was found on the question, numbered")
     question: str = dspy.InputField(desc="what was asked")
     answer: str = dspy.InputField(desc="the answer to check; only its words may be copied")
-    parts: list[Part] = dspy.OutputField(
-        desc="the hallucinated words in order; the probability is the share of careful readers "
-        "who would mark them"
-    )
+    rule: str = dspy.InputField(desc="what counts as unsupported")
+    parts: list[Part] = dspy.OutputField(desc="the hallucinated words in order")
 
 
 # MIPROv2 shows this source to the model that writes prompts; a generic class would say less.
@@ -90,11 +111,12 @@ class Extraction(dspy.Module):
     def __init__(self, *, reasoning: bool = False) -> None:
         super().__init__()
         self.extract = (dspy.ChainOfThought if reasoning else dspy.Predict)(FindUnsupported)
+        show_examples(self)
 
-    def forward(self, passages: str, question: str, answer: str) -> dspy.Prediction:
+    def forward(self, **inputs: str) -> dspy.Prediction:
         """Return ``parts``; blocks until the model has answered."""
-        return self.extract(passages=passages, question=question, answer=answer)
+        return self.extract(**inputs)
 
-    async def aforward(self, passages: str, question: str, answer: str) -> dspy.Prediction:
-        """Return ``parts``, a list of `Part`."""
-        return await self.extract.acall(passages=passages, question=question, answer=answer)
+    async def aforward(self, **inputs: str) -> dspy.Prediction:
+        """Return ``parts``, a list of `Part`, for passages, question, answer and rule."""
+        return await self.extract.acall(**inputs)

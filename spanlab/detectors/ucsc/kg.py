@@ -16,19 +16,22 @@ Automated Hallucination Detection in LLM Output", knowledge-graph verification.
 Published scores on the English test set, the paper's and not of this code: IoU .22, Corr .19.
 
 Deviations. The prompts are our own. The graph is queried by names, tolerant in spelling, instead
-of by generated code. Facts for which the graph has no evidence mark nothing. Without passages
-there is no graph: facts are then checked once, against what the model knows.
+of by generated code. Where the graph says nothing, the model goes by what it is certain of, unless
+the option ``unsupported`` says "passages". Facts that could not be verified mark nothing, unless
+the option ``unverified`` asks for it, as the paper's code does; they are then at most half as
+likely. Without passages there is no graph: facts are checked once, against what the model knows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import dspy
 
 from spanlab.detectors.common.marking import places_of, span_of
 from spanlab.detectors.common.modelled import Case
-from spanlab.detectors.ucsc.entries import QuoteOptions
+from spanlab.detectors.ucsc.entries import UNVERIFIED, GraphOptions
 from spanlab.detectors.ucsc.graph import Edge
 from spanlab.detectors.ucsc.system import UcscDetector
 from spanlab.detectors.ucsc.verification import Checked
@@ -39,6 +42,13 @@ from spanlab.trace import FactStep, RelationStep, RemarkStep, Step
 
 class UcscKg(UcscDetector):
     """Marks the words that state facts which a graph of the passages refutes."""
+
+    rules: ClassVar = {
+        "passages": 'If the relations say nothing of the fact: "not-enough-evidence", even if you '
+        "are certain of it.",
+        "certain": 'If the relations say nothing of the fact: "supported" or "refuted" where you '
+        'are certain of it yourself, else "not-enough-evidence".',
+    }
 
     def partial_steps(self, case: Case) -> Iterator[Step]:
         """Return the relations of the graph and the facts that were checked before."""
@@ -71,8 +81,11 @@ class UcscKg(UcscDetector):
 
     def _map(self, item: Item, checked: Checked) -> QuoteMapping:
         judgement = checked.judgement
-        words = [Quote(text, judgement.confidence, judgement.reason) for text in checked.words]
-        floor = QuoteOptions.model_validate(self.kit.spec.options).floor
+        prob = judgement.confidence
+        if judgement.verdict != "refuted":
+            prob = min(1.0 if prob is None else prob, UNVERIFIED)
+        words = [Quote(text, prob, judgement.reason) for text in checked.words]
+        floor = GraphOptions.model_validate(self.kit.spec.options).floor
         source = checked.fact.sentence or None
         return map_fact(item.answer, source, words, lang=item.lang, floor=floor)
 

@@ -5,21 +5,31 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import dspy
 
 from spanlab.detectors.common.context import Context, asked, context
 from spanlab.detectors.common.evidence import explained
 from spanlab.detectors.common.modelled import Case, Modelled
+from spanlab.detectors.ucsc.examples import EXAMPLES
 from spanlab.mappers import Quote, load
 from spanlab.schema import Annotation, Item
 from spanlab.trace import RemarkStep
 
+RULES: Mapping[str, str] = {  # what is unsupported, by the option of that name
+    "passages": "Unsupported is what the passages contradict or do not say, even if you are "
+    "certain that it is right.",
+    "certain": "Unsupported is what the passages contradict. What they do not say is unsupported, "
+    "too, unless you are certain that it is right.",
+}
 NO_ANSWER = "the answer is empty: there is nothing to check"
 
 
 class UcscDetector(Modelled):
     """Retrieve context, let a model find what the answer says beyond it, map that to spans."""
+
+    rules: ClassVar[Mapping[str, str]] = RULES
 
     async def steps(self, case: Case) -> Annotation:
         """Take an item through the system's steps."""
@@ -32,7 +42,7 @@ class UcscDetector(Modelled):
         case.trace.extend(asked(case.item, self.kit.retriever.name))
         case.trace.extend([RemarkStep(text=read.remark)] if read.remark else [])
         # 2. Hallucinated content detection.
-        prediction = await self.ask(**_inputs(case.item, read))
+        prediction = await self.ask(**self._inputs(case.item, read))
         if not loading.done():
             await asyncio.wrap_future(loading)
         # 3. Span mapping.
@@ -42,7 +52,7 @@ class UcscDetector(Modelled):
 
     def inputs(self, item: Item) -> Mapping[str, str]:
         """Return what the program is called with; see ``Tunable``."""
-        return _inputs(item, self._context(item))
+        return self._inputs(item, self._context(item))
 
     @abstractmethod
     def mark(self, item: Item, prediction: dspy.Prediction) -> Annotation:
@@ -55,6 +65,14 @@ class UcscDetector(Modelled):
     def _context(self, item: Item) -> Context:
         return context(item, self.kit.retriever.name, self.kit.spec.context)
 
+    def _inputs(self, item: Item, read: Context) -> Mapping[str, str]:
+        # Without passages everything would be unsupported by them.
+        given = self.kit.spec.options.get("unsupported", "certain") if read.passages else "certain"
+        texts = {"passages": read.text, "question": item.question, "answer": item.answer}
+        return {**texts, "rule": self.rules[str(given)]}
 
-def _inputs(item: Item, read: Context) -> Mapping[str, str]:
-    return {"passages": read.text, "question": item.question, "answer": item.answer}
+
+def show_examples(program: dspy.Module) -> None:
+    """Give every predictor of a program its worked example."""
+    for name, predictor in program.named_predictors():
+        predictor.demos = [dict(EXAMPLES[name.removesuffix(".predict")])]

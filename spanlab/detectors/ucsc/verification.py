@@ -15,6 +15,7 @@ from spanlab.detectors.common.context import NOTHING_FOUND
 from spanlab.detectors.ucsc.entries import MAX_FACTS, MAX_ROUNDS
 from spanlab.detectors.ucsc.graph import Edge, Graph
 from spanlab.detectors.ucsc.replies import Fact, Judgement, Relation, Words
+from spanlab.detectors.ucsc.system import show_examples
 from spanlab.lm.gathering import keep, together
 
 MAX_NAMES = 300  # entities that a prompt lists
@@ -26,7 +27,8 @@ class BuildGraph(dspy.Signature):
 
     List the relations that the passages state: subject, relation, object, each in a few words.
     Call an entity by the same full name everywhere. Numbers, dates, titles and quantities are
-    objects too. Two entities may have several relations; list them all. Add nothing that the
+    objects too. Two entities may have several relations; list them all. Write them in the language
+    of the passages. Leave out what has nothing to do with the question, and add nothing that the
     passages do not say.
     """
 
@@ -40,7 +42,8 @@ class ListFacts(dspy.Signature):
 
     Each fact states one thing about one subject, and names its subject in full instead of "he" or
     "it", so that it can be checked by itself. Repeat what the answer claims even if it is wrong;
-    leave out what claims nothing. Copy the words behind each fact from the answer letter by letter.
+    leave out what claims nothing, such as opinions. Write the facts in the language of the answer.
+    Copy the words behind each fact from the answer letter by letter.
     """
 
     question: str = dspy.InputField(desc="what was asked")
@@ -54,19 +57,22 @@ class CheckFact(dspy.Signature):
     To see more, give in `look_up` the entities or relations that you need next, by their names in
     the graph. When the relations seen settle the fact, or nothing more can be looked up, leave
     `look_up` empty and decide: "supported" if they state or imply the fact, "refuted" if they
-    contradict it, "not-enough-evidence" if they do neither.
+    contradict it; what `rule` says if they do neither. Fact and graph may be in different
+    languages. The confidence is 0.95 if the relations say so themselves, 0.7 if it follows from
+    them, 0.5 where readers would disagree.
     """
 
     question: str = dspy.InputField(desc="what was asked; the fact is part of an answer to it")
     entities: str = dspy.InputField(desc="the entities of the graph")
     fact: str = dspy.InputField(desc="the fact to check")
     seen: str = dspy.InputField(desc="the relations looked up so far")
+    rule: str = dspy.InputField(desc="the verdict if the relations say nothing of the fact")
     rounds_left: int = dspy.InputField(desc="how often you may still look up; at 0 decide")
     judgement: Judgement = dspy.OutputField(desc="what to look up next, or the verdict")
 
 
 class NameWords(dspy.Signature):
-    """Name the words of an answer that state a fact which has turned out to be false.
+    """Name the words of an answer that state a fact which has turned out to be unsupported.
 
     Copy them from the answer letter by letter, as few as carry the error: the wrong name, number,
     date or word, not the sentence around it.
@@ -75,8 +81,8 @@ class NameWords(dspy.Signature):
     question: str = dspy.InputField(desc="what was asked")
     answer: str = dspy.InputField(desc="the answer; only its words may be copied")
     sentence: str = dspy.InputField(desc="the words of the answer behind the fact")
-    fact: str = dspy.InputField(desc="the false fact")
-    reason: str = dspy.InputField(desc="why it is false")
+    fact: str = dspy.InputField(desc="the fact")
+    reason: str = dspy.InputField(desc="why it is false, or not verified")
     words: list[Words] = dspy.OutputField(desc="the wrong words in the order of the answer")
 
 
@@ -95,20 +101,25 @@ class Verification(dspy.Module):
 
     Args:
         reasoning: let the model think in words before it judges a fact.
+        unverified: name the words also of facts for which there is not enough evidence.
     """
 
-    def __init__(self, *, reasoning: bool = False) -> None:
+    def __init__(self, *, reasoning: bool = False, unverified: bool = False) -> None:
         super().__init__()
         self.graph = dspy.Predict(BuildGraph)
         self.facts = dspy.Predict(ListFacts)
         self.check = (dspy.ChainOfThought if reasoning else dspy.Predict)(CheckFact)
         self.words = dspy.Predict(NameWords)
+        self.unverified = unverified
+        show_examples(self)
 
-    def forward(self, passages: str, question: str, answer: str) -> dspy.Prediction:
+    def forward(self, **inputs: str) -> dspy.Prediction:
         """Return what ``aforward`` returns; blocks until the model has answered."""
-        return wait(self.acall(passages=passages, question=question, answer=answer))
+        return wait(self.acall(**inputs))
 
-    async def aforward(self, passages: str, question: str, answer: str) -> dspy.Prediction:
+    async def aforward(
+        self, passages: str, question: str, answer: str, rule: str
+    ) -> dspy.Prediction:
         """Return ``relations`` (`Edge`), ``checked`` (`Checked`) and ``remarks``, all lists."""
         # a, b. The graph of the passages and the facts of the answer, at the same time.
         graph: Graph
@@ -117,7 +128,7 @@ class Verification(dspy.Module):
             self._graph(passages, question), self._facts(question, answer)
         )
         # c, d. Every fact is checked; the words of the false ones are named.
-        asking = Asking(question, answer, graph)
+        asking = Asking(question, answer, graph, rule)
         checks = (self._checked(fact, asking) for fact in facts[:MAX_FACTS])
         checked = await together(*checks, at_once=FACTS_AT_ONCE)
         left_out = len(facts) - len(checked)
@@ -145,7 +156,8 @@ class Verification(dspy.Module):
 
     async def _checked(self, fact: Fact, asking: Asking) -> Checked:
         judgement, looked_up = await self._judged(fact, asking)
-        if judgement.verdict != "refuted":
+        wrong = {"refuted", "not-enough-evidence"} if self.unverified else {"refuted"}
+        if judgement.verdict not in wrong:
             return keep(Checked(fact, judgement, looked_up))
         named = await self.words.acall(
             question=asking.question,
@@ -168,6 +180,7 @@ class Verification(dspy.Module):
                 entities=asking.entities,
                 fact=fact.fact,
                 seen=_seen(seen, names) if asking.graph.edges else NOTHING_FOUND,
+                rule=asking.rule,
                 rounds_left=rounds_left,
             )
             judgement: Judgement = said.judgement
@@ -186,6 +199,7 @@ class Asking:
     question: str
     answer: str
     graph: Graph
+    rule: str
 
     @property
     def entities(self) -> str:

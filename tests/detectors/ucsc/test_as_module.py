@@ -14,6 +14,7 @@ from detector_cases import TOWER, Make, detect
 from model_fixtures import KEY
 
 from spanlab.detectors import Finding
+from spanlab.detectors.ucsc.examples import EXAMPLES
 from spanlab.errors import BudgetError
 from spanlab.lm import Budget, Meter, ModelChoice, language_model
 from spanlab.schema import Item, Status
@@ -129,7 +130,7 @@ def test_it_is_evaluated_and_tuned_by_what_dspy_has(
     tuned = optimiser.compile(extract, trainset=examples[:1])
     (demo,) = tuned.program.extract.demos
     assert demo.answer == TOWER.answer
-    assert extract.program.extract.demos == []
+    assert extract.program.extract.demos == [EXAMPLES["extract"]]
     tuned(item=items[1])
     assert "The reply:" in model_server.requests[-1].text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import dspy
 import pytest
@@ -248,7 +249,55 @@ def test_an_optimiser_finds_the_program_its_inputs_and_the_right_answer(
     detector = make("ucsc-extract")
     assert isinstance(detector, Tunable)
     assert [name for name, _ in detector.program.named_predictors()] == ["extract"]
-    assert list(detector.inputs(TOWER)) == ["passages", "question", "answer"]
+    assert list(detector.inputs(TOWER)) == ["passages", "question", "answer", "rule"]
     expected = detector.expected(TOWER, [Quote("1989", 0.75)])
     said = detector.mark(TOWER, dspy.Prediction(**expected))
     assert [(span.text, span.prob) for span in said.spans] == [("1989", 0.75)]
+
+
+def test_the_right_answer_of_a_demonstration_carries_a_reason(make: Make) -> None:
+    detector: Any = make("ucsc-extract")
+    sentence = ANSWER.replace("1989", "1889").replace("Ada Smith", "Gustave Eiffel")
+    parts = detector.expected(TOWER, [Quote(sentence), Quote("Zeppelin"), Quote("1989", 0.5, "so")])
+    assert [part.reason for part in parts["parts"]] == [
+        "the passages say: “The tower was built in 1889 by Gustave Eiffel in Paris.”",
+        "the passages do not say so",
+        "so",
+    ]
+
+
+def test_the_words_before_a_quote_tell_its_place(model_server: ModelServer, make: Make) -> None:
+    answer = "Rome is old, Rome is big, Rome is new."
+    part = {"text": "Rome", "before": "is big,"}
+    model_server.script(lambda ask: say_fields(parts=[part]))
+    spans = detect(
+        make("ucsc-extract"), TOWER.model_copy(update={"answer": answer})
+    ).annotation.spans
+    assert [span.start for span in spans] == [26]
+
+
+@pytest.mark.parametrize("detector", ["ucsc-extract", "ucsc-revise", "ucsc-kg"])
+def test_what_counts_as_unsupported_is_a_choice_that_the_prompt_states(
+    detector: str, model_server: ModelServer, make: Make
+) -> None:
+    """Without passages it is what the model is certain of, whatever was chosen."""
+    edge = {"subject": "tower", "relation": "in", "object": "Paris"}
+    fact = {"fact": ANSWER, "sentence": ANSWER}
+    model_server.script(
+        lambda ask: say_fields(
+            **{"parts": [], "revised": ANSWER, "relations": [edge], "facts": [fact]},
+            judgement={"verdict": "supported"},
+        )
+    )
+    rules = []
+    for options, item in (
+        ({}, TOWER),
+        ({"unsupported": "passages"}, TOWER),
+        ({"unsupported": "passages"}, TOWER.model_copy(update={"passages": ()})),
+    ):
+        detect(make(detector, options=options), item)
+        prompt = model_server.requests[-1].text.partition("# Task")[0]
+        rules.append(prompt.partition("[[ ## rule ## ]]")[2].partition("[[")[0].strip())
+    certain, passages, without = rules
+    assert ("even if you are certain" in passages) and certain != passages
+    assert without == certain

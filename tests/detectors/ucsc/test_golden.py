@@ -53,6 +53,8 @@ def script(ask: Ask) -> Reply:
     prompt = ask.messages[-1]["content"]
     if "the failing one" in prompt:
         return fail(402, "no funds")
+    if "塔" in prompt and "`[[ ## revised ## ]]`" in prompt:
+        return say_fields(revised=ITEMS["chinese"].answer.replace("1989", "1889"))
     for field, reply in REPLIES.items():
         if f"`[[ ## {field} ## ]]`" in prompt:
             return say_fields(**{field: reply})

@@ -237,3 +237,22 @@ def test_what_ends_one_of_many_calls_is_the_reason_of_the_failure(
     assert failed.status is Status.FAILED
     assert failed.note is not None
     assert failed.note.startswith("credits exhausted")
+
+
+def test_what_could_not_be_verified_is_marked_if_asked_for_and_half_as_likely_at_most(
+    model_server: ModelServer, make: Make
+) -> None:
+    verifier = Verifier(facts=[{"fact": BUILT, "sentence": ANSWER}])
+
+    def script(ask: Ask) -> Reply:
+        if "`[[ ## judgement ## ]]`" in ask.text:
+            return say_fields(judgement={"verdict": "not enough evidence", "confidence": 0.9})
+        return verifier(ask)
+
+    model_server.script(script)
+    found = {}
+    for unverified in (False, True):
+        said = detect(make("ucsc-kg", options={"unverified": unverified})).annotation
+        assert [claim.verdict for claim in said.claims] == ["not-enough-evidence"]
+        found[unverified] = [(span.text, span.prob) for span in said.spans]
+    assert found == {False: [], True: [("1989", 0.5)]}
