@@ -1,4 +1,4 @@
-"""The app as a server on this machine: chooses a port, and becomes the server."""
+"""The app as a server on this machine: this process becomes it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import NoReturn
 from spanlab.errors import InputError
 
 _HOST = "127.0.0.1"
-_FIRST_PORT = 8501
-_PORTS_TRIED = 50
 
 
 def serve(port: int | None = None) -> NoReturn:
@@ -22,24 +20,17 @@ def serve(port: int | None = None) -> NoReturn:
     Raises:
         InputError: the wanted port is taken.
     """
-    os.execv(sys.executable, command(_free_port(port)))  # noqa: S606 - no shell is wanted
+    if port is not None and not _is_free(port):
+        raise InputError(
+            f"port {port} is in use", expected="a free port, or none for spanlab to choose"
+        )
+    os.execv(sys.executable, command(port))  # noqa: S606 - no shell is wanted
 
 
-def command(port: int) -> list[str]:
+def command(port: int | None) -> list[str]:
     """Return the command that serves the app on ``port`` of this machine, and nowhere else."""
-    return [sys.executable, "-m", "spanlab.ui.server", str(port)]
-
-
-def _free_port(wanted: int | None) -> int:
-    tried = range(_FIRST_PORT, _FIRST_PORT + _PORTS_TRIED) if wanted is None else (wanted,)
-    for port in tried:
-        if _is_free(port):
-            return port
-    if wanted is None:
-        raise InputError(f"ports {tried[0]} to {tried[-1]} are all in use", expected="--port N")
-    raise InputError(
-        f"port {wanted} is in use", expected="a free port, or none for spanlab to choose"
-    )
+    wanted = [] if port is None else [str(port)]
+    return [sys.executable, "-m", "spanlab.ui.server", *wanted]
 
 
 def _is_free(port: int) -> bool:

@@ -103,24 +103,31 @@ def take_options() -> None:
         config.set_option(name, value)
 
 
-def serve(port: int) -> None:
+def serve(port: int | None = None) -> None:
     """Serve the app to this machine until it is stopped.
 
     Args:
-        port: a free one.
+        port: a free one; None for 8501 or the next free one.
     """
+    options = {**_OPTIONS, "server.address": "127.0.0.1"}
+    if port is not None:
+        options["server.port"] = port
     logging.disable(logging.INFO)  # the web server tells of its start and end
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     @asynccontextmanager
     async def announced(_app: st.App) -> AsyncIterator[None]:
-        _say(f"spanlab is at http://localhost:{port}  (Ctrl+C stops it, all work is kept)")
-        yield
+        found = config.get_option("server.port")
+        _say(f"spanlab is at http://localhost:{found}  (Ctrl+C stops it, all work is kept)")
+        try:
+            yield
+        finally:
+            logging.disable(logging.ERROR)  # a second Ctrl+C cuts the end short, in many lines
 
     page = Path(__file__).with_name("navigation.py")
     app = st.App(page, middleware=guards(), lifespan=announced)
     with suppress(KeyboardInterrupt):
-        app.run(config={**_OPTIONS, "server.address": "127.0.0.1", "server.port": port})
+        app.run(config=options)
     _say("stopped")
 
 
@@ -130,4 +137,4 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    serve(*map(int, sys.argv[1:]))
