@@ -13,10 +13,12 @@ from functools import cache
 from typing import Any
 
 from spanlab.lm.checks import recall
+from spanlab.lm.failures import is_too_long
 from spanlab.lm.http_replies import HttpReply
 
 SYSTEM = "system role"  # among refusals: instructions go into the user's message instead
 _LOOKED_AT = 2000  # characters of a message; behind them stands at most what was sent
+_STATUSES = frozenset({400, 422, 500, 501})  # 500: a chat template that fails on a role
 _OTHER_NAMES = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
@@ -88,6 +90,8 @@ class Dialect:
         Returns:
             Whether it names something that was sent and can be left out.
         """
+        if reply.status not in _STATUSES or is_too_long(reply):
+            return False  # "use fewer max_tokens" of an account without credit is no refusal
         asked, words = json.loads(sent), f"{reply.parameter} {reply.message}"[:_LOOKED_AT]
         named = next(
             (name for name, form in _NAMED.items() if name in asked and form.search(words)), None

@@ -83,16 +83,15 @@ class EndpointClient:
                 return self._read(await self._sent(built))
 
         with self._counted() as call:
-            response = without_thoughts(
-                await insist(
-                    attempt,
-                    lambda error: setback_of(error, choice),
-                    choice.retries,
-                    self.meter.before_attempt,
-                )
+            whole = await insist(
+                attempt,
+                lambda error: setback_of(error, choice),
+                choice.retries,
+                self.meter.before_attempt,
             )
             self._answered = True
-            call.usage = usage_of(response, choice, built.body)
+            call.usage = usage_of(whole, choice, built.body)
+            response = without_thoughts(whole)
             check(response, choice)
         return response
 

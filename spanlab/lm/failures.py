@@ -65,7 +65,7 @@ def failure_of(reply: HttpReply, *, host: str, model: str, key_name: str) -> Mod
             "top it up or use another key, then retry the failed items"
         )
     if status not in {401, 404, 429}:
-        if _TOO_LONG.search(words):
+        if is_too_long(reply):
             return ContextTooLongError(
                 f"the prompt is too long for {model}{said}; "
                 "use fewer or shorter passages, or a model with a larger context"
@@ -83,6 +83,11 @@ def failure_of(reply: HttpReply, *, host: str, model: str, key_name: str) -> Mod
             "check SPANLAB_MODEL and OPENAI_BASE_URL"
         )
     return _unavailable(reply, host, said)
+
+
+def is_too_long(reply: HttpReply) -> bool:
+    """Return whether an error's words say that the prompt does not fit the model."""
+    return _TOO_LONG.search(f"{reply.code} {reply.message}") is not None
 
 
 def _unavailable(reply: HttpReply, host: str, said: str) -> ModelError:

@@ -115,14 +115,32 @@ def test_a_limit_under_neither_name_is_left_out(model_server: ModelServer, choos
     assert model_server.count == 3
 
 
-def test_a_refusal_of_what_cannot_be_left_out_is_a_failure(
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        pytest.param({}, fail(400, "temperature must be set"), id="not sent"),
+        pytest.param(ALL, fail(402, "more credits, or fewer max_tokens"), id="no credit"),
+        pytest.param(ALL, fail(429, "lower max_tokens"), id="rate limit"),
+        pytest.param(ALL, fail(400, "max_tokens above the maximum context length"), id="too long"),
+    ],
+)
+def test_what_is_no_refusal_of_an_option_leaves_none_out(
+    model_server: ModelServer, choose: Choose, options: dict[str, Any], refusal: Reply
+) -> None:
+    model_server.script(in_turn(refusal, marked("4")))
+    task = Task(choose(**options), Meter(), None)
+    assert refusal.body["error"]["message"] in asked(task)
+    assert asked(task) == "4"
+    first, second = model_server.requests
+    assert first.body == second.body
+
+
+def test_an_option_refused_under_every_name_ends_in_the_failure(
     model_server: ModelServer, choose: Choose
 ) -> None:
-    model_server.script(lambda ask: fail(400, "temperature must be set"))
-    assert "temperature must be set" in asked(Task(choose(), Meter(), None))
     model_server.script(lambda ask: fail(400, "temperature must be low"))
     assert "temperature must be low" in asked(Task(choose(**ALL), Meter(), None))
-    assert model_server.count == 3
+    assert model_server.count == 2
 
 
 @pytest.mark.parametrize("mode", ["usage-null", "usage-missing"])
