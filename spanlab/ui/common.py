@@ -8,7 +8,7 @@ from typing import Literal, TypedDict
 import streamlit as st
 
 from spanlab.workflows.access import ServerFiles
-from spanlab.workflows.managing import Store, open_store
+from spanlab.workflows.managing import DatasetSummary, Store, list_datasets, open_store
 
 _DATASET = "dataset"  # the query parameter of deep links
 _ITEM = "item"  # and of an item in it
@@ -74,21 +74,24 @@ def page_link(page: str, label: str, *, icon: str) -> None:
         st.page_link(pages[page], label=plain(label), icon=icon)
 
 
-def nothing_yet(what: str) -> None:
-    """Say that there is no dataset yet, and lead to where one comes from.
+def datasets_for(what: str) -> dict[str, DatasetSummary]:
+    """Return all datasets by name; where there is none, say so and lead to where one comes from.
 
     Args:
         what: what cannot be done without one, such as "review".
     """
-    st.info(
-        f"There is nothing to {what} yet. Import a dataset on the Datasets page, or run "
-        "`spanlab import FILE --dataset NAME`.",
-        icon=":material/upload_file:",
-    )
-    page_link("datasets", "Go to Datasets", icon=":material/database:")
+    found = {summary.name: summary for summary in list_datasets(store())}
+    if not found:
+        st.info(
+            f"There is nothing to {what} yet. Import a dataset on the Datasets page, or run "
+            "`spanlab import FILE --dataset NAME`.",
+            icon=":material/upload_file:",
+        )
+        page_link("datasets", "Go to Datasets", icon=":material/database:")
+    return found
 
 
-def current_dataset(names: Sequence[str]) -> str:
+def _current_dataset(names: Sequence[str]) -> str:
     """Return the dataset of the URL, else the one last worked with, else the first of ``names``."""
     for wanted in (st.query_params.get(_DATASET), st.session_state.get(_CURRENT)):
         if wanted in names:
@@ -96,24 +99,22 @@ def current_dataset(names: Sequence[str]) -> str:
     return names[0]
 
 
-def choose_dataset(names: Sequence[str]) -> str:
+def choose_dataset(summaries: Mapping[str, DatasetSummary]) -> DatasetSummary:
     """Let people choose a dataset; the URL follows, and other pages start from it.
 
     Args:
-        names: at least one.
-
-    Returns:
-        The chosen name.
+        summaries: at least one, by name.
     """
+    names = list(summaries)
     # The box follows the URL, which a link from another page or the callback has set.
-    st.session_state[_CHOICE] = opened = current_dataset(names)
+    st.session_state[_CHOICE] = opened = _current_dataset(names)
     asked = st.query_params.get(_DATASET)
     if asked not in (None, opened):
         text = f"There is no dataset “{plain(asked)}”. This is “{plain(opened)}”."
         st.toast(text, icon=":material/search_off:", duration="infinite")
     chosen = st.selectbox("Dataset", names, key=_CHOICE, on_change=_follow_choice)
     remember_dataset(chosen)
-    return chosen
+    return summaries[chosen]
 
 
 def remember_dataset(name: str) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from spanlab.errors import NotFoundError
 from spanlab.schema import Item, Kind, Record
-from spanlab.ui.common import choose_dataset, link, nothing_yet, plain, store, title
+from spanlab.ui.common import choose_dataset, datasets_for, link, plain, store, title
 from spanlab.ui.comparisons import compared
 from spanlab.ui.item_list import ITEM, item_list, open_item
 from spanlab.ui.marked import item_html, legend_html, passage_html, question_html
@@ -23,7 +23,7 @@ from spanlab.workflows.comparing import (
     neighbour_item,
     open_record,
 )
-from spanlab.workflows.managing import DatasetSummary, list_datasets
+from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.wording import figure
 
 _ALL = "All languages"
@@ -37,13 +37,12 @@ _STEPS = (
 def page() -> None:
     """Draw the page."""
     title("Compare")
-    summaries = {summary.name: summary for summary in list_datasets(store())}
+    summaries = datasets_for("compare")
     if not summaries:
-        nothing_yet("compare")
         return
     left, right = st.columns(2)
     with left:
-        summary = summaries[choose_dataset(list(summaries))]
+        summary = choose_dataset(summaries)
     if not summary.annotators:
         st.info("Nobody has annotated this dataset yet: review it, or run a detector.")
         return

@@ -9,8 +9,8 @@ from spanlab.jobs import RunRequest
 from spanlab.ui.common import (
     choose_dataset,
     counted,
+    datasets_for,
     link,
-    nothing_yet,
     page_link,
     plain,
     store,
@@ -31,7 +31,7 @@ from spanlab.ui.messages import errors_shown
 from spanlab.workflows.choosing import asks_models
 from spanlab.workflows.environment import ModelEnvironment, model_environment
 from spanlab.workflows.estimating import RunEstimate, estimate
-from spanlab.workflows.managing import DatasetSummary, list_datasets
+from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.requesting import RunForm, requested
 
 _ESTIMATE = "spanlab.detect.estimate"
@@ -40,11 +40,10 @@ _ESTIMATE = "spanlab.detect.estimate"
 def page() -> None:
     """Draw the page."""
     title("Detect")
-    summaries = {summary.name: summary for summary in list_datasets(store())}
+    summaries = datasets_for("run detectors on")
     if not summaries:
-        nothing_yet("run detectors on")
         return
-    summary = summaries[choose_dataset(list(summaries))]
+    summary = choose_dataset(summaries)
     st.caption(plain(_so_far(summary)))
     latest = latest_job("detect", summary.name, summaries.values())
     if latest is not None:

@@ -15,7 +15,7 @@ from spanlab.schema import Kind, Status
 from spanlab.ui.common import (
     choose_dataset,
     counted,
-    nothing_yet,
+    datasets_for,
     plain,
     server_files,
     store,
@@ -26,7 +26,7 @@ from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
 from spanlab.workflows.access import ServerFiles
 from spanlab.workflows.exporting import export_dataset, preview_dataset
-from spanlab.workflows.managing import DatasetSummary, list_datasets
+from spanlab.workflows.managing import DatasetSummary
 
 _READY = "spanlab.export-file"
 _PREVIEWED = 3  # items
@@ -69,13 +69,12 @@ class _File:
 def page() -> None:
     """Draw the page."""
     title("Export")
-    summaries = {summary.name: summary for summary in list_datasets(store())}
+    summaries = datasets_for("export")
     if not summaries:
-        nothing_yet("export")
         return
     left, right = st.columns(2)
     with left:
-        summary = summaries[choose_dataset(list(summaries))]
+        summary = choose_dataset(summaries)
     with right:
         annotator = _annotator(summary)
     request = _Request(summary.name, _format(), annotator)

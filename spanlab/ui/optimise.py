@@ -6,7 +6,7 @@ import streamlit as st
 
 from optimizers.choosing import SearchEstimate, TuningForm, estimate_search, optimisation_of
 from spanlab import jobs
-from spanlab.ui.common import choose_dataset, counted, nothing_yet, page_link, plain, store, title
+from spanlab.ui.common import choose_dataset, counted, datasets_for, page_link, plain, store, title
 from spanlab.ui.job_views import (
     EVERY,
     job_actions,
@@ -21,7 +21,7 @@ from spanlab.ui.optimise_form import tuning_form
 from spanlab.ui.optimise_views import show_found, show_search
 from spanlab.ui.program_views import program_changed, show_programs
 from spanlab.workflows.environment import model_environment
-from spanlab.workflows.managing import DatasetSummary, list_datasets
+from spanlab.workflows.managing import DatasetSummary
 
 _ESTIMATE = "spanlab.optimise.estimate"
 
@@ -29,12 +29,11 @@ _ESTIMATE = "spanlab.optimise.estimate"
 def page() -> None:
     """Draw the page."""
     title("Optimise")
-    summaries = {summary.name: summary for summary in list_datasets(store())}
+    summaries = datasets_for("learn from")
     if not summaries:
-        nothing_yet("learn from")
         show_programs()
         return
-    summary = summaries[choose_dataset(list(summaries))]
+    summary = choose_dataset(summaries)
     latest = latest_job("optimise", summary.name, summaries.values())
     if latest is not None:
         with st.container(border=True, key="search"):

@@ -11,7 +11,7 @@ from spanlab.schema import Kind, Status
 from spanlab.ui import common, span_editor
 from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.reviewer import ask_reviewer, may_review
-from spanlab.workflows import managing, review
+from spanlab.workflows import review
 from spanlab.workflows.interpreter import leave_imports_uncollected
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.review import QueueQuery
@@ -43,24 +43,24 @@ class _Entry:
 def page() -> None:
     """Draw the Review page."""
     _leave_imports_uncollected()
-    summaries = {summary.name: summary for summary in managing.list_datasets(common.store())}
+    summaries = common.datasets_for("review")
     if not summaries:
-        common.nothing_yet("review")
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         with st.popover("Queue", icon=":material/tune:", width="content"):
-            dataset = common.choose_dataset(list(summaries))
+            summary = common.choose_dataset(summaries)
             reviewer = ask_reviewer()
-            query = _queue(summaries[dataset], reviewer or "nobody")
+            query = _queue(summary, reviewer or "nobody")
         described = st.empty()
     asked = st.query_params.get(_ITEM)
-    if not may_review(summaries[dataset], reviewer):
+    if not may_review(summary, reviewer):
         return
+    dataset = summary.name
     described.caption(common.plain(_describe(dataset, query)))
     if asked is not None and not review.has_item(common.store(), dataset, asked):
         _say_unknown(dataset, asked)
         return
-    span_editor.editor(review.labels(common.store(), dataset, query), summaries[dataset].undecided)
+    span_editor.editor(review.labels(common.store(), dataset, query), summary.undecided)
     with errors_shown():
         _exchange(span_editor.ReviewQueue(dataset, query, _entry(dataset, query)))
 
