@@ -212,7 +212,7 @@ class File:
 
 def _storable(data: bytes) -> bytes:
     """Return JSON without lone surrogates: half emojis, where an answer was cut off."""
-    if not _LONE_SURROGATE.search(data):
+    if b"\\u" not in data or not _LONE_SURROGATE.search(data):
         return data
     try:
         return to_json(storable(json.loads(data)))

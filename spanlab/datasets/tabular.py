@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ _BATCH = 1000  # rows of parquet held at a time, if that is safe
 _CELL = 10  # bytes of memory for a character of a cell: the cell, and its JSON at the worst
 _ELEMENT = 100  # bytes of memory for an element of a list in a cell
 _BUFFER = 1 << 20  # bytes of a column that are read at a time
+_PAGE_HEADER = re.compile(rb"\x15[\x00-\x7f]\x15([\x80-\xff]*[\x00-\x7f])")
 _LEVELS = 8  # bytes that an element of a list takes in a column
 _END = "\0\0the end\0\0"  # a line after the last one, which a quote that is open takes in
 _DELIMITERS = ",;\t|"
@@ -276,24 +278,34 @@ class ParquetReader(TableReader):
             )
 
     def _cells(self) -> Iterator[_Cells]:
-        columns = self.columns()
+        columns = list(self.columns())
         left = most_unpacked(self._file.path.stat().st_size, self._file.limit)
         line = 0
         with self._opened() as table:
             for group in range(table.num_row_groups):
-                need = _Need.of(table.metadata.row_group(group), columns, self._file)
-                batches = table.iter_batches(need.rows, row_groups=[group], columns=list(columns))
+                count = _safe_rows(table.metadata.row_group(group), columns, self._file)
+                batches = table.iter_batches(count, row_groups=[group], columns=columns)
                 for batch in map(_plain, batches):
-                    for index in range(len(batch)):
+                    for row in self._rows_of(batch, line):
                         line += 1
-                        row = batch.slice(index, 1)
-                        left -= row.nbytes
-                        if left < 0:
-                            raise self._at(too_large(UNPACKED, self._file.limit), line)
-                        if need.large and _memory(row) > self._file.limit:
-                            yield _Cells(line, {}, too_large("the row", self._file.limit))
-                        else:
-                            yield _Cells(line, row.to_pylist()[0])
+                        yield row
+                    left -= batch.nbytes
+                    if left < 0:
+                        raise self._at(too_large(UNPACKED, self._file.limit), line)
+
+    def _rows_of(self, batch: Any, line: int) -> Iterator[_Cells]:
+        """Yield the rows behind ``line``, one by one only where all at once may be too large."""
+        limit = self._file.limit
+        if _memory(batch) <= limit:
+            for number, cells in enumerate(batch.to_pylist(), start=line + 1):
+                yield _Cells(number, cells)
+            return
+        for index in range(len(batch)):
+            row = batch.slice(index, 1)
+            if _memory(row) > limit:
+                yield _Cells(line + index + 1, {}, too_large("the row", limit))
+            else:
+                yield _Cells(line + index + 1, row.to_pylist()[0])
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
@@ -311,31 +323,43 @@ class ParquetReader(TableReader):
                 ) from None
 
 
-class _Need(NamedTuple):
-    """How many rows of a group are safe to hold, and whether one of them may be too large."""
+def _safe_rows(group: Any, columns: Sequence[str], file: File) -> int:
+    """Return how many rows of a group may be held, by what the file says before it is unpacked.
 
-    rows: int
-    large: bool
+    Every row may repeat the longest text of a dictionary, which the file holds once.
 
-    @classmethod
-    def of(cls, group: Any, columns: Sequence[str], file: File) -> _Need:
-        """Judge by what the file says of the group, before any of it is unpacked.
+    Raises:
+        InputError: the group cannot be held at all.
+    """
+    chunks = [group.column(index) for index in range(group.num_columns)]
+    chunks = [chunk for chunk in chunks if chunk.path_in_schema.partition(".")[0] in columns]
+    size = sum(chunk.total_uncompressed_size for chunk in chunks)
+    if size > most_unpacked(file.path.stat().st_size, file.limit):
+        raise too_large(UNPACKED, file.limit, file=file.name)
+    elements = sum(chunk.num_values for chunk in chunks) - len(chunks) * group.num_rows
+    if elements * _LEVELS > file.limit:
+        raise too_large("a group of rows, by its lists,", file.limit, file=file.name)
+    if size > file.limit // 2:
+        return 1
+    repeated: int = sum(
+        _dictionary_size(chunk, file) for chunk in chunks if chunk.has_dictionary_page
+    )
+    fitting: int = file.limit // 2 // max(repeated, 1)
+    return max(1, min(_BATCH, fitting))
 
-        A dictionary may hold one long text that every row repeats.
-        """
-        chunks = [group.column(index) for index in range(group.num_columns)]
-        chunks = [chunk for chunk in chunks if chunk.path_in_schema.partition(".")[0] in columns]
-        size = sum(chunk.total_uncompressed_size for chunk in chunks)
-        repeated = sum(c.total_uncompressed_size for c in chunks if c.has_dictionary_page)
-        elements = sum(chunk.num_values for chunk in chunks)
-        if size > most_unpacked(file.path.stat().st_size, file.limit):
-            raise too_large(UNPACKED, file.limit, file=file.name)
-        if elements - len(chunks) * group.num_rows > file.limit // _LEVELS:
-            raise too_large("a group of rows, by its lists,", file.limit, file=file.name)
-        rows = _BATCH if size <= file.limit // 2 else 1
-        if repeated:
-            rows = max(1, min(rows, file.limit // (2 * repeated)))
-        return cls(rows, _CELL * size + _ELEMENT * elements > file.limit)
+
+def _dictionary_size(chunk: Any, file: File) -> int:
+    """Return the bytes of a dictionary as the header of its page says, else those of its column.
+
+    The header is a Thrift structure in the compact protocol, whose second number is the size.
+    """
+    with file.open() as stream:
+        stream.seek(chunk.dictionary_page_offset or 0)
+        header = _PAGE_HEADER.match(stream.read(16))
+    if header is None:
+        return int(chunk.total_uncompressed_size)
+    number = sum(int(byte & 0x7F) << 7 * place for place, byte in enumerate(header[1]))
+    return number >> 1  # of the zigzag encoding
 
 
 def _plain(batch: Any) -> Any:
@@ -351,9 +375,9 @@ def _plain(batch: Any) -> Any:
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
-def _memory(row: Any) -> int:
-    """Return how many bytes of memory a row of parquet takes as JSON, as an upper bound."""
-    return _CELL * int(row.nbytes) + _ELEMENT * sum(map(_elements, row.columns))
+def _memory(batch: Any) -> int:
+    """Return how many bytes of memory rows of parquet take as JSON, as an upper bound."""
+    return _CELL * int(batch.nbytes) + _ELEMENT * sum(map(_elements, batch.columns))
 
 
 def _elements(column: Any) -> int:

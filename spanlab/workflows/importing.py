@@ -21,6 +21,7 @@ from spanlab.datasets import (
     read_placed,
     table_columns,
 )
+from spanlab.datasets.limits import longest, record_limit, too_large
 from spanlab.errors import InputError
 from spanlab.schema import Record
 
@@ -57,8 +58,17 @@ class Imported:
 class _Log:
     warnings: list[str] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
+    size: int = 0  # characters of the rejects
     n_rejects: int = 0
     first: str = ""  # reason of a reject
+
+    def keep(self, left_out: Reject) -> None:
+        """Keep a reject; all of them together may take as much memory as one record."""
+        self.size += len(left_out.raw) + len(left_out.reason)
+        if self.size > longest(record_limit()):
+            what = f"what was left out up to here ({len(self.rejects):,} records)"
+            raise too_large(what, record_limit(), file=left_out.file, line=left_out.line)
+        self.rejects.append(left_out)
 
     def counting(self, on_reject: OnReject | None) -> OnReject | None:
         """Return ``on_reject`` such that it counts, too; None, which is strict, stays None."""
@@ -94,12 +104,12 @@ def import_files(
         on_progress: called now and then with the number of items read.
 
     Raises:
-        InputError: a record is wrong or an id is repeated (strict), or no record is left when
-            the wrong ones are; nothing was imported.
+        InputError: a record is wrong or an id is repeated (strict), no record is left when the
+            wrong ones are, or these are too many to be returned; nothing was imported.
     """
     log = _Log()
     given = options or ReadOptions()
-    on_reject = log.counting(log.rejects.append if skip_bad else given.on_reject)
+    on_reject = log.counting(log.keep if skip_bad else given.on_reject)
     chosen = replace(given, on_warning=log.warnings.append, on_reject=on_reject)
     places = _RecordPositions(files, chosen)
 

@@ -16,6 +16,9 @@ import pytest
 
 from spanlab.datasets import ReadOptions, Reject, read
 from spanlab.errors import InputError, UsageError
+from spanlab.settings import Settings
+from spanlab.storage import Store
+from spanlab.workflows.importing import import_files
 
 LIMIT = 32  # MiB
 MIB = 1 << 20
@@ -31,10 +34,11 @@ def _table(path: Path, answer: pa.Array) -> None:
     pq.write_table(pa.table({"id": ids, "answer": answer}), path, compression="zstd")
 
 
-def _repeated(path: Path) -> None:
-    """One text of 8 MB, once in the file and in each of 1,000 rows."""
+def _repeated(size: int) -> Callable[[Path], object]:
+    """One text of ``size`` MiB, once in the file and in each of 1,000 rows."""
+    text = pa.array(["x" * size * MIB])
     indices = pa.array([0] * 1000, pa.int32())
-    _table(path, pa.DictionaryArray.from_arrays(indices, pa.array(["x" * 8 * MIB])))
+    return lambda path: _table(path, pa.DictionaryArray.from_arrays(indices, text))
 
 
 def _lists(path: Path) -> None:
@@ -99,9 +103,10 @@ FILES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     ),
     "a text that every row repeats": (
         "k.parquet",
-        _repeated,
+        _repeated(8),
         "k.parquet, row .: the row is too large",
     ),
+    "a shorter one": ("n.parquet", _repeated(1), "n.parquet, row .*unpacks to more than 100 times"),
     "a list in a cell": ("l.parquet", _lists, "l.parquet: a group of rows, by its lists, is too"),
     "a packed file": (
         "m.jsonl.gz",
@@ -171,6 +176,21 @@ def test_a_record_that_is_too_large_can_be_left_out(
 
     assert len(kept) == 2
     assert [(reject.line, reject.raw[:20]) for reject in left_out] == [(2, '{"id":"b","answer":"')]
+
+
+def test_what_an_import_leaves_out_is_not_kept_without_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_RECORD_LIMIT", "1")
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(ITEM + (b'{"id":"b","question":"' + b"x" * 1000 + b'"}\n') * 600)
+    with (
+        Store.open(Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path}/a.db")) as store,
+        pytest.raises(
+            InputError, match=r"what was left out up to here \(\d+ records\) is too large"
+        ),
+    ):
+        import_files(store, [path], "mine", skip_bad=True)
 
 
 @pytest.mark.parametrize("name", ["c.jsonl", "c.jsonl.gz", "folder"])
