@@ -21,9 +21,10 @@ from dbos import DBOS, SetWorkflowID
 
 from spanlab.errors import SpanlabError
 from spanlab.jobs import job_store, worker
-from spanlab.jobs.job_store import JOBS, progress_of, summed
+from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.kinds import KINDS
 from spanlab.jobs.parts import work_on
+from spanlab.jobs.rows import progress_of, summed
 from spanlab.jobs.steps import interrupted, step
 from spanlab.jobs.views import JobState
 from spanlab.settings import Settings

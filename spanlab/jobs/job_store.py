@@ -1,9 +1,6 @@
 """The store of jobs: what is known of each, read and written without working on any.
 
-A job's state is in its workflow's attributes: ``title``, ``progress``,
-``details``, ``stop`` ("pause" or "cancel" if somebody stopped it; ``wish`` in jobs of earlier
-versions) and ``log.<when>`` for each line of its log. Its parts are child workflows, whose
-attributes tell what they have done.
+What its rows hold is explained in ``rows``.
 """
 
 from __future__ import annotations
@@ -13,8 +10,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import asdict, replace
 from functools import cached_property
 from secrets import token_hex
 from threading import Lock
@@ -26,11 +22,11 @@ from optimizers.curve import Curve
 from spanlab.errors import NotFoundError, StoreError
 from spanlab.fields import storable
 from spanlab.jobs import database
-from spanlab.jobs.kinds import KINDS, Kind, kind_of
-from spanlab.jobs.views import JobState, JobView, LogLine
-from spanlab.lm import Usage
+from spanlab.jobs.kinds import KINDS, Kind
+from spanlab.jobs.rows import SHOWN, PartState, log_of, still, summed, view_of
+from spanlab.jobs.views import JobState, JobView
 from spanlab.settings import Settings
-from spanlab.workflows.runs import Failure, Progress
+from spanlab.workflows.runs import Progress
 
 if TYPE_CHECKING:
     from dbos import DBOSClient, WorkflowStatus
@@ -39,55 +35,6 @@ JOBS = "jobs"  # the queue of whole jobs
 PARTS = "parts"  # the queue of their parts
 
 _NOT_IN_JSONB = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL refuses there
-_SHOWN = 200  # failures and log lines that a job's page gets
-_STATES = {
-    "DELAYED": JobState.QUEUED,
-    "ENQUEUED": JobState.QUEUED,
-    "PENDING": JobState.RUNNING,
-    "SUCCESS": JobState.DONE,
-    "ERROR": JobState.FAILED,
-    "CANCELLED": JobState.CANCELLED,
-    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": JobState.FAILED,
-}
-
-
-@dataclass(frozen=True)
-class PartState:
-    """What a part of a job has done; ``error`` if it broke."""
-
-    state: JobState
-    error: str | None = None
-    done: int = 0
-    usage: Usage = field(default_factory=Usage)
-    failures: tuple[Failure, ...] = ()
-    stopped: str | None = None
-
-    @property
-    def failed(self) -> int:
-        """How many items a detector failed on."""
-        return len({failure.item_id for failure in self.failures})
-
-    def attributes(self) -> dict[str, Any]:
-        """Return it as the attributes of the part's workflow."""
-        return {
-            "done": self.done,
-            "usage": asdict(self.usage),
-            "failures": [[f.item_id, f.detector, f.reason] for f in self.failures],
-            "stopped": self.stopped,
-        }
-
-    @classmethod
-    def of(cls, row: WorkflowStatus) -> PartState:
-        """Read the attributes of a part's workflow, which may have none yet."""
-        said = row.attributes or {}
-        return cls(
-            state=_STATES[row.status],
-            error=_error(row),
-            done=said.get("done", 0),
-            usage=Usage(**said.get("usage", {})),
-            failures=tuple(Failure(*each) for each in said.get("failures", ())),
-            stopped=said.get("stopped"),
-        )
 
 
 class JobStore:
@@ -126,8 +73,8 @@ class JobStore:
         return replace(
             view,
             progress=progress if view.state is JobState.RUNNING else still(progress),
-            failures=tuple(failures[::-1][:_SHOWN]),
-            log=_log(row.attributes or {}),
+            failures=tuple(failures[::-1][:SHOWN]),
+            log=log_of(row),
         )
 
     def row(self, job_id: str) -> WorkflowStatus:
@@ -164,7 +111,7 @@ class JobStore:
         return rows[0]
 
     def _view(self, row: WorkflowStatus) -> JobView:
-        view = _view(row)
+        view = view_of(row)
         if view.error is None and view.state in {JobState.QUEUED, JobState.RUNNING}:
             try:
                 database.check_space(self.settings)
@@ -251,84 +198,6 @@ class JobStore:
             yield
         except SQLAlchemyError as error:
             raise database.refusal(self.settings, error) from error
-
-
-def summed(before: Progress, parts: Sequence[PartState]) -> Progress:
-    """Return the progress that the parts of a job amount to, with total and rate as before."""
-    failures = [failure for part in parts for failure in part.failures]
-    done = sum(part.done for part in parts)
-    return replace(
-        before,
-        done=done,
-        failed=sum(part.failed for part in parts),
-        usage=sum((part.usage for part in parts), Usage()),
-        remaining=(before.total - done) / before.rate if before.rate > 0 else None,
-        stopped=next((part.stopped for part in parts if part.stopped), before.stopped),
-        last_failures=tuple(failures[::-1][:5]),
-    )
-
-
-def still(progress: Progress) -> Progress:
-    """Return the progress of a job that nobody works on."""
-    return replace(progress, rate=0.0, remaining=None)
-
-
-def _view(row: WorkflowStatus) -> JobView:
-    said = row.attributes or {}
-    state = _STATES[row.status]
-    if state is JobState.CANCELLED and "pause" in (said.get("stop"), said.get("wish")):
-        state = JobState.PAUSED
-    progress = progress_of(row)
-    created = _time(row.created_at)
-    return JobView(
-        id=row.workflow_id,
-        kind=kind_of(row.name),
-        title=str(said.get("title", row.workflow_id)),
-        state=state,
-        created=created or datetime.now(UTC),
-        started=None if progress.started is None else _time(int(progress.started * 1000)),
-        ended=None if state is JobState.PAUSED else _time(row.completed_at),
-        progress=progress if state is JobState.RUNNING else still(progress),
-        error=_error(row),
-        search=curve_of(row),
-    )
-
-
-def curve_of(row: WorkflowStatus) -> Curve | None:
-    """Return what a job's search had found when that was last written down; None for no search."""
-    details = (row.attributes or {}).get("details")
-    return None if details is None else Curve.model_validate(details)
-
-
-def progress_of(row: WorkflowStatus) -> Progress:
-    """Return how far a job was when that was last written down."""
-    return _progress((row.attributes or {}).get("progress"))
-
-
-def _progress(said: Mapping[str, Any] | None) -> Progress:
-    if said is None:
-        return Progress()
-    failures = tuple(Failure(**each) for each in said["last_failures"])
-    return Progress(**{**said, "usage": Usage(**said["usage"]), "last_failures": failures})
-
-
-def _error(row: WorkflowStatus) -> str | None:
-    """Return why a job or part failed; None if it did not."""
-    if any(isinstance(value, str) for value in (row.input, row.output, row.error)):
-        return database.NOT_JSON  # DBOS gives the text of what it did not read; ours is no text
-    return None if row.error is None else str(row.error) or type(row.error).__name__
-
-
-def _time(milliseconds: int | None) -> datetime | None:
-    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
-
-
-def _log(said: Mapping[str, Any]) -> tuple[LogLine, ...]:
-    lines = sorted((int(key[4:]), text) for key, text in said.items() if key.startswith("log."))
-    return tuple(
-        LogLine(datetime.fromtimestamp(when / 1e9, UTC), str(text))
-        for when, text in lines[-_SHOWN:]
-    )
 
 
 _STORES: dict[Settings, JobStore] = {}

@@ -26,9 +26,10 @@ from optimizers.estimates import planned
 from optimizers.request import Optimisation
 from spanlab.errors import UsageError
 from spanlab.jobs import job_store, worker
-from spanlab.jobs.job_store import JOBS, curve_of, progress_of
+from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.kinds import KINDS
 from spanlab.jobs.rate_limiter import JobCalls
+from spanlab.jobs.rows import curve_of, progress_of
 from spanlab.jobs.steps import interrupted, step
 from spanlab.labels import Labels
 from spanlab.lm import Meter

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from spanlab.detectors.ensemble import Ensemble
 from spanlab.errors import StoreError
 from spanlab.jobs import worker
-from spanlab.jobs.job_store import PartState
 from spanlab.jobs.rate_limiter import JobCalls, stop_reason
+from spanlab.jobs.rows import PartState
 from spanlab.jobs.views import JobState
 from spanlab.jobs.worker import Worker
 from spanlab.lm import Meter, Usage

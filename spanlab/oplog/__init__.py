@@ -12,10 +12,8 @@ from spanlab.oplog._operations import (
     Accept,
     AcceptAll,
     Add,
-    Cited,
     Edit,
     Finish,
-    Mark,
     Note,
     NoteSuggestion,
     Operation,
@@ -28,6 +26,7 @@ from spanlab.oplog._operations import (
     Undo,
 )
 from spanlab.oplog._state import ReviewState
+from spanlab.oplog._suggestions import Cited, Mark
 
 __all__ = [
     "OPERATION",

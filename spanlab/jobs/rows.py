@@ -1,0 +1,151 @@
+"""What the rows of jobs say: DBOS's workflows and their attributes, as what people see.
+
+A job's attributes are ``title``, ``progress``, ``details`` (what a search has found), ``stop``
+("pause" or "cancel" if somebody stopped it; ``wish`` in jobs of earlier versions) and
+``log.<when>`` for each line of its log. Its parts are child workflows, whose attributes tell what
+they have done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
+
+from optimizers.curve import Curve
+from spanlab.jobs.database import NOT_JSON
+from spanlab.jobs.kinds import kind_of
+from spanlab.jobs.views import JobState, JobView, LogLine
+from spanlab.lm import Usage
+from spanlab.workflows.runs import Failure, Progress
+
+if TYPE_CHECKING:
+    from dbos import WorkflowStatus
+
+SHOWN = 200  # failures and log lines that a job's page gets
+
+_PROGRESS = TypeAdapter(Progress)
+_STATES = {
+    "DELAYED": JobState.QUEUED,
+    "ENQUEUED": JobState.QUEUED,
+    "PENDING": JobState.RUNNING,
+    "SUCCESS": JobState.DONE,
+    "ERROR": JobState.FAILED,
+    "CANCELLED": JobState.CANCELLED,
+    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": JobState.FAILED,
+}
+
+
+@dataclass(frozen=True)
+class PartState:
+    """What a part of a job has done; ``error`` if it broke."""
+
+    state: JobState
+    error: str | None = None
+    done: int = 0
+    usage: Usage = field(default_factory=Usage)
+    failures: tuple[Failure, ...] = ()
+    stopped: str | None = None
+
+    @property
+    def failed(self) -> int:
+        """How many items a detector failed on."""
+        return len({failure.item_id for failure in self.failures})
+
+    def attributes(self) -> dict[str, Any]:
+        """Return it as the attributes of the part's workflow."""
+        return {
+            "done": self.done,
+            "usage": asdict(self.usage),
+            "failures": [[f.item_id, f.detector, f.reason] for f in self.failures],
+            "stopped": self.stopped,
+        }
+
+    @classmethod
+    def of(cls, row: WorkflowStatus) -> PartState:
+        """Read the attributes of a part's workflow, which may have none yet."""
+        said = row.attributes or {}
+        return cls(
+            state=_STATES[row.status],
+            error=_error(row),
+            done=said.get("done", 0),
+            usage=Usage(**said.get("usage", {})),
+            failures=tuple(Failure(*each) for each in said.get("failures", ())),
+            stopped=said.get("stopped"),
+        )
+
+
+def summed(before: Progress, parts: Sequence[PartState]) -> Progress:
+    """Return the progress that the parts of a job amount to, with total and rate as before."""
+    failures = [failure for part in parts for failure in part.failures]
+    done = sum(part.done for part in parts)
+    return replace(
+        before,
+        done=done,
+        failed=sum(part.failed for part in parts),
+        usage=sum((part.usage for part in parts), Usage()),
+        remaining=(before.total - done) / before.rate if before.rate > 0 else None,
+        stopped=next((part.stopped for part in parts if part.stopped), before.stopped),
+        last_failures=tuple(failures[::-1][:5]),
+    )
+
+
+def still(progress: Progress) -> Progress:
+    """Return the progress of a job that nobody works on."""
+    return replace(progress, rate=0.0, remaining=None)
+
+
+def view_of(row: WorkflowStatus) -> JobView:
+    """Return a job as its row alone has it, without failures and log."""
+    said = row.attributes or {}
+    state = _STATES[row.status]
+    if state is JobState.CANCELLED and "pause" in (said.get("stop"), said.get("wish")):
+        state = JobState.PAUSED
+    progress = progress_of(row)
+    created = _time(row.created_at)
+    return JobView(
+        id=row.workflow_id,
+        kind=kind_of(row.name),
+        title=str(said.get("title", row.workflow_id)),
+        state=state,
+        created=created or datetime.now(UTC),
+        started=None if progress.started is None else _time(int(progress.started * 1000)),
+        ended=None if state is JobState.PAUSED else _time(row.completed_at),
+        progress=progress if state is JobState.RUNNING else still(progress),
+        error=_error(row),
+        search=curve_of(row),
+    )
+
+
+def curve_of(row: WorkflowStatus) -> Curve | None:
+    """Return what a job's search had found when that was last written down; None for no search."""
+    details = (row.attributes or {}).get("details")
+    return None if details is None else Curve.model_validate(details)
+
+
+def progress_of(row: WorkflowStatus) -> Progress:
+    """Return how far a job was when that was last written down."""
+    return _PROGRESS.validate_python((row.attributes or {}).get("progress") or {})
+
+
+def _error(row: WorkflowStatus) -> str | None:
+    """Return why a job or part failed; None if it did not."""
+    if any(isinstance(value, str) for value in (row.input, row.output, row.error)):
+        return NOT_JSON  # DBOS gives the text of what it did not read; ours is no text
+    return None if row.error is None else str(row.error) or type(row.error).__name__
+
+
+def _time(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def log_of(row: WorkflowStatus) -> tuple[LogLine, ...]:
+    """Return the last lines of a job's log, the newest last."""
+    said = row.attributes or {}
+    lines = sorted((int(key[4:]), text) for key, text in said.items() if key.startswith("log."))
+    return tuple(
+        LogLine(datetime.fromtimestamp(when / 1e9, UTC), str(text)) for when, text in lines[-SHOWN:]
+    )
