@@ -48,6 +48,17 @@ def _only_list(write: Callable[[list[Any]], str]) -> Callable[[str], str]:
     return form
 
 
+def _only_text(form: str) -> Callable[[str], str]:
+    """Write the text of an answer that is nothing but one text; others stay as they are."""
+
+    def write(text: str) -> str:
+        values = list(fields_of(text).values())
+        alone = len(values) == 1 and isinstance(values[0], str)
+        return form.format(values[0]) if alone else text
+
+    return write
+
+
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
@@ -89,6 +100,13 @@ FORMS: Mapping[str, Form] = {
     "no-end-marker": _fields(_sections("[[ ## {name} ## ]]\n{text}")),
     "inline-markers": _fields(_sections("[[ ## {name} ## ]] {text}")),
     "bold-markers": _fields(_sections("**[[ ## {name} ## ]]**\n{text}")),
+    "heading-names": _fields(_sections("### {name}\n{text}")),
+    "tags": _fields(_sections("<{name}>\n{text}\n</{name}>")),
+    "lines": _only_list(lambda values: "\n".join(map(_json, values)) or "[]"),
+    "list-in-words": _only_list(lambda values: f"As [1] says:\n{_json(values)}\nThat is all."),
+    "bare-text": _only_text("{}"),
+    "tagged-text": _only_text("<corrected_answer>\n{}\n</corrected_answer>"),
+    "text-in-words": _only_text("Sure! Here is the corrected answer:\n\n{}\n\nI changed little."),
     "bold-names": _fields(_sections("**{name}:** {text}")),
     "crlf": lambda text: text.replace("\n", "\r\n"),
 }
@@ -106,6 +124,10 @@ THOUGHTS: Mapping[str, Form] = {
     "reasoning-tag": lambda text: f"<reasoning>{_DRAFT}</reasoning>\n{text}",
     "think-brackets": lambda text: f"[THINK]{_DRAFT}[/THINK]{text}",
     "seed-think": lambda text: f"<seed:think>{_DRAFT}</seed:think>{text}",
+    "kimi-think": lambda text: f"◁think▷{_DRAFT}◁/think▷{text}",
+    "cohere-think": lambda text: f"<|START_THINKING|>{_DRAFT}<|END_THINKING|>{text}",
+    "channels-bare": lambda text: f"analysisWe say {_DRAFT}assistantfinal{text}",
+    "end-of-turn": lambda text: f"{text}<|im_end|>",
     "channels": lambda text: (
         f"<|channel|>analysis<|message|>{_DRAFT}<|end|>"
         f"<|start|>assistant<|channel|>final<|message|>{text}"

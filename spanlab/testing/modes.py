@@ -193,6 +193,9 @@ _FAILING: Mapping[str, ServerMode] = {
         lambda choice: {**choice, "finish_reason": "content_filter"}, "refused"
     ),
     "cut": _choice(lambda choice: {**choice, "finish_reason": "length"}, "cut off"),
+    "think-cut": _content(lambda text: f"<think>\nIs it {text}", "raise max_tokens"),
+    "talk": _content(lambda text: "I'm sorry, but I can't help with that.", "I'm sorry"),
+    "broken": _content(lambda text: '[{"text": "The", "reas', '"reas'),
     "empty": _content(lambda text: "", "empty"),
     "null": _content(lambda text: None, "empty"),
 }

@@ -209,7 +209,12 @@ Seen = list[tuple[Extent, float]]
 
 def _parts(item: _Item, seen: Seen, given: Mapping[str, str]) -> Any:
     return [
-        {"text": item.answer[span.start : span.end], "reason": "not so", "probability": prob}
+        {
+            "text": item.answer[span.start : span.end],
+            "before": item.answer[max(span.start - 20, 0) : span.start],
+            "reason": "not so",
+            "probability": prob,
+        }
         for span, prob in seen
     ]
 
