@@ -92,10 +92,10 @@ class Plan(NamedTuple):
     prompt_calls: int
 
     def most(self, weights: Sequence[float]) -> float:
-        """Return what all evaluations come to if they are on the heaviest items.
+        """Return an upper bound of a sum over all evaluations: each on the items that weigh most.
 
         Args:
-            weights: what the detector's calls on each labelled item come to.
+            weights: calls, tokens or dollars of the detector on each labelled item.
         """
         heaviest = [0.0, *accumulate(sorted(weights, reverse=True))]
         return sum(times * heaviest[min(items, len(weights))] for times, items in self.evaluations)

@@ -21,7 +21,7 @@ FEWEST = 4  # labelled items: two to learn from and to choose by, as many held o
 
 
 class LabelSource(Frozen):
-    """Whose labels are the truth.
+    """Whose labels count as gold labels.
 
     - ``gold``: the dataset's gold labels.
     - ``reviewed``: what persons have finished; of several on one item, or named, their vote.
@@ -38,7 +38,7 @@ class LabelSource(Frozen):
 
 @dataclass(frozen=True)
 class Labelled:
-    """An item and what is right about it."""
+    """An item and its gold labels."""
 
     item: Item
     labels: Labels
@@ -58,7 +58,7 @@ class Target(Frozen):
 
 @dataclass(frozen=True)
 class Fold:
-    """What is learnt from, and what the result is measured on; no question is in both."""
+    """Training items and held-out items; no question is in both."""
 
     seen: tuple[Labelled, ...]
     held_out: tuple[Labelled, ...]

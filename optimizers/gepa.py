@@ -41,7 +41,7 @@ def evaluations(auto: str | None, trials: int | None, choose: int, prompts: int)
 
 
 def search(work: Round) -> dspy.Module:
-    """Return the best program found; the one that the search began from if nothing beat it.
+    """Return the best program found; the one that the search began from if none scored higher.
 
     Raises:
         SpanlabError: the search cannot go on; the reason why.

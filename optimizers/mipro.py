@@ -29,7 +29,7 @@ FEW: Final = 35  # those few
 
 
 def search(work: Round) -> dspy.Module:
-    """Return the best program found; the one that the search began from if nothing beat it.
+    """Return the best program found; the one that the search began from if none scored higher.
 
     Raises:
         SpanlabError: the search cannot go on; the reason why.

@@ -1,4 +1,4 @@
-"""What an optimisation is asked to do."""
+"""The request for an optimisation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEED: Final = 9
 
 
 class Search(Frozen):
-    """One optimisation: what is tuned, on whose labels, for which metric, how hard.
+    """One optimisation: what is tuned, on whose labels, for which metric, with how many trials.
 
     Attributes:
         name: what the tuned program will be called.

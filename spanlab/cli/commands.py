@@ -1,4 +1,4 @@
-"""What `spanlab` can be asked on the command line; each command calls one workflow."""
+"""The main commands of `spanlab`; each calls one workflow."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from spanlab.cli.options import (
     Format,
     Output,
 )
-from spanlab.cli.words import counted
 from spanlab.errors import UsageError
+from spanlab.workflows.wording import counted
 
 
 def import_command(

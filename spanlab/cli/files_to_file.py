@@ -12,7 +12,6 @@ import typer
 
 from spanlab.cli import progress
 from spanlab.cli.job_tables import usage_text
-from spanlab.cli.words import counted
 from spanlab.datasets import WRITABLE, ReadOptions, detect, read, write
 from spanlab.detectors import Spec, asks_models
 from spanlab.errors import UsageError
@@ -21,6 +20,7 @@ from spanlab.schema import Record
 from spanlab.workflows.requesting import request_of
 from spanlab.workflows.streaming import Outcomes, Stream
 from spanlab.workflows.voting import Cleanup, vote_records
+from spanlab.workflows.wording import counted
 
 _CAUSES = 5  # of failures that are named
 

@@ -58,7 +58,7 @@ def pause(job_id: JobId) -> None:
     from spanlab.cli import progress
 
     jobs.pause(job_id)
-    progress.say(f"paused; go on with: spanlab jobs resume {job_id}")
+    progress.say(f"paused; continue with: spanlab jobs resume {job_id}")
 
 
 @app.command()

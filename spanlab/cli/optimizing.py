@@ -1,4 +1,4 @@
-"""What `spanlab optimize` does once its options are read."""
+"""The steps of `spanlab optimize` after its options are read."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def estimate_search(request: Optimisation) -> None:
 
 
 def enqueue(request: Optimisation) -> None:
-    """Queue a search for whatever worker there is."""
+    """Queue a search for any worker."""
     job_id = jobs.submit_optimisation(request)
     progress.say(f"queued as {job_id}; see: spanlab jobs show {job_id}")
 
 
 def run(request: Optimisation, *, use: bool) -> None:
-    """Search in this process until it is done, and say what the result is worth."""
+    """Search in this process until it is done, and print the scores on held-out items."""
     from spanlab.jobs import optimisation
 
     settings = Settings.read()

@@ -87,7 +87,7 @@ def follow(
     except KeyboardInterrupt:
         progress.say("stopping after the calls under way (Ctrl+C again: at once)")
         jobs.pause(job_id, settings)
-        progress.say(f"paused; go on with: spanlab jobs resume {job_id}")
+        progress.say(f"paused; continue with: spanlab jobs resume {job_id}")
         raise typer.Exit(_INTERRUPTED) from None
     return view
 

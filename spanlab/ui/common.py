@@ -132,11 +132,6 @@ def kept(name: str) -> Kept:
     return {"key": f"spanlab.{name}", "persist_state": "session"}
 
 
-def counted(number: int, noun: str) -> str:
-    """Return ``1 item``, ``2,000 items``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def plain(text: str) -> str:
     """Return ``text`` such that Markdown shows it unchanged: data are not markup."""
     one_line = " ".join(text.splitlines())

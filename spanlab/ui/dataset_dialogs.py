@@ -10,7 +10,7 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.schema import Kind, Status
-from spanlab.ui.common import counted, plain, remember_dataset, store
+from spanlab.ui.common import plain, remember_dataset, store
 from spanlab.ui.job_views import latest_job
 from spanlab.ui.job_watch import watch
 from spanlab.ui.messages import errors_shown, tell_after_rerun
@@ -26,6 +26,7 @@ from spanlab.workflows.managing import (
 )
 from spanlab.workflows.requesting import request_of
 from spanlab.workflows.voting import vote_dataset
+from spanlab.workflows.wording import counted
 
 _OPEN = "spanlab.dialog"
 _PROCESSES = 8  # of the detector that is started here

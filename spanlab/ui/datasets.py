@@ -9,7 +9,7 @@ import streamlit as st
 from spanlab import jobs
 from spanlab.jobs import JobState, JobView
 from spanlab.schema import UNDETERMINED
-from spanlab.ui.common import counted, link, page_link, plain, store, title
+from spanlab.ui.common import link, page_link, plain, store, title
 from spanlab.ui.counts import counts_html
 from spanlab.ui.dataset_dialogs import ACTIONS, ask, show_dialog
 from spanlab.ui.import_panel import import_panel, show_result
@@ -19,6 +19,7 @@ from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.progress import progress
 from spanlab.workflows.demo import DATASET, detection_of_samples, prepare_samples
 from spanlab.workflows.managing import DatasetSummary, list_datasets
+from spanlab.workflows.wording import counted
 
 _PER_PAGE = 10
 _LANGUAGES = 8  # named before the rest is summed up

@@ -6,16 +6,7 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.jobs import RunRequest
-from spanlab.ui.common import (
-    choose_dataset,
-    counted,
-    datasets_for,
-    link,
-    page_link,
-    plain,
-    store,
-    title,
-)
+from spanlab.ui.common import choose_dataset, datasets_for, link, page_link, plain, store, title
 from spanlab.ui.counts import counts_in_words
 from spanlab.ui.detect_form import run_form
 from spanlab.ui.job_views import (
@@ -33,6 +24,7 @@ from spanlab.workflows.environment import ModelEnvironment, model_environment
 from spanlab.workflows.estimating import RunEstimate, estimate
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.requesting import RunForm, requested
+from spanlab.workflows.wording import counted
 
 _ESTIMATE = "spanlab.detect.estimate"
 

@@ -12,21 +12,14 @@ import streamlit as st
 
 from spanlab.errors import InputError
 from spanlab.schema import Kind, Status
-from spanlab.ui.common import (
-    choose_dataset,
-    counted,
-    datasets_for,
-    plain,
-    server_files,
-    store,
-    title,
-)
+from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, store, title
 from spanlab.ui.counts import counts_html, kind_beside
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
 from spanlab.workflows.access import ServerFiles
 from spanlab.workflows.exporting import export_dataset, preview_dataset
 from spanlab.workflows.managing import DatasetSummary
+from spanlab.workflows.wording import counted
 
 _READY = "spanlab.export-file"
 _PREVIEWED = 3  # items

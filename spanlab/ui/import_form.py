@@ -1,4 +1,4 @@
-"""What people say of the files that they want to import."""
+"""The form of an import: which files, and how to read them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _FORMATS = {
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the form says: uploads or paths, and how to read them."""
+    """The form's values: uploads or paths, and how to read them."""
 
     uploads: Sequence[UploadedFile]
     paths: Sequence[str]
@@ -65,7 +65,7 @@ class Chosen:
 
 
 def import_form() -> Chosen:
-    """Draw the form and return what it says."""
+    """Draw the form and return its values."""
     uploads, paths = _files()
     stem = _stem(uploads[0].name if uploads else (paths[0] if paths else ""))
     left, right = st.columns(2)
@@ -116,7 +116,7 @@ def files_on_server(named: Sequence[str]) -> list[Path]:
 
 
 def clear_form() -> None:
-    """Empty the form: what it held is done."""
+    """Empty the form after its import."""
     st.session_state[_ROUND] = _round() + 1
 
 

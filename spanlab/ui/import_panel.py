@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 from spanlab.errors import InputError, UsageError
-from spanlab.ui.common import counted, plain, remember_dataset, store
+from spanlab.ui.common import plain, remember_dataset, store
 from spanlab.ui.import_form import Chosen, clear_form, files_on_server, import_form
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
@@ -28,6 +28,7 @@ from spanlab.workflows.sources import (
     split_sources,
     unpack_contexts,
 )
+from spanlab.workflows.wording import counted
 
 _RESULT = "spanlab.imported"
 
@@ -39,7 +40,7 @@ class _Result:
 
 
 def import_panel() -> None:
-    """Draw the form; on its button, import, show the progress and what came of it."""
+    """Draw the form; on its button, import, show the progress and the result."""
     chosen = import_form()
     if st.button(
         "Import",
@@ -144,7 +145,7 @@ def _read(chosen: Chosen, folder: Path) -> Imported:
 
 
 def _without(imported: Imported, prefix: str) -> Imported:
-    """Call uploads by the names that people gave them, not by where they lay for a moment."""
+    """Take the temporary folder out of all names of uploaded files."""
     return replace(
         imported,
         warnings=tuple(warning.replace(prefix, "") for warning in imported.warnings),

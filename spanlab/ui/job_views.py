@@ -11,11 +11,11 @@ import streamlit as st
 from spanlab import jobs
 from spanlab.errors import SpanlabError
 from spanlab.jobs import Failure, JobState, JobView, Progress
-from spanlab.ui.common import counted, link, plain
+from spanlab.ui.common import link, plain
 from spanlab.ui.messages import show_error
 from spanlab.ui.progress import share
 from spanlab.workflows.managing import DatasetSummary
-from spanlab.workflows.wording import duration
+from spanlab.workflows.wording import counted, duration
 
 EVERY = 1.0  # seconds between two looks at a job that goes on
 _ERROR = "spanlab.job-error"

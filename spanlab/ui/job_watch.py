@@ -1,4 +1,4 @@
-"""Which jobs this window has seen at work, so that it can tell when they have ended."""
+"""Jobs whose end this browser session is to announce."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _WATCHED = "spanlab.jobs.watched"
 
 
 def watch(job_id: str, *, over: bool = False) -> None:
-    """Remember a job that was started or goes on; forget it once its end was told."""
+    """Remember a job that was started or is running; ``over`` forgets it."""
     watched: set[str] = st.session_state.setdefault(_WATCHED, set())
     if over:
         watched.discard(job_id)
@@ -17,5 +17,5 @@ def watch(job_id: str, *, over: bool = False) -> None:
 
 
 def is_watched(job_id: str) -> bool:
-    """Say whether the end of a job is still to be told."""
+    """Return whether the end of a job is still to be announced."""
     return job_id in st.session_state.get(_WATCHED, ())

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from html import escape
 
 from spanlab.schema import Annotation, Item, Passage, Record, Status
-from spanlab.ui.common import counted
 from spanlab.ui.counts import kind_in_words
 from spanlab.workflows.comparing import ItemScore
 from spanlab.workflows.marks import MarkedText, pieces
-from spanlab.workflows.wording import figure
+from spanlab.workflows.wording import counted, figure
 
 _LISTED = 100  # spans named one by one under an answer
 

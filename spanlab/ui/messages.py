@@ -1,4 +1,4 @@
-"""What pages say of work that succeeded or failed."""
+"""Messages about work that succeeded or failed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LONGEST = 300  # characters of a found value
 
 
 def tell_after_rerun(text: str) -> None:
-    """Keep a line of good news for the next time that a page is drawn."""
+    """Keep a success message for the next run of a page."""
     st.session_state[_NEWS] = text
 
 
 def show_news() -> None:
-    """Draw the line that was kept, once."""
+    """Draw the message that was kept, once."""
     text = st.session_state.pop(_NEWS, None)
     if text:
         st.success(plain(text), icon=":material/check_circle:")

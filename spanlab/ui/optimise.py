@@ -6,7 +6,7 @@ import streamlit as st
 
 from optimizers.choosing import SearchEstimate, TuningForm, estimate_search, optimisation_of
 from spanlab import jobs
-from spanlab.ui.common import choose_dataset, counted, datasets_for, page_link, plain, store, title
+from spanlab.ui.common import choose_dataset, datasets_for, page_link, plain, store, title
 from spanlab.ui.job_views import (
     EVERY,
     job_actions,
@@ -22,6 +22,7 @@ from spanlab.ui.optimise_views import show_found, show_search
 from spanlab.ui.program_views import program_changed, show_programs
 from spanlab.workflows.environment import model_environment
 from spanlab.workflows.managing import DatasetSummary
+from spanlab.workflows.wording import counted
 
 _ESTIMATE = "spanlab.optimise.estimate"
 

@@ -1,4 +1,4 @@
-"""What the Optimise page asks before a search: what is tuned, on whose labels, how hard."""
+"""What the Optimise page asks before a search: what is tuned, on whose labels, and how long."""
 
 from __future__ import annotations
 

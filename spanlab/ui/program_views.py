@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from spanlab.ui.common import counted, plain
+from spanlab.ui.common import plain
 from spanlab.ui.messages import errors_shown, show_error
 from spanlab.workflows.programs import (
     Demo,
@@ -24,7 +24,7 @@ from spanlab.workflows.programs import (
     unuse,
     use,
 )
-from spanlab.workflows.wording import figure, measured
+from spanlab.workflows.wording import counted, figure, measured
 
 _CHANGED = "spanlab.program-changed"
 _LINES = {"+": "green", "-": "red"}

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from spanlab.ui.common import counted
-from spanlab.workflows.wording import duration
+from spanlab.workflows.wording import counted, duration
 
 _EVERY = 0.2  # seconds between two drawings: a browser needs no more, and the work goes on
 

@@ -1,4 +1,4 @@
-"""Settings of the whole Python interpreter that spanlab changes, each with what it is worth.
+"""Settings of the whole Python interpreter that spanlab changes, each with its effect.
 
 Garbage collection: Python looks for reference cycles after every 700 new objects that stay. With a
 hundred model calls under way that is once in a few calls, finds next to nothing, and was measured
@@ -30,7 +30,7 @@ _SWITCH_SECONDS = 0.0005
 
 
 class _Rarely:
-    """How many runs of this process want it so, and what was so before the first of them."""
+    """The number of runs that need a setting, and its value before the first of them."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -43,7 +43,7 @@ _RARELY = _Rarely()
 
 @contextmanager
 def rarely_collected() -> Iterator[None]:
-    """Look for garbage rarely until the last such block of the process is over."""
+    """Collect garbage less often while any such block of the process runs."""
     with _RARELY.lock:
         _RARELY.runs += 1
         if _RARELY.runs == 1:
@@ -60,12 +60,12 @@ def rarely_collected() -> Iterator[None]:
 
 
 def switch_threads_often() -> None:
-    """Let a thread wait less for one that computes; holds for the rest of the process."""
+    """Shorten the interpreter's switch interval for the rest of the process."""
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 
 def leave_imports_uncollected() -> None:
-    """Take all objects there are now out of the garbage collector's rounds, for good."""
+    """Exempt all present objects from garbage collection, for good."""
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""Processes that share out work which keeps a processor busy."""
+"""Pools of processes for work that keeps a processor busy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Processes(ProcessPoolExecutor):
 
 
 def executor_of(processes: int) -> Executor:
-    """Return what does the work of detectors that ask no model.
+    """Return the executor of detectors that ask no model.
 
     Args:
         processes: how many, at most one for each processor; 0 is a thread of this process.

@@ -19,6 +19,11 @@ def figure(value: float, digits: int = 3, *, signed: bool = False) -> str:
     return f"{value:{'+' if signed else ''}z.{digits}f}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return ``1 item``, ``2,000 items``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def duration(seconds: float) -> str:
     """Return ``12 s``, ``3 min 05 s``, ``2 h 10 min``."""
     whole = max(round(seconds), 0)
