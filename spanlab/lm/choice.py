@@ -99,9 +99,9 @@ class ModelChoice(ModelOptions):
         own = environ.get(self.base_url_env, "").strip() if self.base_url_env else ""
         if own:
             try:
-                return type(self).model_validate(self.model_dump() | {"base_url": own})
+                return self.model_copy(update={"base_url": str(Address.parse(own))})
             except ValueError as error:
-                raise UsageError(_first_problem(error, base_url=self.base_url_env or "")) from None
+                raise UsageError(f"{self.base_url_env}: {error}") from None
         general = {"base_url": ModelChoice.read(environ, model=self.model).base_url}
         if self.base_url_env:
             general |= {"base_url_env": None, "api_key_env": _KEY}
@@ -152,12 +152,12 @@ def _look_up(
     return next(filter(None, special), environ.get(name))
 
 
-def _first_problem(error: ValueError, base_url: str = "OPENAI_BASE_URL") -> str:
+def _first_problem(error: ValueError) -> str:
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors(include_input=False)[0]
-    names = {"base_url": base_url, "model": "SPANLAB_MODEL"}
+    names = {"base_url": "OPENAI_BASE_URL", "model": "SPANLAB_MODEL"}
     field = str(first["loc"][0])
     return f"{names.get(field, field)}: {first['msg'].removeprefix('Value error, ')}"
