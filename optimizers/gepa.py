@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from optimizers.mipro import AUTO
-from optimizers.strategies import Round
+from optimizers.strategies import SearchRound
 from spanlab.workflows.interpreter import quiet
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def evaluations(auto: str | None, trials: int | None, choose: int, prompts: int)
     return (1 + full) * choose + number * _BOOTSTRAPS + rounds * _BATCH
 
 
-def search(work: Round) -> dspy.Module:
+def search(work: SearchRound) -> dspy.Module:
     """Return the best program found; the one that the search began from if none scored higher.
 
     Raises:

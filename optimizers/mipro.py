@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from optimizers.strategies import Round
+from optimizers.strategies import SearchRound
 from spanlab.workflows.interpreter import quiet
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ MANY: Final = 50  # items from which on DSPy evaluates candidates on a few of th
 FEW: Final = 35  # those few
 
 
-def search(work: Round) -> dspy.Module:
+def search(work: SearchRound) -> dspy.Module:
     """Return the best program found; the one that the search began from if none scored higher.
 
     Raises:

@@ -17,7 +17,7 @@ Metric = Callable[..., float]
 
 
 @dataclass(frozen=True)
-class Round:
+class SearchRound:
     """One search: from which program, on which items, with which models.
 
     ``learn`` are the items that demonstrations come from, ``choose`` those that candidates are
@@ -47,7 +47,7 @@ class Round:
 _MODULES: Mapping[str, str] = {"mipro": "optimizers.mipro", "gepa": "optimizers.gepa"}
 
 
-def strategy(name: str) -> Callable[[Round], dspy.Module]:
+def strategy(name: str) -> Callable[[SearchRound], dspy.Module]:
     """Return the search of this name, one of those that ``Search.strategy`` allows."""
-    found: Callable[[Round], dspy.Module] = import_module(_MODULES[name]).search
+    found: Callable[[SearchRound], dspy.Module] = import_module(_MODULES[name]).search
     return found

@@ -15,7 +15,7 @@ from optimizers.curve import Stage, Trial
 from optimizers.examples import Fold, Labelled, fingerprint, folds, halves, targets, transferred
 from optimizers.metrics import ScoredAnswer, judge
 from optimizers.request import Search
-from optimizers.strategies import Round, strategy
+from optimizers.strategies import SearchRound, strategy
 from optimizers.watching import (
     Event,
     OnEvent,
@@ -185,7 +185,7 @@ class Tuner:
             tuple(self._example(each) for each in half) for half in halves(seen, self.request.seed)
         )
         watcher = self._watcher(len(choose), fold)
-        work = Round(
+        work = SearchRound(
             request=self.request,
             program=self.detector.program.deepcopy(),
             learn=learn,

@@ -77,7 +77,7 @@ class AnswerCache(ABC):
     async def _put(self, key: str, text: str) -> None: ...
 
 
-class _Row(NamedTuple):
+class _AnswerRow(NamedTuple):
     """An answer to be stored, and what its caller awaits, who may leave at any moment."""
 
     values: tuple[str, str, float]
@@ -108,7 +108,7 @@ class AnswerFile(AnswerCache):
         super().__init__()
         self._path = folder / "answers.db"
         self._reads = threading.Lock()
-        self._waiting: dict[asyncio.AbstractEventLoop, list[_Row]] = {}
+        self._waiting: dict[asyncio.AbstractEventLoop, list[_AnswerRow]] = {}
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="spanlab-answers")
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -137,7 +137,7 @@ class AnswerFile(AnswerCache):
         less processor time than a thread's turn for each.
         """
         loop = asyncio.get_running_loop()
-        row = _Row((key, text, time.time()), loop.create_future())
+        row = _AnswerRow((key, text, time.time()), loop.create_future())
         waiting = self._waiting.get(loop)
         if waiting is None:
             waiting = self._waiting[loop] = []
@@ -148,7 +148,7 @@ class AnswerFile(AnswerCache):
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         self._writer.submit(self._write_rows, loop, self._waiting.pop(loop))
 
-    def _write_rows(self, loop: asyncio.AbstractEventLoop, rows: Sequence[_Row]) -> None:
+    def _write_rows(self, loop: asyncio.AbstractEventLoop, rows: Sequence[_AnswerRow]) -> None:
         """Write in the writer's thread; nothing that fails ends it."""
         error: Exception | None = None
         try:

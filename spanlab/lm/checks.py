@@ -14,7 +14,7 @@ from spanlab.settings import Settings
 STRUCTURED = "structured"  # the kind of call whose answer is JSON by a schema
 
 
-class Trial(Frozen):
+class CheckedCall(Frozen):
     """One kind of call, whether the endpoint can do it, and what there is to say of it."""
 
     kind: str
@@ -33,7 +33,7 @@ class ModelCheck(Frozen):
     model: str
     endpoint: str
     at: str
-    trials: tuple[Trial, ...]
+    trials: tuple[CheckedCall, ...]
     refused: tuple[str, ...] = ()
     seconds: float = 0.0
     speed: float | None = None

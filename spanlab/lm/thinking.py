@@ -33,14 +33,14 @@ _TOKENS = re.compile(
 )
 
 
-class Said(NamedTuple):
+class SplitReply(NamedTuple):
     """What a model thought aloud and what it answered; either may be empty."""
 
     thoughts: str
     answer: str
 
 
-def told_apart(text: str) -> Said:
+def told_apart(text: str) -> SplitReply:
     """Return what of a message's content is reasoning and what is the answer.
 
     Everything up to the last closing tag is reasoning, unless the answer has begun before that
@@ -51,11 +51,11 @@ def told_apart(text: str) -> Said:
     if channels:
         *_, last = channels
         if last[1] != "final":
-            return Said(text, "")
-        return Said(text[: last.start()], text[last.end() :])
+            return SplitReply(text, "")
+        return SplitReply(text[: last.start()], text[last.end() :])
     stripped = _STRIPPED.match(text)
     if stripped:
-        return Said(stripped[0], text[stripped.end() :])
+        return SplitReply(stripped[0], text[stripped.end() :])
     cut = 0
     for closing in _CLOSE.finditer(text):
         opening = _OPEN.search(text, cut, closing.start())
@@ -64,8 +64,8 @@ def told_apart(text: str) -> Said:
         cut = closing.end()
     unclosed = _OPEN.search(text, cut)
     if unclosed and not _ANSWERS.search(text[cut : unclosed.start()]):
-        return Said(text, "")
-    return Said(text[:cut], text[cut:])
+        return SplitReply(text, "")
+    return SplitReply(text[:cut], text[cut:])
 
 
 def without_thoughts(response: Response) -> Response:

@@ -34,7 +34,7 @@ _RESULT = "spanlab.imported"
 
 
 @dataclass(frozen=True)
-class _Result:
+class _ImportResult:
     dataset: str
     imported: Imported
 
@@ -51,7 +51,7 @@ def import_panel() -> None:
     ):
         with errors_shown("Nothing was imported."):
             imported = _import(chosen)
-            st.session_state[_RESULT] = _Result(chosen.dataset, imported)
+            st.session_state[_RESULT] = _ImportResult(chosen.dataset, imported)
             clear_form()
             remember_dataset(chosen.dataset)
             st.rerun()
@@ -59,7 +59,7 @@ def import_panel() -> None:
 
 def show_result() -> None:
     """Draw what the last import did, until the next one or until people close it."""
-    result: _Result | None = st.session_state.get(_RESULT)
+    result: _ImportResult | None = st.session_state.get(_RESULT)
     if result is None:
         return
     imported = result.imported

@@ -14,7 +14,7 @@ from spanlab.background import wait
 from spanlab.errors import ModelError, UsageError
 from spanlab.lm import Meter, ModelChoice
 from spanlab.lm.building import endpoint_client
-from spanlab.lm.checks import STRUCTURED, ModelCheck, Trial, keep, recall
+from spanlab.lm.checks import STRUCTURED, CheckedCall, ModelCheck, keep, recall
 from spanlab.lm.dialects import dialect_of
 from spanlab.settings import Settings
 from spanlab.workflows.choosing import Choice, specifications, specs_in
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from spanlab.lm.endpoint import EndpointClient
 
-__all__ = ["ModelCheck", "Trial", "check_models", "last_checks"]
+__all__ = ["CheckedCall", "ModelCheck", "check_models", "last_checks"]
 
 _QUESTION = "What is the capital of France? Answer with its name alone."
 _FREELY = "What is the capital of France?"
@@ -92,7 +92,7 @@ class _Check:
 
     choice: ModelChoice
     meter: Meter = field(default_factory=Meter)
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[CheckedCall] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)  # of each call that was made alone
     refused: frozenset[str] = frozenset()
 
@@ -108,7 +108,7 @@ class _Check:
             await self._try(STRUCTURED, client, _FREELY, response_format=_BY_SCHEMA)
             counted = first.usage.input_tokens is not None
             note = "" if counted else "the endpoint counts no tokens"
-            self.trials.append(Trial(kind="usage", works=counted, note=note))
+            self.trials.append(CheckedCall(kind="usage", works=counted, note=note))
             await self._parallel(client)
         usage, seconds = self.meter.usage, median(self.seconds)
         dialect_of(choice.endpoint, choice.model).refused = self.refused
@@ -140,7 +140,7 @@ class _Check:
         failed = [str(each) for each in results if isinstance(each, BaseException)]
         times = (time.perf_counter() - began) / median(self.seconds)
         note = failed[0] if failed else f"{_AT_ONCE} calls at once took {times:.1f} times one"
-        self.trials.append(Trial(kind="parallel", works=not failed, note=note))
+        self.trials.append(CheckedCall(kind="parallel", works=not failed, note=note))
 
     async def _try(
         self, kind: str, client: EndpointClient, question: str, **more: Any
@@ -151,14 +151,14 @@ class _Check:
         try:
             response = await client.ask(_request(self.choice, question, **more))
         except ModelError as error:
-            self.trials.append(Trial(kind=kind, works=False, note=str(error)))
+            self.trials.append(CheckedCall(kind=kind, works=False, note=str(error)))
             return None
         finally:
             self.seconds.append(time.perf_counter() - began)
         text, note = response.text or "", "; ".join(dialect.remarks)
         if not note and "response_format" in more and not _fits(text):
             note = f"the answer is not the JSON asked for: {text[:80]!r}"
-        self.trials.append(Trial(kind=kind, works=not note, note=note))
+        self.trials.append(CheckedCall(kind=kind, works=not note, note=note))
         if kind != STRUCTURED:  # of which the form of the answer alone is refused, not all forms
             self.refused |= dialect.refused
         return response

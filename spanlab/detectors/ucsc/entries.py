@@ -68,9 +68,9 @@ class RevisionOptions(UnsupportedOptions):
 
 
 def _extract(kit: Kit) -> Detector:
-    from spanlab.detectors.ucsc.extract import Extraction, UcscExtract
+    from spanlab.detectors.ucsc.extract import SpanExtraction, UcscExtract
 
-    return UcscExtract(kit, Extraction(reasoning=kit.spec.reasoning), guided="extract")
+    return UcscExtract(kit, SpanExtraction(reasoning=kit.spec.reasoning), guided="extract")
 
 
 def _extract_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:

@@ -5,7 +5,7 @@ Automated Hallucination Detection in LLM Output", direct text extraction.
 
 1. Context is retrieved for the question (``system``).
 2. A model copies the words of the answer that the context contradicts or does not support, each
-   with a probability: one call (``Extraction``).
+   with a probability: one call (``SpanExtraction``).
 3. Every quote is put at its own place in the answer (``UcscExtract.mark``).
 
 Published scores on the English test set, the paper's and not of this code: IoU .56 and Corr .52
@@ -101,7 +101,7 @@ class FindUnsupported(dspy.Signature):
 
 
 # MIPROv2 shows this source to the model that writes prompts; a generic class would say less.
-class Extraction(dspy.Module):
+class SpanExtraction(dspy.Module):
     """The model's part: one call that names the hallucinated words.
 
     Args:

@@ -128,7 +128,7 @@ class Verification(dspy.Module):
             self._graph(passages, question), self._facts(question, answer)
         )
         # c, d. Every fact is checked; the words of the false ones are named.
-        asking = Asking(question, answer, graph, rule)
+        asking = CheckContext(question, answer, graph, rule)
         checks = (self._checked(fact, asking) for fact in facts[:MAX_FACTS])
         checked = await together(*checks, at_once=FACTS_AT_ONCE)
         left_out = len(facts) - len(checked)
@@ -154,7 +154,7 @@ class Verification(dspy.Module):
         facts: list[Fact] = listed.facts or []
         return [fact for fact in facts if fact.fact.strip()]
 
-    async def _checked(self, fact: Fact, asking: Asking) -> Checked:
+    async def _checked(self, fact: Fact, asking: CheckContext) -> Checked:
         judgement, looked_up = await self._judged(fact, asking)
         wrong = {"refuted", "not-enough-evidence"} if self.unverified else {"refuted"}
         if judgement.verdict not in wrong:
@@ -170,7 +170,7 @@ class Verification(dspy.Module):
         texts = tuple(word.text for word in words if word.text.strip())
         return keep(Checked(fact, judgement, looked_up, texts))
 
-    async def _judged(self, fact: Fact, asking: Asking) -> tuple[Judgement, tuple[str, ...]]:
+    async def _judged(self, fact: Fact, asking: CheckContext) -> tuple[Judgement, tuple[str, ...]]:
         seen: dict[Edge, None] = {}
         names: dict[str, None] = {}
         rounds = MAX_ROUNDS if asking.graph.edges else 1
@@ -193,7 +193,7 @@ class Verification(dspy.Module):
 
 
 @dataclass(frozen=True)
-class Asking:
+class CheckContext:
     """What all checks of one answer share."""
 
     question: str
