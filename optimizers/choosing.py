@@ -69,7 +69,7 @@ class TuningForm:
 def free_name(detector: str, metric: str) -> str:
     """Return a program name that is not taken: the detector, the metric and a number."""
     stem = f"{detector}-{metric.replace('+', '-')}"
-    taken = {program.name for program in registry()}
+    taken = registry()
     number = 1
     while f"{stem}-{number}" in taken:
         number += 1

@@ -119,6 +119,10 @@ class Programs:
         found = [each for each in self._files() if isinstance(each, Program)]
         yield from sorted(found, key=lambda program: (program.created, program.name), reverse=True)
 
+    def __contains__(self, name: object) -> bool:
+        """Say whether a program, or a broken file in its place, has this name."""
+        return any(path.stem == name for path in self.folder.glob("*.json"))
+
     @property
     def broken(self) -> tuple[InputError, ...]:
         """Why files in the directory cannot be used, one error for each; empty if all can be."""

@@ -60,7 +60,7 @@ def submit(request: Optimisation, settings: Settings | None, queue: str = JOBS) 
     request = resolved(request)
     search = request.search
     programs = Programs(where.settings.programs)
-    if any(program.name == search.name for program in programs):
+    if search.name in programs:
         raise UsageError(f"a program called {search.name!r} exists; choose another name")
     with Store.open(where.settings) as store:
         summary_of(store, request.dataset)

@@ -22,19 +22,22 @@ def in_words(error: Exception, file: Path | None = None) -> str:
         file: the SQLite file; None for PostgreSQL.
     """
     cause = getattr(error, "orig", None) or error
-    # SQLite calls it an I/O error where it cannot extend the files beside the database.
-    maybe_full = isinstance(cause, sqlite3.Error | OSError) and not is_lock(cause)
-    if getattr(cause, "sqlstate", None) == _PG_FULL or (maybe_full and file and is_full(file)):
+    if _code(cause) == sqlite3.SQLITE_FULL or getattr(cause, "sqlstate", None) == _PG_FULL:
         return FULL
-    return str(cause).strip()
+    # SQLite calls it an I/O error where it cannot extend the files beside the database.
+    maybe_full = isinstance(cause, sqlite3.OperationalError | OSError) and not is_lock(cause)
+    return FULL if maybe_full and file is not None and is_full(file) else str(cause).strip()
 
 
 def is_lock(error: BaseException) -> bool:
     """Say whether SQLite refused because somebody else holds a lock, and for no other reason."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in {
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-    }
+    return _code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+def _code(error: BaseException) -> int:
+    """Return SQLite's primary result code; 0 for what is no error of SQLite's."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
 
 
 def is_full(file: Path) -> bool:

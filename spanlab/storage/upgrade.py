@@ -95,6 +95,10 @@ def _back_up(path: Path, backups: Path, revision: str) -> Path:
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     target = backups / f"{path.stem}-{revision}-{now}.db"
     unfinished = target.with_suffix(".partial")
-    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(unfinished)) as copy:
-        source.backup(copy)
+    try:
+        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(unfinished)) as copy:
+            source.backup(copy)
+    except BaseException:  # such as a full disk, of which it is no more a part then
+        unfinished.unlink(missing_ok=True)
+        raise
     return unfinished.rename(target)
