@@ -8,8 +8,9 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from spanlab.datasets.files import File, RecordIndex, Row
+from spanlab.datasets.files import File, Row
 from spanlab.datasets.given import GivenPassages, ours, passages_of
+from spanlab.datasets.record_index import RecordIndex
 from spanlab.errors import InputError
 from spanlab.schema import Passage, Record
 

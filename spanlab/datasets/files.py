@@ -12,21 +12,17 @@ import re
 import secrets
 import shutil
 import stat
-import tempfile
-import weakref
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
-from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from spanlab.datasets.arrays import elements
-from spanlab.datasets.limits import Unpacked, longest, record_limit, too_large, weight
-from spanlab.datasets.problems import input_error
+from spanlab.datasets.limits import DENSEST, Unpacked, longest, record_limit, too_large, weight
 from spanlab.errors import InputError
 from spanlab.fields import storable
 
@@ -40,7 +36,6 @@ _LONE_SURROGATE = re.compile(
 )
 _BUFFER = 1 << 16
 _SHOWN = 1 << 10  # bytes of a record that is too large
-_DENSEST = 105  # bytes of memory that a byte of JSON can take: a value of its own
 
 
 class Row(NamedTuple):
@@ -159,7 +154,7 @@ class File:
     def row(self, line: int, raw: bytes, unit: str = "line", number: int = 0) -> Row:
         """Return a record's row, which refuses to be read if it is too large."""
         # A record that is short enough whatever stands in it, as nearly all are, is not counted.
-        if len(raw) * _DENSEST <= self.limit or weight(raw) <= self.limit:
+        if len(raw) * DENSEST <= self.limit or weight(raw) <= self.limit:
             return Row(line, _storable(raw), unit, number)
         refused = too_large("the record", self.limit)
         refused.unit = unit
@@ -235,60 +230,6 @@ def _refuse_lines_of_arrays(data: bytes, name: str) -> None:
             found=first[:60].decode(errors="replace"),
             expected="a JSON object on every line, or one array that is the whole file",
         )
-
-
-class RecordIndex:
-    """JSON Lines looked up by a key of theirs; only where each key stands is kept in memory.
-
-    A packed file, in which places cannot be gone back to cheaply, is unpacked to a temporary one.
-
-    Args:
-        file: the lines.
-        key: the key of a line.
-
-    Raises:
-        InputError: the file cannot be read, or a line has no key or is too large.
-    """
-
-    def __init__(self, file: File, key: Callable[[Row], str]) -> None:
-        self.name = file.name
-        self._file = file
-        self._places: dict[str, list[tuple[int, int]]] = {}
-        file.head()
-        self._unpacked: BinaryIO | None = None
-        if file.packed():
-            self._unpacked = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 - stays open
-            weakref.finalize(self, self._unpacked.close)
-            with file.open() as stream:
-                shutil.copyfileobj(stream, self._unpacked, _BUFFER)
-        with self._open() as stream:
-            for row, place in file.lines(stream):
-                if not row.beginning.isspace():
-                    self._places.setdefault(self._key(key, row), []).append((row.line, place))
-
-    def rows(self, key: str) -> Iterator[Row]:
-        """Yield the lines with this key, in the file's order; none if there are none."""
-        places = self._places.get(key)
-        if places:
-            with self._open() as stream:
-                for number, place in places:
-                    stream.seek(place)
-                    yield self._file.row(number, stream.readline().removeprefix(BOM))
-
-    @contextmanager
-    def _open(self) -> Iterator[BinaryIO]:
-        if self._unpacked is None:
-            with self._file.open() as stream:
-                yield stream
-        else:
-            self._unpacked.seek(0)
-            yield self._unpacked
-
-    def _key(self, key: Callable[[Row], str], row: Row) -> str:
-        try:
-            return key(row)
-        except ValidationError as error:
-            raise input_error(error).at(file=self.name, line=row.line) from None
 
 
 @contextmanager

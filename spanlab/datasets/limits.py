@@ -16,6 +16,7 @@ from spanlab.settings import Settings
 _MIB = 1 << 20
 _PLAIN, _WIDE = 2, 5  # bytes of memory for a byte of ASCII, and of other text: itself and its copy
 _VALUE = 100  # bytes of memory for a JSON value
+DENSEST = _WIDE + _VALUE  # … for a byte of JSON that is a value of its own
 _RATIO = 100  # times its size that a packed file may unpack to; texts pack to a tenth at best
 UNPACKED = f"the file, which unpacks to more than {_RATIO} times its size,"
 

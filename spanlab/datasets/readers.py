@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from spanlab.datasets import claims, faithbench, jsonl, labelstudio, mushroom, ragtruth, tabular
+from spanlab.datasets import claims, faithbench, jsonl, labelstudio, mushroom, ragtruth
 from spanlab.datasets.contexts import Contexts
+from spanlab.datasets.csv_table import CsvReader
 from spanlab.datasets.detect import MAPPED, detect
 from spanlab.datasets.files import File
 from spanlab.datasets.options import ReadOptions, Reject
+from spanlab.datasets.parquet import ParquetReader
 from spanlab.datasets.reader import Reader
+from spanlab.datasets.tabular import TableReader
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Record
 
@@ -31,8 +34,8 @@ READERS: dict[str, Callable[[File, ReadOptions], Reader]] = {
     "faithbench": faithbench.FaithBenchReader,
     "labelstudio": labelstudio.LabelStudioReader,
     "claims": claims.ClaimsReader,
-    "csv": tabular.CsvReader,
-    "parquet": tabular.ParquetReader,
+    "csv": CsvReader,
+    "parquet": ParquetReader,
 }
 FORMATS = tuple(READERS)
 
@@ -78,7 +81,7 @@ def table_columns(path: Path, options: ReadOptions | None = None) -> tuple[str, 
     """
     chosen = options or ReadOptions()
     reader = _reader(File(path, chosen.name or str(path)), chosen)
-    return reader.columns() if isinstance(reader, tabular.TableReader) else ()
+    return reader.columns() if isinstance(reader, TableReader) else ()
 
 
 def _reader(file: File, options: ReadOptions) -> Reader:

@@ -1,0 +1,126 @@
+"""Tables in CSV, row by row, with the line on which each row begins."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from typing import NamedTuple
+
+from spanlab.datasets.files import File
+from spanlab.datasets.limits import too_large
+from spanlab.datasets.tabular import CELL, CellsRow, TableReader
+from spanlab.errors import InputError
+
+_DELIMITERS = ",;\t|"
+_END = "\0\0the end\0\0"  # a line after the last one, which a quote that is open takes in
+
+
+class CsvReader(TableReader):
+    """Reads CSV. The delimiter is the one of comma, semicolon, tab and bar that splits most."""
+
+    _unit = "line"
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the names in the header; one that stands twice gets a number."""
+        with closing(self._rows()) as rows:
+            header, first = next(rows, None), next(rows, None)
+        if header is None or first is None:
+            return ()
+        seen: Counter[str] = Counter()
+        names = []
+        for name in header.cells:
+            names.append(f"{name}.{seen[name]}" if seen[name] else name)
+            seen[name] += 1
+        return tuple(names)
+
+    def _cells(self) -> Iterator[CellsRow]:
+        columns = self.columns()
+        with closing(self._rows()) as rows:
+            next(rows, None)
+            for cells, line in rows:
+                if len(cells) > len(columns):
+                    width = f"{len(cells)} cells, the header {len(columns)}"
+                    raise self._broken(f"this row has {width}", line)
+                filled = [*cells, *[""] * (len(columns) - len(cells))]
+                yield CellsRow(line, dict(zip(columns, filled, strict=True)))
+
+    def _rows(self) -> Generator[_CsvRow]:
+        """Yield the rows, the header first, without lines that are empty."""
+        with (
+            self._file.open() as stream,
+            io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text,
+        ):
+            lines = _Lines(text, self._file)
+            reader = csv.reader(lines, delimiter=_delimiter(self._file.head()))
+            csv.field_size_limit(2**31 - 1)  # the lines of a row are counted, whatever its cells
+            for cells in reader:
+                if cells and cells[-1].endswith(_END):
+                    if cells != [_END]:
+                        raise self._broken("a quote is opened here and never closed", lines.begin)
+                    return
+                blank = reader.line_num == lines.begin and not lines.latest.strip(" \t\r\n")
+                if not (blank and len(cells) < 2):
+                    yield _CsvRow(cells, lines.begin)
+                lines.begin, lines.taken = reader.line_num + 1, 0
+
+    def _broken(self, what: str, line: int) -> InputError:
+        return InputError(
+            f"the table is broken: {what}",
+            file=self._file.name,
+            line=line,
+            expected="as many cells in every row as in the header, and closed quotes",
+        )
+
+
+class _CsvRow(NamedTuple):
+    cells: list[str]
+    line: int  # where it begins, counted from 1
+
+
+class _Lines:
+    """The lines of a CSV file and one behind them; a row that takes too many of them is refused."""
+
+    def __init__(self, text: io.TextIOBase, file: File) -> None:
+        self._text = text
+        self._file = file
+        self._most = file.limit // CELL
+        self.begin = 1  # line on which the present row begins
+        self.taken = 0  # characters of it
+        self.latest = ""
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            while line := self._text.readline(self._most + 1):
+                self.taken += len(line)
+                if self.taken > self._most:
+                    place = {"file": self._file.name, "line": self.begin}
+                    raise too_large("the row (is a quote closed?)", self._file.limit, **place)
+                self.latest = line
+                yield line
+            yield _END
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"not UTF-8: {error.reason}",
+                file=self._file.name,
+                line=_undecodable_line(self._file),
+                expected="UTF-8",
+            ) from None
+
+
+def _undecodable_line(file: File) -> int | None:
+    """Return the first line that is not UTF-8, counted from 1; None if all are."""
+    with file.open() as stream:
+        for row, _ in file.lines(stream):
+            try:
+                row.beginning.decode()
+            except UnicodeDecodeError:
+                return row.line
+    return None
+
+
+def _delimiter(head: bytes) -> str:
+    first = head.decode("utf-8", errors="replace").splitlines()[0]
+    return max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark))))
