@@ -165,7 +165,8 @@ def test_every_failure_is_a_reason_and_nothing_is_kept(
 ) -> None:
     """Exhausted credits are said as such; a key is never quoted."""
     model_server.script(lambda ask: reply)
-    limit = 0.5 if reply.hang or reply.pause else 60.0
+    timed_out = reply.hang or bool(reply.pause)
+    limit = 0.5 if timed_out else 60.0
     environment = {
         "SPANLAB_SEARCH_URL": f"{model_server.url}?q={{query}}",
         "SPANLAB_SEARCH_API_KEY": KEY,
@@ -175,7 +176,8 @@ def test_every_failure_is_a_reason_and_nothing_is_kept(
     with pytest.raises(error, match=message) as caught:
         asyncio.run(ensure(ITEM, SearchApi(quick, answer_file(tmp_path))))
     assert KEY not in str(caught.value)
-    assert model_server.count == calls
+    # On a loaded machine the time may be over before a request has come.
+    assert model_server.count == calls or (timed_out and model_server.count < calls)
 
     model_server.script(in_turn(fail(503), Reply(body=TAVILY)))
     item = asyncio.run(ensure(ITEM, SearchApi(named, answer_file(tmp_path))))
