@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 PROSE = "prose"  # Annotated[str, PROSE]: an answer without any marker is this field's text
 THOUGHT = "reasoning"  # dspy's field for thinking first, which is asked for and not needed
-_MARKER = re.compile(r"[*_`#> \t]*\[\[\s*##\s*(\w+)\s*##\s*\]\][*_`]*(?::(?=\s))?")
-_FENCE = re.compile(r"\s*```\w*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
+# What may repeat is bounded everywhere: models repeat spaces and marks without end.
+_MARKER = re.compile(
+    r"[*_`#> \t]{0,8}\[\[ {0,2}## {0,2}(\w+) {0,2}## {0,2}\]\][*_`]{0,3}(?::(?=\s))?"
+)
+_FENCE = "```"
 
 Forms = Mapping[str, "TypeAdapter[Any] | None"]  # what reads each output field; None for text
 
@@ -109,17 +112,20 @@ def _sections(forms: Forms, answer: str) -> dict[str, list[str]]:
         for header, end in zip(found, ends, strict=True):
             sections.setdefault(header[1].casefold(), []).append(answer[header.end() : end])
         return sections
-    tagged = re.finditer(rf"<({'|'.join(forms)})>(.*?)</\1>", answer, re.DOTALL | re.IGNORECASE)
-    sections = {}
-    for each in tagged:
-        sections.setdefault(each[1].casefold(), []).append(each[2])
-    return sections
+    tagged = {name: tagged_as(name, answer) for name in forms}
+    return {name: [text] for name, text in tagged.items() if text is not None}
+
+
+def tagged_as(name: str, text: str) -> str | None:
+    """Return what stands between the first opening and the last closing tag of a name."""
+    start, end = text.find(f"<{name}>"), text.rfind(f"</{name}>")
+    return text[start + len(name) + 2 : end] if 0 <= start < end else None
 
 
 @lru_cache(maxsize=64)
 def _plain_marker(names: tuple[str, ...]) -> re.Pattern[str]:
     """Return what finds names as headings: "**parts:**", "## parts ##", "parts:"."""
-    name, around = "|".join(names), r"[ \t]*[#*_`]*[ \t]*"
+    name, around = "|".join(names), r"[ \t]{0,4}[#*_`]{0,6}[ \t]{0,4}"
     return re.compile(
         rf"^{around}({name})(?:{around}:{around}|{around}$)", re.MULTILINE | re.IGNORECASE
     )
@@ -136,7 +142,7 @@ def _in_section(form: TypeAdapter[Any] | None, texts: Iterable[str]) -> Iterator
             values = [json.loads(whole)]  # as nearly always
         except (ValueError, RecursionError):
             values = _values_in(whole)
-        alone = len(values) == 1 and _is_all(whole)
+        alone = len(values) == 1 and (_is_all(whole) or _is_texts(values[0]))
         yield _only(_shaped(form, filter(_is_data, values), alone=alone))
 
 
@@ -223,8 +229,11 @@ def _values_in(text: str) -> list[Any]:
 
 
 def _unfenced(text: str) -> str:
-    fenced = _FENCE.fullmatch(text)
-    return fenced[1] if fenced else text
+    bare = text.strip()
+    if not (bare.startswith(_FENCE) and bare.endswith(_FENCE) and bare.count(_FENCE) == 2):
+        return text
+    language, _, inside = bare.removeprefix(_FENCE).removesuffix(_FENCE).partition("\n")
+    return inside.removesuffix("\n") if len(language.split()) < 2 and inside else text
 
 
 def _is_all(text: str) -> bool:
@@ -235,6 +244,10 @@ def _is_all(text: str) -> bool:
 
 def _is_object(value: object) -> bool:
     return isinstance(value, dict)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
 
 
 def _is_data(value: object) -> bool:

@@ -26,11 +26,12 @@ _CLOSE = re.compile(
 )
 _ANSWERS = re.compile(r"\[\[\s*##|^\s*(?:```\w*\s*)?[\[{]")  # text in which the answer has begun
 # gpt-oss's harmony format, with its special tokens or with what is left without them.
-_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)(?:(?!<\|message\|>).)*<\|message\|>", re.DOTALL)
+_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)(?:(?!<\|message\|>).){0,100}<\|message\|>", re.DOTALL)
 _STRIPPED = re.compile(r"^\s*analysis.*assistantfinal", re.DOTALL)
 _TOKENS = re.compile(
     r"(?:\s*(?:<\|(?:end|return|im_end|eot_id|endoftext|START_RESPONSE|END_RESPONSE)\|>|</s>))+\s*$"
 )
+_LAST = 200  # characters at the end in which tokens of the template may be left
 
 
 class SplitReply(NamedTuple):
@@ -46,7 +47,7 @@ def told_apart(text: str) -> SplitReply:
     Everything up to the last closing tag is reasoning, unless the answer has begun before that
     reasoning opened: then it speaks of such tags. Reasoning that never ends leaves no answer.
     """
-    text = _TOKENS.sub("", text)
+    text = text[:-_LAST] + _TOKENS.sub("", text[-_LAST:])
     channels = list(_CHANNEL.finditer(text))
     if channels:
         *_, last = channels

@@ -15,7 +15,6 @@ import json_repair
 
 _DECODER = json.JSONDecoder(strict=False)  # models write line breaks into strings
 _BEGINNING = re.compile(r"[\[{]|\b[A-Z]\w*\((?=\s*\w+\s*=)")  # the latter is a call of a class
-_WHAT_MAY_FOLLOW = re.compile(r"\s*(?:```)?\s*")
 _NAMES = {"true": True, "false": False, "null": None}
 _PAIRS = {"]": "[", "}": "{", ")": "("}
 
@@ -110,7 +109,7 @@ def _repaired(text: str, start: int) -> Any:
     Only objects are trusted: a list of texts may be made of what was never one.
     """
     end = max(text.rfind(closing) for closing in "]}") + 1
-    if end <= start or not _WHAT_MAY_FOLLOW.fullmatch(text, end):
+    if end <= start or text[end:].strip() not in {"", "```"}:
         raise UnreadableError(text[start : start + 50])
     try:
         value = json_repair.loads(text[start:end])

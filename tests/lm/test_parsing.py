@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 import dspy
@@ -12,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanlab.detectors.ucsc.replies import Judgement, Part
+from spanlab.detectors.ucsc.revisions import revision_in
 from spanlab.lm.adapters import ChatAnswers, JsonAnswers
 from spanlab.lm.parsing import PROSE
+from spanlab.lm.thinking import told_apart
 
 
 class Find(dspy.Signature):
@@ -139,6 +142,7 @@ def test_what_is_not_certain_is_not_read(adapter: dspy.Adapter, answer: str) -> 
     [
         pytest.param('["1999", 2000]', ["1999", "2000"], id="all there is"),
         pytest.param("[[ ## parts ## ]]\n['1999']", ["1999"], id="in its section"),
+        pytest.param('[[ ## parts ## ]]\n["1999"]\nSo.', ["1999"], id="in its section, in words"),
         pytest.param('{"parts": ["1999"]}', ["1999"], id="under its name"),
         pytest.param('{"text": "1999"}', ["1999"], id="one object"),
         pytest.param('{"spans": []}', [], id="none under another name"),
@@ -148,6 +152,18 @@ def test_what_is_not_certain_is_not_read(adapter: dspy.Adapter, answer: str) -> 
 )
 def test_a_list_may_be_short(answer: str, texts: list[str]) -> None:
     assert [part.text for part in ChatAnswers().parse(Find, answer)["parts"]] == texts
+
+
+@pytest.mark.parametrize(
+    "piece", [" ", "\n", "#", "*", "[", "{", '"', "'", "<parts>", "```", "P(a=", "[[ ## "]
+)
+def test_what_a_model_repeats_without_end_is_given_up_soon(piece: str) -> None:
+    """Each of these took longer than anybody waits where an expression could begin anywhere."""
+    for signature in (Find, Write):
+        for answer in (piece * 60_000, f"[[ ## parts ## ]]\n{PARTS[:-1]}{piece * 60_000}."):
+            with suppress(AdapterParseError):
+                ChatAnswers().parse(signature, told_apart(answer).answer)
+            revision_in("It was built in 1889.", answer, "")
 
 
 JUDGED = '{"look_up": [], "verdict": "refuted", "confidence": 0.9}'

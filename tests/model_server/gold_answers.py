@@ -18,12 +18,12 @@ from spanlab.labels import Extent, flatten, hard_of
 from spanlab.schema import Kind, Record
 from spanlab.testing import Ask, Reply, say, say_fields
 
-INSTRUCTIONS = (
+INSTRUCTIONS = (  # proposed in turn; all but one ask for short quotes
     "Quote the wrong parts of the answer. Keep every quote as short as possible.",
-    "List whatever the passages do not say.",
+    "List whatever the passages do not say, in the shortest words that say it.",
     "You are a careful editor. Name the mistakes of the answer, with a reason each.",
     "Return the shortest words that carry each error, one by one, in their order.",
-    "Read the answer sentence by sentence and copy the sentences that are wrong.",
+    "Read the answer sentence by sentence and copy what is wrong, in short quotes.",
 )
 _TASK = "# Task\n"
 _SECTION = re.compile(r"^\[\[ ## (\w+) ## \]\]\n?", re.MULTILINE)

@@ -8,15 +8,17 @@ from typing import Final
 
 from rapidfuzz.distance import LCSseq
 
+from spanlab.lm.parsing import tagged_as
 from spanlab.mappers.scripts import UNSPACED
 
 LEAST_KEPT: Final = 0.15  # share of the answer, by letters of its words; refusals keep up to .1
 LEAST_TAKEN: Final = 0.6  # share of a revision whose words stand in what it was made from
 SHORT: Final = 20  # letters of an answer that a few other words may replace as a whole
 _WORD: Final = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
-_TAGGED: Final = re.compile(r"<([\w-]+)>\s*(.*?)\s*</\1>", re.DOTALL)
+_CLOSING: Final = re.compile(r"</([\w-]{1,40})>")
 _FENCED: Final = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
-_QUOTED: Final = re.compile(r"^[\"“”„«'*]+(.*?)[\"”“»'*]+$", re.DOTALL)
+_QUOTES: Final = "\"“”„«»'*"
+_MOST_TAGS: Final = 3  # names of tags that are looked into
 _MOST_DROPPED: Final = 4  # paragraphs of talk before or after a revision
 
 
@@ -34,7 +36,12 @@ def revision_in(answer: str, reply: str, sources: str) -> str | None:
     Returns:
         The part; None if the reply is no revision at all.
     """
-    part = max((reply, *_parts(reply)), key=lambda each: _likeness(answer, each)).strip()
+    old = _words(answer)
+    parts = dict.fromkeys(each.strip() for each in (reply, *_parts(reply)))
+    alike = {each: LCSseq.normalized_similarity(old, _words(each)) for each in parts}
+    best = max(alike.values())
+    ties = [each for each, score in alike.items() if score == best]
+    part = min(ties, key=lambda each: abs(len(each) - len(answer)))
     return part if is_revision(answer, part, sources) else None
 
 
@@ -81,25 +88,20 @@ def _share(words: list[str], counted: list[bool]) -> float:
     return sum(len(w) for w, c in zip(words, counted, strict=True) if c) / total if total else 1.0
 
 
-def _likeness(answer: str, text: str) -> tuple[float, float]:
-    """Return how alike the words of two texts are, then how alike their characters."""
-    words = LCSseq.normalized_similarity(_words(answer), _words(text))
-    return (words, LCSseq.normalized_similarity(answer, text.strip()))
-
-
 def _parts(reply: str) -> Iterator[str]:
     """Yield the parts of a reply that may be the revision."""
-    yield from (match[2] for match in _TAGGED.finditer(reply))
-    yield from (match[1] for match in _FENCED.finditer(reply))
+    names = list(dict.fromkeys(_CLOSING.findall(reply)))[:_MOST_TAGS]
+    yield from filter(None, (tagged_as(name, reply) for name in names))
+    fenced = _FENCED.search(reply)
+    yield from [fenced[1]] if fenced else []
     paragraphs = re.split(r"\n\s*\n", reply.strip())
     for first in range(min(len(paragraphs), _MOST_DROPPED)):
         for last in range(len(paragraphs), max(len(paragraphs) - _MOST_DROPPED, first), -1):
             part = "\n\n".join(paragraphs[first:last])
             lead, colon, rest = part.partition(":")
-            yield from (part, rest) if colon and "\n" not in lead else (part,)
-            quoted = _QUOTED.match((rest if colon else part).strip())
-            if quoted:
-                yield quoted[1]
+            for each in (part, rest) if colon and "\n" not in lead else (part,):
+                yield each
+                yield each.strip().strip(_QUOTES)
 
 
 def _words(text: str) -> list[str]:
