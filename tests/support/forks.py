@@ -1,7 +1,7 @@
-"""Processes that need not import everything anew: forks of one that has.
+"""Processes that start without imports: forks of one that has imported everything.
 
-An import of all that a worker needs takes more than a second of a processor, and tests start dozens
-of workers. The process that is forked is multiprocessing's fork server, one for all of a test run.
+Importing all that a worker needs takes two seconds of a processor, and tests start dozens of
+workers. The process that is forked is multiprocessing's fork server, one for each test process.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 
+from spanlab.cli import main
 from spanlab.jobs.kinds import KINDS
 
 _FORKING = multiprocessing.get_context("forkserver")
@@ -28,19 +28,16 @@ _FORKING.set_forkserver_preload(
 
 
 class Fork:
-    """A command of an installed package in a process of its own, used like ``subprocess.Popen``.
+    """A `spanlab` command in a process of its own, used like ``subprocess.Popen``.
 
     Args:
-        main: the command's function, as its entry point has it: ``"spanlab.cli:main"``.
-        arguments: the command line, from the command's name on.
+        command: the command line, from "spanlab" on.
         environ: all environment variables.
-        log: the file to which it adds what it says.
+        log: the file to which its output is added.
     """
 
-    def __init__(
-        self, main: str, arguments: list[str], environ: Mapping[str, str], log: Path
-    ) -> None:
-        self._process = _FORKING.Process(target=_run, args=(main, arguments, dict(environ), log))
+    def __init__(self, command: list[str], environ: Mapping[str, str], log: Path) -> None:
+        self._process = _FORKING.Process(target=_run, args=(command, dict(environ), log))
         self._process.start()
 
     def poll(self) -> int | None:
@@ -63,13 +60,12 @@ class Fork:
         self._process.kill()
 
 
-def _run(main: str, arguments: list[str], environ: dict[str, str], log: Path) -> None:
+def _run(command: list[str], environ: dict[str, str], log: Path) -> None:
     gc.freeze()  # what was imported: a look at all of it would copy its memory
     os.environ.clear()
     os.environ.update(environ)
-    sys.argv = arguments
+    sys.argv = command
     with log.open("ab") as out:
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)
-    module, _, name = main.partition(":")
-    getattr(import_module(module), name)()
+    main()

@@ -62,7 +62,7 @@ def working(
         with log.open("ab") as out:
             process = subprocess.Popen([*inside, *command], env=variables, stderr=out, stdout=out)
     else:
-        process = Fork("spanlab.cli:main", command, variables, log)
+        process = Fork(command, variables, log)
     try:
         yield process
     finally:
