@@ -17,7 +17,7 @@ from spanlab.datasets.choice import Chooser, Role
 from spanlab.datasets.columns import FIELDS, map_columns
 from spanlab.datasets.detect import detect
 from spanlab.datasets.jsonl import dumps
-from spanlab.datasets.options import ReadOptions, Reject
+from spanlab.datasets.options import ReadOptions, RejectedRecord
 from spanlab.datasets.readers import FORMATS, Placed, read, read_placed, table_columns
 from spanlab.datasets.scoring import (
     PlacedLabels,
@@ -35,7 +35,7 @@ __all__ = [
     "Placed",
     "PlacedLabels",
     "ReadOptions",
-    "Reject",
+    "RejectedRecord",
     "Role",
     "detect",
     "dumps",

@@ -39,7 +39,7 @@ class Contexts:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._source: ContextSource = _Directory(path) if path.is_dir() else _Lines(path)
+        self._source: ContextSource = _Directory(path) if path.is_dir() else _ContextLines(path)
         self._without: list[str] = []
         self._n_without = 0
         self._n = 0
@@ -109,7 +109,7 @@ class _ContextRow(BaseModel):
         return tuple(passage for passage in passages if passage.text.strip())
 
 
-class _Lines:
+class _ContextLines:
     """A JSON Lines file of contexts."""
 
     def __init__(self, path: Path) -> None:

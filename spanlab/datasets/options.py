@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Reject:
+class RejectedRecord:
     """A record that could not be read.
 
     ``line`` is the 1-based line (JSON Lines, CSV) or record number (other formats); ``reason`` is
@@ -47,6 +47,6 @@ class ReadOptions:
     contexts: Path | None = None
     columns: Mapping[str, str] | None = None
     on_warning: Callable[[str], None] = _warn
-    on_reject: Callable[[Reject], None] | None = None
+    on_reject: Callable[[RejectedRecord], None] | None = None
     sources: Path | None = None
     name: str | None = None

@@ -11,7 +11,7 @@ from spanlab.datasets.contexts import Contexts
 from spanlab.datasets.csv_table import CsvReader
 from spanlab.datasets.detect import MAPPED, detect
 from spanlab.datasets.files import File
-from spanlab.datasets.options import ReadOptions, Reject
+from spanlab.datasets.options import ReadOptions, RejectedRecord
 from spanlab.datasets.parquet import ParquetReader
 from spanlab.datasets.reader import Reader
 from spanlab.datasets.tabular import TableReader
@@ -109,7 +109,7 @@ def _records(
             if options.on_reject is None:
                 raise placed from error.__cause__
             raw = row.beginning.decode(errors="backslashreplace").rstrip("\r\n")
-            options.on_reject(Reject(file.name, row.line, str(placed), raw))
+            options.on_reject(RejectedRecord(file.name, row.line, str(placed), raw))
             continue
         yield Placed(record, row.line, row.unit)
     reader.finish()

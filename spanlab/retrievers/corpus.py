@@ -29,7 +29,7 @@ class Document:
     date: str | None = None
 
 
-class _Line(BaseModel):
+class _CorpusLine(BaseModel):
     """A line of JSON Lines; what else stands in it is not for us."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
@@ -65,7 +65,7 @@ def documents(corpus: Path) -> Iterator[Document]:
 def _lines(file: File) -> Iterator[Document]:
     for row in file.rows():
         try:
-            line = _Line.model_validate_json(row.raw)
+            line = _CorpusLine.model_validate_json(row.raw)
         except ValidationError as error:
             raise input_error(error).at(file=file.name, line=row.line) from None
         if line.text.strip():

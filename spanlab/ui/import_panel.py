@@ -18,7 +18,7 @@ from spanlab.ui.progress import progress
 from spanlab.workflows.importing import (
     Imported,
     ReadOptions,
-    Reject,
+    RejectedRecord,
     import_files,
     rejects_as_jsonl,
 )
@@ -83,7 +83,7 @@ def show_result() -> None:
                 st.rerun()
 
 
-def _show_rejects(rejects: Sequence[Reject]) -> None:
+def _show_rejects(rejects: Sequence[RejectedRecord]) -> None:
     st.warning(f"Left out: {counted(len(rejects), 'bad record')}.", icon=":material/warning:")
     st.dataframe(
         [{"file": r.file, "line": r.line, "reason": r.reason} for r in rejects[:100]],
@@ -93,7 +93,7 @@ def _show_rejects(rejects: Sequence[Reject]) -> None:
     )
 
 
-def _offer_rejects(dataset: str, rejects: Sequence[Reject]) -> None:
+def _offer_rejects(dataset: str, rejects: Sequence[RejectedRecord]) -> None:
     st.download_button(
         "Download the rejects with reasons",
         data=lambda: rejects_as_jsonl(rejects),

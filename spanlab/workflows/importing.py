@@ -15,7 +15,7 @@ from spanlab.datasets import (
     FIELDS,
     FORMATS,
     ReadOptions,
-    Reject,
+    RejectedRecord,
     dumps,
     map_columns,
     read_placed,
@@ -33,7 +33,7 @@ __all__ = [
     "FORMATS",
     "Imported",
     "ReadOptions",
-    "Reject",
+    "RejectedRecord",
     "RejectsFile",
     "guess_columns",
     "import_files",
@@ -41,7 +41,7 @@ __all__ = [
     "table_columns",
 ]
 
-OnReject = Callable[[Reject], None]
+OnReject = Callable[[RejectedRecord], None]
 Progress = Callable[[int], None]  # called with the number of items done so far
 
 
@@ -51,18 +51,18 @@ class Imported:
 
     items: int
     warnings: tuple[str, ...]
-    rejects: tuple[Reject, ...]
+    rejects: tuple[RejectedRecord, ...]
 
 
 @dataclass
 class _Log:
     warnings: list[str] = field(default_factory=list)
-    rejects: list[Reject] = field(default_factory=list)
+    rejects: list[RejectedRecord] = field(default_factory=list)
     size: int = 0  # characters of the rejects
     n_rejects: int = 0
     first: str = ""  # reason of a reject
 
-    def keep(self, left_out: Reject) -> None:
+    def keep(self, left_out: RejectedRecord) -> None:
         """Keep a reject; all of them together may take as much memory as one record."""
         self.size += len(left_out.raw) + len(left_out.reason)
         if self.size > longest(record_limit()):
@@ -75,7 +75,7 @@ class _Log:
         if on_reject is None:
             return None
 
-        def reject(left_out: Reject) -> None:
+        def reject(left_out: RejectedRecord) -> None:
             self.n_rejects += 1
             self.first = self.first or left_out.reason
             on_reject(left_out)
@@ -123,7 +123,7 @@ def import_files(
         ).at(file=file, line=line, unit=unit)
         if on_reject is None:
             raise error
-        on_reject(Reject(file, line, str(error), dumps(record).decode().rstrip("\n")))
+        on_reject(RejectedRecord(file, line, str(error), dumps(record).decode().rstrip("\n")))
 
     records = _some(places.records(), log)
     count = store.import_records(dataset, records, on_progress, on_taken)
@@ -181,7 +181,7 @@ def guess_columns(columns: Sequence[str]) -> dict[str, str]:
     return map_columns(columns, None, needed=None)
 
 
-def rejects_as_jsonl(rejects: Sequence[Reject]) -> str:
+def rejects_as_jsonl(rejects: Sequence[RejectedRecord]) -> str:
     """Return rejected records as JSONL with the fields file, line, reason and raw."""
     return "".join(map(_as_line, rejects))
 
@@ -198,7 +198,7 @@ class RejectsFile:
         self._stack = ExitStack()
         self._stream: IO[str] | None = None
 
-    def add(self, reject: Reject) -> None:
+    def add(self, reject: RejectedRecord) -> None:
         """Write one; raises InputError if the file cannot be written."""
         try:
             if self._stream is None:
@@ -219,6 +219,6 @@ class RejectsFile:
         self._stack.close()
 
 
-def _as_line(reject: Reject) -> str:
+def _as_line(reject: RejectedRecord) -> str:
     said = {"file": reject.file, "line": reject.line, "reason": reject.reason, "raw": reject.raw}
     return json.dumps(said, ensure_ascii=False) + "\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.datasets import ReadOptions, Reject, read, write
+from spanlab.datasets import ReadOptions, RejectedRecord, read, write
 from spanlab.errors import InputError
 from spanlab.schema import Passage, Record
 
@@ -96,7 +96,7 @@ def test_a_context_file_that_is_not_utf8_is_named(tmp_path: Path, items: Path) -
     (tmp_path / "contexts" / "val-en-1.context.txt").write_bytes(b"caf\xe9")
     with pytest.raises(InputError, match=r"val-en-1\.context\.txt: not UTF-8"):
         list(read(items, ReadOptions(contexts=tmp_path / "contexts")))
-    rejects: list[Reject] = []
+    rejects: list[RejectedRecord] = []
     options = ReadOptions(
         contexts=tmp_path / "contexts", on_reject=rejects.append, on_warning=lambda _: None
     )

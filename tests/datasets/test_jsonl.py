@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from full_record import full_record
 
-from spanlab.datasets import ReadOptions, Reject, read, write
+from spanlab.datasets import ReadOptions, RejectedRecord, read, write
 from spanlab.errors import InputError
 from spanlab.schema import (
     Annotation,
@@ -244,7 +244,7 @@ def test_the_rest_is_read_when_rejects_are_asked_for(tmp_path: Path) -> None:
     path.write_bytes(
         b'{"id":"a","answer":"1"}\n{"id":"b"}\n{"id":"c","answer":"\xff"}\n{"id":"d","answer":"4"}'
     )
-    rejects: list[Reject] = []
+    rejects: list[RejectedRecord] = []
     records = list(read(path, ReadOptions(on_reject=rejects.append, name="mixed upload")))
     assert [record.item.id for record in records] == ["a", "d"]
     assert [(reject.file, reject.line, reject.raw) for reject in rejects] == [

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spanlab.datasets import ReadOptions, Reject, read
+from spanlab.datasets import ReadOptions, RejectedRecord, read
 from spanlab.errors import InputError, UsageError
 from spanlab.settings import Settings
 from spanlab.storage import Store
@@ -170,7 +170,7 @@ def test_a_record_that_is_too_large_can_be_left_out(
     monkeypatch.setenv("SPANLAB_RECORD_LIMIT", "1")
     path = tmp_path / "a.jsonl"
     path.write_bytes(ITEM + _line(b"x" * 2 * MIB) + ITEM)
-    left_out: list[Reject] = []
+    left_out: list[RejectedRecord] = []
 
     kept = list(read(path, ReadOptions(on_reject=left_out.append)))
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.datasets import ReadOptions, Reject, detect, read, read_placed, table_columns
+from spanlab.datasets import ReadOptions, RejectedRecord, detect, read, read_placed, table_columns
 from spanlab.datasets.csv_table import CsvReader
 from spanlab.datasets.files import File
 from spanlab.errors import InputError, UsageError
@@ -181,7 +181,7 @@ def test_a_wrong_cell_is_named_by_the_line_of_the_file(tmp_path: Path) -> None:
 
 
 def test_rejects_of_a_table_name_its_lines(tmp_path: Path) -> None:
-    rejects: list[Reject] = []
+    rejects: list[RejectedRecord] = []
     path = table(tmp_path, 'answer\n"a\nb"\n""\nc\n')
     kept = records(path, on_reject=rejects.append)
     assert [record.item.id for record in kept] == ["table-1", "table-3"]
