@@ -141,11 +141,16 @@ def worker(
     from spanlab.settings import Settings
 
     ended = threading.Event()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: ended.set())
-    me = work.start(Settings.read(), work.Role(name or socket.gethostname(), processes=processes))
-    progress.say(f"{me.name} works on jobs; Ctrl+C ends it after the calls under way")
-    while not ended.wait(1.0):
-        pass
-    progress.say("stopping after the calls under way")
-    work.stop()
+    stops = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(each, lambda *_: ended.set()) for each in stops]
+    try:
+        role = work.Role(name or socket.gethostname(), processes=processes)
+        me = work.start(Settings.read(), role)
+        progress.say(f"{me.name} works on jobs; Ctrl+C ends it after the calls under way")
+        while not ended.wait(1.0):
+            pass
+        progress.say("stopping after the calls under way")
+        work.stop()
+    finally:  # a name that is refused leaves the process as it was
+        for each, handler in zip(stops, before, strict=True):
+            signal.signal(each, handler)

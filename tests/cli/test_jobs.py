@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 from collections.abc import Callable
@@ -33,6 +34,7 @@ def test_a_worker_has_a_name_that_a_file_can_have(spanlab: Run, name: str) -> No
     done = spanlab("worker", "--name", name)
     assert done.returncode == 2
     assert done.stderr.startswith("spanlab: a worker cannot be called")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_dataset_is_annotated_as_a_job_that_can_be_looked_at_and_retried(
