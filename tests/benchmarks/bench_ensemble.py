@@ -69,13 +69,22 @@ def _voting(records: Sequence[Record], home: Path) -> None:
             annotated = spanlab.annotate(records, spec, concurrency=80)
         best = 0.0
         for name in (*(member.signs for member in spec.members), spec.signs):
-            pairs = [(labels_of(each, "gold"), labels_of(each, name)) for each in annotated]
-            macro = score(pairs).macro
+            done = [each for each in annotated if _is_done(each, name)]
+            macro = score((labels_of(each, "gold"), labels_of(each, name)) for each in done).macro
             corr = macro.corr.mean
             gain = f"  {corr - best:+.3f} to the best member" if name == spec.signs else ""
+            if len(done) < len(annotated):
+                gain += f"  ({len(annotated) - len(done)} failed)"
             best = max(best, corr)
             print(f"{level:<7}{name:<32}{corr:>7.3f}{macro.iou.mean:>7.3f}{gain}")
         print()
+
+
+def _is_done(record: Record, name: str) -> bool:
+    from spanlab.schema import Status
+
+    said = record.by(name)
+    return said is not None and said.status is Status.DONE
 
 
 def _overhead(records: Sequence[Record], home: Path) -> None:
