@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from spanlab.datasets.files import File
 from spanlab.datasets.limits import UNPACKED, most_unpacked, too_large
+from spanlab.datasets.parquet_pages import Page, pages
 from spanlab.datasets.tabular import CELL, CellsRow, TableReader
 from spanlab.errors import InputError
 
@@ -16,7 +16,6 @@ _BATCH = 1000  # rows held at a time, if that is safe
 _BUFFER = 1 << 20  # bytes of a column that are read at a time
 _ELEMENT = 100  # bytes of memory for an element of a list in a cell
 _LEVELS = 8  # bytes that an element of a list takes in a column
-_PAGE_HEADER = re.compile(rb"\x15[\x00-\x7f]\x15([\x80-\xff]*[\x00-\x7f])")
 
 
 class ParquetReader(TableReader):
@@ -103,7 +102,8 @@ def _safe_rows(group: Any, columns: Sequence[str], file: File) -> int:
     """
     chunks = [group.column(index) for index in range(group.num_columns)]
     chunks = [chunk for chunk in chunks if chunk.path_in_schema.partition(".")[0] in columns]
-    size = sum(chunk.total_uncompressed_size for chunk in chunks)
+    found = [page for chunk in chunks for page in _pages(chunk, file)]
+    size = sum(page.size for page in found)
     if size > most_unpacked(file.path.stat().st_size, file.limit):
         raise too_large(UNPACKED, file.limit, file=file.name)
     elements = sum(chunk.num_values for chunk in chunks) - len(chunks) * group.num_rows
@@ -111,25 +111,24 @@ def _safe_rows(group: Any, columns: Sequence[str], file: File) -> int:
         raise too_large("a group of rows, by its lists,", file.limit, file=file.name)
     if size > file.limit // 2:
         return 1
-    repeated: int = sum(
-        _dictionary_size(chunk, file) for chunk in chunks if chunk.has_dictionary_page
-    )
+    repeated = sum(page.size for page in found if page.is_dictionary)
     fitting: int = file.limit // 2 // max(repeated, 1)
     return max(1, min(_BATCH, fitting))
 
 
-def _dictionary_size(chunk: Any, file: File) -> int:
-    """Return the bytes of a dictionary as the header of its page says, else those of its column.
-
-    The header is a Thrift structure in the compact protocol, whose second number is the size.
-    """
+def _pages(chunk: Any, file: File) -> list[Page]:
+    """Return the pages of a column, by their headers and not by what the metadata says of them."""
+    start = min(each for each in (chunk.dictionary_page_offset, chunk.data_page_offset) if each)
     with file.open() as stream:
-        stream.seek(chunk.dictionary_page_offset or 0)
-        header = _PAGE_HEADER.match(stream.read(16))
-    if header is None:
-        return int(chunk.total_uncompressed_size)
-    number = sum(int(byte & 0x7F) << 7 * place for place, byte in enumerate(header[1]))
-    return number >> 1  # of the zigzag encoding
+        try:
+            return list(pages(stream, start, start + chunk.total_compressed_size))
+        except ValueError as error:
+            raise InputError(
+                f"a damaged parquet file: {error}",
+                file=file.name,
+                field=chunk.path_in_schema,
+                expected="parquet",
+            ) from None
 
 
 def _plain(batch: Any) -> Any:

@@ -45,6 +45,29 @@ def _lists(path: Path) -> None:
     pq.write_table(pa.table({"answer": ["x"], "tags": [[1] * 6_000_000]}), path)
 
 
+def _lying(path: Path) -> None:
+    """A long text, of which the metadata says that it takes 1,000 bytes."""
+    table = pa.table({"id": ["a"], "answer": ["x" * 150 * MIB]})
+    pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    raw = path.read_bytes()
+    for size in (group.column(1).total_uncompressed_size, group.total_byte_size):
+        said = _varint(size)
+        assert raw.count(said) == 1
+        raw = raw.replace(said, _varint(1000, len(said)))
+    path.write_bytes(raw)
+
+
+def _varint(number: int, length: int = 0) -> bytes:
+    """Return a number as Thrift's compact protocol writes it, in at least so many bytes."""
+    rest, out = number << 1, bytearray()
+    while rest or len(out) < length or not out:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out[-1] &= 0x7F
+    return bytes(out)
+
+
 def _fine_array(path: Path) -> None:
     path.write_bytes(
         b"[" + b",".join([ITEM.strip()[:-1] + b',"meta":{"m":[1,2,3]}}'] * 600_000) + b"]"
@@ -107,6 +130,7 @@ FILES: dict[str, tuple[str, Callable[[Path], object], str]] = {
         "k.parquet, row .: the row is too large",
     ),
     "a shorter one": ("n.parquet", _repeated(1), "n.parquet, row .*unpacks to more than 100 times"),
+    "metadata that lies": ("m.parquet", _lying, "m.parquet: the file, which unpacks to more"),
     "a list in a cell": ("l.parquet", _lists, "l.parquet: a group of rows, by its lists, is too"),
     "a packed file": (
         "m.jsonl.gz",
