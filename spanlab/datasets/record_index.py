@@ -12,9 +12,11 @@ from typing import BinaryIO, cast
 from pydantic import ValidationError
 
 from spanlab.datasets.files import BOM, File, Row
+from spanlab.datasets.limits import too_large
 from spanlab.datasets.problems import input_error
 
 _BUFFER = 1 << 16
+_ENTRY = 250  # bytes of memory for a key and its place, without the key's letters
 
 
 class RecordIndex:
@@ -27,7 +29,8 @@ class RecordIndex:
         key: the key of a line.
 
     Raises:
-        InputError: the file cannot be read, or a line has no key or is too large.
+        InputError: the file cannot be read, a line has no key or is too large, or there are more
+            keys than memory should hold.
     """
 
     def __init__(self, file: File, key: Callable[[Row], str]) -> None:
@@ -41,10 +44,16 @@ class RecordIndex:
             weakref.finalize(self, self._unpacked.close)
             with file.open() as stream:
                 shutil.copyfileobj(stream, self._unpacked, _BUFFER)
+        memory = 0
         with self._open() as stream:
             for row, place in file.lines(stream):
-                if not row.beginning.isspace():
-                    self._places.setdefault(self._key(key, row), []).append((row.line, place))
+                if row.beginning.isspace():
+                    continue
+                name = self._key(key, row)
+                self._places.setdefault(name, []).append((row.line, place))
+                memory += _ENTRY + len(name)
+                if memory > 2 * file.limit:  # of three; the rest is for records
+                    raise too_large("the list of the keys", file.limit, file=file.name)
 
     def rows(self, key: str) -> Iterator[Row]:
         """Yield the lines with this key, in the file's order; none if there are none."""

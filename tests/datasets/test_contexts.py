@@ -115,3 +115,14 @@ def test_published_contexts_reach_every_item(shared: Path) -> None:
     options = ReadOptions(contexts=one.parent, on_warning=said.append)
     # English has five: Perplexity in and through the language, DeepSeek, Tavily and you.com.
     assert {len(record.item.passages) for record in read(val, options)} == {5}
+
+
+def test_more_keys_than_memory_should_hold_are_refused(
+    tmp_path: Path, items: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_RECORD_LIMIT", "1")
+    path = tmp_path / "contexts.jsonl"
+    path.write_text("".join(f'{{"id":"{n}","context":"x"}}\n' for n in range(9000)))
+    options = ReadOptions(contexts=path, on_warning=lambda _: None)
+    with pytest.raises(InputError, match=r"list of the keys is too large.*SPANLAB_RECORD_LIMIT=2"):
+        list(read(items, options))
