@@ -102,8 +102,10 @@ def _safe_rows(group: Any, columns: Sequence[str], file: File) -> int:
     """
     chunks = [group.column(index) for index in range(group.num_columns)]
     chunks = [chunk for chunk in chunks if chunk.path_in_schema.partition(".")[0] in columns]
-    found = [page for chunk in chunks for page in _pages(chunk, file)]
-    size = sum(page.size for page in found)
+    size = repeated = 0
+    for page in (page for chunk in chunks for page in _pages(chunk, file)):
+        size += page.size
+        repeated += page.size if page.is_dictionary else 0
     if size > most_unpacked(file.path.stat().st_size, file.limit):
         raise too_large(UNPACKED, file.limit, file=file.name)
     elements = sum(chunk.num_values for chunk in chunks) - len(chunks) * group.num_rows
@@ -111,17 +113,16 @@ def _safe_rows(group: Any, columns: Sequence[str], file: File) -> int:
         raise too_large("a group of rows, by its lists,", file.limit, file=file.name)
     if size > file.limit // 2:
         return 1
-    repeated = sum(page.size for page in found if page.is_dictionary)
     fitting: int = file.limit // 2 // max(repeated, 1)
     return max(1, min(_BATCH, fitting))
 
 
-def _pages(chunk: Any, file: File) -> list[Page]:
-    """Return the pages of a column, by their headers and not by what the metadata says of them."""
+def _pages(chunk: Any, file: File) -> Iterator[Page]:
+    """Yield the pages of a column, by their headers and not by what the metadata says of them."""
     start = min(each for each in (chunk.dictionary_page_offset, chunk.data_page_offset) if each)
     with file.open() as stream:
         try:
-            return list(pages(stream, start, start + chunk.total_compressed_size))
+            yield from pages(stream, start, start + chunk.total_compressed_size)
         except ValueError as error:
             raise InputError(
                 f"a damaged parquet file: {error}",
