@@ -167,9 +167,8 @@ sys.addaudithook(told)
 """
 
 
-def streamlit_run(port: int, address: str = HERE, script: str = "app.py") -> list[str]:
-    where = (f"--server.port={port}", f"--server.address={address}")
-    return [sys.executable, "-m", "streamlit", "run", script, *where]
+def streamlit_run(port: int, *options: str, script: str = "app.py") -> list[str]:
+    return [sys.executable, "-m", "streamlit", "run", script, f"--server.port={port}", *options]
 
 
 @contextmanager
@@ -236,7 +235,7 @@ def messages(port: int) -> Iterator[ForwardMsg]:
 
 def test_streamlit_run_does_not_listen_for_other_machines_unasked(tmp_path: Path) -> None:
     done = subprocess.run(
-        streamlit_run(0, "0.0.0.0"),
+        streamlit_run(0, "--server.address=0.0.0.0"),
         cwd=ROOT,
         env=os.environ | {"SPANLAB_HOME": str(tmp_path)},
         capture_output=True,
