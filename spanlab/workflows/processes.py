@@ -20,6 +20,8 @@ T = TypeVar("T")
 class Processes(ProcessPoolExecutor):
     """Processes that leave Ctrl+C to this one, from their first moment on, and end when it ends.
 
+    They hold none of this one's standard streams.
+
     Args:
         count: how many at most, 1 or more; they start as they are needed.
     """
@@ -77,6 +79,11 @@ def _mask(number: signal.Signals) -> Callable[[], object]:
 
 def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Whoever reads the command's output waits for its end, and must not wait for this process's.
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nothing, stream)
+    os.close(nothing)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -34,3 +35,12 @@ def test_processes_do_not_hear_ctrl_c() -> None:
     with Processes(1) as pool:
         assert pool.submit(signal.getsignal, signal.SIGINT).result(60) is signal.SIG_IGN
         assert pool.submit(divmod, 7, 2).result(60) == (3, 1)
+
+
+def test_processes_hold_none_of_the_standard_streams() -> None:
+    with Processes(1) as pool:
+        held = [
+            pool.submit(os.path.realpath, f"/proc/self/fd/{stream}").result(60)
+            for stream in range(3)
+        ]
+    assert held == [os.devnull] * 3
