@@ -90,6 +90,7 @@ class Unpacked(io.RawIOBase):
         """Say that it can be gone back in."""
         return True
 
+    # typeshed wants any buffer here; a BufferedReader, which alone calls this, gives a memoryview.
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         """Read into ``buffer``; raises InputError beyond the limit."""
         data = self._inner.read(len(buffer))

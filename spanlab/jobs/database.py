@@ -158,6 +158,7 @@ def _set_up_dbos() -> None:
     """
     from dbos._serialization import DefaultSerializer
 
+    # DBOS has no setting for it; that its reader of pickles is replaced is what the types refuse.
     DefaultSerializer.deserialize = _refuse_pickle  # type: ignore[method-assign, assignment]
     logger = logging.getLogger("dbos")
     if not logger.handlers:

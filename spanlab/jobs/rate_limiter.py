@@ -155,6 +155,7 @@ class RateLimiter:
             now = _SQLITE if database.is_sqlite(self._settings) else _POSTGRESQL
             # What lies further ahead than any number of workers reserves is no reservation: the
             # clock was set back.
+            # Only names and expressions of ours stand in the text; values are bound.
             reserve = text(
                 f"INSERT INTO {self._table} AS held (job, at) VALUES (:job, {now} + :span) "  # noqa: S608
                 f"ON CONFLICT (job) DO UPDATE SET at = :span + CASE "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -92,41 +92,41 @@ VERITRAIL = Entry(
 )
 
 
-def _baseline(method: Method) -> Callable[[Kit], Detector]:
+def _baseline(name: str, method: Method, what: str, options: type[ClaimOptions]) -> Entry:
+    """Return what one of the paper's baselines says of itself (§4.2, appendix E.1)."""
+
     def create(kit: Kit) -> Detector:
         from spanlab.detectors.veritrail.baselines import Baseline
         from spanlab.detectors.veritrail.detector import VeriTrailProgram
 
         return Baseline(kit, VeriTrailProgram(), guided="judge", method=method)
 
-    return create
+    return Entry(
+        name=name,
+        what=f"baseline: {what}",
+        needs="a model, 3 calls a sentence and 4 or more a claim; passages or an item's process",
+        create=create,
+        options=options,
+        roles=(JUDGE, EXTRACTOR),
+        estimate=_judging,
+    )
 
 
-# What the paper compares with (§4.2, appendix E.1), all with VeriTrail's own verdict prompt.
-RETRIEVAL = Entry(
-    name="veritrail-rag",
-    what="baseline: every claim is judged on the source texts that come closest to it",
-    needs="a model, 3 calls a sentence and 4 or more a claim; passages or an item's process",
-    create=_baseline("retrieval"),
-    options=RetrievalOptions,
-    roles=(JUDGE, EXTRACTOR),
-    estimate=_judging,
+RETRIEVAL = _baseline(
+    "veritrail-rag",
+    "retrieval",
+    "every claim is judged on the source texts that come closest to it",
+    RetrievalOptions,
 )
-WHOLE = Entry(
-    name="veritrail-source",
-    what="baseline: every claim is judged on the whole source, as far as it fits",
-    needs="a model, 3 calls a sentence and 4 or more a claim; passages or an item's process",
-    create=_baseline("whole"),
-    options=ClaimOptions,
-    roles=(JUDGE, EXTRACTOR),
-    estimate=_judging,
+WHOLE = _baseline(
+    "veritrail-source",
+    "whole",
+    "every claim is judged on the whole source, as far as it fits",
+    ClaimOptions,
 )
-TRACED_RETRIEVAL = Entry(
-    name="veritrail-vt-rag",
-    what="baseline: claims are followed as by veritrail, by texts that come closest to them",
-    needs="a model, 3 calls a sentence and 4 or more a claim; passages or an item's process",
-    create=_baseline("traced"),
-    options=RetrievalOptions,
-    roles=(JUDGE, EXTRACTOR),
-    estimate=_judging,
+TRACED_RETRIEVAL = _baseline(
+    "veritrail-vt-rag",
+    "traced",
+    "claims are followed as by veritrail, by texts that come closest to them",
+    RetrievalOptions,
 )
