@@ -327,5 +327,6 @@ def datasets(
         raise UsageError("a setting needs the dataset and the value: NAME --undecided VALUE")
     with Store.open() as store:
         if name is not None and undecided is not None:
-            store.set_undecided(name, Undecided(undecided))
+            changed = {"undecided": Undecided(undecided)}
+            store.change_settings(name, lambda now: now.model_copy(update=changed))
         typer.echo(tables.datasets(store.datasets()))

@@ -103,7 +103,7 @@ def datasets(summaries: Iterable[DatasetSummary]) -> str:
     rows = [["dataset", "items", "languages", "annotator", "states"]]
     for summary in summaries:
         languages = " ".join(f"{lang}:{count}" for lang, count in summary.languages.items())
-        setting = f"undecided suggestions: {summary.undecided}"
+        setting = f"undecided suggestions: {summary.settings.undecided}"
         rows.append([summary.name, f"{summary.n_items:,}", languages, "", setting])
         for annotator in summary.annotators:
             states = ", ".join(f"{count:,} {state}" for state, count in annotator.counts.items())

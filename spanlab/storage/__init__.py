@@ -1,6 +1,7 @@
 """The annotation database: datasets, annotations, review logs and queues behind one Store."""
 
-from spanlab.storage.catalog import AnnotatorSummary, DatasetSummary, Undecided
+from spanlab.storage.catalog import AnnotatorSummary, DatasetSummary
+from spanlab.storage.dataset_settings import DatasetSettings, Label, Undecided
 from spanlab.storage.queue import Cursor, Page, QueueQuery, QueueRow
 from spanlab.storage.store import Store
 from spanlab.storage.writes import Applied, Refusal, Review, Write
@@ -9,7 +10,9 @@ __all__ = [
     "AnnotatorSummary",
     "Applied",
     "Cursor",
+    "DatasetSettings",
     "DatasetSummary",
+    "Label",
     "Page",
     "QueueQuery",
     "QueueRow",

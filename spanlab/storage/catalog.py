@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, func, insert, select, update
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.schema import Kind, Name, Status
+from spanlab.storage.dataset_settings import DatasetSettings
 from spanlab.storage.tables import READY, annotators, datasets, labels, languages, operations
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
-
-
-class Undecided(StrEnum):
-    """What becomes of suggestions that a reviewer has not decided when an item is Done."""
-
-    REJECTED = "rejected"
-    LIKELY = "likely"  # accepted where the annotator takes them for hallucinated, else rejected
-    ASK = "ask"  # the reviewer says which of the two, item by item
 
 
 @dataclass(frozen=True)
@@ -44,7 +36,7 @@ class DatasetSummary:
     n_items: int
     languages: Mapping[str, int]
     annotators: tuple[AnnotatorSummary, ...]
-    undecided: Undecided = Undecided.REJECTED
+    settings: DatasetSettings = field(default_factory=DatasetSettings)
 
 
 @dataclass(frozen=True)
@@ -105,7 +97,7 @@ def summaries(connection: Connection) -> list[DatasetSummary]:
             n_items=row.n_items,
             languages=by_language[row.id],
             annotators=tuple(people[row.id]),
-            undecided=Undecided(row.undecided),
+            settings=DatasetSettings.model_validate_json(row.settings),
         )
         for row in connection.execute(select(datasets).where(ready).order_by(datasets.c.id))
     ]
@@ -191,10 +183,27 @@ def rename(connection: Connection, name: str, new: str) -> None:
         connection.execute(update(datasets).where(datasets.c.id == dataset.id).values(name=new))
 
 
-def set_undecided(connection: Connection, name: str, undecided: Undecided) -> None:
-    """Store what Done makes of undecided suggestions in ``name``; raises as ``find`` does."""
-    where = datasets.c.id == find(connection, name).id
-    connection.execute(update(datasets).where(where).values(undecided=undecided.value))
+def change_settings(
+    connection: Connection, name: str, change: Callable[[DatasetSettings], DatasetSettings]
+) -> DatasetSettings:
+    """Store what ``change`` makes of the settings of ``name``, and return it.
+
+    Nobody else changes them in between.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+        UsageError: they contradict each other, such as in two labels of one name.
+    """
+    here = datasets.c.id == find(connection, name).id
+    stored = connection.execute(select(datasets.c.settings).where(here).with_for_update())
+    changed = change(DatasetSettings.model_validate_json(stored.scalar_one()))
+    text = changed.model_dump_json(exclude_defaults=True)
+    try:
+        settings = DatasetSettings.model_validate_json(text)
+    except ValidationError as error:
+        raise UsageError(f"settings of {name!r}: {error.errors()[0]['msg']}") from error
+    connection.execute(update(datasets).where(here).values(settings=text))
+    return settings
 
 
 def check_free(connection: Connection, name: str) -> None:

@@ -113,11 +113,11 @@ def duplicate(database: Database, name: str, new: str) -> int:
                     connection.execute(insert(table), copies)
         with database.writing() as connection:
             publish(connection, copy.id, source.n_items)
-            setting = select(datasets.c.undecided).where(datasets.c.id == source.id)
+            setting = select(datasets.c.settings).where(datasets.c.id == source.id)
             connection.execute(
                 update(datasets)
                 .where(datasets.c.id == copy.id)
-                .values(undecided=setting.scalar_subquery())
+                .values(settings=setting.scalar_subquery())
             )
         return source.n_items
 

@@ -13,7 +13,8 @@ from spanlab.oplog import ReviewState
 from spanlab.schema import Annotation, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import annotating, catalog, findings, imports, items, paging, reviews, staging
-from spanlab.storage.catalog import Dataset, DatasetSummary, Undecided
+from spanlab.storage.catalog import Dataset, DatasetSummary
+from spanlab.storage.dataset_settings import DatasetSettings
 from spanlab.storage.engine import Database
 from spanlab.storage.findings import FoundAnnotations
 from spanlab.storage.queue import Page, QueueQuery
@@ -101,10 +102,12 @@ class Store:
         with self._database.writing() as connection:
             catalog.rename(connection, name, new)
 
-    def set_undecided(self, name: str, undecided: Undecided) -> None:
-        """Set what Done makes of suggestions of a dataset that a reviewer has not decided."""
+    def change_settings(
+        self, name: str, change: Callable[[DatasetSettings], DatasetSettings]
+    ) -> DatasetSettings:
+        """Store what ``change`` makes of a dataset's settings; see ``catalog.change_settings``."""
         with self._database.writing() as connection:
-            catalog.set_undecided(connection, name, undecided)
+            return catalog.change_settings(connection, name, change)
 
     def duplicate_dataset(self, name: str, new: str) -> int:
         """Copy a dataset without its review logs and return its number of items."""

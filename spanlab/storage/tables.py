@@ -58,7 +58,7 @@ datasets = Table(
     Column("created", Text, nullable=False),  # ISO 8601, UTC
     Column("state", Text, nullable=False),
     Column("n_items", Integer, nullable=False),
-    Column("undecided", Text, nullable=False, server_default="rejected"),  # see catalog.Undecided
+    Column("settings", Text, nullable=False, server_default="{}"),  # JSON of DatasetSettings
 )
 
 loads = Table(

@@ -20,6 +20,7 @@ REVISIONS = (
     "0003",
     "0004",
     "0005",
+    "0006",
 )  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"

@@ -19,10 +19,10 @@ from spanlab.workflows.choosing import Choice, Entry, installed, specifications
 from spanlab.workflows.managing import (
     DatasetSummary,
     Undecided,
+    change_settings,
     delete_dataset,
     duplicate_dataset,
     rename_dataset,
-    set_undecided,
 )
 from spanlab.workflows.requesting import request_of
 from spanlab.workflows.voting import vote_dataset
@@ -132,13 +132,14 @@ def _settings(summary: DatasetSummary) -> None:
         undecided = st.radio(
             "Suggestions left undecided when a reviewer presses Done",
             list(_UNDECIDED),
-            index=list(_UNDECIDED).index(summary.undecided),
+            index=list(_UNDECIDED).index(summary.settings.undecided),
             format_func=_UNDECIDED.__getitem__,
             help="The editor says how many were counted how, and takes it back on request.",
         )
         if st.form_submit_button("Save", type="primary"):
             with errors_shown():
-                set_undecided(store(), summary.name, undecided)
+                changed = {"undecided": undecided}
+                change_settings(store(), summary.name, lambda now: now.model_copy(update=changed))
                 _finish(f"The settings of {summary.name} are saved.")
 
 

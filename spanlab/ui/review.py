@@ -60,7 +60,7 @@ def page() -> None:
     if asked is not None and not review.has_item(common.store(), dataset, asked):
         _say_unknown(dataset, asked)
         return
-    span_editor.editor(review.labels(common.store(), dataset, query), summary.undecided)
+    span_editor.editor(review.labels(common.store(), dataset, query), summary.settings.undecided)
     with errors_shown():
         _exchange(span_editor.ReviewQueue(dataset, query, _entry(dataset, query)))
 

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from spanlab.storage import AnnotatorSummary, DatasetSummary, Store, Undecided
+from collections.abc import Callable
+
+from spanlab.storage import (
+    AnnotatorSummary,
+    DatasetSettings,
+    DatasetSummary,
+    Store,
+    Undecided,
+)
 
 __all__ = [
     "AnnotatorSummary",
+    "DatasetSettings",
     "DatasetSummary",
     "Store",
     "Undecided",
+    "change_settings",
     "count_edits",
     "delete_dataset",
     "duplicate_dataset",
     "list_datasets",
     "open_store",
     "rename_dataset",
-    "set_undecided",
 ]
 
 
@@ -67,13 +76,21 @@ def duplicate_dataset(store: Store, dataset: str, new: str) -> None:
     store.duplicate_dataset(dataset, new)
 
 
-def set_undecided(store: Store, dataset: str, undecided: Undecided) -> None:
-    """Set what becomes of suggestions that a reviewer has not decided when an item is Done.
+def change_settings(
+    store: Store, dataset: str, change: Callable[[DatasetSettings], DatasetSettings]
+) -> DatasetSettings:
+    """Change a dataset's settings, nobody else coming in between, and return them.
+
+    Args:
+        store: the annotation database.
+        dataset: whose settings.
+        change: what makes the new settings from those stored.
 
     Raises:
         NotFoundError: there is no such dataset.
+        UsageError: they contradict each other, such as in two labels of one name.
     """
-    store.set_undecided(dataset, undecided)
+    return store.change_settings(dataset, change)
 
 
 def delete_dataset(store: Store, dataset: str) -> None:

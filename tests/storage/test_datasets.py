@@ -25,7 +25,7 @@ from spanlab.schema import (
     Span,
     Status,
 )
-from spanlab.storage import QueueQuery, Store, Undecided, Write
+from spanlab.storage import DatasetSettings, Label, QueueQuery, Store, Undecided, Write
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -189,9 +189,9 @@ def test_a_copy_goes_its_own_way(store: Store, record: MakeRecord, said: Say) ->
     store.import_records("d", [record(str(n), said("det", (0, 3))) for n in range(2100)])
     add = Add(span="s", start=4, end=9)
     store.apply("d", "7", "me", [Write("one", 1, 0, add)])
-    store.set_undecided("d", Undecided.LIKELY)
+    store.change_settings("d", lambda now: now.model_copy(update={"undecided": Undecided.LIKELY}))
     assert store.duplicate_dataset("d", "copy") == 2100
-    assert {each.undecided for each in store.datasets()} == {Undecided.LIKELY}
+    assert {each.settings.undecided for each in store.datasets()} == {Undecided.LIKELY}
     assert list(store.records("copy")) == list(store.records("d"))
     original, copy = store.datasets()
     assert (copy.n_items, copy.languages, copy.annotators) == (
@@ -238,8 +238,24 @@ def test_what_done_makes_of_undecided_suggestions_is_set_for_each_dataset(
 ) -> None:
     for name in ("one", "two"):
         store.import_records(name, [record("a")])
-    store.set_undecided("two", Undecided.ASK)
-    found = {each.name: each.undecided for each in store.datasets()}
+    store.change_settings("two", lambda now: now.model_copy(update={"undecided": Undecided.ASK}))
+    found = {each.name: each.settings.undecided for each in store.datasets()}
     assert found == {"one": Undecided.REJECTED, "two": Undecided.ASK}
     with pytest.raises(NotFoundError, match="there is no dataset 'three'"):
-        store.set_undecided("three", Undecided.ASK)
+        store.change_settings("three", lambda now: now)
+
+
+def test_settings_that_contradict_each_other_are_refused(store: Store, record: MakeRecord) -> None:
+    store.import_records("d", [record("a")])
+    twice = (Label(name="invented"), Label(name="invented"))
+    with pytest.raises(UsageError, match=r"settings of 'd': .*label 'invented' occurs twice"):
+        store.change_settings("d", lambda now: now.model_copy(update={"labels": twice}))
+    assert store.datasets()[0].settings == DatasetSettings()
+
+
+def test_guidelines_keep_every_text_they_have_had(store: Store, record: MakeRecord) -> None:
+    store.import_records("d", [record("a")])
+    for text in ("Mark names.", "Mark names and dates.", "Mark names and dates."):
+        changed = store.change_settings("d", lambda now, text=text: now.with_guidelines(text))  # type: ignore[misc]
+    assert changed.guidelines == ("Mark names.", "Mark names and dates.")
+    assert store.datasets()[0].settings == changed

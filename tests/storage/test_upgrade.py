@@ -21,7 +21,7 @@ from spanlab.errors import StoreError
 from spanlab.oplog import SetStatus
 from spanlab.schema import Annotation, Kind, Record, Status
 from spanlab.settings import Settings
-from spanlab.storage import QueueQuery, Store, Undecided, Write
+from spanlab.storage import DatasetSettings, QueueQuery, Store, Undecided, Write
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import metadata
 from spanlab.storage.upgrade import REVISIONS, VERSION_TABLE, migrate
@@ -62,10 +62,8 @@ def test_an_older_database_is_migrated_with_its_data(empty: Settings, record: Ma
     with Store.open(empty) as store:
         review = store.review("d", "a", "me")
         assert (review.version, review.state.status) == (1, Status.DONE)
-        # What the third revision brings: what Done makes of undecided suggestions.
-        assert [each.undecided for each in store.datasets()] == [Undecided.REJECTED]
-        store.set_undecided("d", Undecided.ASK)
-        assert [each.undecided for each in store.datasets()] == [Undecided.ASK]
+        # What the third and the sixth revision bring: settings of the dataset.
+        assert [each.settings for each in store.datasets()] == [DatasetSettings()]
         # What the second revision brings: the log can no longer be changed.
         with (
             pytest.raises(StoreError, match="append-only"),
@@ -182,8 +180,25 @@ def test_an_upgrade_tells_the_disagreement_of_detectors_from_that_of_people(
     database = Database(empty.database_url)
     with database.writing() as connection:  # as the revision before left it
         connection.execute(text("DELETE FROM facets WHERE name = 'disagreement/detectors'"))
+        connection.execute(text("ALTER TABLE datasets DROP COLUMN settings"))
+        column = "undecided TEXT NOT NULL DEFAULT 'rejected'"
+        connection.execute(text(f"ALTER TABLE datasets ADD COLUMN {column}"))
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0004'"))
     database.close()
     with Store.open(empty) as store:
         assert [row.disagreement for row in store.page("d", query).rows] == expected
         assert expected == [1.0, 1.0, None]
+
+
+def test_an_upgrade_keeps_what_done_makes_of_undecided_suggestions(empty: Settings) -> None:
+    database = Database(empty.database_url)
+    with database.writing() as connection:
+        migrate(connection, "0005")
+        row = "('d', '2026-01-01T00:00:00+00:00', 'ready', 0, 'ask')"
+        columns = "name, created, state, n_items, undecided"
+        connection.execute(text(f"INSERT INTO datasets ({columns}) VALUES {row}"))
+    database.close()
+    with Store.open(empty) as store:
+        assert [each.settings for each in store.datasets()] == [
+            DatasetSettings(undecided=Undecided.ASK)
+        ]

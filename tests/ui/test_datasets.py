@@ -347,5 +347,5 @@ def test_what_done_makes_of_undecided_suggestions_is_a_setting(
     assert radio.value is Undecided.REJECTED
     radio.set_value(Undecided.ASK)
     next(each for each in app.button if each.label == "Save").click().run()
-    assert store.datasets()[0].undecided is Undecided.ASK
+    assert store.datasets()[0].settings.undecided is Undecided.ASK
     assert "The settings of mine are saved" in everything(app).replace("\\", "")

@@ -1,0 +1,70 @@
+"""What a dataset says of how it is annotated: one JSON column of its row."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from spanlab.fields import Frozen, Name, unique
+
+
+class Undecided(StrEnum):
+    """What becomes of suggestions that a reviewer has not decided when an item is Done."""
+
+    REJECTED = "rejected"
+    LIKELY = "likely"  # accepted where the annotator takes them for hallucinated, else rejected
+    ASK = "ask"  # the reviewer says which of the two, item by item
+
+
+class Label(Frozen):
+    """A kind of hallucination that a span can have.
+
+    ``colour`` is ``#rrggbb``, None for one of the editor's own; ``key`` the digit that sets the
+    label, None for the first digit that no other label has.
+    """
+
+    name: Name
+    colour: Annotated[str, Field(pattern=r"^#[0-9a-f]{6}$")] | None = None
+    key: Annotated[str, Field(pattern=r"^[1-9]$")] | None = None
+    description: Annotated[str, Field(max_length=2_000)] = ""
+
+
+USUAL_LABELS = tuple(
+    Label(name=name, description=description)
+    for name, description in (
+        ("contradicted", "The evidence says otherwise."),
+        ("unsupported", "The evidence does not say so."),
+        ("wrong name", "A person, place or thing is called what it is not."),
+        ("wrong number", "A count, measure or amount is wrong."),
+        ("wrong date", "A day, year or period is wrong."),
+        ("other", "Hallucinated in another way."),
+    )
+)
+
+
+class DatasetSettings(Frozen):
+    """The settings of a dataset; what is not stored takes the default.
+
+    ``guidelines`` are all texts that the guidelines have had, in Markdown, oldest first: the
+    version that an annotation names is a place in it, counted from 1.
+    """
+
+    undecided: Undecided = Undecided.REJECTED
+    labels: tuple[Label, ...] = USUAL_LABELS
+    label_required: bool = False
+    guidelines: tuple[Annotated[str, Field(max_length=100_000)], ...] = ()
+
+    @model_validator(mode="after")
+    def _labels_are_told_apart(self) -> Self:
+        unique((label.name for label in self.labels), "label")
+        unique((label.key for label in self.labels if label.key), "the key of a label:")
+        return self
+
+    def with_guidelines(self, text: str) -> Self:
+        """Return the settings with ``text`` as the newest guidelines; no version if it is that."""
+        before = self.guidelines[-1] if self.guidelines else ""
+        if text == before:
+            return self
+        return self.model_copy(update={"guidelines": (*self.guidelines, text)})
