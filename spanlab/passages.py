@@ -92,6 +92,7 @@ def renumbered(annotation: Annotation, moved: Mapping[int, int]) -> Annotation:
             "spans": tuple(_span(span, moved) for span in annotation.spans),
             "rejected": tuple(_span(span, moved) for span in annotation.rejected),
             "claims": tuple(_claim(claim, moved) for claim in annotation.claims),
+            "rejected_claims": tuple(_claim(each, moved) for each in annotation.rejected_claims),
             "trace": tuple(_step(step, moved) for step in annotation.trace),
         }
     )
@@ -139,7 +140,7 @@ def _uses(annotation: Annotation) -> set[int]:
 def _evidence(annotation: Annotation) -> Iterator[Evidence]:
     for span in (*annotation.spans, *annotation.rejected):
         yield from span.evidence
-    for claim in annotation.claims:
+    for claim in (*annotation.claims, *annotation.rejected_claims):
         yield from claim.evidence
         if claim.source is not None:
             yield from claim.source.evidence

@@ -141,7 +141,7 @@ class Claim(Frozen):
 
     ``prob`` is how sure the verdict is, ``note`` why it was given or, where there is none, why it
     could not be. ``error_stages`` are the stages of the item's process where what is not supported
-    came in.
+    came in. ``suggested_by`` names the annotator whose claim a person took over.
     """
 
     text: str
@@ -151,6 +151,7 @@ class Claim(Frozen):
     evidence: tuple[Evidence, ...] = ()
     note: str | None = None
     error_stages: tuple[str, ...] = ()
+    suggested_by: Name | None = None
 
 
 class Retrieval(Frozen):
@@ -223,9 +224,10 @@ class Annotation(Frozen):
     """What one annotator says of one item.
 
     ``hard`` is the annotator's own decision which characters are hallucinated; ``None`` means
-    those with probability > 0.5. ``rejected`` are suggestions that a person refused. ``voters``
-    are the annotators behind a vote. ``note`` is a remark on the whole, or why it failed.
-    ``trace`` tells what a detector did, step by step.
+    those with probability > 0.5. ``rejected`` are suggestions that a person refused,
+    ``rejected_claims`` claims whose verdict a person refused. ``voters`` are the annotators behind
+    a vote. ``note`` is a remark on the whole, or why it failed. ``trace`` tells what a detector
+    did, step by step.
     """
 
     annotator: Name
@@ -235,6 +237,7 @@ class Annotation(Frozen):
     hard: tuple[Interval, ...] | None = None
     rejected: tuple[Span, ...] = ()
     claims: tuple[Claim, ...] = ()
+    rejected_claims: tuple[Claim, ...] = ()
     voters: tuple[Name, ...] = ()
     note: str | None = None
     trace: tuple[Step, ...] = ()
@@ -257,10 +260,11 @@ class Annotation(Frozen):
                 # Most spans are right and bare; naming each would double the cost of a read.
                 if span.evidence or answer[span.start : span.end] != span.text:
                     _check_span(span, item, f"{name}.{index}")
-        for index, claim in enumerate(self.claims):
-            if claim.source is not None:
-                _check_span(claim.source, item, f"claims.{index}.source")
-            _check_evidence(claim.evidence, item, f"claims.{index}")
+        for name, claims in (("claims", self.claims), ("rejected_claims", self.rejected_claims)):
+            for index, claim in enumerate(claims):
+                if claim.source is not None:
+                    _check_span(claim.source, item, f"{name}.{index}.source")
+                _check_evidence(claim.evidence, item, f"{name}.{index}")
         for index, interval in enumerate(self.hard or ()):
             _check_end(interval.end, item, f"hard.{index}")
         for index, step in enumerate(self.trace):

@@ -12,8 +12,12 @@ from spanlab.oplog import (
     OPERATION,
     Accept,
     AcceptAll,
+    AcceptClaim,
     Add,
+    AddClaim,
     Cited,
+    ClaimMark,
+    EditClaim,
     Finish,
     Mark,
     Note,
@@ -21,8 +25,10 @@ from spanlab.oplog import (
     Operation,
     Redo,
     Reject,
+    RejectClaim,
     Relabel,
     Remove,
+    RemoveClaim,
     Resize,
     ReviewState,
     SetStatus,
@@ -30,13 +36,22 @@ from spanlab.oplog import (
     in_force,
     replay,
 )
-from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Span, Status
+from spanlab.schema import Annotation, Claim, Evidence, Interval, Item, Kind, Passage, Span, Status
 
 ITEM = Item(id="a", answer="The tower has 330 m, \U0001f469\u200d\U0001f680 and 3 floors.")
 NOTHING = ReviewState()
 
 TOWER = Mark(source="det", start=4, end=9, prob=0.8, label="object")
 NUMBER = Mark(source="det", start=14, end=17, prob=0.3)
+HEIGHT = ClaimMark(
+    suggested_by="det",
+    text="The tower is 330 m high.",
+    source=Interval(start=14, end=17),
+    verdict="refuted",
+    prob=0.8,
+    evidence=(Cited(passage=0, start=0, end=5),),
+    error_stages=("summary",),
+)
 FIRST = Add(span="x", start=4, end=9)
 SECOND = Add(span="y", start=14, end=17, label="number")
 DONE = SetStatus(status=Status.DONE)
@@ -237,6 +252,76 @@ def test_evidence_that_is_nowhere_is_refused(cited: Cited) -> None:
         replay(item, NOTHING, [Accept(span="x", mark=mark)])
 
 
+ELSEWHERE = HEIGHT.model_copy(update={"evidence": (Cited(passage=1, start=0, end=1),)})
+MEASURED = ITEM.model_copy(update={"passages": (Passage(text="300 m, says the plan."),)})
+
+
+def _claims(*operations: Operation) -> ReviewState:
+    return replay(MEASURED, NOTHING, operations)
+
+
+def test_a_claim_is_taken_over_with_what_speaks_for_its_verdict() -> None:
+    (taken,) = _claims(AcceptClaim(claim="c", mark=HEIGHT)).claims.values()
+    assert taken == Claim(
+        text="The tower is 330 m high.",
+        source=Span.of(ITEM.answer, 14, 17),
+        verdict="refuted",
+        evidence=(Evidence(passage=0, start=0, end=5, text="300 m"),),
+        error_stages=("summary",),
+        suggested_by="det",
+    )
+
+
+def test_a_corrected_verdict_loses_what_spoke_for_the_other() -> None:
+    correct = AcceptClaim(claim="c", mark=HEIGHT, verdict="supported")
+    (corrected,) = _claims(correct).claims.values()
+    assert (corrected.verdict, corrected.evidence, corrected.error_stages) == ("supported", (), ())
+    # Corrected later, it is the same, and there is one such claim.
+    assert _claims(AcceptClaim(claim="c", mark=HEIGHT), correct) == _claims(correct)
+    edit = EditClaim(claim="c", text=HEIGHT.text, verdict="supported")
+    assert _claims(AcceptClaim(claim="c", mark=HEIGHT), edit) == _claims(correct)
+
+
+def test_a_refused_verdict_is_kept_and_its_claim_no_longer_the_reviewers() -> None:
+    state = _claims(AcceptClaim(claim="c", mark=HEIGHT), RejectClaim(mark=HEIGHT))
+    assert state.claims == {}
+    (refused,) = state.rejected_claims
+    assert (refused.verdict, refused.prob, refused.suggested_by) == ("refuted", 0.8, "det")
+    assert _claims(RejectClaim(mark=HEIGHT), RejectClaim(mark=HEIGHT)) == state
+    assert _claims(RejectClaim(mark=HEIGHT), Undo()) == NOTHING
+    taken = _claims(RejectClaim(mark=HEIGHT), AcceptClaim(claim="c", mark=HEIGHT))
+    assert (len(taken.claims), taken.rejected_claims) == (1, ())
+
+
+def test_a_claim_of_ones_own_is_written_judged_explained_and_removed() -> None:
+    written = AddClaim(claim="c", text="It has 3 floors.", source=Interval(start=29, end=30))
+    explained = EditClaim(claim="c", text="It has three floors.", verdict="supported", note="seen")
+    (claim,) = _claims(written, explained).claims.values()
+    assert claim == Claim(
+        text="It has three floors.",
+        source=Span.of(ITEM.answer, 29, 30),
+        verdict="supported",
+        note="seen",
+    )
+    assert _claims(written, explained, RemoveClaim(claim="c")) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("operation", "message"),
+    [
+        (EditClaim(claim="z", text="t"), "no claim with the id 'z'"),
+        (RemoveClaim(claim="z"), "no claim with the id 'z'"),
+        (AddClaim(claim="c", text="t"), "claim id 'c' is already in use"),
+        (AddClaim(claim="z", text="t", source=Interval(start=0, end=99)), "not a part"),
+        (RejectClaim(mark=ELSEWHERE), "not a part of passage 1"),
+    ],
+    ids=lambda value: value.kind if not isinstance(value, str) else "",
+)
+def test_claims_that_do_not_fit_are_refused(operation: Operation, message: str) -> None:
+    with pytest.raises(OperationError, match=message):
+        _claims(AddClaim(claim="c", text="It has floors."), operation)
+
+
 def test_undo_stops_at_the_snapshot() -> None:
     imported = Annotation(annotator="me", kind=Kind.PERSON, spans=(Span.of(ITEM.answer, 4, 9),))
     start = ReviewState.of(imported)
@@ -254,6 +339,8 @@ def test_an_imported_annotation_comes_back_as_it_was() -> None:
             Span.of(ITEM.answer, 4, 9, label="object"),
         ),
         rejected=(Span.of(ITEM.answer, 14, 17),),
+        claims=(Claim(text="t", prob=0.5), Claim(text="s", suggested_by="det")),
+        rejected_claims=(Claim(text="u", suggested_by="det"),),
         note="hm",
     )
     assert ReviewState.of(imported).annotation("me") == imported
@@ -277,6 +364,11 @@ def test_operations_travel_as_json_that_names_their_kind() -> None:
         Relabel(span="x", label="l"),
         Note(text="t"),
         DONE,
+        AcceptClaim(claim="c", mark=HEIGHT, verdict="refuted"),
+        RejectClaim(mark=HEIGHT),
+        AddClaim(claim="c", text="t"),
+        EditClaim(claim="c", text="t", verdict="conflicting", note="n"),
+        RemoveClaim(claim="c"),
         Undo(),
         Redo(),
     ]
@@ -299,6 +391,9 @@ _EDITS = st.integers(0, 5).flatmap(
             Relabel(span=f"s{n}", label=f"l{n}"),
             Note(span=f"s{n}", text=f"t{n}"),
             SetStatus(status=Status.DONE if n % 2 else Status.SKIPPED),
+            AddClaim(claim=f"c{n}", text="t"),
+            EditClaim(claim=f"c{n}", text=f"t{n}", verdict="refuted"),
+            RemoveClaim(claim=f"c{n}"),
         ]
     )
 )

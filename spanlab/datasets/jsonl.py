@@ -11,7 +11,8 @@ One record per line. The item's fields stand at the top, its annotations in ``an
                                                             "text": …, "stance": …, "note": …}]}],
                       "hard": [{"start": …, "end": …}], "rejected": [span, …],
                       "claims": [{"text": …, "source": span, "verdict": …, "prob": …,
-                                  "evidence": […], "note": …, "error_stages": […]}],
+                                  "evidence": […], "note": …, "error_stages": […],
+                                  "suggested_by": …}], "rejected_claims": [claim, …],
                       "voters": [name, …], "note": …, "trace": [{"kind": …, …}]}]}
 
 ``id``, ``lang``, ``question``, ``answer``, ``annotator``, ``kind``, ``status``, ``spans`` and a
@@ -119,6 +120,8 @@ def _annotation(annotation: Annotation) -> dict[str, Any]:
         out["rejected"] = [_span(span) for span in annotation.rejected]
     if annotation.claims:
         out["claims"] = [_claim(claim) for claim in annotation.claims]
+    if annotation.rejected_claims:
+        out["rejected_claims"] = [_claim(claim) for claim in annotation.rejected_claims]
     if annotation.voters:
         out["voters"] = annotation.voters
     if annotation.note is not None:
@@ -165,6 +168,8 @@ def _claim(claim: Claim) -> dict[str, Any]:
         out["note"] = claim.note
     if claim.error_stages:
         out["error_stages"] = claim.error_stages
+    if claim.suggested_by is not None:
+        out["suggested_by"] = claim.suggested_by
     return out
 
 

@@ -6,6 +6,14 @@ survive a reload. ``ui/span_editor/js/operations.js`` replays the same log in th
 browser test holds the two to the same results.
 """
 
+from spanlab.oplog._claims import (
+    AcceptClaim,
+    AddClaim,
+    ClaimMark,
+    EditClaim,
+    RejectClaim,
+    RemoveClaim,
+)
 from spanlab.oplog._log import in_force, replay
 from spanlab.oplog._operations import (
     OPERATION,
@@ -32,9 +40,13 @@ __all__ = [
     "OPERATION",
     "Accept",
     "AcceptAll",
+    "AcceptClaim",
     "Add",
+    "AddClaim",
     "Cited",
+    "ClaimMark",
     "Edit",
+    "EditClaim",
     "Finish",
     "Mark",
     "Note",
@@ -42,8 +54,10 @@ __all__ = [
     "Operation",
     "Redo",
     "Reject",
+    "RejectClaim",
     "Relabel",
     "Remove",
+    "RemoveClaim",
     "Resize",
     "ReviewState",
     "SetStatus",

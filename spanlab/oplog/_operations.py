@@ -8,24 +8,14 @@ from pydantic import Field, TypeAdapter
 
 from spanlab.errors import OperationError
 from spanlab.fields import Frozen
+from spanlab.oplog._claims import AcceptClaim, AddClaim, EditClaim, RejectClaim, RemoveClaim
+from spanlab.oplog._edit import BaseEdit, Comment
 from spanlab.oplog._state import ReviewState
 from spanlab.oplog._suggestions import Mark, place_of, quote, refuse, suggested, take, without
 from spanlab.schema import Item, Name, Offset, Span, Status
 
 
-class _Edit(Frozen):
-    """An operation that makes one state from another; undo and redo need the whole log."""
-
-    def apply(self, item: Item, state: ReviewState) -> ReviewState:
-        """Return the state after this edit.
-
-        Raises:
-            OperationError: it names a span that is not there or characters outside the answer.
-        """
-        raise NotImplementedError
-
-
-class Accept(_Edit):
+class Accept(BaseEdit):
     """Take over a suggestion as the reviewer's own span with the id ``span``."""
 
     kind: Literal["accept"] = "accept"
@@ -36,7 +26,7 @@ class Accept(_Edit):
         return take(item, state, [(self.span, self.mark)])
 
 
-class AcceptAll(_Edit):
+class AcceptAll(BaseEdit):
     """Take over several suggestions at once; ``spans[i]`` is the id for ``marks[i]``."""
 
     kind: Literal["accept-all"] = "accept-all"
@@ -47,7 +37,7 @@ class AcceptAll(_Edit):
         return take(item, state, _named(self.kind, self.spans, self.marks))
 
 
-class Reject(_Edit):
+class Reject(BaseEdit):
     """Refuse a suggestion; if it had been accepted, the span taken from it goes.
 
     A comment on either stays, on the refused suggestion.
@@ -60,7 +50,7 @@ class Reject(_Edit):
         return refuse(item, state, (self.mark,))
 
 
-class Add(_Edit):
+class Add(BaseEdit):
     """Draw a new span."""
 
     kind: Literal["add"] = "add"
@@ -76,7 +66,7 @@ class Add(_Edit):
         return state.model_copy(update={"spans": {**state.spans, self.span: span}})
 
 
-class Remove(_Edit):
+class Remove(BaseEdit):
     """Delete one of the reviewer's own spans."""
 
     kind: Literal["remove"] = "remove"
@@ -88,7 +78,7 @@ class Remove(_Edit):
         return state.model_copy(update={"spans": spans})
 
 
-class Resize(_Edit):
+class Resize(BaseEdit):
     """Move the edges of one of the reviewer's own spans."""
 
     kind: Literal["resize"] = "resize"
@@ -101,7 +91,7 @@ class Resize(_Edit):
         return _change(state, self.span, {"start": new.start, "end": new.end, "text": new.text})
 
 
-class Relabel(_Edit):
+class Relabel(BaseEdit):
     """Give one of the reviewer's own spans a label, or none."""
 
     kind: Literal["relabel"] = "relabel"
@@ -112,12 +102,12 @@ class Relabel(_Edit):
         return _change(state, self.span, {"label": self.label})
 
 
-class Note(_Edit):
+class Note(BaseEdit):
     """Comment on one of the reviewer's own spans, or with ``span`` None on the whole item."""
 
     kind: Literal["note"] = "note"
     span: Name | None = None
-    text: str = Field(max_length=10_000)
+    text: Comment
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         text = self.text or None
@@ -126,12 +116,12 @@ class Note(_Edit):
         return _change(state, self.span, {"note": text})
 
 
-class NoteSuggestion(_Edit):
+class NoteSuggestion(BaseEdit):
     """Comment on a suggestion and decide nothing; one that is rejected stays rejected."""
 
     kind: Literal["note-suggestion"] = "note-suggestion"
     mark: Mark
-    text: str = Field(max_length=10_000)
+    text: Comment
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         update = {"prob": self.mark.prob, "note": self.text or None}
@@ -148,7 +138,7 @@ class NoteSuggestion(_Edit):
         return state.model_copy(update={"noted": (*kept, noted) if noted.note else kept})
 
 
-class SetStatus(_Edit):
+class SetStatus(BaseEdit):
     """Finish the item, skip it, or take that back."""
 
     kind: Literal["status"] = "status"
@@ -158,7 +148,7 @@ class SetStatus(_Edit):
         return state.model_copy(update={"status": self.status})
 
 
-class Finish(_Edit):
+class Finish(BaseEdit):
     """Finish the item, and count the suggestions left undecided as accepted or rejected.
 
     ``spans[i]`` is the id for ``accepted[i]``. One operation: one undo takes all of it back.
@@ -199,6 +189,11 @@ Edit = (
     | NoteSuggestion
     | SetStatus
     | Finish
+    | AcceptClaim
+    | RejectClaim
+    | AddClaim
+    | EditClaim
+    | RemoveClaim
 )
 Operation = Annotated[Edit | Undo | Redo, Field(discriminator="kind")]
 OPERATION: TypeAdapter[Operation] = TypeAdapter(Operation)

@@ -118,12 +118,17 @@ def suggested(item: Item, mark: Mark) -> Span:
         update={
             "label": mark.label,
             "source": mark.source,
-            "evidence": tuple(_cite(item, cited) for cited in mark.evidence),
+            "evidence": tuple(cite(item, cited) for cited in mark.evidence),
         }
     )
 
 
-def _cite(item: Item, cited: Cited) -> Evidence:
+def cite(item: Item, cited: Cited) -> Evidence:
+    """Return the part of a passage with its text.
+
+    Raises:
+        OperationError: it names characters that are not there.
+    """
     whole = item.passages[cited.passage].text if cited.passage < len(item.passages) else ""
     if not cited.start < cited.end <= len(whole):
         raise OperationError(

@@ -116,19 +116,19 @@ class Log:
         return operation.apply(self._item, self.state)
 
     def _result(self) -> Annotation:
-        """Return the state as an annotation, with the parts of the snapshot that still hold.
+        """Return the state as an annotation, with the snapshot's hard decision if it still holds.
 
-        Reviewing changes no claims; a hard decision holds as long as the spans it was made on.
+        It holds as long as the spans it was made on.
         """
         result = self.state.annotation(self._who.name)
         # Looked at before it is parsed: with thousands of spans that takes longer than an edit.
         fields = from_json(self._snapshot).keys() if self._snapshot else set()
-        snapshot = self.snapshot if fields & {"claims", "hard"} else None
+        snapshot = self.snapshot if "hard" in fields else None
         if snapshot is None:
             return result
         start = ReviewState.of(snapshot).annotation(self._who.name)
         hard = snapshot.hard if result.spans == start.spans else None
-        return result.model_copy(update={"claims": snapshot.claims, "hard": hard})
+        return result.model_copy(update={"hard": hard})
 
     @cached_property
     def _item(self) -> Item:

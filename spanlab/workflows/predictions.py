@@ -154,5 +154,6 @@ def _without_evidence(annotation: Annotation) -> Mapping[str, object]:
         "spans": tuple(span.model_copy(update=bare) for span in annotation.spans),
         "rejected": (),
         "claims": tuple(claim.model_copy(update=bare) for claim in annotation.claims),
+        "rejected_claims": (),
         "trace": (),
     }

@@ -13,7 +13,7 @@ from playwright.sync_api import Page
 
 from spanlab.errors import OperationError
 from spanlab.oplog import OPERATION, Operation, ReviewState, replay
-from spanlab.schema import Annotation, Item, Kind, Passage, Span
+from spanlab.schema import Annotation, Claim, Item, Kind, Passage, Span
 
 pytestmark = pytest.mark.browser
 
@@ -27,6 +27,7 @@ LOGS = 150
 KINDS = (
     *("accept", "accept-all", "reject", "reject", "add", "remove", "resize", "relabel"),
     *("note", "note", "note-suggestion", "note-suggestion", "note-suggestion", "status", "finish"),
+    *("accept-claim", "reject-claim", "add-claim", "edit-claim", "remove-claim"),
     *("undo", "undo", "undo", "redo", "redo"),
 )
 LENGTH = 90  # operations of a log, beyond one checkpoint of the JavaScript
@@ -40,13 +41,19 @@ async ([logs, snapshot, length]) => {
         log.forEach((operation, index) => {
             try { history.push(operation); } catch { refused.push(index); }
         });
-        const { spans, rejected, noted, status, note } = history.state;
+        const { spans, rejected, noted, claims, rejectedClaims, status, note } = history.state;
         const cited = (one) => [one.passage, one.start, one.end];
         const plain = (span) => [span.start, span.end, span.prob ?? 1, span.label ?? null,
                                  span.note ?? null, span.source ?? null,
                                  (span.evidence ?? []).map(cited)];
+        const said = (claim) => [claim.text, claim.source?.start ?? null, claim.source?.end ?? null,
+                                 claim.verdict ?? null, claim.prob ?? null, claim.note ?? null,
+                                 claim.suggested_by ?? null, claim.error_stages,
+                                 claim.evidence.map(cited)];
         return { refused, spans: [...spans].map(([id, span]) => [id, ...plain(span)]),
                  rejected: rejected.map(plain), noted: noted.map(plain),
+                 claims: [...claims].map(([id, claim]) => [id, ...said(claim)]),
+                 rejectedClaims: rejectedClaims.map(said),
                  status, note, version: history.version };
     });
 }
@@ -61,6 +68,8 @@ def test_random_logs_lead_to_the_same_state_in_javascript_and_python(page: Page)
             kind=Kind.PERSON,
             spans=(Span.of(ITEM.answer, 0, 5), Span.of(ITEM.answer, 3, 9, label="one")),
             rejected=(Span.of(ITEM.answer, 1, 2, prob=0.5).model_copy(update={"source": "a"}),),
+            claims=(Claim(text="s", source=Span.of(ITEM.answer, 3, 5), verdict="refuted"),),
+            rejected_claims=(Claim(text="t", prob=0.5, suggested_by="a"),),
         )
     )
     snapshot = json.loads(start.model_dump_json())
@@ -90,6 +99,8 @@ def _in_python(start: ReviewState, log: list[dict[str, Any]]) -> dict[str, Any]:
         "spans": [[name, *_plain(span)] for name, span in state.spans.items()],
         "rejected": [_plain(span) for span in state.rejected],
         "noted": [_plain(span) for span in state.noted],
+        "claims": [[name, *_said(claim)] for name, claim in state.claims.items()],
+        "rejectedClaims": [_said(claim) for claim in state.rejected_claims],
         "status": state.status.value,
         "note": state.note,
         "version": len(accepted),
@@ -99,6 +110,13 @@ def _in_python(start: ReviewState, log: list[dict[str, Any]]) -> dict[str, Any]:
 def _plain(span: Span) -> list[object]:
     evidence = [[one.passage, one.start, one.end] for one in span.evidence]
     return [span.start, span.end, span.prob, span.label, span.note, span.source, evidence]
+
+
+def _said(claim: Claim) -> list[object]:
+    place = [claim.source.start, claim.source.end] if claim.source else [None, None]
+    evidence = [[one.passage, one.start, one.end] for one in claim.evidence]
+    rest = [claim.verdict, claim.prob, claim.note, claim.suggested_by, [*claim.error_stages]]
+    return [claim.text, *place, *rest, evidence]
 
 
 def _random_log(dice: random.Random) -> Iterator[dict[str, Any]]:
@@ -128,7 +146,28 @@ def _random_log(dice: random.Random) -> Iterator[dict[str, Any]]:
             operation["text"] = dice.choice(["", "why", "🎉"])
         if kind == "status":
             operation["status"] = dice.choice(["done", "skipped", "not-annotated"])
+        if kind.endswith("-claim"):
+            operation |= _about_claim(dice, kind)
         yield operation
+
+
+def _about_claim(dice: random.Random, kind: str) -> dict[str, Any]:
+    place = dice.choice([None, {"start": 3, "end": 5}, _extent(dice)])
+    source = place if place is None or place["end"] > place["start"] else None
+    text, verdict = dice.choice("st"), dice.choice([None, "supported", "refuted"])
+    named: dict[str, Any] = {"claim": dice.choice(["c0", "c1", "c2", "c3", "i0"])}
+    mark: dict[str, Any] = {"suggested_by": dice.choice("ab"), "text": text, "source": source}
+    mark |= {"verdict": dice.choice([None, "supported"]), "prob": dice.choice([None, 0.5])}
+    mark |= {"error_stages": dice.choice([[], ["summary"]])}
+    mark |= {"evidence": dice.choice([[], [{"passage": 0, "start": 4, "end": 11}]])}
+    more: dict[str, dict[str, Any]] = {
+        "accept-claim": {**named, "mark": mark, "verdict": verdict},
+        "reject-claim": {"mark": mark},
+        "add-claim": {**named, "text": text, "source": source, "verdict": verdict},
+        "edit-claim": {**named, "text": text, "verdict": verdict, "note": dice.choice(["", "n"])},
+        "remove-claim": named,
+    }
+    return more[kind]
 
 
 def _mark(dice: random.Random) -> dict[str, Any]:

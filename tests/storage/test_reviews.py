@@ -8,7 +8,22 @@ import pytest
 from sqlalchemy import text
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
-from spanlab.oplog import Add, Note, Operation, Redo, Relabel, Remove, ReviewState, SetStatus, Undo
+from spanlab.oplog import (
+    AcceptClaim,
+    Add,
+    AddClaim,
+    ClaimMark,
+    EditClaim,
+    Note,
+    Operation,
+    Redo,
+    RejectClaim,
+    Relabel,
+    Remove,
+    ReviewState,
+    SetStatus,
+    Undo,
+)
 from spanlab.schema import Annotation, Claim, Interval, Kind, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import Applied, Store, Write
@@ -138,11 +153,45 @@ def test_what_a_review_cannot_say_is_kept(store: Store, record: MakeRecord) -> N
     store.import_records("d", [record("a", mine, answer=answer)])
     _apply(store, Note(text="sure"))
     assert store.record("d", "a").by("me") == mine.model_copy(update={"note": "sure"})
-    # The hard decision was made on other spans than these; the claims still stand.
+    # The hard decision was made on other spans than these.
     _apply(store, Add(span="y", start=4, end=7))
     changed = store.record("d", "a").by("me")
     assert changed is not None
     assert (changed.hard, changed.claims) == (None, mine.claims)
+
+
+def test_verdicts_on_claims_are_stored_undone_and_kept(store: Store, record: MakeRecord) -> None:
+    found = Claim(text="It has one.", source=Span.of("one two", 0, 3), verdict="supported")
+    mine = Annotation(annotator="me", kind=Kind.PERSON, claims=(Claim(text="Mine."),))
+    store.import_records("d", [record("a", mine, answer="one two")])
+    mark = ClaimMark(
+        suggested_by="det", text=found.text, source=Interval(start=0, end=3), verdict="supported"
+    )
+    _apply(
+        store,
+        AcceptClaim(claim="c", mark=mark, verdict="refuted"),
+        AddClaim(claim="d", text="It has two.", verdict="supported"),
+        EditClaim(claim="i0", text="Mine.", verdict="inconclusive", note="who knows"),
+        RejectClaim(mark=mark),
+        Undo(),
+    )
+    reviewed = store.record("d", "a").by("me")
+    assert reviewed is not None
+    taken = found.model_copy(update={"suggested_by": "det", "verdict": "refuted"})
+    assert reviewed.claims == (
+        Claim(text="Mine.", verdict="inconclusive", note="who knows"),
+        taken,
+        Claim(text="It has two.", verdict="supported"),
+    )
+    assert store.rebuild("d", "a", "me") == store.review("d", "a", "me").state
+    _apply(store, Redo())
+    reviewed = store.record("d", "a").by("me")
+    assert reviewed is not None
+    refused = found.model_copy(update={"suggested_by": "det"})
+    assert ([each.text for each in reviewed.claims], reviewed.rejected_claims) == (
+        ["Mine.", "It has two."],
+        (refused,),
+    )
 
 
 def test_an_imported_failure_stays_one_without_its_note(

@@ -18,8 +18,8 @@ from sqlalchemy import text
 
 import spanlab.storage.migrations
 from spanlab.errors import StoreError
-from spanlab.oplog import SetStatus
-from spanlab.schema import Annotation, Kind, Record, Status
+from spanlab.oplog import Note, SetStatus
+from spanlab.schema import Annotation, Claim, Kind, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import DatasetSettings, QueueQuery, Store, Undecided, Write
 from spanlab.storage.engine import Database
@@ -202,3 +202,25 @@ def test_an_upgrade_keeps_what_done_makes_of_undecided_suggestions(empty: Settin
         assert [each.settings for each in store.datasets()] == [
             DatasetSettings(undecided=Undecided.ASK)
         ]
+
+
+def test_an_upgrade_gives_reviews_the_claims_that_they_began_with(
+    empty: Settings, record: MakeRecord, said: Say
+) -> None:
+    claim = Claim(text="There is one.", verdict="supported")
+    mine = said("me", kind=Kind.PERSON).model_copy(update={"claims": (claim,)})
+    database = Database(empty.database_url)
+    with database.writing() as connection:
+        migrate(connection, "0006")
+    store = Store(database)
+    store.import_records("d", [record("a", mine)])
+    store.apply("d", "a", "me", [Write("s", 1, 0, Note(text="sure"))])
+    with database.writing() as connection:  # as that revision left it
+        state = """{"status": "done", "note": "sure"}"""
+        connection.execute(text("UPDATE reviews SET state = :state"), {"state": state})
+    store.close()
+    with Store.open(empty) as store:
+        assert store.review("d", "a", "me").state == store.rebuild("d", "a", "me")
+        store.apply("d", "a", "me", [Write("s", 2, 1, Note(text="quite sure"))])
+        reviewed = store.record("d", "a").by("me")
+        assert reviewed == mine.model_copy(update={"note": "quite sure"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from spanlab.schema import Annotation, Evidence, Passage, Span
+from spanlab.schema import Annotation, Claim, Evidence, Passage, Span
 from spanlab.trace import RevisionStep, Step
 from spanlab.workflows import review
 from spanlab.workflows.review import Review
@@ -28,6 +28,8 @@ def item_payload(opened: Review, reviewer: str) -> dict[str, JsonValue]:
         "snapshot": {
             "spans": {name: _span(span) for name, span in opened.snapshot.spans.items()},
             "rejected": [_span(span) for span in opened.snapshot.rejected],
+            "claims": {name: _claim(each) for name, each in opened.snapshot.claims.items()},
+            "rejected_claims": [_claim(each) for each in opened.snapshot.rejected_claims],
             "status": opened.snapshot.status.value,
             "note": opened.snapshot.note,
         },
@@ -78,6 +80,7 @@ def _annotator(annotation: Annotation, answer: str) -> dict[str, JsonValue]:
             {**_span(each.span), "likely": each.likely}
             for each in review.suggestions(annotation, answer)
         ],
+        "claims": [_claim(claim) for claim in annotation.claims],
     }
 
 
@@ -92,6 +95,20 @@ def _span(span: Span) -> dict[str, JsonValue]:
     if span.evidence:
         values["evidence"] = [_evidence(quote) for quote in span.evidence]
     return values
+
+
+def _claim(claim: Claim) -> dict[str, JsonValue]:
+    source = claim.source
+    return {
+        "text": claim.text,
+        "source": None if source is None else {"start": source.start, "end": source.end},
+        "verdict": claim.verdict,
+        "prob": claim.prob,
+        "evidence": [_evidence(quote) for quote in claim.evidence],
+        "note": claim.note,
+        "error_stages": list(claim.error_stages),
+        "suggested_by": claim.suggested_by,
+    }
 
 
 def _evidence(quote: Evidence) -> dict[str, JsonValue]:

@@ -71,5 +71,6 @@ function doneWords({ state, edits }) {
 /** Say whether something was decided on an item that is not done. */
 function isDraft({ state, version }) {
     return state.status === "not-annotated" && version > 0
-        && (state.spans.size > 0 || state.rejected.length > 0 || state.noted.length > 0 || Boolean(state.note));
+        && (state.spans.size > 0 || state.rejected.length > 0 || state.noted.length > 0 || Boolean(state.note)
+            || state.claims.size > 0 || state.rejectedClaims.length > 0);
 }

@@ -3,13 +3,18 @@
  * code points, as stored.
  */
 
-/** A reviewer's spans by id, in the order in which they were made. */
+import { CLAIM_EDITS } from "./claim_operations.js";
+import { checkExtent } from "./extent.js";
+
+/** A reviewer's spans and claims by id, in the order in which they were made. */
 export class ReviewState {
     static of(snapshot) {
         const state = new ReviewState();
         state.spans = new Map(Object.entries(snapshot.spans).map(([id, span]) => [id, withOrigin(span)]));
         state.rejected = snapshot.rejected;
         state.noted = [];
+        state.claims = new Map(Object.entries(snapshot.claims));
+        state.rejectedClaims = snapshot.rejected_claims;
         state.status = snapshot.status;
         state.note = snapshot.note ?? null;
         return state;
@@ -20,6 +25,8 @@ export class ReviewState {
         state.spans = new Map(this.spans);
         state.rejected = this.rejected;
         state.noted = this.noted;
+        state.claims = new Map(this.claims);
+        state.rejectedClaims = this.rejectedClaims;
         state.status = this.status;
         state.note = this.note;
         return state;
@@ -81,6 +88,7 @@ export const EDITS = {
         refuse(state, op.rejected, length);
         state.status = "done";
     },
+    ...CLAIM_EDITS,
 };
 
 function named(kind, ids, marks) {
@@ -151,12 +159,6 @@ function ownSpan(state, id) {
     const span = state.spans.get(id);
     if (!span) throw new Error(`there is no span with the id '${id}'`);
     return span;
-}
-
-function checkExtent(start, end, length) {
-    if (!(start >= 0 && start < end && end <= length)) {
-        throw new Error(`[${start}, ${end}) is not a part of the answer's ${length} characters`);
-    }
 }
 
 export function originKey(span) {

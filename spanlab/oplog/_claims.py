@@ -1,0 +1,145 @@
+"""What a reviewer can do to claims, and how operations name those that others suggest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from spanlab.errors import OperationError
+from spanlab.fields import Frozen
+from spanlab.oplog._edit import BaseEdit, Comment
+from spanlab.oplog._state import ReviewState
+from spanlab.oplog._suggestions import Cited, cite, quote
+from spanlab.schema import Claim, Interval, Item, Name, Probability, Verdict
+
+_ClaimText = Annotated[str, Field(min_length=1, max_length=10_000)]
+_Key: TypeAlias = tuple[str | None, str, int | None, int | None]  # what makes two claims the same
+
+
+class ClaimMark(Frozen):
+    """A claim that an annotator suggests, with its verdict and what speaks for that."""
+
+    suggested_by: Name
+    text: _ClaimText
+    source: Interval | None = None
+    verdict: Verdict | None = None
+    prob: Probability | None = None
+    evidence: tuple[Cited, ...] = ()
+    error_stages: tuple[str, ...] = ()
+
+
+class AcceptClaim(BaseEdit):
+    """Take over a claim as the reviewer's own, with its verdict or a corrected one."""
+
+    kind: Literal["accept-claim"] = "accept-claim"
+    claim: Name
+    mark: ClaimMark
+    verdict: Verdict | None = None
+
+    def apply(self, item: Item, state: ReviewState) -> ReviewState:
+        suggested = _suggested(item, self.mark)
+        taken = _judged(suggested.model_copy(update={"prob": None}), self.verdict)
+        return _with(_without(state, suggested), self.claim, taken)
+
+
+class RejectClaim(BaseEdit):
+    """Refuse a claim's verdict; if the claim had been taken over, it goes."""
+
+    kind: Literal["reject-claim"] = "reject-claim"
+    mark: ClaimMark
+
+    def apply(self, item: Item, state: ReviewState) -> ReviewState:
+        refused = _suggested(item, self.mark)
+        left = _without(state, refused)
+        return left.model_copy(update={"rejected_claims": (*left.rejected_claims, refused)})
+
+
+class AddClaim(BaseEdit):
+    """Write a claim of one's own; ``source`` are the characters of the answer that state it."""
+
+    kind: Literal["add-claim"] = "add-claim"
+    claim: Name
+    text: _ClaimText
+    source: Interval | None = None
+    verdict: Verdict | None = None
+
+    def apply(self, item: Item, state: ReviewState) -> ReviewState:
+        source = self.source and quote(item, self.source.start, self.source.end)
+        return _with(state, self.claim, Claim(text=self.text, source=source, verdict=self.verdict))
+
+
+class EditClaim(BaseEdit):
+    """Say what one of the reviewer's own claims states, its verdict, and why."""
+
+    kind: Literal["edit-claim"] = "edit-claim"
+    claim: Name
+    text: _ClaimText
+    verdict: Verdict | None = None
+    note: Comment = ""
+
+    def apply(self, item: Item, state: ReviewState) -> ReviewState:
+        own = _own(state, self.claim)
+        said = own.model_copy(update={"text": self.text, "note": self.note or None})
+        return _put(state, {**state.claims, self.claim: _judged(said, self.verdict)})
+
+
+class RemoveClaim(BaseEdit):
+    """Delete one of the reviewer's own claims."""
+
+    kind: Literal["remove-claim"] = "remove-claim"
+    claim: Name
+
+    def apply(self, item: Item, state: ReviewState) -> ReviewState:
+        _own(state, self.claim)
+        return _put(state, {k: claim for k, claim in state.claims.items() if k != self.claim})
+
+
+def _judged(claim: Claim, verdict: Verdict | None) -> Claim:
+    """Return the claim with a verdict; what spoke for another one goes."""
+    if verdict is None or verdict == claim.verdict:
+        return claim
+    return claim.model_copy(update={"verdict": verdict, "evidence": (), "error_stages": ()})
+
+
+def _suggested(item: Item, mark: ClaimMark) -> Claim:
+    return Claim(
+        text=mark.text,
+        source=mark.source and quote(item, mark.source.start, mark.source.end),
+        verdict=mark.verdict,
+        prob=mark.prob,
+        evidence=tuple(cite(item, cited) for cited in mark.evidence),
+        error_stages=mark.error_stages,
+        suggested_by=mark.suggested_by,
+    )
+
+
+def _without(state: ReviewState, claim: Claim) -> ReviewState:
+    """Return the state without what was decided on this claim."""
+    key = _key(claim)
+    left = _put(state, {name: own for name, own in state.claims.items() if _key(own) != key})
+    refused = tuple(each for each in state.rejected_claims if _key(each) != key)
+    return left.model_copy(update={"rejected_claims": refused})
+
+
+def _with(state: ReviewState, name: str, claim: Claim) -> ReviewState:
+    if name in state.claims:
+        raise OperationError(f"claim id {name!r} is already in use")
+    return _put(state, {**state.claims, name: claim})
+
+
+def _put(state: ReviewState, claims: Mapping[str, Claim]) -> ReviewState:
+    return state.model_copy(update={"claims": claims})
+
+
+def _own(state: ReviewState, name: str) -> Claim:
+    try:
+        return state.claims[name]
+    except KeyError:
+        raise OperationError(f"there is no claim with the id {name!r}") from None
+
+
+def _key(claim: Claim) -> _Key:
+    place = (claim.source.start, claim.source.end) if claim.source else (None, None)
+    return (claim.suggested_by, claim.text, *place)
