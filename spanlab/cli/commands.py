@@ -293,7 +293,7 @@ def export(
             dataset,
             output or sys.stdout.buffer,
             format=format.value,
-            annotator=annotator,
+            annotators=[annotator] if annotator else [],
             on_progress=advance,
         )
         left_out = summary_of(store, dataset).n_items - count

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import streamlit as st
 
 from spanlab.errors import NotFoundError
-from spanlab.schema import Item, Kind, Record
+from spanlab.schema import Item, Kind, Record, Status
+from spanlab.ui.choose_annotators import choose_annotator, choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, link, plain, store, title
 from spanlab.ui.comparisons import compared
+from spanlab.ui.counts import in_groups
 from spanlab.ui.item_list import ITEM, item_list, open_item
 from spanlab.ui.marked import item_html, legend_html, passage_html, question_html
 from spanlab.ui.messages import errors_shown
@@ -28,6 +31,7 @@ from spanlab.workflows.wording import figure
 
 _ALL = "All languages"
 _ORDERS: dict[str, Order] = {"Most disagreement first": "disagreement", "As imported": "import"}
+_BESIDE = 6  # annotators whose marks are drawn at a time
 _STEPS = (
     ("Previous", ":material/arrow_back:", "P", -1),
     ("Next", ":material/arrow_forward:", "N", 1),
@@ -40,36 +44,43 @@ def page() -> None:
     summaries = datasets_for("compare")
     if not summaries:
         return
-    left, right = st.columns(2)
+    left, middle, right = st.columns([2, 2, 1], vertical_alignment="bottom")
     with left:
         summary = choose_dataset(summaries)
     if not summary.annotators:
         st.info("Nobody has annotated this dataset yet: review it, or run a detector.")
         return
+    gold = next((who.name for who in summary.annotators if who.kind is Kind.GOLD), None)
+    with middle:
+        reference = choose_annotator(
+            summary.annotators,
+            "Reference",
+            key=f"reference-{summary.name}",
+            none="None",
+            default=gold,
+            meaning="Whose labels count as right when the others are scored.",
+        )
     with right:
-        reference = _reference(summary)
+        chosen = choose_annotators(summary.annotators, key=f"compare-{summary.name}")
+    asked = Asked(summary, reference, chosen)
     tabs = st.tabs(list(_VIEWS), key="view", on_change="rerun", bind="query-params")
     for tab, view in zip(tabs, _VIEWS.values(), strict=True):
         if tab.open:
             with tab, errors_shown():
-                view(summary, reference)
+                view(asked)
 
 
-def _reference(summary: DatasetSummary) -> str | None:
-    """Ask who counts as right: the gold labels, where there are any."""
-    names = [annotator.name for annotator in summary.annotators]
-    gold = [a.name for a in summary.annotators if a.kind is Kind.GOLD]
-    return st.selectbox(
-        "Reference",
-        [None, *names],
-        index=names.index(gold[0]) + 1 if gold else 0,
-        format_func=lambda name: name or "None",
-        key=f"reference-{summary.name}",
-        help="Whose labels count as right when the others are scored.",
-    )
+@dataclass(frozen=True)
+class Asked:
+    """What is compared: the annotators chosen, and who counts as right."""
+
+    summary: DatasetSummary
+    reference: str | None
+    chosen: tuple[str, ...]
 
 
-def _items(summary: DatasetSummary, reference: str | None) -> None:
+def _items(asked: Asked) -> None:
+    summary = asked.summary
     aside, main = st.columns([1, 2.1], gap="medium")
     with aside:
         order, lang = _choices(summary)
@@ -79,10 +90,8 @@ def _items(summary: DatasetSummary, reference: str | None) -> None:
         if record is None:
             st.info("No item is in this language.")
             return
-        shown = _walk(summary, record, order, lang)
-        scores = item_scores(record, reference) if reference else {}
-        st.html(item_html(record, shown, scores))
-        st.html(legend_html())
+        _walk(summary, record, order, lang)
+        _beside(asked, record)
         _passages(record.item)
 
 
@@ -110,12 +119,8 @@ def _record(summary: DatasetSummary, order: Order, lang: str | None) -> Record |
     return open_record(store(), summary.name, rows[0].item_id)
 
 
-def _walk(summary: DatasetSummary, record: Record, order: Order, lang: str | None) -> Sequence[str]:
-    """Draw which item this is, the way to its neighbours, and its question.
-
-    Returns:
-        The annotators to show.
-    """
+def _walk(summary: DatasetSummary, record: Record, order: Order, lang: str | None) -> None:
+    """Draw which item this is, the way to its neighbours, and its question."""
     item, disagreed = record.item, disagreement(record.annotations)
     about = [plain(item.id), plain(item.lang)]
     if disagreed is not None:
@@ -133,19 +138,33 @@ def _walk(summary: DatasetSummary, record: Record, order: Order, lang: str | Non
                 args=(neighbour,),
             )
         link("review", "Review", icon=":material/edit_note:", dataset=summary.name, item=item.id)
-        names = [annotator.name for annotator in summary.annotators]
-        with st.popover("Annotators", icon=":material/group:"):
-            shown = st.pills(
-                "Side by side",
-                names,
-                selection_mode="multi",
-                default=names,
-                key=f"shown-{summary.name}",
-            )
     st.caption(" · ".join(about))
     if item.question:
         st.html(question_html(item))
-    return shown or names
+
+
+def _beside(asked: Asked, record: Record) -> None:
+    """Draw the answer once for each of those chosen who annotated the item, a few at a time."""
+    there = {
+        each.annotator
+        for each in record.annotations
+        if each.spans or each.status is not Status.NOT_ANNOTATED
+    }
+    found = [who.name for who in in_groups(asked.summary.annotators) if who.name in there]
+    names = [name for name in found if name in asked.chosen]
+    if not names:
+        who = "those chosen under Annotators" if found else "the annotators"
+        st.info(f"None of {who} has annotated this item.", icon=":material/group:")
+        return
+    pages = -(-len(names) // _BESIDE)
+    place = 1
+    if pages > 1:
+        st.caption(f"{len(names):,} annotators, {_BESIDE} at a time.")
+        place = st.pagination(pages, key=f"beside-{asked.summary.name}-{record.item.id}")
+    shown = names[(place - 1) * _BESIDE : place * _BESIDE]
+    scores = item_scores(record, asked.reference) if asked.reference else {}
+    st.html(item_html(record, shown, scores))
+    st.html(legend_html())
 
 
 def _passages(item: Item) -> None:
@@ -155,7 +174,8 @@ def _passages(item: Item) -> None:
                 st.html(passage_html(passage, item.lang))
 
 
-def _scores(summary: DatasetSummary, reference: str | None) -> None:
+def _scores(asked: Asked) -> None:
+    summary, reference = asked.summary, asked.reference
     if reference is None:
         st.info(
             "This dataset has no gold labels. Choose whose labels count as right above, or import "
@@ -173,20 +193,20 @@ def _scores(summary: DatasetSummary, reference: str | None) -> None:
         f"Scored on the {comparison.n_reference:,} items that {plain(reference)} has finished, "
         "each annotator on those of them that it has finished too."
     )
-    show_scores(comparison)
+    show_scores(comparison, asked.chosen)
 
 
-def _agreement(summary: DatasetSummary, reference: str | None) -> None:
-    comparison = compared(summary, reference)
+def _agreement(asked: Asked) -> None:
+    comparison = compared(asked.summary, asked.reference)
     if comparison is not None:
-        show_agreement(comparison)
+        show_agreement(comparison, asked.chosen)
 
 
-def _models(summary: DatasetSummary, _reference: str | None) -> None:
-    show_rates(summary)
+def _models(asked: Asked) -> None:
+    show_rates(asked.summary)
 
 
-_VIEWS: dict[str, Callable[[DatasetSummary, str | None], None]] = {
+_VIEWS: dict[str, Callable[[Asked], None]] = {
     "Items": _items,
     "Scores": _scores,
     "Agreement": _agreement,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from itertools import groupby
 
 from spanlab.schema import Kind, Status
 from spanlab.workflows.managing import AnnotatorSummary, DatasetSummary
@@ -20,8 +21,18 @@ _KINDS = {
     Kind.VOTE: "vote",
     Kind.GOLD: "gold labels",
 }
+GROUPS = {
+    Kind.PERSON: "People",
+    Kind.DETECTOR: "Detectors",
+    Kind.VOTE: "Votes",
+    Kind.GOLD: "Gold",
+}
+FEW = 3  # of a group that are shown at first
 # Told apart by pattern as well as by colour; translucent, so that they suit light and dark.
 _STYLE = """<style>
+.others { font-size: .875rem; margin: .1rem 0 .3rem; }
+.others summary { cursor: pointer; opacity: .8; }
+.others .scrolled { max-height: 14rem; overflow-y: auto; margin-top: .3rem; }
 .counts { display: grid; grid-template-columns: minmax(7rem, max-content) minmax(8rem, 1fr)
   max-content; gap: .4rem .9rem; align-items: center; font-size: .875rem; margin: .1rem 0 .3rem; }
 .counts .who { overflow-wrap: anywhere; max-width: 16rem; line-height: 1.25; }
@@ -41,10 +52,45 @@ _STYLE = """<style>
 </style>"""
 
 
-def counts_html(summary: DatasetSummary) -> str:
-    """Return one bar per annotator of a dataset as HTML; every name in it is escaped."""
-    rows = [_row(annotator, summary.n_items) for annotator in summary.annotators]
-    return f"{_STYLE}<div class='counts' role='list'>{''.join(rows)}</div>"
+def in_groups(annotators: Iterable[AnnotatorSummary]) -> list[AnnotatorSummary]:
+    """Return gold labels, votes, detectors, people; in each group who has done most items first."""
+    kinds = list(reversed(GROUPS))
+    return sorted(annotators, key=lambda who: (kinds.index(who.kind), *by_items(who)))
+
+
+def by_items(who: AnnotatorSummary) -> tuple[int, str]:
+    """Return the sorting key that puts who has done most items first, then goes by name."""
+    return -who.counts.get(Status.DONE, 0), who.name.casefold()
+
+
+def counts_html(summary: DatasetSummary, annotators: Iterable[AnnotatorSummary]) -> str:
+    """Return bars of how far annotators of a dataset are, as HTML; every name in it is escaped.
+
+    Of each group the first three have a bar, the others are summed up and can be unfolded.
+    """
+    parts = []
+    for kind, members in groupby(in_groups(annotators), key=lambda who: who.kind):
+        rows = [(who, _row(who, summary.n_items)) for who in members]
+        few = len(rows) if len(rows) <= FEW + 1 else FEW  # a sum of one is no shorter
+        parts.append(_grid(row for _, row in rows[:few]))
+        if rows[few:]:
+            parts.append(_others(kind, rows[few:], summary.n_items))
+    return f"{_STYLE}{''.join(parts)}"
+
+
+def _grid(rows: Iterable[str]) -> str:
+    return f"<div class='counts' role='list'>{''.join(rows)}</div>"
+
+
+def _others(kind: Kind, rows: Sequence[tuple[AnnotatorSummary, str]], n_items: int) -> str:
+    done = [who.counts.get(Status.DONE, 0) for who, _ in rows]
+    least, most = min(done), max(done)
+    each = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    return (
+        f"<details class='others'><summary>{len(rows):,} more {GROUPS[kind].lower()}, "
+        f"each {each} of {n_items:,} done</summary>"
+        f"<div class='scrolled' tabindex='0'>{_grid(row for _, row in rows)}</div></details>"
+    )
 
 
 def counts_in_words(counts: Mapping[Status, int], n_items: int) -> str:

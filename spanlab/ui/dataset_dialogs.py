@@ -10,6 +10,7 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.schema import Kind, Status
+from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import plain, remember_dataset, store
 from spanlab.ui.job_views import latest_job
 from spanlab.ui.job_watch import watch
@@ -88,16 +89,15 @@ def _detect(summary: DatasetSummary) -> None:
 
 
 def _vote(summary: DatasetSummary) -> None:
-    kinds = {annotator.name: annotator.kind for annotator in summary.annotators}
-    able = [name for name, kind in kinds.items() if kind is not Kind.VOTE]
-    persons = [name for name in able if kinds[name] is Kind.PERSON]
+    able = [who for who in summary.annotators if who.kind is not Kind.VOTE]
+    voters = choose_annotators(
+        able,
+        key=f"vote-{summary.name}",
+        default=[who.name for who in able if who.kind is Kind.PERSON],
+        label="Annotators who vote",
+    )
+    st.caption("Each has one vote per character. Only finished annotations count.")
     with st.form("vote", border=False):
-        voters = st.multiselect(
-            "Annotators who vote",
-            able,
-            default=persons,
-            help="Each has one vote per character. Only finished annotations count.",
-        )
         name = st.text_input(
             "Name of the vote", "vote", help="An earlier vote of this name is replaced."
         )

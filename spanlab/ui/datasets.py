@@ -84,37 +84,43 @@ def _shown(datasets: Sequence[DatasetSummary]) -> Sequence[DatasetSummary]:
 
 
 def _card(summary: DatasetSummary, detection: JobView | None) -> None:
+    """Draw one dataset: what can be done with it first, then how far everybody is."""
     name = summary.name
     with st.container(border=True, key=f"dataset-{name}"):
-        st.markdown(f"##### {plain(name)}")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"##### {plain(name)}", width="stretch")
+            _actions(summary)
         st.caption(_about(summary))
         if summary.annotators:
-            st.html(counts_html(summary))
+            st.html(counts_html(summary, summary.annotators))
         else:
             st.caption("Nobody has annotated it yet: review it, or run a detector.")
         if detection is not None and (detection.state not in _GONE or is_watched(detection.id)):
             going = not detection.is_over or is_watched(detection.id)
             st.fragment(_detection, run_every=EVERY if going else None)(detection.id)
-        with st.container(horizontal=True, vertical_alignment="center"):
-            link("review", "Review", icon=":material/edit_note:", dataset=name)
-            link("compare", "Compare", icon=":material/compare_arrows:", dataset=name)
-            link("export", "Export", icon=":material/download:", dataset=name)
-            for action in ("detect", "vote"):
-                if st.button(
-                    ACTIONS[action].label,
-                    icon=ACTIONS[action].icon,
-                    key=f"{action}-{name}",
-                    disabled=action == "vote" and not summary.annotators,
-                ):
-                    ask(action, name)
-            chosen = st.menu_button(
-                "More",
-                ["settings", "rename", "duplicate", "delete"],
-                format_func=lambda action: f"{ACTIONS[action].icon} {ACTIONS[action].label}",
-                key=f"more-{name}",
-            )
-            if chosen:
-                ask(chosen, name)
+
+
+def _actions(summary: DatasetSummary) -> None:
+    name = summary.name
+    link("review", "Review", icon=":material/edit_note:", dataset=name)
+    link("compare", "Compare", icon=":material/compare_arrows:", dataset=name)
+    link("export", "Export", icon=":material/download:", dataset=name)
+    for action in ("detect", "vote"):
+        if st.button(
+            ACTIONS[action].label,
+            icon=ACTIONS[action].icon,
+            key=f"{action}-{name}",
+            disabled=action == "vote" and not summary.annotators,
+        ):
+            ask(action, name)
+    chosen = st.menu_button(
+        "More",
+        ["settings", "rename", "duplicate", "delete"],
+        format_func=lambda action: f"{ACTIONS[action].icon} {ACTIONS[action].label}",
+        key=f"more-{name}",
+    )
+    if chosen:
+        ask(chosen, name)
 
 
 _GONE = {JobState.DONE, JobState.CANCELLED}  # these jobs have nothing more to say here

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
 from spanlab.errors import InputError
-from spanlab.schema import Kind, Status
+from spanlab.schema import Status
+from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, store, title
-from spanlab.ui.counts import counts_html, kind_beside
+from spanlab.ui.counts import counts_html
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
 from spanlab.workflows.access import ServerFiles
@@ -23,6 +25,7 @@ from spanlab.workflows.wording import counted
 
 _READY = "spanlab.export-file"
 _PREVIEWED = 3  # items
+_NAMED = 4  # annotators whose missing items are said one by one
 _LINE = 600  # characters of a previewed line
 _LARGE = 500 << 20  # bytes from which on the browser is not the best way
 
@@ -35,15 +38,15 @@ _FORMATS = {
 
 @dataclass(frozen=True)
 class _Request:
-    """What is to be exported; ``annotator`` None means everybody."""
+    """What is to be exported; no ``annotators`` means everybody."""
 
     dataset: str
     format: str
-    annotator: str | None
+    annotators: tuple[str, ...]
 
     @property
     def file_name(self) -> str:
-        whose = f".{self.annotator}" if self.annotator else ""
+        whose = f".{self.annotators[0]}" if len(self.annotators) == 1 else ""
         ending = "json" if self.format == "labelstudio" else "jsonl"
         safe = "".join(c if c.isalnum() or c in " ._-" else "_" for c in self.dataset + whose)
         return f"{safe}.{ending}"
@@ -65,13 +68,19 @@ def page() -> None:
     summaries = datasets_for("export")
     if not summaries:
         return
-    left, right = st.columns(2)
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
     with left:
         summary = choose_dataset(summaries)
     with right:
-        annotator = _annotator(summary)
-    request = _Request(summary.name, _format(), annotator)
-    _counts(summary, request)
+        chosen = choose_annotators(
+            summary.annotators, key=f"export-{summary.name}", label="Annotations of"
+        )
+    everybody = len(chosen) == len(summary.annotators)
+    request = _Request(summary.name, _format(), () if everybody else chosen)
+    _summary(summary, chosen)
+    if not chosen and not everybody:
+        st.info("Choose whose annotations go into the file.", icon=":material/group:")
+        return
     ready = _preview(request)
     files = server_files()
     if files is None:
@@ -86,22 +95,6 @@ def page() -> None:
         _write(summary, request, files, ready=ready)
 
 
-def _annotator(summary: DatasetSummary) -> str | None:
-    kinds = {annotator.name: annotator.kind for annotator in summary.annotators}
-    return st.selectbox(
-        "Annotator",
-        [None, *kinds],
-        format_func=lambda name: _named(name, kinds[name]) if name else "Everybody",
-        key=f"export-annotator-{summary.name}",
-        help="Whose annotations go into the file.",
-    )
-
-
-def _named(name: str, kind: Kind) -> str:
-    beside = kind_beside(name, kind)
-    return f"{name} ({beside})" if beside else name
-
-
 def _format() -> str:
     return st.radio(
         "Format",
@@ -113,27 +106,34 @@ def _format() -> str:
     )
 
 
-def _counts(summary: DatasetSummary, request: _Request) -> None:
-    """Say how many items there are, and what is still missing in them."""
-    chosen = [a for a in summary.annotators if request.annotator in {None, a.name}]
+def _summary(summary: DatasetSummary, chosen: Sequence[str]) -> None:
+    """Say how many items there are, and what those chosen have not annotated yet."""
+    whose = [who for who in summary.annotators if who.name in chosen]
     items = f"**{counted(summary.n_items, 'item')}.**"
+    if not summary.annotators:
+        st.markdown(f"{items} Nobody has annotated them yet: the file has the items alone.")
+        return
+    left = {plain(who.name): who.counts.get(Status.NOT_ANNOTATED, 0) for who in whose}
     missing = [
-        f"{a.counts[Status.NOT_ANNOTATED]:,} of {summary.n_items:,} not annotated by "
-        f"{plain(a.name)} yet."
-        for a in chosen
-        if a.counts.get(Status.NOT_ANNOTATED)
+        f"{count:,} of {summary.n_items:,} not annotated by {name} yet."
+        for name, count in left.items()
+        if count
     ]
-    nobody = [] if chosen else ["Nobody has annotated them yet: the file has the items alone."]
-    st.markdown(" ".join([items, *missing, *nobody]))
-    if chosen:
-        st.html(counts_html(replace(summary, annotators=tuple(chosen))))
+    if len(missing) > _NAMED:
+        missing = [f"{len(missing):,} of {len(whose):,} annotators have not annotated all of them."]
+    st.markdown(" ".join([items, *missing]))
+    st.html(counts_html(summary, whose))
 
 
 def _preview(request: _Request) -> bool:
     """Draw how the file will begin; say whether it can be made."""
     with errors_shown():
         text = preview_dataset(
-            store(), request.dataset, _PREVIEWED, format=request.format, annotator=request.annotator
+            store(),
+            request.dataset,
+            _PREVIEWED,
+            format=request.format,
+            annotators=request.annotators,
         )
         lines = [line if len(line) <= _LINE else f"{line[:_LINE]} …" for line in text.split("\n")]
         with st.expander("Preview", expanded=True, icon=":material/visibility:"):
@@ -200,7 +200,7 @@ def _export(summary: DatasetSummary, request: _Request, target: Path) -> int:
             request.dataset,
             target,
             format=request.format,
-            annotator=request.annotator,
+            annotators=request.annotators,
             on_progress=advance,
         )
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import plain, store
 from spanlab.ui.progress import progress
 from spanlab.workflows.managing import DatasetSummary, count_edits
-from spanlab.workflows.rates import MeanInterval, Rates, fields_of, rates
+from spanlab.workflows.rates import MeanInterval, Rates, fields_of, rates, usual
 from spanlab.workflows.wording import figure
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _MEASURES = {
 
 def show_rates(summary: DatasetSummary) -> None:
     """Ask for the field and whose labels count, then draw the rates of each value."""
-    left, right = st.columns(2)
+    left, right = st.columns(2, vertical_alignment="bottom")
     fields = fields_of(store(), summary.name)
     likely = next((field for field in fields if "model" in field), fields[0])
     field = left.selectbox(
@@ -36,13 +37,16 @@ def show_rates(summary: DatasetSummary) -> None:
         key=f"rates-by-{summary.name}",
         help="The language, or what the items' meta says, such as the model that answered.",
     )
-    names = right.multiselect(
-        "Whose labels count",
-        [each.name for each in summary.annotators],
-        key=f"rates-who-{summary.name}",
-        placeholder="Gold, else all people, else the only vote or detector",
-        help="The mean of several annotators.",
-    )
+    with right:
+        names = choose_annotators(
+            summary.annotators,
+            key=f"rates-{summary.name}",
+            default=usual(summary),
+            label="Whose labels count",
+        )
+    if not names:
+        st.info("Choose whose labels count: the mean of several.", icon=":material/group:")
+        return
     counts = tuple((a.name, tuple(sorted(a.counts.items()))) for a in summary.annotators)
     seen = (summary.created, summary.n_items, counts, count_edits(store(), summary.name))
     found = _rates(summary.name, field, tuple(names), seen)

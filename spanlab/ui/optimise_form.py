@@ -8,6 +8,7 @@ from typing import Literal
 import streamlit as st
 
 from optimizers.choosing import METRICS, TuningForm, tunable, tunable_members
+from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import kept, plain
 from spanlab.ui.detect_form import rate_limit
 from spanlab.ui.option_form import model_options_form, options_form
@@ -103,15 +104,15 @@ def _whose(form: TuningForm, summary: DatasetSummary) -> TuningForm:
     labels = _LABELS[choice or next(iter(_LABELS))]
     annotators: list[str] = []
     if labels != "gold":
-        names = [who.name for who in summary.annotators if labels == "vote" or who.kind == "person"]
-        annotators = st.multiselect(
-            "Annotators",
-            names,
-            placeholder="everybody who has finished an item"
-            if labels == "reviewed"
-            else "who votes",
-            **kept(f"optimise.annotators.{labels}"),
+        able = [who for who in summary.annotators if labels == "vote" or who.kind == "person"]
+        chosen = choose_annotators(
+            able,
+            key=f"optimise-{labels}-{summary.name}",
+            default=[] if labels == "vote" else None,
+            label="Annotators who vote" if labels == "vote" else "Labels of",
         )
+        everybody = labels == "reviewed" and len(chosen) == len(able)
+        annotators = [] if everybody else list(chosen)
     languages = st.multiselect(
         "Languages",
         sorted(summary.languages),

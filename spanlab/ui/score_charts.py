@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
-from spanlab.workflows.comparing import Agreement, MeanInterval, Scored
+from spanlab.workflows.comparing import MeanInterval, Pair, Scored
 
 if TYPE_CHECKING:
     import altair as alt
@@ -81,13 +81,13 @@ def score_chart(scores: Sequence[Scored], metric: str) -> Chart:
     return alt.layer(intervals, marks).properties(height=360)
 
 
-def pair_chart(everybody: Agreement, which: str) -> Chart:
+def pair_chart(pairs: Sequence[Pair], which: str) -> Chart:
     """Return the matrix of all pairs of annotators as a heat map with its figures."""
     import altair as alt
 
     field = which.lower()
     rows = []
-    for pair in everybody.pairs:
+    for pair in pairs:
         value = getattr(pair, field)
         rows += [
             {"a": pair.a, "b": pair.b, "value": value, "items": pair.n},

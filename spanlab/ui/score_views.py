@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pandas as pd
@@ -69,9 +69,9 @@ def language_table(scores: Sequence[Scored], metric: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def show_scores(comparison: DatasetComparison) -> None:
-    """Draw the table of macro scores, then one metric per language as chart and table."""
-    scores = comparison.scores
+def show_scores(comparison: DatasetComparison, chosen: Collection[str]) -> None:
+    """Draw the macro scores of the annotators chosen, then one metric as chart and table."""
+    scores = [one for one in comparison.scores if one.kind is None or one.name in chosen]
     st.dataframe(
         score_table(scores),
         hide_index=True,
@@ -127,8 +127,8 @@ def agreement_table(comparison: DatasetComparison) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def show_agreement(comparison: DatasetComparison) -> None:
-    """Draw alpha per group and language, and the matrix of all pairs."""
+def show_agreement(comparison: DatasetComparison, chosen: Collection[str]) -> None:
+    """Draw alpha per group and language, and the matrix of the pairs of those chosen."""
     table = agreement_table(comparison)
     if table.empty:
         st.info(
@@ -160,8 +160,12 @@ def show_agreement(comparison: DatasetComparison) -> None:
         help="Mean over the items that both have finished; an item on which both marked nothing "
         "counts 1.",
     )
+    pairs = [pair for pair in comparison.everybody.pairs if {pair.a, pair.b} <= set(chosen)]
+    if not pairs:
+        st.caption("No two of those chosen under Annotators have finished the same item.")
+        return
     st.altair_chart(
-        pair_chart(comparison.everybody, which),
+        pair_chart(pairs, which),
         width="content",
         alt=f"Mean {which} of every pair of annotators",
     )

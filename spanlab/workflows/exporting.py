@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spanlab.storage import Store
 
 _REPORT_EVERY = 1000  # items between two calls of `on_progress`
+_NAMED = 5  # annotators named in a message
 
 
 def export_dataset(
@@ -25,7 +26,7 @@ def export_dataset(
     target: Path | BinaryIO,
     *,
     format: str = "spanlab",
-    annotator: str | None = None,
+    annotators: Sequence[str] = (),
     on_progress: Callable[[int], None] | None = None,
 ) -> int:
     """Write a dataset as one consistent snapshot; a file appears only when it is complete.
@@ -35,8 +36,8 @@ def export_dataset(
         dataset: an existing dataset.
         target: a path, replaced at the end, or an open binary stream.
         format: "spanlab" (lossless), "mushroom" or "labelstudio".
-        annotator: only this annotator's annotations; None for all. "mushroom" holds one
-            annotator's labels: None is refused where there are several.
+        annotators: only their annotations; empty for everybody's. "mushroom" holds the labels of
+            one annotator: several are refused.
         on_progress: called now and then with the number of items written.
 
     Returns:
@@ -46,9 +47,9 @@ def export_dataset(
         NotFoundError: the dataset, or the annotator in it, does not exist.
         InputError: the target cannot be written, or the format needs one annotator to be named.
     """
-    annotator = _whose(store, dataset, format, annotator)
-    records = store.records(dataset, annotators=None if annotator is None else [annotator])
-    return write(reported(records, on_progress), target, format=format, annotator=annotator)
+    only = _whose(store, dataset, format, annotators)
+    records = store.records(dataset, annotators=annotators or None)
+    return write(reported(records, on_progress), target, format=format, annotator=only)
 
 
 def preview_dataset(
@@ -57,7 +58,7 @@ def preview_dataset(
     n_items: int,
     *,
     format: str = "spanlab",
-    annotator: str | None = None,
+    annotators: Sequence[str] = (),
 ) -> str:
     """Return what the export of a dataset's first items alone would hold.
 
@@ -66,7 +67,7 @@ def preview_dataset(
         dataset: an existing dataset.
         n_items: how many items to take.
         format: as in ``export_dataset``.
-        annotator: as in ``export_dataset``.
+        annotators: as in ``export_dataset``.
 
     Returns:
         The text; empty if the format has nothing to write for these items.
@@ -75,27 +76,27 @@ def preview_dataset(
         NotFoundError: the dataset, or the annotator in it, does not exist.
         InputError: the format needs one annotator to be named.
     """
-    annotator = _whose(store, dataset, format, annotator)
-    chosen = None if annotator is None else [annotator]
-    records = list(islice(store.records(dataset, annotators=chosen), n_items))
+    only = _whose(store, dataset, format, annotators)
+    records = list(islice(store.records(dataset, annotators=annotators or None), n_items))
     written = BytesIO()
-    write(records, written, format=format, annotator=annotator)
+    write(records, written, format=format, annotator=only)
     return written.getvalue().decode()
 
 
-def _whose(store: Store, dataset: str, format: str, annotator: str | None) -> str | None:
-    """Return whose annotations go into the file, None for everybody's."""
+def _whose(store: Store, dataset: str, format: str, annotators: Sequence[str]) -> str | None:
+    """Return the only annotator of the file, None where the format holds several."""
     summary = summary_of(store, dataset)
-    if annotator is not None:
-        check_annotators(summary, [annotator])
-        return annotator
-    names = [each.name for each in summary.annotators]
+    check_annotators(summary, annotators)
+    names = list(annotators) or [each.name for each in summary.annotators]
     if format != "mushroom" or not names:
         return None
     if len(names) > 1:
+        shown = ", ".join(names[:_NAMED]) + (
+            f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
+        )
         raise InputError(
             "a Mu-SHROOM file holds the labels of one annotator",
-            found=f"everybody: {', '.join(names)}",
+            found=f"{len(names)} annotators: {shown}",
             expected="one of them as the annotator",
         )
     return names[0]

@@ -18,7 +18,7 @@ from spanlab.storage import DatasetSummary, Store
 from spanlab.workflows.exporting import reported
 from spanlab.workflows.lookup import check_annotators, summary_of
 
-__all__ = ["Group", "MeanInterval", "Measures", "Pairing", "Rates", "fields_of", "rates"]
+__all__ = ["Group", "MeanInterval", "Measures", "Pairing", "Rates", "fields_of", "rates", "usual"]
 
 MOST_GROUPS: Final = 200  # groups that a table can show
 _MOST_PAIRS: Final = 12  # groups up to which every two are compared
@@ -108,7 +108,10 @@ def rates(
             is none, is in no item or has too many values.
     """
     summary = summary_of(store, dataset)
-    names = tuple(annotators) or _usual(summary)
+    names = tuple(annotators) or usual(summary)
+    if not names:
+        known = ", ".join(each.name for each in summary.annotators) or "none yet"
+        raise UsageError(f"say whose labels count; {dataset!r} has the annotators: {known}")
     check_annotators(summary, names)
     read = _reader(field)
     groups: dict[str, list[_Counted]] = defaultdict(list)
@@ -131,13 +134,12 @@ def rates(
     return Rates(field, names, tuple(found), tuple(pairs), unlabelled)
 
 
-def fields_of(store: Store, dataset: str) -> tuple[str, ...]:
-    """Return the fields by which a dataset's items can be grouped, as its first item has them."""
-    first = next(iter(store.records(dataset)), None)
-    return ("lang",) if first is None else ("lang", *_paths(first.item.meta, "meta"))
+def usual(summary: DatasetSummary) -> tuple[str, ...]:
+    """Return whose labels count unless people say so: the gold labels, else all people, ….
 
-
-def _usual(summary: DatasetSummary) -> tuple[str, ...]:
+    Returns:
+        … else the only vote or the only detector; empty where that is not clear.
+    """
     for kind, single in (
         (Kind.GOLD, True),
         (Kind.PERSON, False),
@@ -147,8 +149,13 @@ def _usual(summary: DatasetSummary) -> tuple[str, ...]:
         names = tuple(each.name for each in summary.annotators if each.kind is kind)
         if names and (not single or len(names) == 1):
             return names
-    known = ", ".join(each.name for each in summary.annotators) or "none yet"
-    raise UsageError(f"say whose labels count; {summary.name!r} has the annotators: {known}")
+    return ()
+
+
+def fields_of(store: Store, dataset: str) -> tuple[str, ...]:
+    """Return the fields by which a dataset's items can be grouped, as its first item has them."""
+    first = next(iter(store.records(dataset)), None)
+    return ("lang",) if first is None else ("lang", *_paths(first.item.meta, "meta"))
 
 
 def _reader(field: str) -> Callable[[Item], str]:

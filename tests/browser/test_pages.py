@@ -106,7 +106,7 @@ def test_an_uploaded_file_is_counted_and_detected(visit: Callable[..., Page], st
     expect(start).to_be_visible(timeout=WAIT)
     start.press("Enter")
     expect(page.get_by_text(f"offline annotated 3 items of {source}")).to_be_visible(timeout=WAIT)
-    expect(mine.locator(".counts .row").last).to_have_text(re.compile("offline.*3 of 3 done"))
+    expect(mine.locator(".counts .row", has_text="offline")).to_have_text(re.compile("offline.*3 of 3 done"))
     assert all(record.by("offline") for record in store.records(source))
 
 
@@ -198,15 +198,21 @@ def test_a_download_is_what_the_workflow_writes(
     page.get_by_text("Mu-SHROOM", exact=True).click()
     # Gold labels, two persons: whose are meant has to be said.
     expect(page.get_by_test_id("stAlert")).to_contain_text("labels of one annotator", timeout=WAIT)
-    page.get_by_role("combobox", name="Annotator").click()
-    page.get_by_role("option", name="Ben (person)").click()
+    page.get_by_role("button", name="Annotations of: all 3").click()
+    for group in ("person", "gold"):
+        page.locator(
+            f'[class*="st-key-spanlab-chosen-export-{dataset}-{group}-None"] button'
+        ).click()
+    page.get_by_role("button", name="Ben · 3").click()
+    expect(page.get_by_role("button", name="Annotations of: 1 of 3")).to_be_visible(timeout=WAIT)
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="Make the file").click()
     button = page.get_by_role("button", name=f"Download {dataset}.Ben.jsonl")
     expect(button).to_be_visible(timeout=WAIT)
     with page.expect_download() as caught:
         button.click()
     expected = BytesIO()
-    export_dataset(store, dataset, expected, format="mushroom", annotator="Ben")
+    export_dataset(store, dataset, expected, format="mushroom", annotators=["Ben"])
     assert caught.value.suggested_filename == f"{dataset}.Ben.jsonl"
     assert caught.value.path().read_bytes() == expected.getvalue()
 

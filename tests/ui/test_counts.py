@@ -30,6 +30,6 @@ def test_the_bars_do_not_say_gold_gold_labels() -> None:
     summary = DatasetSummary(
         name="d", created=datetime.now(UTC), n_items=2, languages={"en": 2}, annotators=(gold,)
     )
-    html = counts_html(summary)
+    html = counts_html(summary, summary.annotators)
     assert "<span class='who'>gold <span class='kind'></span></span>" in html
     assert "2 of 2 done" in html

@@ -5,19 +5,39 @@ import { keyName } from "./keys.js";
 import { tellsOfItself } from "./trace.js";
 import { KIND_WORDS, STATUS_WORDS, kindOf, plural } from "./words.js";
 
+const FEW = 3; // of a kind that are shown before somebody asks for the others
+
 /** The chips above the list of spans. */
 export class Annotators {
     constructor(view) {
         this.view = view;
+        this.unfolded = new Set(); // kinds that are shown whole
         this.node = h("div", { class: "sl-annotators", role: "group", "aria-label": "Suggestions shown" });
     }
 
     build(annotators) {
-        const inOrder = Object.keys(KIND_WORDS);
-        const sorted = [...annotators].sort((one, two) => inOrder.indexOf(one.kind) - inOrder.indexOf(two.kind));
-        const nodes = sorted.flatMap((annotator) => [this.chip(annotator), ...this.traceOpener(annotator)]);
+        const kinds = Object.keys(KIND_WORDS).map((kind) => annotators.filter((one) => one.kind === kind));
+        const nodes = kinds.flatMap((group) => this.group(group));
         if (nodes.length === 0) nodes.push(h("span", { class: "sl-quiet" }, "Nobody has annotated this item yet."));
         this.node.replaceChildren(...nodes);
+    }
+
+    /** The first few of one kind, and the way to the others. */
+    group(group) {
+        const [first] = group;
+        const isOpen = group.length <= FEW + 1 || this.unfolded.has(first.kind);
+        const shown = isOpen ? group : group.slice(0, FEW);
+        const nodes = shown.flatMap((annotator) => [this.chip(annotator), ...this.traceOpener(annotator)]);
+        if (shown.length < group.length) nodes.push(this.unfolder(group));
+        return nodes;
+    }
+
+    unfolder(group) {
+        const node = h("button", { class: "sl-chip sl-chip-more", type: "button" }, `${group.length - FEW} more`);
+        return pressable(node, () => {
+            this.unfolded.add(group[0].kind);
+            this.build(this.view.editor.item.payload.annotators);
+        });
     }
 
     chip(annotator) {

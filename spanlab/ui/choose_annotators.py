@@ -1,0 +1,186 @@
+"""Choosing among the annotators of a dataset, three or a hundred: the one way on every page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from spanlab.schema import Kind, Status
+from spanlab.ui.common import plain
+from spanlab.ui.counts import FEW, GROUPS, by_items, in_groups, kind_beside
+from spanlab.workflows.managing import AnnotatorSummary
+
+_SCROLLED = 30  # names of a group from which on they scroll in a box of their own
+_BOX = 260  # pixels, the height of that box
+_SORTS: dict[str, Callable[[AnnotatorSummary], tuple[object, ...]]] = {
+    "Most items": by_items,
+    "Name": lambda who: (who.name.casefold(),),
+}
+
+
+def choose_annotators(
+    annotators: Sequence[AnnotatorSummary],
+    *,
+    key: str,
+    default: Collection[str] | None = None,
+    label: str = "Annotators",
+) -> tuple[str, ...]:
+    """Draw a button that opens the annotators in groups, to choose any number of them.
+
+    The choice outlives the page; as long as nobody has touched it, annotators that are new are in
+    it as ``default`` says.
+
+    Args:
+        annotators: those to choose from.
+        key: what the choice is remembered under.
+        default: the names chosen at first; None for all of them.
+        label: what is chosen; the number chosen stands behind it.
+
+    Returns:
+        The names chosen, in the order of ``annotators``; empty for none.
+    """
+    names = [who.name for who in annotators]
+    choice = _Choice(f"spanlab.chosen.{key}", frozenset(names if default is None else default))
+    chosen = choice.now()
+    count = sum(name in chosen for name in names)
+    how_many = "all" if count == len(names) else f"{count:,} of"
+    with st.popover(
+        f"{plain(label)}: {how_many} {len(names):,}",
+        icon=":material/group:",
+        key=f"{choice.key}.popover",
+    ):
+        wanted, order = _asked(choice) if len(names) > FEW else ("", "Most items")
+        found = sorted(
+            (who for who in annotators if wanted.casefold() in who.name.casefold()),
+            key=_SORTS[order],
+        )
+        if not found:
+            st.caption(f"No annotator has “{plain(wanted)}” in the name.")
+        for kind in GROUPS:
+            members = [who for who in found if who.kind is kind]
+            if members:
+                _group(choice, kind, members, wanted)
+    return tuple(name for name in names if name in chosen)
+
+
+def choose_annotator(
+    annotators: Sequence[AnnotatorSummary],
+    label: str,
+    *,
+    key: str,
+    none: str | None = None,
+    default: str | None = None,
+    meaning: str | None = None,
+) -> str | None:
+    """Draw a box to choose one annotator, in the same groups; typing in it searches.
+
+    Args:
+        annotators: those to choose from, at least one if ``none`` is None.
+        label: what is chosen.
+        key: the widget's.
+        none: what to call the choice of nobody; None if there is no such choice.
+        default: the name chosen at first, else the first of the box.
+        meaning: what the choice means.
+
+    Returns:
+        The name; None for nobody.
+    """
+    by_name = {who.name: who for who in in_groups(annotators)}
+    options = [*([] if none is None else [None]), *by_name]
+
+    def named(name: str | None) -> str:
+        if name is None:
+            return none or ""
+        beside = kind_beside(name, by_name[name].kind)
+        return f"{name} ({beside})" if beside else name
+
+    return st.selectbox(
+        label,
+        options,
+        index=options.index(default) if default in options else 0,
+        format_func=named,
+        key=key,
+        help=meaning,
+    )
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The names chosen, in the session's state; nothing is there until somebody touches it."""
+
+    key: str
+    default: frozenset[str]
+
+    def now(self) -> frozenset[str]:
+        return frozenset(st.session_state.get(self.key, self.default))
+
+    def change(self, out: Collection[str], into: Collection[str]) -> None:
+        st.session_state[self.key] = (self.now() - frozenset(out)) | frozenset(into)
+
+    def take(self, shown: Collection[str], widget: str) -> None:
+        self.change(shown, st.session_state[widget])
+
+
+def _asked(choice: _Choice) -> tuple[str, str]:
+    """Ask which names to show, and in which order."""
+    left, right = st.columns(2, vertical_alignment="bottom")
+    wanted = left.text_input(
+        "Find", placeholder="Part of a name", icon=":material/search:", key=f"{choice.key}.find"
+    )
+    order = right.segmented_control(
+        "Sort by", list(_SORTS), default="Most items", required=True, key=f"{choice.key}.sort"
+    )
+    return wanted.strip(), order
+
+
+def _group(choice: _Choice, kind: Kind, members: Sequence[AnnotatorSummary], wanted: str) -> None:
+    """Draw one group: how many of it are chosen, all or none, and its names."""
+    names, chosen = [who.name for who in members], choice.now()
+    title, widget = GROUPS[kind], f"{choice.key}.{kind.value}"
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        count = sum(name in chosen for name in names)
+        st.markdown(f"**{title}** {count:,} of {len(names):,}", width="content")
+        for label, into in (("All", names), ("None", [])):
+            st.button(
+                label,
+                type="tertiary",
+                key=f"{widget}.{label}",
+                help=f"{label} of the {title.lower()} found" if wanted else None,
+                on_click=choice.change,
+                args=(names, into),
+            )
+        is_open = bool(wanted) or _unfolded(f"{widget}.open", len(names))
+    _names(choice, widget, title, members if is_open else members[:FEW])
+
+
+def _unfolded(key: str, count: int) -> bool:
+    """Say whether a group is shown whole, and offer the other."""
+    is_open = bool(st.session_state.get(key, False))
+    if count > FEW:
+        st.button(
+            "Show fewer" if is_open else f"Show {count - FEW:,} more",
+            type="tertiary",
+            key=f"{key}.button",
+            on_click=st.session_state.__setitem__,
+            args=(key, not is_open),
+        )
+    return is_open
+
+
+def _names(choice: _Choice, widget: str, title: str, shown: Sequence[AnnotatorSummary]) -> None:
+    names, chosen = [who.name for who in shown], choice.now()
+    labels = {who.name: f"{plain(who.name)} · {who.counts.get(Status.DONE, 0):,}" for who in shown}
+    st.session_state[widget] = [name for name in names if name in chosen]
+    with st.container(height=_BOX if len(names) > _SCROLLED else "content", border=False):
+        st.pills(
+            title,
+            names,
+            selection_mode="multi",
+            format_func=labels.__getitem__,
+            key=widget,
+            label_visibility="collapsed",
+            on_change=choice.take,
+            args=(names, widget),
+        )
