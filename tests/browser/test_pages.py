@@ -106,7 +106,9 @@ def test_an_uploaded_file_is_counted_and_detected(visit: Callable[..., Page], st
     expect(start).to_be_visible(timeout=WAIT)
     start.press("Enter")
     expect(page.get_by_text(f"offline annotated 3 items of {source}")).to_be_visible(timeout=WAIT)
-    expect(mine.locator(".counts .row", has_text="offline")).to_have_text(re.compile("offline.*3 of 3 done"))
+    expect(mine.locator(".counts .row", has_text="offline")).to_have_text(
+        re.compile("offline.*3 of 3 done")
+    )
     assert all(record.by("offline") for record in store.records(source))
 
 
