@@ -22,6 +22,7 @@ from spanlab.datasets import ReadOptions, read
 from spanlab.detectors.offline.detector import OfflineDetector
 from spanlab.detectors.offline.features import describe
 from spanlab.detectors.offline.model import SHIPPED, OfflineModel, load
+from spanlab.detectors.offline.passages import read_passages
 from spanlab.detectors.offline.synthetic import Made, Pool, injected, paraphrases, verbatim
 from spanlab.detectors.offline.validation import folds
 from spanlab.detectors.offline.words import read as read_words
@@ -107,7 +108,7 @@ def _labels(item: Item, annotation: Annotation) -> Labels:
 
 def _plain_rule(item: Item, model: OfflineModel) -> Annotation:
     """Mark every word that says something and that neither passages nor question hold."""
-    texts = [passage.text for passage in item.passages]
+    texts = read_passages([passage.text for passage in item.passages])
     seen = describe(item.question, item.answer, texts, item.lang, model.background)
     words = seen.answer
     spans = tuple(

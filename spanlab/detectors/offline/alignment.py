@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spanlab.detectors.offline.links import Column
 from spanlab.detectors.offline.passages import BREAK, Passages
-from spanlab.detectors.offline.words import Reading, WordKind
+from spanlab.detectors.offline.words import Reading, WordKind, blocks
 
 Table = NDArray[np.float32]
 
@@ -55,24 +55,12 @@ def align(said: Said, asked: QuestionText, passages: Passages) -> Aligned:
     extra = _unsaid(said.answer, asked, passages)
     parts = [
         _block(said, slice(low, high), passages, relevance, extra)
-        for low, high in _blocks(said.answer)
+        for low, high in blocks(said.answer, _BLOCK)
     ]
     columns = {
         name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns
     }
     return Aligned(columns, np.concatenate([part.best for part in parts]))
-
-
-def _blocks(answer: Reading) -> Iterator[tuple[int, int]]:
-    """Cut a long answer at ends of sentences, or where it has none within reach, anywhere."""
-    low = 0
-    while len(answer) - low > _BLOCK:
-        high = low + _BLOCK
-        while high > low + _BLOCK // 2 and answer.sentence[high] == answer.sentence[high - 1]:
-            high -= 1
-        yield low, high
-        low = high
-    yield low, len(answer)
 
 
 def _block(

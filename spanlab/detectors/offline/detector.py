@@ -15,7 +15,8 @@ How it works, each step a module of its own:
    a stemmer. Dates are laid beside each other part by part, however they are written (``dates``).
    A sign of a script without spaces counts only in company. Titles support as the question does.
    Of long passages, the pieces that share the rarest words with question and answer are kept, so
-   the cost stays proportional to the answer and one pass over the passages.
+   the cost stays proportional to the answer and one pass over the passages. A long answer is
+   judged in parts, each beside the pieces that come closest to it.
 3. **Alignment** (``alignment``): shared runs of words; for each answer sentence the passage
    sentences that cover it; for each word whether its neighbours stand where it stands; and what
    else stands between its neighbours (the *slot*: 1984 where the answer has 2008).
@@ -27,7 +28,8 @@ How it works, each step a module of its own:
    annotators that marked a word; their mean counts. Other networks learn whether anyone marked it.
    Answers without passages have a model of their own. ``training``, ``boosting`` and
    ``backpropagation`` (scikit-learn) and ``synthetic`` make it; detecting evaluates it with numpy.
-6. **Spans** (``units``, ``spans``): unknown names and words of several signs are judged as one; a
+6. **Spans** (``units``, ``spans``, ``copied``): what a passage has word for word, eight words or a
+   whole sentence, is not doubted. Unknown names and words of several signs are judged as one; a
    word is hallucinated from probability .35 and .52 of the answer's most probable word on;
    fainter words are spans where it is likely that anyone marks them at all. Neighbours of about
    equal probability are one span. An answer whose words all stay below .2 seems correct and has no
@@ -57,16 +59,25 @@ answers tend to look. ``model.json`` beside the model gives data, date and score
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
+
+from spanlab.detectors.offline.copied import Passed
 from spanlab.detectors.offline.evidence import finding
 from spanlab.detectors.offline.features import asked, describe
 from spanlab.detectors.offline.model import SHIPPED, OfflineModel, load
+from spanlab.detectors.offline.passages import PassageTexts, read_passages
 from spanlab.detectors.offline.spans import Stretch, decided, stretches
 from spanlab.detectors.offline.units import together
+from spanlab.detectors.offline.words import blocks, read
 from spanlab.schema import Annotation, Interval, Item, Kind, Span, Status
 
 NAME = "offline"
+_LONG = 700  # words; no longer answer was learnt from
+_PART = 300  # words of a part of a longer one
 NO_PASSAGES = "no passages were given: the answer was judged by itself and its question"
 
 
@@ -85,31 +96,59 @@ class OfflineDetector:
             An annotation that is done. Spans carry the estimated share of annotators that would
             mark them, ``hard`` the characters that are taken for hallucinated; both may be empty.
         """
-        texts = [passage.text for passage in item.passages]
-        described = describe(asked(item), item.answer, texts, item.lang, self._model.background)
+        texts = read_passages([passage.text for passage in item.passages])
+        parts = [self._part(item, start, end, texts) for start, end in _parts(item.answer)]
+        return Annotation(
+            annotator=NAME,
+            kind=Kind.DETECTOR,
+            status=Status.DONE,
+            spans=tuple(span for part in parts for span in part.spans),
+            hard=tuple(interval for part in parts for interval in part.hard),
+            note=None if texts.numbers else NO_PASSAGES,
+        )
+
+    def _part(self, item: Item, begin: int, end: int, texts: PassageTexts) -> _Judged:
+        """Judge the characters ``[begin, end)`` of an answer as an answer of their own."""
+        answer = item.answer[begin:end]
+        described = describe(asked(item), answer, texts, item.lang, self._model.background)
         rated = self._model.rate(described)
-        share, anyone = (together(described, probs) for probs in rated)
+        copied = Passed(texts.readings).words(described.answer)
+        share, anyone = (np.where(copied, 0.0, together(described, probs)) for probs in rated)
         found = stretches(described.answer, share, anyone)
 
         def span(stretch: Stretch) -> Span:
             why = finding(stretch, described, item.passages)
             return Span(
-                start=stretch.start,
-                end=stretch.end,
-                text=item.answer[stretch.start : stretch.end],
+                start=begin + stretch.start,
+                end=begin + stretch.end,
+                text=answer[stretch.start : stretch.end],
                 prob=stretch.prob,
                 note=why.note,
                 evidence=why.quotes,
             )
 
-        return Annotation(
-            annotator=NAME,
-            kind=Kind.DETECTOR,
-            status=Status.DONE,
-            spans=tuple(span(stretch) for stretch in found),
-            hard=tuple(Interval(start=start, end=end) for start, end in decided(found)),
-            note=NO_PASSAGES if described.passages.empty else None,
+        return _Judged(
+            tuple(span(stretch) for stretch in found),
+            tuple(
+                Interval(start=begin + first, end=begin + last) for first, last in decided(found)
+            ),
         )
+
+
+class _Judged(NamedTuple):
+    """What was found in a part of an answer, in offsets of the whole."""
+
+    spans: tuple[Span, ...]
+    hard: tuple[Interval, ...]
+
+
+def _parts(answer: str) -> list[tuple[int, int]]:
+    """Cut a long answer at ends of sentences; what is short enough is one part."""
+    words = read(answer)
+    if len(words) <= _LONG:
+        return [(0, len(answer))]
+    cuts = [words.starts[first] for first, _ in blocks(words, _PART)]
+    return list(pairwise([0, *cuts[1:], len(answer)]))
 
 
 def create() -> OfflineDetector:

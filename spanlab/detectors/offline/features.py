@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -16,7 +15,7 @@ from spanlab.detectors.offline.background import Background
 from spanlab.detectors.offline.dates import dates
 from spanlab.detectors.offline.links import Column, Dated, Links, in_company, link, runs, with_dates
 from spanlab.detectors.offline.normal import blank_citations
-from spanlab.detectors.offline.passages import Passages
+from spanlab.detectors.offline.passages import Passages, PassageTexts, read_passages
 from spanlab.detectors.offline.shape import NEGATIONS, NO, YES, gaps, hiragana, repeats, year
 from spanlab.detectors.offline.words import Reading, WordKind, read
 from spanlab.schema import Item
@@ -63,19 +62,19 @@ def asked(item: Item) -> str:
 
 
 def describe(
-    question: str, answer: str, passages: Sequence[str], lang: str, background: Background
+    question: str, answer: str, passages: PassageTexts, lang: str, background: Background
 ) -> Described:
     """Describe every word of an answer; an empty table if it has none.
 
     Args:
         question: with titles (see ``asked``); may be empty.
         answer: any text; its words are described.
-        passages: texts to compare with, in order; may be empty.
+        passages: texts to compare with; may be empty.
         lang: language code of the answer.
         background: how common words are in general.
     """
     words = read(blank_citations(answer))
-    asked = Passages([question])
+    asked = Passages(read_passages([question]))
     given = Passages(passages, frozenset(words.forms) | frozenset(asked.places))
     if not len(words):
         nothing, links = np.zeros(0), link(words, given, MOST_PLACES)

@@ -12,6 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from spanlab.detectors.offline.normal import blank_marks
 from spanlab.detectors.offline.words import Reading, TokenRow, read
@@ -24,6 +25,25 @@ _ANY = re.compile(r"\S")
 BREAK = 3  # the kind of the position between two texts
 
 
+class PassageTexts(NamedTuple):
+    """Texts read word by word, and the 0-based number that each was given under."""
+
+    numbers: tuple[int, ...]
+    readings: tuple[Reading, ...]
+
+
+def read_passages(texts: Sequence[str]) -> PassageTexts:
+    """Read texts, with their marks blanked.
+
+    Returns:
+        Those with words in them. A text that comes twice counts once: what is repeated is not
+        confirmed.
+    """
+    given = {text: n for n, text in reversed(list(enumerate(texts))) if _ANY.search(text)}
+    numbers = tuple(sorted(given.values()))
+    return PassageTexts(numbers, tuple(_read(texts[n]) for n in numbers))
+
+
 class Passages:
     """The words of some texts in one row, with a break after each text.
 
@@ -32,15 +52,12 @@ class Passages:
     it begins with a capital.
 
     Args:
-        texts: passages as they were given; marks are blanked here. A text that comes twice counts
-            once: what is repeated is not confirmed.
+        given: the texts as ``read_passages`` reads them.
         wanted: forms of question and answer, which decide what is kept of long passages.
     """
 
-    def __init__(self, texts: Sequence[str], wanted: Collection[str] = ()) -> None:
-        given = {text: n for n, text in reversed(list(enumerate(texts))) if _ANY.search(text)}
-        self.numbers = tuple(sorted(given.values()))
-        self.readings = tuple(_read(texts[n]) for n in self.numbers)
+    def __init__(self, given: PassageTexts, wanted: Collection[str] = ()) -> None:
+        self.numbers, self.readings = given
         self.text: list[int] = []
         self.word: list[int] = []
         self.forms: list[str] = []

@@ -19,6 +19,7 @@ from spanlab.detectors.offline.features import Described, asked, describe
 from spanlab.detectors.offline.lexicon import gather
 from spanlab.detectors.offline.links import Column
 from spanlab.detectors.offline.model import OfflineModel, Raters
+from spanlab.detectors.offline.passages import read_passages
 from spanlab.detectors.offline.rows import Rows
 from spanlab.detectors.offline.synthetic import Made, Pool, injected, paraphrases, verbatim
 from spanlab.detectors.offline.words import read
@@ -218,7 +219,7 @@ class _Examples:
         self, item: Item, passages: tuple[str, ...], labels: Labels, draw: _Draw
     ) -> _Example:
         background = self.counting.without(item.lang, self._own[item.id])
-        seen = describe(asked(item), item.answer, passages, item.lang, background)
+        seen = describe(asked(item), item.answer, read_passages(passages), item.lang, background)
         count = len(seen.answer)
         soft = [Soft(start, end, 1.0) for start, end in draw.wrong] or labels.soft
         share = _shares(seen, soft)

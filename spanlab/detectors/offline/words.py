@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -117,6 +117,22 @@ def read(text: str) -> Reading:
         sentence=tuple([number for number, count in enumerate(counts) for _ in range(count)]),
         sentences=sentences,
     )
+
+
+def blocks(reading: Reading, size: int) -> Iterator[tuple[int, int]]:
+    """Cut a text into ``[first, last)`` ranges of at most ``size`` words, none if it has no word.
+
+    At ends of sentences, or where there is none in the second half of a block, anywhere.
+    """
+    low = 0
+    while len(reading) - low > size:
+        high = low + size
+        while high > low + size // 2 and reading.sentence[high] == reading.sentence[high - 1]:
+            high -= 1
+        yield low, high
+        low = high
+    if low < len(reading):
+        yield low, len(reading)
 
 
 @lru_cache(maxsize=1 << 16)

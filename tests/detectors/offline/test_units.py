@@ -8,6 +8,7 @@ import pytest
 from spanlab.detectors.offline.background import Background
 from spanlab.detectors.offline.features import Described, describe
 from spanlab.detectors.offline.lexicon import Lexicon
+from spanlab.detectors.offline.passages import read_passages
 from spanlab.detectors.offline.spans import decided, stretches
 from spanlab.detectors.offline.units import together
 from spanlab.detectors.offline.words import read
@@ -16,7 +17,7 @@ STOPS = Background({}, {}, Lexicon({"en": "and the", "zh": "和"}, {}))
 
 
 def described(answer: str, passage: str, lang: str) -> Described:
-    return describe("", answer, (passage,), lang, STOPS)
+    return describe("", answer, read_passages([passage]), lang, STOPS)
 
 
 def rated(answer: str, passage: str, probs: list[float], lang: str = "en") -> list[float]:
