@@ -11,10 +11,11 @@ from datetime import date
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
 
 from spanlab.fields import Frozen, Language, Name, Offset, Probability, unique
 from spanlab.process import Process, ProcessNode
+from spanlab.shared_process import SharedProcess
 from spanlab.trace import HALLUCINATED, Step, Verdict
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "ProcessNode",
     "Record",
     "Retrieval",
+    "SharedProcess",
     "Span",
     "Stance",
     "Status",
@@ -176,6 +178,17 @@ class Retrieval(Frozen):
         return (self.retriever, self.query, self.k, self.before)
 
 
+def _is_shared(process: object) -> str:
+    shared = isinstance(process, SharedProcess) or (isinstance(process, dict) and "id" in process)
+    return "shared" if shared else "own"
+
+
+AnyProcess = Annotated[
+    Annotated[Process, Tag("own")] | Annotated[SharedProcess, Tag("shared")],
+    Discriminator(_is_shared),
+]
+
+
 class Item(Frozen):
     """One LLM output under review. ``meta`` keeps what a dataset says beyond our own fields."""
 
@@ -184,7 +197,7 @@ class Item(Frozen):
     question: str = ""
     answer: str
     passages: tuple[Passage, ...] = ()
-    process: Process | None = None
+    process: AnyProcess | None = None
     retrievals: tuple[Retrieval, ...] = ()
     meta: dict[str, JsonValue] = Field(default_factory=dict)
 

@@ -46,7 +46,7 @@ def test_a_pipeline_becomes_an_item_with_its_process() -> None:
         "What happened?",
         "2 summaries by scripted",
     )
-    assert item.process is not None
+    assert isinstance(item.process, Process)
     assert edges(item.process) == [
         (CHAPTERS[0], "source", ()),
         ("Summary of The tower", "summary", (CHAPTERS[0],)),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spanlab import datasets
-from spanlab.schema import Annotation, Kind, Record, Span, Status
+from spanlab.schema import Annotation, Kind, Process, Record, Span, Status
 
 MUSHROOM_LANGUAGES = {
     "ar",
@@ -142,7 +142,7 @@ def test_an_annotator_skips_some_items_and_says_why(records: dict[str, Record]) 
 
 def test_one_item_shows_how_its_answer_was_made(records: dict[str, Record]) -> None:
     (record,) = (record for record in records.values() if record.item.process)
-    assert record.item.process is not None
+    assert isinstance(record.item.process, Process)
     stages = [node.stage for node in record.item.process.nodes]
     assert stages == ["source", "source", "summary", "answer"]
     assert record.item.process.nodes[-1].text == record.item.answer

@@ -13,7 +13,7 @@ from spanlab.errors import InputError
 
 # A JSON format is recognised by fields that its records have and those of the others lack.
 SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
-    "spanlab": (frozenset({"id", "answer"}),),
+    "spanlab": (frozenset({"id", "answer"}), frozenset({"process", "node"})),
     "mushroom": (
         frozenset({"id", "model_output_text"}),
         frozenset({"id", "soft_labels"}),

@@ -15,6 +15,9 @@ One record per line. The item's fields stand at the top, its annotations in ``an
                                   "suggested_by": …}], "rejected_claims": [claim, …],
                       "voters": [name, …], "note": …, "trace": [{"kind": …, …}]}]}
 
+A process that is large, or that several items came from, stands before them, node by node: see
+``node_lines``.
+
 ``id``, ``lang``, ``question``, ``answer``, ``annotator``, ``kind``, ``status``, ``spans`` and a
 span's ``start``, ``end``, ``text`` and ``prob`` are always written, the rest where it says
 something. ``hard`` absent and ``hard`` empty differ: "those above 0.5" and "none".
@@ -22,17 +25,19 @@ something. ``hard`` absent and ``hard`` empty differ: "those above 0.5" and "non
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from spanlab.datasets import reader
-from spanlab.datasets.files import Row
+from spanlab.datasets.files import File, Row
+from spanlab.datasets.node_lines import NodeLines
+from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.problems import check_meta, input_error
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, Claim, Evidence, Item, Process, Record, Span
+from spanlab.schema import Annotation, Claim, Evidence, Item, Process, Record, SharedProcess, Span
 
 
 class _Line(Item):
@@ -44,8 +49,26 @@ class _Line(Item):
 class SpanlabReader(reader.Reader):
     """Reads our own JSON Lines."""
 
+    def __init__(self, file: File, options: ReadOptions) -> None:
+        super().__init__(file, options)
+        self._nodes = NodeLines(file.name, file.limit)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the lines of records; those of nodes are kept until their items come."""
+        return (row for row in self._file.rows() if not self._nodes.takes(row))
+
+    def finish(self) -> None:
+        """Say which processes no item came from."""
+        for name in self._nodes.unused():
+            self._options.on_warning(f"no item came from the process {name!r}: it is left out")
+
     def _record(self, row: Row) -> Record:
-        return loads(row.raw)
+        record = loads(row.raw)
+        if not isinstance(record.item.process, SharedProcess):
+            return record
+        process = self._nodes.at_hand(record.item.process)
+        item = record.item.model_copy(update={"process": process})
+        return record.model_copy(update={"item": item})
 
 
 def loads(line: bytes | str) -> Record:
@@ -101,7 +124,9 @@ def dumps(record: Record) -> bytes:
         ) from error
 
 
-def _process(process: Process) -> dict[str, Any]:
+def _process(process: Process | SharedProcess) -> dict[str, Any]:
+    if isinstance(process, SharedProcess):
+        return process.model_dump()
     nodes = [node.model_dump() for node in process.nodes]
     optional = ("stage", "sources")
     return {"nodes": [{k: v for k, v in node.items() if k not in optional or v} for node in nodes]}

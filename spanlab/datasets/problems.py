@@ -12,6 +12,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from spanlab.errors import InputError
 
 _PLACED = re.compile(r"([a-z_]+(?:\.\w+)+): (.+)", re.DOTALL)
+_BRANCH = re.compile(r"^process\.(?:own|shared)\b")  # the kind of process is in no file
 _SHOULD = re.compile(r"^(?:Input|String|Value|Tuple|List|Dictionary) should (?:be )?")
 _NOT_FINITE = (b"NaN", b"Infinity")
 
@@ -22,7 +23,7 @@ def input_error(error: ValidationError) -> InputError:
     The field is the dotted path of the validated JSON; file and line are for the caller to add.
     """
     first = error.errors(include_url=False)[0]
-    field = ".".join(str(part) for part in first["loc"]) or None
+    field = _BRANCH.sub("process", ".".join(str(part) for part in first["loc"])) or None
     match first["type"]:
         case "json_invalid":
             return InputError(first["msg"].replace("Invalid JSON", "not valid JSON"))

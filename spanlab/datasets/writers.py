@@ -10,8 +10,13 @@ from typing import BinaryIO
 from spanlab.datasets import jsonl, labelstudio, mushroom
 from spanlab.datasets.choice import Chooser
 from spanlab.datasets.files import replacing
+from spanlab.datasets.node_lines import node_lines
 from spanlab.errors import UsageError
-from spanlab.schema import Record
+from spanlab.schema import Record, SharedProcess
+
+
+class _Ahead(bytes):
+    """A chunk that stands before a record and is none."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,9 @@ class _Writer:
         count = 0
         stream.write(self.before)
         for chunk in self.chunks(records, annotator):
+            if isinstance(chunk, _Ahead):
+                stream.write(chunk)
+                continue
             stream.write(self.between + chunk if count else chunk)
             count += 1
         stream.write(self.after)
@@ -80,7 +88,13 @@ def _only(records: Iterable[Record], annotator: str | None) -> Iterator[Record]:
 
 
 def _spanlab(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
-    return map(jsonl.dumps, _only(records, annotator))
+    written: set[str] = set()
+    for record in _only(records, annotator):
+        process = record.item.process
+        if isinstance(process, SharedProcess) and process.id not in written:
+            written.add(process.id)
+            yield from map(_Ahead, node_lines(process))
+        yield jsonl.dumps(record)
 
 
 def _mushroom(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:

@@ -17,6 +17,7 @@ from spanlab.storage.catalog import Dataset
 from spanlab.storage.engine import Database
 from spanlab.storage.facets import BLOCK
 from spanlab.storage.items import to_json
+from spanlab.storage.processes import ProcessWriter
 from spanlab.storage.staging import publish, stage
 from spanlab.storage.tables import annotated, items
 
@@ -95,6 +96,7 @@ class _Load:
         self._tally = Tally()
         self._labels: dict[str, None] = {}
         self._languages: Counter[str] = Counter()
+        self._processes = ProcessWriter(database, dataset)
         with database.reading() as connection:
             self._codes = catalog.language_codes(connection, dataset)
 
@@ -155,7 +157,8 @@ class _Load:
             publish(connection, self._dataset.id, self._stop)
 
     def _add(self, record: Record) -> None:
-        item, batch, dataset, position = record.item, self._batch, self._dataset.id, self._stop
+        batch, dataset, position = self._batch, self._dataset.id, self._stop
+        item = self._processes.take(record.item, position)
         self._languages[item.lang] += 1
         text = to_json(item)
         batch.items.append(

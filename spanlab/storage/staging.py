@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, delete, exists, func, insert, select, update
 
 from spanlab.errors import StoreError
-from spanlab.storage import catalog
+from spanlab.storage import catalog, processes, tables
 from spanlab.storage.catalog import Dataset
 from spanlab.storage.engine import Database
 from spanlab.storage.facets import BLOCK
@@ -40,7 +40,16 @@ from spanlab.storage.tables import (
 
 _PIECE = 2000  # positions deleted in one transaction
 _ROWS = 1000  # copied in one transaction, of any table
-_COPIED = (annotators, languages, labels, items, annotated, facets)  # parents first
+_COPIED = (  # parents first
+    annotators,
+    languages,
+    labels,
+    tables.processes,
+    tables.process_nodes,
+    items,
+    annotated,
+    facets,
+)
 
 
 @contextmanager
@@ -102,10 +111,17 @@ def duplicate(database: Database, name: str, new: str) -> int:
     """
     with stage(database, new, create=True) as copy, database.reading() as snapshot:
         source = catalog.find(snapshot, name)
+        seen = select(tables.processes.c.id).where(
+            tables.processes.c.dataset_id == source.id,
+            tables.processes.c.first_position < source.n_items,
+        )
         for table in _COPIED:
             query: Select[Any] = select(table).where(table.c.dataset_id == source.id)
-            if "position" in table.c:  # an import may be under way above
-                query = query.where(table.c.position < source.n_items)
+            for column in ("position", "first_position"):  # an import may be under way above
+                if column in table.c:
+                    query = query.where(table.c[column] < source.n_items)
+            if table is tables.process_nodes:
+                query = query.where(tables.process_nodes.c.process_id.in_(seen))
             query = query.execution_options(yield_per=_ROWS)
             for rows in snapshot.execute(query).mappings().partitions():
                 copies: list[dict[str, Any]] = [{**row, "dataset_id": copy.id} for row in rows]
@@ -186,6 +202,7 @@ def _clear(database: Database, dataset: int) -> None:
     for stop in range(keep if last is None else last + 1, keep, -_PIECE):
         with database.writing() as connection:
             _delete_items(connection, dataset, max(keep, stop - _PIECE), stop)
+    processes.remove(database, dataset, keep)
     with database.writing() as connection:
         if found.state == READY:
             _forget_failed_append(connection, dataset, keep)

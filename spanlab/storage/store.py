@@ -12,11 +12,22 @@ from spanlab.errors import StoreError
 from spanlab.oplog import ReviewState
 from spanlab.schema import Annotation, Record, Status
 from spanlab.settings import Settings
-from spanlab.storage import annotating, catalog, findings, imports, items, paging, reviews, staging
+from spanlab.storage import (
+    annotating,
+    catalog,
+    findings,
+    imports,
+    items,
+    paging,
+    processes,
+    reviews,
+    staging,
+)
 from spanlab.storage.catalog import Dataset, DatasetSummary
 from spanlab.storage.dataset_settings import DatasetSettings
 from spanlab.storage.engine import Database
 from spanlab.storage.findings import FoundAnnotations
+from spanlab.storage.items import Stored
 from spanlab.storage.queue import Page, QueueQuery
 from spanlab.storage.selection import Selection
 from spanlab.storage.upgrade import upgrade
@@ -129,12 +140,12 @@ class Store:
         """
         with self._reading(dataset) as place:
             for stored in items.all_of(*place, annotators):
-                yield stored.record()
+                yield self._readable(stored, place)
 
     def record(self, dataset: str, item_id: str) -> Record:
         """Return one item with all its annotations."""
         with self._reading(dataset) as place:
-            return items.one(*place, items.position_of(*place, item_id)).record()
+            return self._readable(items.one(*place, items.position_of(*place, item_id)), place)
 
     def records_at(self, dataset: str, positions: Sequence[int]) -> list[Record]:
         """Return the records at these places of the import order (from 0), in that order.
@@ -142,7 +153,10 @@ class Store:
         Places at which the dataset has no item are left out.
         """
         with self._reading(dataset) as place:
-            return [stored.record() for stored in items.at(*place, positions)]
+            return [self._readable(stored, place) for stored in items.at(*place, positions)]
+
+    def _readable(self, stored: Stored, place: _Place) -> Record:
+        return processes.with_nodes(stored.record(), self._database, place[1])
 
     def save_annotations(
         self, dataset: str, pairs: Iterable[tuple[str, Annotation]], *, whole: bool = False

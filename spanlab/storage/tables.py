@@ -4,6 +4,7 @@
               ├─ labels               span labels in use
               ├─ annotators           who has annotated, with counts per status
               ├─ items ── annotations ── reviews ── operations
+              ├─ processes ── process_nodes   how answers were made, where items share it
               ├─ facets               what queues filter by, as columns (see facets.py)
               └─ loads                an import that is under way (see staging.py)
 
@@ -151,6 +152,28 @@ operations = Table(
         ["dataset_id", "position", "annotator_id"],
         ["reviews.dataset_id", "reviews.position", "reviews.annotator_id"],
     ),
+)
+
+processes = Table(
+    "processes",
+    metadata,
+    _dataset(),
+    Column("id", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("first_position", Integer, nullable=False),  # of the items that came from it
+    Column("stages", Text, nullable=False),  # JSON: how many nodes each has, earliest first
+    PrimaryKeyConstraint("dataset_id", "id"),
+    UniqueConstraint("dataset_id", "name", name="processes_name"),
+)
+
+process_nodes = Table(
+    "process_nodes",
+    metadata,
+    *_integers("dataset_id", "process_id", "place"),
+    *_texts("node", "json"),
+    PrimaryKeyConstraint("dataset_id", "process_id", "place"),
+    UniqueConstraint("dataset_id", "process_id", "node", name="process_nodes_node"),
+    ForeignKeyConstraint(["dataset_id", "process_id"], ["processes.dataset_id", "processes.id"]),
 )
 
 facets = Table(

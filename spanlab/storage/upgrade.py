@@ -22,6 +22,7 @@ REVISIONS = (
     "0005",
     "0006",
     "0007",
+    "0008",
 )  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from spanlab.datasets import write
 from spanlab.errors import InputError
-from spanlab.schema import Record
+from spanlab.schema import Record, SharedProcess
 from spanlab.workflows.lookup import check_annotators, summary_of
 
 if TYPE_CHECKING:
@@ -77,10 +77,18 @@ def preview_dataset(
         InputError: the format needs one annotator to be named.
     """
     only = _whose(store, dataset, format, annotators)
-    records = list(islice(store.records(dataset, annotators=annotators or None), n_items))
+    records = map(_bare, islice(store.records(dataset, annotators=annotators or None), n_items))
     written = BytesIO()
     write(records, written, format=format, annotator=only)
     return written.getvalue().decode()
+
+
+def _bare(record: Record) -> Record:
+    """Return a record without the nodes of a process that others share, which may be many."""
+    if not isinstance(record.item.process, SharedProcess):
+        return record
+    process = record.item.process.among(None)
+    return record.model_copy(update={"item": record.item.model_copy(update={"process": process})})
 
 
 def _whose(store: Store, dataset: str, format: str, annotators: Sequence[str]) -> str | None:

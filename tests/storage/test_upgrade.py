@@ -181,6 +181,8 @@ def test_an_upgrade_tells_the_disagreement_of_detectors_from_that_of_people(
     with database.writing() as connection:  # as the revision before left it
         connection.execute(text("DELETE FROM facets WHERE name = 'disagreement/detectors'"))
         connection.execute(text("ALTER TABLE datasets DROP COLUMN settings"))
+        for table in ("process_nodes", "processes"):
+            connection.execute(text(f"DROP TABLE {table}"))
         column = "undecided TEXT NOT NULL DEFAULT 'rejected'"
         connection.execute(text(f"ALTER TABLE datasets ADD COLUMN {column}"))
         connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0004'"))

@@ -7,6 +7,7 @@ they share with the claim, rare ones counting more, not by embeddings.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -20,7 +21,7 @@ from spanlab.detectors.veritrail.entry import ClaimOptions, Method, RetrievalOpt
 from spanlab.detectors.veritrail.judging import Judged
 from spanlab.detectors.veritrail.trail import NOTHING_CHOSEN, Asking
 from spanlab.detectors.veritrail.walk import Round, Walk, WalkVerdict, walk
-from spanlab.process import Process
+from spanlab.process import Graph, roots_of
 from spanlab.trace import TrailStep
 
 
@@ -43,7 +44,7 @@ class Baseline(ProcessDetector):
         """Judge one claim."""
         item, process = case.item, process_of(case.item)
         options = self._options
-        k = options.k if isinstance(options, RetrievalOptions) else len(process.nodes)
+        k = options.k if isinstance(options, RetrievalOptions) else None
         reader = _Reader(await self.asking(item, claim), process, claim, k, self.kit.spec.context)
         if self._method == "traced":
             found = await walk(process, select=reader.select, judge=reader.judge)
@@ -68,9 +69,9 @@ class _Reader:
     """Chooses the texts closest to a claim, and has it judged on them, within a prompt's size."""
 
     asking: Asking
-    process: Process
+    process: Graph
     claim: str
-    k: int
+    k: int | None  # None: all
     room: int  # characters of all texts in a prompt
     judged: Judged = field(default=Judged("not-supported", NOTHING_CHOSEN))
 
@@ -95,11 +96,10 @@ class _Reader:
         return [nodes[index] for index in ranked(texts, self.claim)]
 
 
-async def _judged_at_once(process: Process, reader: _Reader) -> Walk:
+async def _judged_at_once(process: Graph, reader: _Reader) -> Walk:
     """Judge a claim on its process's roots, without tracing it."""
-    roots = tuple(
-        node.id for node in process.nodes if not node.sources and node is not process.terminal
-    )
+    found = await asyncio.to_thread(roots_of, process)
+    roots = tuple(node.id for node in found)
     if not roots:
         return Walk("not-supported", ())
     verdict = await reader.judge(tuple(await reader.select(roots)))

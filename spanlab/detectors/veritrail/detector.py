@@ -45,8 +45,8 @@ from spanlab.detectors.veritrail.selection import (
 from spanlab.detectors.veritrail.trail import Trail
 from spanlab.detectors.veritrail.walk import WalkVerdict, walk
 from spanlab.lm.gathering import together
-from spanlab.process import Process, ProcessNode
-from spanlab.schema import Evidence, Item, Stance
+from spanlab.process import Graph, Process, ProcessNode
+from spanlab.schema import Evidence, Item, SharedProcess, Stance
 
 ANSWER: Final = "answer"
 SAMPLED: Final = 0.2  # temperature of several answers to one question (appendix E.3)
@@ -167,8 +167,10 @@ def _evidence(item: Item, claim: str, trail: Trail, verdict: WalkVerdict) -> tup
     return quoted or evidence(item, range(len(item.passages)), claim)
 
 
-def process_of(item: Item) -> Process:
+def process_of(item: Item) -> Graph:
     """Return how an item's answer was made: as it says, else from its passages in one step."""
+    if isinstance(item.process, SharedProcess):
+        return item.process.opened()
     if item.process is not None:
         return item.process
     passages = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -11,7 +12,7 @@ from spanlab.detectors.veritrail.judging import Judged
 from spanlab.detectors.veritrail.selection import Selected, Sentence, batches, sentences_of
 from spanlab.detectors.veritrail.walk import Round, WalkVerdict
 from spanlab.lm.gathering import together
-from spanlab.process import Process, ProcessNode
+from spanlab.process import Graph, ProcessNode
 from spanlab.trace import NodeQuote, Step, TrailStep
 
 RERUNS: Final = 3  # of a selection among what was selected; the paper leaves the number open
@@ -54,14 +55,14 @@ class Trail:
     """
 
     def __init__(
-        self, asking: Asking, process: Process, lang: str, options: VeriTrailOptions
+        self, asking: Asking, process: Graph, lang: str, options: VeriTrailOptions
     ) -> None:
         self._asking, self._process, self._lang, self._options = asking, process, lang, options
         self._rounds: list[_Notes] = []
 
     async def select(self, nodes: tuple[str, ...]) -> set[str]:
         """Return those of the nodes that hold evidence."""
-        known = [self._process.by_id[node] for node in nodes]
+        known = await asyncio.to_thread(self._process.read, nodes)
         roots, others = await together(
             self._chosen([node for node in known if not node.sources], roots=True),
             self._chosen([node for node in known if node.sources], roots=False),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from spanlab.errors import UsageError
-from spanlab.process import Process
+from spanlab.process import Graph
 
 WalkVerdict = Literal["supported", "not-supported", "inconclusive"]
 SUPPORTED: Final[WalkVerdict] = "supported"
@@ -42,7 +42,7 @@ class Walk:
 
 
 async def walk(
-    process: Process,
+    process: Graph,
     *,
     select: Callable[[tuple[str, ...]], Awaitable[Iterable[str]]],
     judge: Callable[[tuple[str, ...]], Awaitable[WalkVerdict]],
@@ -86,9 +86,7 @@ async def walk(
     return Walk(final, tuple(rounds), _error_stages(process, final, rounds))
 
 
-def _error_stages(
-    process: Process, verdict: WalkVerdict, rounds: Sequence[Round]
-) -> tuple[str, ...]:
+def _error_stages(process: Graph, verdict: WalkVerdict, rounds: Sequence[Round]) -> tuple[str, ...]:
     """Return where what is not supported came in (§3.2)."""
     if verdict != NOT_SUPPORTED:
         return ()
