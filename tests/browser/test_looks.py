@@ -30,7 +30,7 @@ OVERLAPS = """() => {
     const box = (query) => document.querySelector(query).getBoundingClientRect();
     const apart = (one, two) => one.bottom <= two.top + 1 || two.bottom <= one.top + 1
         || one.right <= two.left + 1 || two.right <= one.left + 1;
-    const names = ["head", "question", "answer", "card", "spans"].map((name) => `.sl-${name}`);
+    const names = ["head", "question", "answer", "card", "pages"].map((name) => `.sl-${name}`);
     const wrong = [];
     names.forEach((one, index) => names.slice(index + 1).forEach((two) => {
         if (!apart(box(one), box(two))) wrong.push(`${one} on ${two}`);
@@ -44,7 +44,7 @@ OVERLAPS = """() => {
     if (!apart(box(".sl-main"), box(".sl-actions"))) wrong.push("buttons on the text");
     const wide = document.documentElement;
     if (wide.scrollWidth > wide.clientWidth) wrong.push("the page scrolls sideways");
-    for (const name of ["head", "answer", "question", "card", "passages", "main"]) {
+    for (const name of ["head", "answer", "question", "card", "passages", "panel-head", "main"]) {
         const node = document.querySelector(`.sl-${name}`);
         if (node.scrollWidth > node.clientWidth + 1) wrong.push(`${name} scrolls sideways`);
     }
@@ -83,7 +83,7 @@ CONTRASTS = """() => {
     document.querySelectorAll(".sl-seg").forEach((node) => note("marked text", node));
     const numbered = document.querySelectorAll(".sl-seg[data-n]");
     numbered.forEach((node) => note("numeral", node, "::before"));
-    for (const name of ["question", "item", "title", "chip", "row-text", "saved", "sign"]) {
+    for (const name of ["question", "item", "tab", "title", "chip", "row-text", "saved", "sign"]) {
         note(name, document.querySelector(`.sl-${name}`));
     }
     return contrasts;
@@ -164,14 +164,21 @@ def test_everything_has_a_name_for_those_who_listen(desk: Callable[..., Desk]) -
     for line in (
         'application "Answer under review. Press question mark for the keys.": Ann and Bob.',
         'region "Evidence"',
-        'listbox "Spans"',
-        'option "“Bob”, suggestion, probability 75 %, by detector-a" [selected]',
+        'tab "Evidence 1" [selected]',
         'group "Label"',
         'button "wrong name"',
-        'group "Suggestions shown"',
-        'button "detector-a detector · 1 span" [pressed]',
         'button "Done"',
         "status: Comment kept.",
+    ):
+        assert line in tree, tree
+    here.press("v")
+    tree = here.page.locator(".sl").aria_snapshot()
+    for line in (
+        'tab "Spans 1" [selected]',
+        'listbox "Spans"',
+        'option "“Bob”, suggestion, probability 75 %, by detector-a" [selected]',
+        'group "Suggestions shown"',
+        'button "detector-a detector · 1 span" [pressed]',
     ):
         assert line in tree, tree
     unnamed = here.page.evaluate(

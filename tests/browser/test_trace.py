@@ -280,6 +280,7 @@ def test_a_revision_shows_what_went_and_what_came(
 def test_a_failed_annotation_says_plainly_why(desk: Sit) -> None:
     """A failed judgement is a state with a reason."""
     here = desk([curie(BROKEN)])
+    here.press("v")
     here.page.get_by_role("button", name="Trace of broken").click()
     failed = here.page.locator(".sl-trace-failed")
     expect(failed).to_have_text(f"✕ Failed: {BROKEN.note}")
@@ -352,11 +353,12 @@ def test_a_large_trace_is_neither_sent_nor_built_before_somebody_looks(desk: Sit
 
 def test_the_trace_has_names_for_those_who_listen(desk: Sit) -> None:
     here = desk([curie(EXTRACT, GRAPH, BROKEN)])
+    here.press("v")
     assert 'button "Trace of extract"' in here.page.locator(".sl").aria_snapshot()
     open_trace(here, "Asked")
     tree = here.page.locator(".sl").aria_snapshot()
     for line in (
-        'region "Trace of a detector"',
+        'tabpanel "Trace"',
         'group "Whose trace"',
         'button "extract" [pressed]',
         'region "Trace of extract"',

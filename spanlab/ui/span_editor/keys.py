@@ -25,6 +25,7 @@ KEYS: tuple[Key, ...] = (
     Key("Go through the spans", ("e",), "nextEvidence", "Next piece of evidence of the span"),
     Key("Go through the spans", ("t",), "trace", "Show or hide how a detector came to its spans"),
     Key("Go through the spans", ("T",), "nextTrace", "The same of the next detector"),
+    Key("Go through the spans", ("v",), "nextTab", "Next tab: evidence, spans, trace"),
     Key("Decide", ("a",), "accept", "Accept the suggestion, go to the next open one"),
     Key("Decide", ("x",), "reject", "Reject the suggestion, go to the next open one"),
     Key("Decide", ("A",), "acceptAll", "Accept all likely suggestions"),

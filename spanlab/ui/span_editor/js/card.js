@@ -10,15 +10,11 @@ export class SpanCard {
         this.node = h("section", { class: "sl-card", "aria-label": "Span" });
     }
 
-    paint(noSpans) {
+    paint() {
         const { editor, tools } = this.view;
         const mark = editor.focused;
-        if (!mark) {
-            this.node.replaceChildren(h("p", { class: "sl-quiet" }, noSpans
-                ? "No spans. Drag over the text, or select with Shift and arrows and press d."
-                : "No span is chosen. Tab goes to the next one."));
-            return;
-        }
+        this.node.hidden = !mark; // others get its room
+        if (!mark) return;
         const kind = { own: "Your span", open: "Suggestion", rejected: "Rejected" }[mark.kind];
         const votes = editor.item.votes(mark.start, mark.end, editor.hidden());
         this.node.replaceChildren(

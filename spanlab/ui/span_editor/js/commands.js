@@ -8,6 +8,7 @@ export const COMMANDS = {
     previousSpan: (editor, event) => step(editor, -1, event),
     nextEvidence: (editor) => editor.view.evidence.next(),
     trace: (editor) => editor.view.trace.toggle(),
+    nextTab: (editor) => editor.view.panel.next(),
     nextTrace: (editor) => editor.view.trace.next(),
     accept: (editor) => {
         const mark = editor.focused;

@@ -10,12 +10,13 @@ export class Evidence {
     constructor(view) {
         this.view = view;
         this.passages = h("div", { class: "sl-passages", tabindex: "0", role: "region", "aria-label": "Evidence" });
-        this.node = h("section", { class: "sl-evidence" }, h("h3", { class: "sl-title" }, "Evidence"), this.passages);
+        this.node = h("section", { class: "sl-evidence" }, this.passages);
     }
 
     build({ passages, lang }) {
         if (this.builtFor === passages) return;
         this.builtFor = passages;
+        this.view.panel.count("evidence", passages.length);
         this.bodies = passages.map((passage) => h("div", { class: "sl-passage-text", dir: "auto" }, passage.text));
         this.texts = passages.map((passage) => new Text(passage.text, lang));
         this.marked = new Set();
@@ -82,6 +83,7 @@ export class Evidence {
     }
 
     next() {
+        this.view.panel.reveal("evidence");
         this.at = (this.at ?? -1) + 1;
         const shown = this.show();
         return this.view.say(shown ? `Evidence: ${shown.textContent}` : "No evidence for this span.", !shown);
@@ -94,6 +96,7 @@ export class Evidence {
         this.shown = null;
         this.at = 0;
         const passage = this.bodies[index].parentElement;
+        this.view.panel.reveal("evidence");
         if (!this.show()) centre(this.passages, passage);
         this.view.say(`${passage.firstChild.textContent}. ${quotes.map((quote) => quote.note ?? "").join(" ")}`.trim());
     }

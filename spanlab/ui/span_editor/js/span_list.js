@@ -36,12 +36,15 @@ export class SpanList {
     paint() {
         const { rows } = this;
         const { editor } = this.view;
+        this.view.panel.count("spans", rows.length);
         this.title.textContent = `Spans: ${editor.count("own")} yours, ${editor.count("open")} open`;
         this.space.style.height = `${rows.length * ROW}px`;
         const first = Math.max(0, Math.floor(this.node.scrollTop / ROW) - 3);
         const last = Math.min(rows.length, first + Math.ceil((this.node.clientHeight || 300) / ROW) + 6);
         const nodes = [];
         for (let index = first; index < last; index += 1) nodes.push(this.row(rows[index], index));
+        if (rows.length === 0) nodes.push(h("p", { class: "sl-quiet", role: "option", "aria-disabled": "true" },
+            "No spans. Drag over the text, or select with Shift and arrows and press d."));
         this.space.replaceChildren(...nodes);
     }
 

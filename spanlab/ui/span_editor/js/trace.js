@@ -8,16 +8,14 @@ import { h, pressable } from "./dom.js";
 import { SECTIONS } from "./trace_steps.js";
 import { plural } from "./words.js";
 
-/** One panel beside the answer; it shows the trace of one annotator at a time. */
+/** A tab of the panel; it shows the trace of one annotator at a time. */
 export class TracePanel {
     constructor(view) {
         this.view = view;
         this.annotator = null;
         this.choice = h("div", { class: "sl-trace-choice", role: "group", "aria-label": "Whose trace" });
         this.body = h("div", { class: "sl-trace-body", tabindex: "0", role: "region", "aria-label": "Trace" });
-        const close = view.button("Close", "trace");
-        this.node = h("section", { class: "sl-trace", "aria-label": "Trace of a detector", hidden: "" },
-            h("div", { class: "sl-trace-head" }, h("h3", { class: "sl-title" }, "Trace"), this.choice, close), this.body);
+        this.node = h("section", { class: "sl-trace" }, this.choice, this.body);
     }
 
     get editor() {
@@ -25,7 +23,7 @@ export class TracePanel {
     }
 
     get isOpen() {
-        return !this.node.hidden;
+        return this.view.panel.shown === "trace";
     }
 
     /** Annotators of the open item that have something to tell. */
@@ -40,13 +38,18 @@ export class TracePanel {
         return item.traces?.has(this.annotator) ? null : { item: item.id, annotator: this.annotator };
     }
 
-    /** Open or close the panel; opening begins with who suggested the chosen span. */
+    /** Open or close it; opening begins with who suggested the chosen span. */
     toggle() {
         if (this.isOpen) return this.close();
+        const name = this.first();
+        return name === null ? this.view.say("No detector left a trace here.", true) : this.tell(name);
+    }
+
+    first() {
         const suggests = new Set(this.editor.focused?.members.map((member) => member.annotator));
         const tellers = this.tellers();
         const first = tellers.find(({ name }) => suggests.has(name)) ?? tellers.find(({ name }) => name === this.last) ?? tellers[0];
-        return this.tell(first?.name ?? null);
+        return first?.name ?? null;
     }
 
     /** The trace of the next annotator; the first if none is shown. */
@@ -59,8 +62,7 @@ export class TracePanel {
     tell(annotator) {
         if (annotator === null) return this.view.say("No detector left a trace here.", true);
         this.annotator = this.last = annotator;
-        this.node.hidden = false;
-        this.view.right.classList.add("sl-tracing");
+        this.view.panel.choose("trace");
         this.paint();
         this.body.scrollTop = 0;
         this.body.focus({ preventScroll: true });
@@ -69,19 +71,23 @@ export class TracePanel {
     }
 
     close() {
-        this.node.hidden = true;
-        this.built = null;
-        this.body.replaceChildren();
-        this.view.right.classList.remove("sl-tracing");
+        this.view.panel.back();
         this.view.focusAnswer();
-        this.view.list.paint();
         return true;
+    }
+
+    /** Its tab was chosen, by whatever way. */
+    shown() {
+        const there = this.tellers().some(({ name }) => name === this.annotator);
+        if (!there) this.annotator = this.first();
+        if (this.editor.item) this.paint();
     }
 
     /** Another item is shown: stay with the annotator if it has a trace here too. */
     follow() {
-        if (!this.isOpen) return;
         const tellers = this.tellers();
+        this.view.panel.count("trace", tellers.length);
+        if (!this.isOpen) return;
         const there = tellers.find(({ name }) => name === this.last) ?? tellers[0];
         this.annotator = there?.name ?? null;
         this.paint();

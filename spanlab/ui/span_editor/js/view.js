@@ -10,7 +10,9 @@ import { Evidence } from "./evidence.js";
 import { Geometry } from "./geometry.js";
 import { Head } from "./head.js";
 import { ELSEWHERE, ONCE, keyName, specOf } from "./keys.js";
+import { Layout } from "./layout.js";
 import { Notice } from "./notice.js";
+import { Panel } from "./panel.js";
 import { Pointer } from "./pointer.js";
 import { Prompt } from "./prompt.js";
 import { KeySheet } from "./sheet.js";
@@ -51,18 +53,23 @@ export class View {
             class: "sl-answer", tabindex: "0", role: "application",
             "aria-label": "Answer under review. Press question mark for the keys.",
         }, this.text.node, this.caret.node, ...this.tools.handles, this.tools.node);
-        this.right = h("aside", { class: "sl-right", "aria-label": "Evidence and spans" },
-            this.card.node, this.trace.node, this.evidence.node,
-            h("section", { class: "sl-spans" }, this.list.title, this.annotators.node, this.list.node));
-        this.main = h("div", { class: "sl-main" },
-            h("section", { class: "sl-left", "aria-label": "Answer" }, this.question, this.answer, this.prompt.node),
-            this.right);
+        this.layout = new Layout(this);
+        const spans = h("section", { class: "sl-spans" }, this.list.title, this.annotators.node, this.list.node);
+        this.panel = new Panel(this, {
+            evidence: { name: "Evidence", node: this.evidence.node },
+            spans: { name: "Spans", node: spans, shown: () => this.list.paint() },
+            trace: { name: "Trace", node: this.trace.node, shown: () => this.trace.shown() },
+        });
+        this.left = h("section", { class: "sl-left", "aria-label": "Answer" }, this.question, this.answer, this.prompt.node);
+        this.main = h("div", { class: "sl-main" }, this.left, this.layout.splitter, this.panel.node);
         this.nothing = h("div", { class: "sl-nothing", role: "status", hidden: "" });
         this.live = h("div", { class: "sl-live", "aria-live": "polite", role: "status" });
         this.toast = h("div", { class: "sl-toast", "aria-hidden": "true", hidden: "" });
         this.root = h("div", { class: "sl", "data-unsaved": "0" },
             this.head.node, this.editor.conflict.node, this.nothing, this.main, this.notice.node, this.actions.node, this.sheet.node,
             this.toast, this.live);
+        this.panel.node.firstChild.append(this.layout.controls);
+        this.layout.paint();
         parent.append(this.root);
     }
 
@@ -125,6 +132,7 @@ export class View {
         }
         this.evidence.build(item.payload);
         this.annotators.build(item.payload.annotators);
+        this.panel.open(item.payload);
         this.marksChanged();
         this.head.paint();
         this.editor.conflict.paint();
@@ -188,7 +196,7 @@ export class View {
             this.head.paint();
         }
         if (todo.focus) {
-            this.card.paint(this.list.rows.length === 0);
+            this.card.paint();
             this.evidence.paint();
         }
         if (todo.scroll && focused) this.geometry.scrollTo(focused.start);
@@ -210,6 +218,7 @@ export class View {
         this.pointer.listen(on);
         this.tools.listen(on);
         this.list.listen(on);
+        this.layout.listen(on);
         this.prompt.listen(on);
         this.sheet.listen(on);
         on(this.answer, "focus", () => this.editor.item && this.caretChanged());

@@ -1,0 +1,112 @@
+/** How the room is shared: where the panel stands, how high the answer may be, how large text is. */
+
+import { h, pressable } from "./dom.js";
+
+const STORED = "spanlab.layout";
+const DEFAULTS = { beside: false, height: 60, width: 57, size: 100 };
+const LIMITS = { height: [15, 85], width: [25, 75], size: [80, 160] };
+const SIZE_STEP = 10;
+const SPLIT_STEP = 5;
+
+/** The layout that this browser remembers, its buttons, and the splitter between answer and panel. */
+export class Layout {
+    constructor(view) {
+        this.view = view;
+        this.splitter = h("div", { class: "sl-splitter", role: "separator", tabindex: "0",
+            title: "Drag to share the room; double-click for the usual share" });
+        this.smaller = this.button("A−", "Smaller text", () => this.change("size", this.now.size - SIZE_STEP));
+        this.larger = this.button("A+", "Larger text", () => this.change("size", this.now.size + SIZE_STEP));
+        this.turn = this.button("", "", () => this.set({ beside: !this.now.beside }));
+        this.controls = h("div", { class: "sl-layout", role: "group", "aria-label": "Layout" },
+            this.smaller, this.larger, this.turn);
+        this.now = { ...DEFAULTS, ...stored() };
+    }
+
+    button(name, does, act) {
+        return pressable(h("button", { class: "sl-button", type: "button", title: does, "aria-label": does }, name), act);
+    }
+
+    listen(on) {
+        on(this.splitter, "pointerdown", (event) => this.drag(event));
+        on(this.splitter, "dblclick", () => this.set({ [this.side]: DEFAULTS[this.side] }));
+        on(this.splitter, "keydown", (event) => this.key(event));
+    }
+
+    /** What the splitter changes: how high the answer may be, or how wide it is, in per cent. */
+    get side() {
+        return this.now.beside ? "width" : "height";
+    }
+
+    paint() {
+        const { main } = this.view;
+        const { beside, height, width, size } = this.now;
+        main.classList.toggle("sl-beside", beside);
+        main.style.setProperty("--sl-height", `${height}%`);
+        main.style.setProperty("--sl-width", `${width}%`);
+        main.style.setProperty("--sl-size", String(size / 100));
+        const does = beside ? "Evidence below the answer" : "Evidence beside the answer";
+        this.turn.textContent = beside ? "⬓" : "◨";
+        this.turn.title = does;
+        this.turn.setAttribute("aria-label", does);
+        this.smaller.disabled = size <= LIMITS.size[0];
+        this.larger.disabled = size >= LIMITS.size[1];
+        const [least, most] = LIMITS[this.side];
+        const values = {
+            "aria-label": beside ? "Width of the answer" : "Height that the answer may have",
+            "aria-orientation": beside ? "vertical" : "horizontal",
+            "aria-valuemin": least, "aria-valuemax": most, "aria-valuenow": this.now[this.side],
+        };
+        for (const [name, value] of Object.entries(values)) this.splitter.setAttribute(name, value);
+    }
+
+    change(name, value) {
+        const [least, most] = LIMITS[name];
+        this.set({ [name]: Math.round(Math.max(least, Math.min(most, value))) });
+    }
+
+    set(changes) {
+        Object.assign(this.now, changes);
+        this.paint();
+        if (this.view.editor.item) this.view.caretChanged();
+        this.view.list.paint();
+        try {
+            localStorage.setItem(STORED, JSON.stringify(this.now));
+        } catch { /* a browser without storage forgets */ }
+    }
+
+    drag(event) {
+        event.preventDefault();
+        this.splitter.setPointerCapture(event.pointerId);
+        const ending = new AbortController();
+        const { signal } = ending;
+        const { main, left } = this.view;
+        const length = (node) => node.getBoundingClientRect()[this.side];
+        const place = ({ clientX, clientY }) => (this.now.beside ? clientX : clientY);
+        const from = place(event) - length(left);
+        const to = (moved) => this.change(this.side, (100 * (place(moved) - from)) / length(main));
+        this.splitter.addEventListener("pointermove", to, { signal });
+        for (const end of ["pointerup", "pointercancel"]) this.splitter.addEventListener(end, () => ending.abort(), { signal });
+    }
+
+    key(event) {
+        const steps = this.now.beside ? { ArrowLeft: -1, ArrowRight: 1 } : { ArrowUp: -1, ArrowDown: 1 };
+        const step = steps[event.key];
+        if (!step) return;
+        event.preventDefault();
+        this.change(this.side, this.now[this.side] + step * SPLIT_STEP);
+    }
+}
+
+/** What was stored, as far as it can be used. */
+function stored() {
+    try {
+        const found = JSON.parse(localStorage.getItem(STORED)) ?? {};
+        const kept = { beside: found.beside === true };
+        for (const [name, [least, most]] of Object.entries(LIMITS)) {
+            if (found[name] >= least && found[name] <= most) kept[name] = found[name];
+        }
+        return kept;
+    } catch {
+        return {};
+    }
+}

@@ -1,0 +1,135 @@
+"""How the editor shares the window between the answer and what is read beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from driving import Desk, suggested
+from playwright.sync_api import Page, expect
+
+from spanlab.schema import Item, Passage, Record
+
+pytestmark = pytest.mark.browser
+
+Sit = Callable[[Sequence[Record]], Desk]
+
+TWO_LINES = (
+    "Marie Curie was born in Paris in 1859 and won three Nobel Prizes, which nobody has ever done "
+    "before or after her in the whole history of science and the arts."
+)
+PAGE = " ".join(f"Sentence {number} of a page about physicists." for number in range(120))
+# Whole lines of the passages that can be seen.
+LINES = """() => {
+    const pane = document.querySelector(".sl-passages").getBoundingClientRect();
+    const range = document.createRange();
+    const lines = new Set();
+    for (const body of document.querySelectorAll(".sl-passage-text")) {
+        range.selectNodeContents(body);
+        for (const { top, bottom } of range.getClientRects()) {
+            if (top >= pane.top - 1 && bottom <= pane.bottom + 1) lines.add(Math.round(top));
+        }
+    }
+    return lines.size;
+}"""
+
+
+def read(name: str = "two-lines", answer: str = TWO_LINES) -> Record:
+    passages = (Passage(text=PAGE, title="Physicists"),)
+    item = Item(id=name, lang="en", question="Who was she?", answer=answer, passages=passages)
+    return Record(item=item, annotations=(suggested(item, [(answer.split(maxsplit=1)[0], 0.9)]),))
+
+
+def height(page: Page, name: str) -> float:
+    box = page.locator(name).bounding_box()
+    assert box is not None
+    return box["height"]
+
+
+def test_a_short_answer_leaves_the_window_to_its_evidence(desk: Sit) -> None:
+    here = desk([read()])
+    assert here.page.evaluate(LINES) >= 20
+
+
+def test_the_answer_is_as_high_as_its_text_up_to_a_share_that_the_splitter_changes(
+    desk: Sit,
+) -> None:
+    here = desk([read(answer="word " * 2000)])
+    main = height(here.page, ".sl-main")
+    splitter = here.page.get_by_role("separator", name="Height that the answer may have")
+    expect(splitter).to_have_attribute("aria-valuenow", "60")
+    assert 0.5 < height(here.page, ".sl-answer") / main <= 0.6
+    splitter.focus()
+    here.press(*["ArrowUp"] * 6)
+    assert height(here.page, ".sl-answer") / main <= 0.3
+    x, y = _middle(here.page, ".sl-splitter")
+    here.page.mouse.move(x, y)
+    here.page.mouse.down()
+    here.page.mouse.move(x, y + main * 0.2, steps=3)
+    here.page.mouse.up()
+    expect(splitter).to_have_attribute("aria-valuenow", "50")
+    here.visit()
+    expect(splitter).to_have_attribute("aria-valuenow", "50")
+    splitter.dblclick()
+    expect(splitter).to_have_attribute("aria-valuenow", "60")
+
+
+def test_evidence_stands_beside_the_answer_and_text_grows_as_this_browser_remembers(
+    desk: Sit,
+) -> None:
+    here = desk([read()])
+    size = "node => parseFloat(getComputedStyle(node).fontSize)"
+    before = here.page.locator(".sl-text").evaluate(size)
+    here.page.get_by_role("button", name="Larger text").click()
+    here.page.get_by_role("button", name="Evidence beside the answer").click()
+    here.has_focus(inside=True)
+    for _ in range(2):
+        splitter = here.page.get_by_role("separator", name="Width of the answer")
+        expect(splitter).to_have_attribute("aria-valuenow", "57")
+        answer = here.page.locator(".sl-left").bounding_box()
+        panel = here.page.locator(".sl-right").bounding_box()
+        assert answer
+        assert panel
+        assert panel["x"] > answer["x"] + answer["width"]
+        assert here.page.locator(".sl-text").evaluate(size) == pytest.approx(before * 1.1, rel=0.01)
+        here.visit()
+    here.page.get_by_role("button", name="Evidence below the answer").click()
+    expect(here.page.locator(".sl-beside")).to_have_count(0)
+
+
+def test_an_item_without_a_chosen_span_gives_the_cards_room_away(desk: Sit) -> None:
+    here = desk([read()])
+    card = here.page.locator(".sl-card")
+    expect(card).to_be_visible()
+    here.press("Escape")
+    expect(card).to_be_hidden()
+    here.press("j")
+    expect(card).to_be_visible()
+
+
+def test_the_tabs_are_reached_by_key_and_stay_from_item_to_item(desk: Sit) -> None:
+    here = desk([read("one"), read("two"), Record(item=Item(id="bare", answer="Ann."))])
+    tabs = here.page.get_by_role("tablist")
+    expect(tabs.get_by_role("tab", name="Evidence 1")).to_have_attribute("aria-selected", "true")
+    here.press("v")
+    spans = tabs.get_by_role("tab", name="Spans")
+    expect(spans).to_have_attribute("aria-selected", "true")
+    here.press("PageDown")
+    here.wait_for("two")
+    expect(spans).to_have_attribute("aria-selected", "true")
+    spans.focus()
+    here.press("ArrowLeft")
+    expect(tabs.get_by_role("tab", name="Evidence 1")).to_be_focused()
+
+
+def test_an_item_without_passages_begins_with_its_spans(desk: Sit) -> None:
+    here = desk([Record(item=Item(id="bare", answer="Ann."))])
+    spans = here.page.get_by_role("tab", name="Spans")
+    expect(spans).to_have_attribute("aria-selected", "true")
+    expect(here.page.get_by_role("listbox", name="Spans")).to_contain_text("No spans.")
+
+
+def _middle(page: Page, name: str) -> tuple[float, float]:
+    box = page.locator(name).bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
