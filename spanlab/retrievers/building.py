@@ -18,8 +18,8 @@ from spanlab.errors import InputError, UsageError
 from spanlab.retrievers.corpus import Document, documents
 from spanlab.retrievers.index import MANIFEST, OFFSETS, PASSAGES, Manifest, file_hash, library
 from spanlab.retrievers.splitting import LONGEST, split
-from spanlab.retrievers.terms import terms
 from spanlab.schema import Passage
+from spanlab.terms import terms
 
 
 def build(

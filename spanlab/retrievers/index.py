@@ -22,8 +22,8 @@ from pydantic import Field, ValidationError
 
 from spanlab.errors import InputError, missing_package
 from spanlab.fields import Count, Frozen
-from spanlab.retrievers.terms import terms
 from spanlab.schema import Passage
+from spanlab.terms import terms
 
 MANIFEST = "manifest.json"
 PASSAGES = "passages.jsonl"

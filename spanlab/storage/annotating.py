@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select
 
 from spanlab.errors import InputError, StoreError
 from spanlab.schema import Annotation, Kind, Status
-from spanlab.storage import catalog, facets
+from spanlab.storage import catalog, facets, search
 from spanlab.storage.annotators import Tally, add_labels, labels_of, register
 from spanlab.storage.catalog import Annotator, Dataset
 from spanlab.storage.engine import Database
@@ -109,7 +109,7 @@ def put(connection: Connection, dataset: Dataset, entries: Sequence[AnnotationRo
     """Write ``entries`` with counts, labels and facets; the items' rows must be locked."""
     there = _stored(connection, dataset.id, [entry.position for entry in entries])
     tally, changes, used = Tally(), facets.Changes(), dict[str, None]()
-    rows = []
+    rows, found_by = [], []
     for entry in entries:
         annotation, annotator = entry.annotation, entry.annotator
         others = there[entry.position]
@@ -121,6 +121,9 @@ def put(connection: Connection, dataset: Dataset, entries: Sequence[AnnotationRo
         others[annotator.id] = now
         tally.move(annotator.id, before.status if before else None, annotation.status)
         used |= dict.fromkeys(labels_of(annotation))
+        found = search.of_annotation(entry.position, annotator.id, annotation)
+        if found.terms or (before and search.may_find(before.json)):
+            found_by.append(found)
         changes.say(entry.position, annotator.id, annotation)
         if now.decides or (before and before.decides):
             deciding = [one for one in others.values() if one.decides]
@@ -133,6 +136,7 @@ def put(connection: Connection, dataset: Dataset, entries: Sequence[AnnotationRo
     tally.write(connection, dataset.id)
     add_labels(connection, dataset.id, used)
     changes.write(connection, dataset.id)
+    search.put(connection, dataset.id, found_by)
 
 
 def annotation_row(

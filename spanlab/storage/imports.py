@@ -10,7 +10,7 @@ from sqlalchemy import insert, select
 
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Kind, Record
-from spanlab.storage import catalog, facets
+from spanlab.storage import catalog, facets, search
 from spanlab.storage.annotating import annotation_row
 from spanlab.storage.annotators import Tally, add_labels, labels_of, register
 from spanlab.storage.catalog import Dataset
@@ -80,6 +80,7 @@ class _Batch:
         self.items: list[dict[str, Any]] = []
         self.annotations: list[dict[str, Any]] = []
         self.changes = facets.Changes()
+        self.found_by: list[search.Entry] = []
         self.characters = 0
 
 
@@ -146,6 +147,7 @@ class _Load:
             if self._batch.annotations:
                 connection.execute(insert(annotated), self._batch.annotations)
             self._batch.changes.write(connection, self._dataset.id)
+            search.add(connection, self._dataset.id, self._batch.found_by)
         self._batch = _Batch()
 
     def finish(self) -> None:
@@ -164,6 +166,7 @@ class _Load:
         batch.items.append(
             {"dataset_id": dataset, "position": position, "item_id": item.id, "json": text}
         )
+        batch.found_by.append(search.of_item(position, item))
         lang = self._codes.setdefault(item.lang, len(self._codes))
         batch.changes.set(facets.LANG, position, lang)
         batch.characters += len(text)
@@ -172,6 +175,7 @@ class _Load:
             row = annotation_row(dataset, position, number, place, annotation)
             batch.annotations.append(row)
             batch.changes.say(position, number, annotation)
+            batch.found_by.append(search.of_annotation(position, number, annotation))
             batch.characters += len(row["json"])
             self._tally.move(number, None, annotation.status)
             self._labels |= dict.fromkeys(labels_of(annotation))

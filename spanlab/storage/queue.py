@@ -28,7 +28,11 @@ class QueueQuery:
     finished the item: ``max_annotators=1`` is the queue of a second annotator. All bounds are
     inclusive.
 
+    ``text`` is looked for in questions, answers, ids and comments: all of its words, or beginnings
+    of words, must stand in one of these texts. ``label`` is one of some span of the item.
+
     ``blind`` queues know of no disagreement but that of detectors: not of what people said.
+    ``text`` and ``label`` are then looked for in what detectors and the reviewer said.
 
     ``order`` "disagreement" begins with the highest; items without one come last. ``after`` and
     ``before`` (one of them) are places in that order, exclusive; ``limit`` is at most 1,000.
@@ -47,6 +51,8 @@ class QueueQuery:
     min_disagreement: float | None = None
     min_annotators: int | None = None
     max_annotators: int | None = None
+    text: str | None = None
+    label: str | None = None
     blind: bool = False
     order: Literal["import", "disagreement"] = "import"
     after: Cursor | None = None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from spanlab.schema import Kind
-from spanlab.storage import facets
+from spanlab.storage import facets, search
 from spanlab.storage.catalog import Annotator, Dataset, annotators_of, language_codes
 from spanlab.storage.facets import BLOCK, Array
 from spanlab.storage.queue import Cursor, QueueQuery
@@ -37,6 +37,7 @@ class Selection:
     connection: Connection
     dataset: Dataset
     conditions: tuple[Condition, ...]
+    found: tuple[Array, ...]  # positions in order, of each search
     disagreement: str  # the facet to rank by
 
     @classmethod
@@ -47,7 +48,8 @@ class Selection:
         if query.lang is not None:
             code = language_codes(connection, dataset).get(query.lang, -1)
             conditions.append(_equal(facets.LANG, code))
-        return cls(connection, dataset, tuple(conditions), disagreement_of(query))
+        found = tuple(_searched(connection, dataset, query, annotators))
+        return cls(connection, dataset, tuple(conditions), found, disagreement_of(query))
 
     def count(self) -> int:
         """Return how many items are selected."""
@@ -101,6 +103,11 @@ class Selection:
 
     def _mask(self, start: int, stop: int) -> Mask:
         mask = np.ones(stop - start, dtype=np.bool_)
+        for positions in self.found:
+            first, last = np.searchsorted(positions, [start, stop])
+            there = np.zeros(stop - start, dtype=np.bool_)
+            there[positions[first:last] - start] = True
+            mask &= there
         names = sorted({name for condition in self.conditions for name in condition.names})
         if names and stop > start:
             arrays = facets.read(self.connection, self.dataset.id, names, start, stop)
@@ -132,6 +139,28 @@ def _of_items(query: QueueQuery) -> Iterator[Condition]:
         fewest = query.min_annotators or 0
         most = np.inf if query.max_annotators is None else query.max_annotators
         yield Condition((facets.PEOPLE,), lambda arrays: _within(arrays[0], fewest, most))
+
+
+def _searched(
+    connection: Connection, dataset: Dataset, query: QueueQuery, annotators: dict[str, Annotator]
+) -> Iterator[Array]:
+    authors = visible_authors(query, annotators)
+    if query.text is not None:
+        yield search.with_text(connection, dataset.id, query.text, authors)
+    if query.label is not None:
+        yield search.with_label(connection, dataset.id, query.label, authors)
+
+
+def visible_authors(query: QueueQuery, annotators: dict[str, Annotator]) -> set[int] | None:
+    """Return whose words ``query`` may know of, by number; None for everybody's."""
+    if not query.blind:
+        return None
+    seen = (
+        each.id
+        for each in annotators.values()
+        if each.kind is Kind.DETECTOR or each.name == query.reviewer
+    )
+    return {search.THE_ITEM, *seen}
 
 
 def disagreement_of(query: QueueQuery) -> str:

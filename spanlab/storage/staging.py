@@ -8,15 +8,27 @@ in ``loads`` without that lock belongs to an import that died, and its rows are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, exists, func, insert, select, update
+from sqlalchemy import (
+    Connection,
+    RowMapping,
+    Select,
+    Table,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from spanlab.errors import StoreError
-from spanlab.storage import catalog, processes, tables
+from spanlab.schema import Annotation, Item
+from spanlab.storage import catalog, processes, search, tables
 from spanlab.storage.catalog import Dataset
 from spanlab.storage.engine import Database
 from spanlab.storage.facets import BLOCK
@@ -127,6 +139,7 @@ def duplicate(database: Database, name: str, new: str) -> int:
                 copies: list[dict[str, Any]] = [{**row, "dataset_id": copy.id} for row in rows]
                 with database.writing() as connection:
                     connection.execute(insert(table), copies)
+                    search.add(connection, copy.id, _found_by(table, rows))
         with database.writing() as connection:
             publish(connection, copy.id, source.n_items)
             setting = select(datasets.c.settings).where(datasets.c.id == source.id)
@@ -136,6 +149,15 @@ def duplicate(database: Database, name: str, new: str) -> int:
                 .values(settings=setting.scalar_subquery())
             )
         return source.n_items
+
+
+def _found_by(table: Table, rows: Sequence[RowMapping]) -> Iterator[search.Entry]:
+    for row in rows:
+        if table is items:
+            yield search.of_item(row["position"], Item.model_validate_json(row["json"]))
+        elif table is annotated and search.may_find(row["json"]):
+            said = Annotation.model_validate_json(row["json"])
+            yield search.of_annotation(row["position"], row["annotator_id"], said)
 
 
 def sweep(database: Database) -> None:
@@ -218,6 +240,7 @@ def _delete_items(connection: Connection, dataset: int, start: int, stop: int) -
     for table in (operations, reviews, annotated, items):
         here = (table.c.dataset_id == dataset, table.c.position >= start, table.c.position < stop)
         connection.execute(delete(table).where(*here))
+    search.remove(connection, dataset, start, stop)
 
 
 def _forget_failed_append(connection: Connection, dataset: int, n_items: int) -> None:

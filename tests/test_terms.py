@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.retrievers.terms import terms
+from spanlab.terms import beginnings, sought, terms
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,32 @@ def test_stems_let_forms_of_a_word_meet() -> None:
     one, other = set(terms("kirjastossa", stems=True)), set(terms("kirjastojen", stems=True))
     assert one & other == {"kirja*"}
     assert terms("short", stems=True) == ["short"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found_by", "not_by"),
+    [
+        pytest.param("330 metres tall", ["Tal 33", "met", "330"], ["etres"], id="words"),
+        pytest.param("Der Éiffelturm", ["eiffel", "ÉIFF"], ["turm"], id="accents and case"),
+        pytest.param(
+            "东京塔高33米。", ["京塔", "塔", "33米", "东京塔高"], ["塔东京"], id="Chinese"
+        ),
+        pytest.param("京都は東京では", ["京都", "東京で", "東京では"], ["東京都"], id="Japanese"),
+        pytest.param("หอคอยสูง 330 เมตร", ["สูง", "คอย", "เมตร 330"], ["สูงมาก"], id="Thai"),
+        pytest.param("हिन्दी में लिखा", ["हिन्दी", "लि"], ["न्दी"], id="Hindi"),
+        pytest.param("برج إيفل", ["ايفل"], ["يفل"], id="Arabic"),
+        pytest.param("val-en-12", ["val-en-12", "EN-1", "12"], ["val-de"], id="an id"),
+    ],
+)
+def test_a_search_finds_words_by_their_beginnings(
+    text: str, found_by: list[str], not_by: list[str]
+) -> None:
+    def finds(search: str) -> bool:
+        return all(any(term.startswith(s) for term in beginnings(text)) for s in sought(search))
+
+    assert [search for search in found_by if not finds(search)] == []
+    assert [search for search in not_by if finds(search)] == []
+
+
+def test_a_search_of_signs_alone_looks_for_nothing() -> None:
+    assert sought("…!? 🗼") == []

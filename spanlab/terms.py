@@ -1,7 +1,8 @@
 """What a text is searched by: words, and pieces of words where writing has no spaces.
 
-Both the corpus and the queries go through here, so that they meet whatever their script, case,
-width and accents.
+Both the texts and the queries go through here, so that they meet whatever their script, case,
+width and accents. ``terms`` is for ranking passages, ``beginnings`` and ``sought`` for finding the
+items that a person looks for.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 
+_LENGTH = 3  # characters of a term of ``beginnings`` without spaces
 STEM = 5  # characters: cutting words there stems about as well as rules do, in any alphabet
 
 # Accents, vowel points and joiners; the vowel signs of Indic and South-East Asian scripts stay.
@@ -52,6 +54,41 @@ def terms(text: str, *, stems: bool = False) -> list[str]:
         for run in _UNSPACED.findall(folded):
             found.extend(chain(_grams(run, 2), _grams(run, 3)) if len(run) > 1 else [run])
     return found
+
+
+def beginnings(text: str) -> set[str]:
+    """Return the terms under which a text is found by what ``sought`` makes of a search.
+
+    They are its words and, where writing has no spaces, the three characters from each character
+    on (fewer at the end). Every part of such writing is then the beginning of a term, or of some.
+    """
+    folded = _folded(text)
+    found = set((_ASCII if folded.isascii() else _words()).findall(folded))
+    for run in _unspaced(folded):
+        found.update(run[at : at + _LENGTH] for at in range(len(run)))
+    return found
+
+
+def sought(text: str) -> list[str]:
+    """Return what the terms of a text must begin with to be found by the search ``text``.
+
+    All must occur: "330 met" finds what has "330" and "metres", and 東京都 what has these
+    characters in this order. Four characters and more without spaces are looked for by threes.
+
+    Returns:
+        The beginnings, each once; none for a search without letters and digits.
+    """
+    folded = _folded(text)
+    found = (_ASCII if folded.isascii() else _words()).findall(folded)
+    for run in _unspaced(folded):
+        found += _grams(run, _LENGTH) if len(run) > _LENGTH else [run]
+    return list(dict.fromkeys(found))
+
+
+def _unspaced(folded: str) -> Iterator[str]:
+    if not folded.isascii():
+        yield from _WIDE.findall(folded)
+        yield from _UNSPACED.findall(folded)
 
 
 def _folded(text: str) -> str:

@@ -1,0 +1,152 @@
+"""Full-text search: which items have given words in their question, answer or id, or in comments.
+
+One table, ``item_search``, says for each item and for each annotator who commented on it which
+terms (see ``spanlab.terms``) stand there: SQLite's FTS5 or PostgreSQL's text search finds them by
+their beginnings. Terms are made here and not by the databases, whose own rules for words differ and
+know no writing without spaces. A row's number names its dataset, its position and who wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, text
+
+from spanlab.schema import Annotation, Item
+from spanlab.terms import beginnings, sought
+
+THE_ITEM = -1  # in place of an annotator: the question, the answer and the id
+
+_POSITION, _AUTHOR = 27, 16  # bits of a row's number, behind those of the dataset
+_MOST = 900_000  # bytes of terms in a row, of the 1 MiB that PostgreSQL takes
+_LONGEST = 64  # characters of a word that count
+_LABEL = "\ue000"  # begins the term that stands for a label; no text becomes such a term
+
+_WORDS = {"sqlite": ":words", "postgresql": "array_to_tsvector(string_to_array(:words, ' '))"}
+_MATCHES = {
+    "sqlite": "item_search MATCH :sought",
+    "postgresql": "words @@ CAST(:sought AS tsquery)",
+}
+_AND = {"sqlite": " ", "postgresql": " & "}
+_BEGINS = {"sqlite": '"{}"*', "postgresql": "'{}':*"}
+_IS = {"sqlite": '"{}"', "postgresql": "'{}'"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The terms that ``author`` (an annotator's number, or ``THE_ITEM``) has at ``position``."""
+
+    position: int
+    author: int
+    terms: frozenset[str]
+
+
+def of_item(position: int, item: Item) -> Entry:
+    """Return what an item is found by: its id, question and answer."""
+    words = beginnings("\n".join((item.id, item.question, item.answer)))
+    return Entry(position, THE_ITEM, frozenset(words))
+
+
+def of_annotation(position: int, author: int, annotation: Annotation) -> Entry:
+    """Return what an annotation is found by: its comments and the labels of its spans."""
+    notes = [annotation.note, *(span.note for span in annotation.spans)]
+    words = beginnings("\n".join(filter(None, notes)))
+    labels = {_label(span.label) for span in annotation.spans if span.label is not None}
+    return Entry(position, author, frozenset(words | labels))
+
+
+def may_find(json: str) -> bool:
+    """Return whether an annotation that is stored as ``json`` may be found by anything."""
+    return '"note"' in json or '"label"' in json
+
+
+def add(connection: Connection, dataset: int, entries: Iterable[Entry]) -> None:
+    """Store entries that are not there yet; those without terms are left out."""
+    rows = [
+        {"row": _row(dataset, entry.position, entry.author), "words": _listed(entry.terms)}
+        for entry in entries
+        if entry.terms
+    ]
+    if rows:
+        words = _WORDS[connection.dialect.name]
+        sql = f"INSERT INTO item_search (rowid, words) VALUES (:row, {words})"  # noqa: S608
+        connection.execute(text(sql), rows)
+
+
+def put(connection: Connection, dataset: int, entries: Sequence[Entry]) -> None:
+    """Store entries in place of those of the same authors at the same positions."""
+    if entries:
+        rows = [{"row": _row(dataset, entry.position, entry.author)} for entry in entries]
+        connection.execute(text("DELETE FROM item_search WHERE rowid = :row"), rows)
+        add(connection, dataset, entries)
+
+
+def remove(connection: Connection, dataset: int, start: int, stop: int) -> None:
+    """Remove all entries of the positions ``[start, stop)``."""
+    bounds = {"first": _row(dataset, start, THE_ITEM), "last": _row(dataset, stop, THE_ITEM) - 1}
+    connection.execute(text("DELETE FROM item_search WHERE rowid BETWEEN :first AND :last"), bounds)
+
+
+def with_text(
+    connection: Connection, dataset: int, searched: str, authors: Collection[int] | None
+) -> NDArray[np.int64]:
+    """Return the positions at which one of ``authors`` (None: anybody) has all words of a search.
+
+    Returns:
+        The positions in order; none if the search has no letters and digits.
+    """
+    begins = _BEGINS[connection.dialect.name]
+    words = [begins.format(term[:_LONGEST]) for term in sought(searched)]
+    return _found(connection, dataset, words, authors)
+
+
+def with_label(
+    connection: Connection, dataset: int, label: str, authors: Collection[int] | None
+) -> NDArray[np.int64]:
+    """Return the positions at which one of ``authors`` has a span with this label, in order."""
+    words = [_IS[connection.dialect.name].format(_label(label))]
+    return _found(connection, dataset, words, authors)
+
+
+def _found(
+    connection: Connection, dataset: int, words: Sequence[str], authors: Collection[int] | None
+) -> NDArray[np.int64]:
+    if not words:
+        return np.empty(0, dtype=np.int64)
+    dialect = connection.dialect.name
+    sql = f"SELECT rowid FROM item_search WHERE {_MATCHES[dialect]} AND rowid >= :first AND rowid < :end"  # noqa: S608, E501
+    asked = {
+        "sought": _AND[dialect].join(words),
+        "first": _row(dataset, 0, THE_ITEM),
+        "end": _row(dataset + 1, 0, THE_ITEM),
+    }
+    rows = np.fromiter(connection.execute(text(sql), asked).scalars(), dtype=np.int64)
+    if authors is not None:
+        who = (rows & (2**_AUTHOR - 1)) - 1
+        rows = rows[np.isin(who, list(authors))]
+    return np.unique((rows >> _AUTHOR) & (2**_POSITION - 1))
+
+
+def _row(dataset: int, position: int, author: int) -> int:
+    return (dataset << _POSITION | position) << _AUTHOR | (author + 1)
+
+
+def _label(label: str) -> str:
+    return _LABEL + label.encode().hex()
+
+
+def _listed(terms: Iterable[str]) -> str:
+    return " ".join(_bounded(terms))
+
+
+def _bounded(terms: Iterable[str]) -> Iterator[str]:
+    size = 0
+    for term in sorted(terms):
+        word = term if term.startswith(_LABEL) else term[:_LONGEST]
+        size += len(word.encode()) + 1
+        if size > _MOST:
+            return
+        yield word
