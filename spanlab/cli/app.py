@@ -8,6 +8,7 @@ from spanlab.cli import (
     check_model,
     commands,
     detectors,
+    importing,
     index,
     jobs,
     optimize,
@@ -45,7 +46,7 @@ app = typer.Typer(
     """,
 )
 
-app.command("import")(commands.import_command)
+app.command("import")(importing.import_command)
 app.command()(commands.annotate)
 app.command()(commands.vote)
 app.command()(commands.score)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -13,94 +12,10 @@ from spanlab.cli.options import (
     Cleanup,
     Contexts,
     ExportFormat,
-    Format,
     Output,
 )
 from spanlab.errors import UsageError
 from spanlab.workflows.wording import counted
-
-
-def import_command(
-    files: Annotated[list[str], typer.Argument(help="Files or globs.")],
-    dataset: Annotated[str, typer.Option(help="The dataset to make, or to add items to.")],
-    format: Format = "auto",
-    contexts: Contexts = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="For CSV and parquet: field=column, e.g. answer=output. Repeatable."),
-    ] = None,
-    sources: Annotated[
-        Path | None, typer.Option(help="RAGTruth's source_info.jsonl, if it lies elsewhere.")
-    ] = None,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict/--skip-bad",
-            help="All or nothing, or leave bad records out and write them with reasons to a file.",
-        ),
-    ] = True,
-    rejects: Annotated[
-        Path | None, typer.Option(help="Where --skip-bad writes (default DATASET.rejects.jsonl).")
-    ] = None,
-    system: Annotated[
-        str | None,
-        typer.Option("--as", help="The files are predictions of this system for items there."),
-    ] = None,
-) -> None:
-    """Read files into a dataset.
-
-    With --as the dataset gets no new items: what the files mark becomes an annotation of the items
-    that have the same id, and takes the place of earlier ones of that name.
-
-    \b
-    spanlab import answers.jsonl --dataset mine
-    spanlab import val/*.jsonl --dataset val --contexts contexts/
-    spanlab import outputs.csv --dataset mine --column answer=response --column id=key
-    spanlab import big.jsonl --dataset big --skip-bad
-    spanlab import submission.jsonl --dataset val --as my-system
-    """
-    if system is not None:
-        _import_predictions(files, dataset, system)
-        return
-    from spanlab.cli import inputs, progress
-    from spanlab.datasets import ReadOptions
-    from spanlab.storage import Store
-    from spanlab.workflows.importing import RejectsFile, import_files
-
-    target = rejects or Path(f"{dataset.replace('/', '_')}.rejects.jsonl")
-    with RejectsFile(target) as left_out:
-        options = ReadOptions(
-            format=format,
-            contexts=contexts,
-            columns=inputs.mapping(column or []),
-            sources=sources,
-            on_reject=None if strict else left_out.add,
-        )
-        try:
-            with Store.open() as store, progress.bar("importing", unit="items") as advance:
-                done = import_files(
-                    store, inputs.files(files), dataset, options, on_progress=advance
-                )
-        finally:
-            if left_out.count:
-                progress.say(f"left out {counted(left_out.count, 'bad record')}; see {target}")
-    for warning in done.warnings:
-        progress.say(warning)
-    progress.say(f"imported {counted(done.items, 'item')} into {dataset!r}")
-
-
-def _import_predictions(files: list[str], dataset: str, system: str) -> None:
-    from spanlab.cli import inputs, progress
-    from spanlab.storage import Store
-    from spanlab.workflows.predictions import import_predictions
-
-    with Store.open() as store, progress.bar("importing", unit="items") as advance:
-        found = inputs.files(files)
-        done = import_predictions(store, found, dataset, system, on_progress=advance)
-    if done.unmatched:
-        shown = ", ".join(done.unmatched[:10]) + (", …" if len(done.unmatched) > 10 else "")
-        progress.say(f"{counted(len(done.unmatched), 'id')} {dataset!r} does not have: {shown}")
-    progress.say(f"{counted(done.items, 'item')} of {dataset!r} annotated as {system!r}")
 
 
 def annotate(

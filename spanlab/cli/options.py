@@ -50,6 +50,7 @@ Output = Annotated[
 Format = Annotated[
     str,
     typer.Option(
-        help="auto, spanlab, mushroom, ragtruth, faithbench, labelstudio, csv or parquet."
+        help="auto, spanlab, mushroom, ragtruth, faithbench, labelstudio, claims, json, csv, "
+        "parquet or arrow."
     ),
 ]

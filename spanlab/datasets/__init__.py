@@ -8,7 +8,8 @@
 | ``faithbench`` | batches of FaithBench | no |
 | ``labelstudio`` | Label Studio's JSON export | what Label Studio imports |
 | ``claims`` | claims with labels, one a line; AVeriTeC's ``dev.json`` | no |
-| ``csv``, ``parquet`` | tables, with a mapping of columns | no |
+| ``csv``, ``parquet``, ``arrow`` | tables, with a mapping of columns | no |
+| ``json`` | any other JSON or JSON Lines, with a mapping of fields; chats | no |
 
 Readers stream. An error names file, line, field, what was found and what would be right.
 """

@@ -1,9 +1,10 @@
-"""Which of a table's columns is which of our fields."""
+"""Which of their columns, or fields of their JSON, is which of our fields."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from spanlab.datasets.paths import any_element
 from spanlab.errors import InputError, UsageError
 
 # Common names, the likeliest first. Names are compared without regard to case.
@@ -24,6 +25,7 @@ COMMON: dict[str, tuple[str, ...]] = {
     ),
     "passages": ("passages", "passage", "contexts", "context", "documents", "source", "evidence"),
     "spans": ("spans", "soft_labels", "hallucinations", "labels"),
+    "messages": ("messages", "conversations", "conversation", "chat"),
 }
 FIELDS = tuple(COMMON)
 
@@ -36,7 +38,7 @@ def map_columns(
     Args:
         found: the columns that are there.
         wanted: what the user said; the remaining fields are found by common names.
-        needed: the field that must be there; None for none.
+        needed: the field that must be there, where a chat stands for the answer; None for none.
 
     Raises:
         UsageError: the user names a field that we do not have.
@@ -48,19 +50,20 @@ def map_columns(
             raise UsageError(
                 f"no field {field!r} to map a column to; known are {', '.join(COMMON)}"
             )
-        if column not in found:
+        if column not in found and any_element(column) not in found:
             raise InputError(
                 f"there is no column {column!r} for {field}",
                 found=f"the columns {', '.join(map(repr, found))}",
                 expected="one of these columns",
             )
         mapping[field] = column
-    free = {column.lower(): column for column in reversed(found) if column not in mapping.values()}
+    taken = set(mapping.values())
+    free = {column.lower(): column for column in reversed(found) if column not in taken}
     for field, names in COMMON.items():
         for name in names:
             if field not in mapping and name in free:
                 mapping[field] = free.pop(name)
-    if needed is not None and needed not in mapping:
+    if needed is not None and needed not in mapping and "messages" not in mapping:
         raise InputError(
             f"no column for {needed}",
             found=f"the columns {', '.join(map(repr, found))}",

@@ -28,8 +28,10 @@ SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
         frozenset({"data", "id"}),
     ),
 }
-TABLES = ("csv", "parquet")
-MAPPED = (*TABLES, "labelstudio")  # their columns, or data fields, have no fixed names
+TABLES = ("csv", "parquet", "arrow")
+MAPPED = ("json", *TABLES, "labelstudio")  # their columns, or data fields, have no fixed names
+_OURS = frozenset({"id", "lang", "question", "answer", "passages", "process", "retrievals", "meta"})
+_OURS_ALONE = frozenset({"annotations", "process", "retrievals"})
 
 _HINTS = (
     (
@@ -44,6 +46,7 @@ _HINTS = (
     ),
 )
 _PARQUET = b"PAR1"
+_ARROW_SUFFIX = ".arrow"
 _LINES = 20
 _HEAD = 1 << 16  # bytes after which one record is enough
 _CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -63,10 +66,12 @@ def detect(path: Path, name: str | None = None) -> str:
     head = file.head()
     if head.startswith(_PARQUET):
         return "parquet"
+    if file.name.endswith(_ARROW_SUFFIX):
+        return "arrow"
     # A single line may be wrong, which is for the reader to say.
     records = list(_first_objects(file))
     if head.lstrip()[:1] in (b"{", b"[") or any(records):
-        return _json_format([frozenset(each) for each in records or _first_value(file)], file)
+        return _json_format(records or _first_value(file), file)
     _check_text(head, file)
     if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
         return "csv"
@@ -116,13 +121,16 @@ def _first_value(file: File) -> list[dict[str, object]]:
     return [value] if isinstance(value, dict) else []
 
 
-def _json_format(candidates: list[frozenset[str]], file: File) -> str:
+def _json_format(records: list[dict[str, object]], file: File) -> str:
+    candidates = [frozenset(each) for each in records]
     for keys in candidates:
         names = [
             name
             for name, signatures in SIGNATURES.items()
             if any(signature <= keys for signature in signatures)
         ]
+        if names == ["spanlab"] and not keys <= _OURS and not keys & _OURS_ALONE:
+            return "json"  # items that have fields of somebody else's beside ours
         if len(names) == 1:
             return names[0]
         if names:
@@ -135,8 +143,9 @@ def _json_format(candidates: list[frozenset[str]], file: File) -> str:
         for signature, what, expected in _HINTS:
             if signature <= keys:
                 raise InputError(what, file=file.name, expected=expected)
-    fields = ", ".join(sorted(candidates[0])) if candidates else "none"
-    raise _unknown(file, f"the fields {fields}")
+    if not records:
+        raise _unknown(file, "JSON without objects")
+    return "json"
 
 
 def _looks_like_table(head: bytes) -> bool:
@@ -153,5 +162,6 @@ def _unknown(file: File, found: str) -> InputError:
         "the format is not recognised",
         file=file.name,
         found=found,
-        expected=f"records with these fields ({looked_for}), a CSV table or a parquet file",
+        expected=f"records with these fields ({looked_for}), other JSON objects, a CSV table, "
+        "a parquet or an Arrow file",
     )

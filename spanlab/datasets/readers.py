@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spanlab.datasets import claims, faithbench, jsonl, labelstudio, mushroom, ragtruth
+from spanlab.datasets.arrow_stream import ArrowReader
 from spanlab.datasets.contexts import Contexts
 from spanlab.datasets.csv_table import CsvReader
 from spanlab.datasets.detect import MAPPED, detect
 from spanlab.datasets.files import File
+from spanlab.datasets.json_table import JsonReader
 from spanlab.datasets.options import ReadOptions, RejectedRecord
 from spanlab.datasets.parquet import ParquetReader
 from spanlab.datasets.reader import Reader
-from spanlab.datasets.tabular import TableReader
+from spanlab.datasets.tabular import MappedReader
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Record
 
@@ -36,6 +38,8 @@ READERS: dict[str, Callable[[File, ReadOptions], Reader]] = {
     "claims": claims.ClaimsReader,
     "csv": CsvReader,
     "parquet": ParquetReader,
+    "arrow": ArrowReader,
+    "json": JsonReader,
 }
 FORMATS = tuple(READERS)
 
@@ -70,10 +74,10 @@ def read_placed(path: Path, options: ReadOptions | None = None) -> Iterator[Plac
 
 
 def table_columns(path: Path, options: ReadOptions | None = None) -> tuple[str, ...]:
-    """Return the names of a table's columns, so that people can say which is which.
+    """Return the names of a table's columns, or of JSON's fields, for people to say which is which.
 
     Returns:
-        The names; none if the file is no table or has no rows.
+        The names; none if the file's format has fixed ones, or there are no rows.
 
     Raises:
         InputError: the file is missing, empty, broken or of no known format.
@@ -81,7 +85,7 @@ def table_columns(path: Path, options: ReadOptions | None = None) -> tuple[str, 
     """
     chosen = options or ReadOptions()
     reader = _reader(File(path, chosen.name or str(path)), chosen)
-    return reader.columns() if isinstance(reader, TableReader) else ()
+    return reader.columns() if isinstance(reader, MappedReader) else ()
 
 
 def _reader(file: File, options: ReadOptions) -> Reader:

@@ -1,8 +1,9 @@
-"""Tables with a mapping of columns: what CSV (``csv_table``) and parquet (``parquet``) share.
+"""Records with a mapping of columns: what CSV, parquet, Arrow and any JSON have in common.
 
 ``passages`` may be a plain text or a JSON list of texts or ``{"text", "title", "url", "date"}``;
 ``spans`` a JSON list of ``[start, end]`` or ``{"start", "end", "text", "prob", "label", "note"}``,
-which become gold labels. An empty cell says nothing; columns without a field go into meta.
+which become gold labels; ``messages`` a chat, whose last turn is question and answer. A column may
+lie inside another (``paths``). An empty cell says nothing; columns without a field go into meta.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, Valida
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.datasets import reader
+from spanlab.datasets.chat import last_turn
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import File, Row
 from spanlab.datasets.given import checked, language, passages_of, text_of
 from spanlab.datasets.options import ReadOptions
+from spanlab.datasets.paths import value_at, without
 from spanlab.datasets.problems import input_error, within
 from spanlab.datasets.quotes import find_quote, span_at
 from spanlab.errors import InputError
@@ -58,10 +61,8 @@ class CellsRow(NamedTuple):
     refused: InputError | None = None
 
 
-class TableReader(reader.Reader):
-    """What the two kinds of tables have in common."""
-
-    _unit = "row"
+class MappedReader(reader.Reader):
+    """Reads records whose columns are named by the user, or have common names."""
 
     def __init__(self, file: File, options: ReadOptions) -> None:
         super().__init__(file, options)
@@ -70,7 +71,52 @@ class TableReader(reader.Reader):
 
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns; none if the table has no rows."""
+        """Return the names of the columns; none if there are no records."""
+
+    def _record(self, row: Row) -> Record:
+        cells = _cells_of(row)
+        names = self._mapping
+        theirs = {field: _present(value_at(cells, column)) for field, column in names.items()}
+        used = set(names.values())
+        if theirs.get("messages") is not None:
+            turn = last_turn(_listed(theirs["messages"]), names["messages"])
+            said = {"question": turn.question, "answer": turn.answer}
+            theirs = {**theirs, **{key: said[key] for key in said if theirs.get(key) is None}}
+            used -= set() if turn.is_whole else {names["messages"]}
+        if theirs.get("answer") is None:
+            column = names.get("answer", names.get("messages"))
+            raise InputError("there is no answer", field=column, expected="a text")
+        item = checked(
+            Item(
+                id=text_of(theirs.get("id")) or f"{self._stem}-{row.number}",
+                lang=language(text_of(theirs.get("lang"))),
+                question=text_of(theirs.get("question")) or "",
+                answer=text_of(theirs["answer"]) or "",
+                passages=_passages(theirs.get("passages"), names.get("passages", "")),
+                meta=_meta(without(cells, used)),
+            )
+        )
+        spans = theirs.get("spans")
+        annotations = () if spans is None else (_gold(item.answer, spans, names.get("spans", "")),)
+        return Record(item=item, annotations=annotations)
+
+    def _problem(self, error: ValidationError) -> InputError:
+        problem = super()._problem(error)
+        column = self._mapping.get(problem.field or "", problem.field or "")
+        problem.field = None
+        return within(problem, column)
+
+    def _map(self, columns: Sequence[str]) -> dict[str, str]:
+        try:
+            return map_columns(columns, self._options.columns)
+        except InputError as error:
+            raise error.at(file=self._file.name) from None
+
+
+class TableReader(MappedReader):
+    """What the kinds of tables have in common."""
+
+    _unit = "row"
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows as JSON objects, numbered from 1 without the header.
@@ -100,46 +146,27 @@ class TableReader(reader.Reader):
     def _at(self, error: InputError, line: int) -> InputError:
         return error.at(file=self._file.name, line=line, unit=self._unit)
 
-    def _record(self, row: Row) -> Record:
-        cells = from_json(row.raw)
-        names = self._mapping
-        theirs = {field: _present(cells[column]) for field, column in names.items()}
-        if theirs["answer"] is None:
-            raise InputError("there is no answer", field=names["answer"], expected="a text")
-        used = set(names.values())
-        item = checked(
-            Item(
-                id=text_of(theirs.get("id")) or f"{self._stem}-{row.number}",
-                lang=language(text_of(theirs.get("lang"))),
-                question=text_of(theirs.get("question")) or "",
-                answer=text_of(theirs["answer"]) or "",
-                passages=_passages(theirs.get("passages"), names.get("passages", "")),
-                meta={
-                    key: value
-                    for key, value in cells.items()
-                    if key not in used and _present(value) is not None
-                },
-            )
-        )
-        spans = theirs.get("spans")
-        annotations = () if spans is None else (_gold(item.answer, spans, names.get("spans", "")),)
-        return Record(item=item, annotations=annotations)
-
-    def _problem(self, error: ValidationError) -> InputError:
-        problem = super()._problem(error)
-        column = self._mapping.get(problem.field or "", problem.field or "")
-        problem.field = None
-        return within(problem, column)
-
-    def _map(self, columns: Sequence[str]) -> dict[str, str]:
-        try:
-            return map_columns(columns, self._options.columns)
-        except InputError as error:
-            raise error.at(file=self._file.name) from None
-
     @abstractmethod
     def _cells(self) -> Iterator[CellsRow]:
         """Yield the rows."""
+
+
+def _meta(rest: dict[str, Any]) -> dict[str, Any]:
+    """Return what is no field of ours, a column ``meta`` by what is in it."""
+    inner = rest.get("meta")
+    if not isinstance(inner, dict):
+        return rest
+    return {**inner, **{key: value for key, value in rest.items() if key != "meta"}}
+
+
+def _cells_of(row: Row) -> dict[str, Any]:
+    try:
+        cells = from_json(row.raw, allow_inf_nan=False)
+    except ValueError as error:
+        raise InputError(f"not valid JSON: {error}") from None
+    if not isinstance(cells, dict):
+        raise InputError("the record is no object", found=cells, expected="a JSON object")
+    return cells
 
 
 def _value(cell: Any) -> Any:
@@ -154,12 +181,20 @@ def _present(value: Any) -> Any:
 
 
 def _passages(value: Any, column: str) -> tuple[Passage, ...]:
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = from_json(value)
-        except ValueError:
-            return (Passage(text=value),)  # a text that begins with a bracket, such as [1]
-    return passages_of(value, column)
+    listed = _listed(value)
+    if isinstance(listed, str) and listed.lstrip().startswith("["):
+        return (Passage(text=listed),)  # a text that begins with a bracket, such as [1]
+    return passages_of(listed, column)
+
+
+def _listed(value: Any) -> Any:
+    """Return a value, or the list that its text is in JSON."""
+    if not (isinstance(value, str) and value.lstrip().startswith("[")):
+        return value
+    try:
+        return from_json(value)
+    except ValueError:
+        return value
 
 
 def _gold(answer: str, value: Any, column: str) -> Annotation:

@@ -36,7 +36,7 @@ def page() -> None:
         _first_steps()
         return
     with st.expander("Import files", icon=":material/upload_file:", key="import-panel"):
-        import_panel()
+        import_panel([summary.name for summary in datasets])
     detections = latest_jobs("detect", datasets)
     for summary in _shown(datasets):
         _card(summary, detections.get(summary.name))

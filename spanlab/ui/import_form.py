@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from spanlab.errors import SpanlabError
 from spanlab.ui.common import server_files
-from spanlab.ui.messages import errors_shown
-from spanlab.workflows.importing import (
-    FIELDS,
-    FORMATS,
-    ReadOptions,
-    guess_columns,
-    table_columns,
-)
-from spanlab.workflows.sources import save_upload
+from spanlab.ui.import_files import Chosen, columns_of
+from spanlab.workflows.importing import FIELDS, FORMATS, guess_columns
 
 _ROUND = "spanlab.import-round"  # a new number empties the form's widgets
 
@@ -27,8 +21,12 @@ _UPLOAD = "Upload"
 _SERVER = "Path on the server"
 _STRICT = "Import nothing"
 _SKIP = "Leave it out"
-_TABLE_FORMATS = ("csv", "parquet")
-_TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
+_ITEMS = "Items"
+_PREDICTIONS = "Predictions"
+_KINDS = {
+    _ITEMS: "Answers to review, with or without labels.",
+    _PREDICTIONS: "What a system marked in items that a dataset has, joined by their id.",
+}
 
 _FIELDS = {
     "id": "Id",
@@ -37,8 +35,9 @@ _FIELDS = {
     "answer": "Answer",
     "passages": "Passages",
     "spans": "Gold spans",
+    "messages": "Chat messages",
 }
-_FORMATS = {
+FORMAT_NAMES = {
     "auto": "Recognise it",
     "spanlab": "spanlab JSONL",
     "mushroom": "Mu-SHROOM",
@@ -48,25 +47,29 @@ _FORMATS = {
     "labelstudio": "Label Studio",
     "csv": "CSV",
     "parquet": "Parquet",
+    "arrow": "Arrow (Hugging Face datasets)",
+    "json": "JSON or JSON Lines of other fields",
 }
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """The form's values: uploads or paths, and how to read them."""
+def import_form(datasets: Sequence[str]) -> Chosen:
+    """Draw the form and return its values.
 
-    uploads: Sequence[UploadedFile]
-    paths: Sequence[str]
-    dataset: str
-    format: str
-    contexts: UploadedFile | str | None
-    columns: Mapping[str, str] | None
-    skip_bad: bool
-
-
-def import_form() -> Chosen:
-    """Draw the form and return its values."""
+    Args:
+        datasets: the names of those there are, for which predictions may be imported.
+    """
+    kind = _ITEMS
+    if datasets:
+        kind = st.radio(
+            "What is in the files",
+            list(_KINDS),
+            captions=list(_KINDS.values()),
+            horizontal=True,
+            key=f"import-kind-{_round()}",
+        )
     uploads, paths = _files()
+    if kind == _PREDICTIONS:
+        return _predictions(uploads, paths, datasets)
     stem = _stem(uploads[0].name if uploads else (paths[0] if paths else ""))
     left, right = st.columns(2)
     name = left.text_input(
@@ -78,11 +81,12 @@ def import_form() -> Chosen:
     format = right.selectbox(
         "Format",
         ["auto", *FORMATS],
-        format_func=lambda name: _FORMATS.get(name, name),
-        help="Told from the content unless you choose one.",
+        format_func=lambda name: FORMAT_NAMES.get(name, name),
+        help="Recognised by the content unless you choose one.",
         key=f"import-format-{_round()}",
     )
-    columns = _columns(uploads, paths, format)
+    chosen = Chosen(uploads, paths, name.strip() or stem, format)
+    columns = _columns(chosen) if chosen.is_any else None
     with st.expander("Passages and bad records", icon=":material/tune:"):
         contexts = _contexts(server=not uploads and server_files() is not None)
         bad = st.radio(
@@ -94,25 +98,23 @@ def import_form() -> Chosen:
             ],
             key=f"import-bad-{_round()}",
         )
-    return Chosen(
-        uploads=uploads,
-        paths=paths,
-        dataset=name.strip() or stem,
-        format=format,
-        contexts=contexts,
-        columns=columns,
-        skip_bad=bad == _SKIP,
+    return replace(chosen, contexts=contexts, columns=columns, skip_bad=bad == _SKIP)
+
+
+def _predictions(
+    uploads: Sequence[UploadedFile], paths: Sequence[str], datasets: Sequence[str]
+) -> Chosen:
+    left, right = st.columns(2)
+    dataset = left.selectbox("Dataset", datasets, key=f"import-into-{_round()}")
+    stem = _stem(uploads[0].name if uploads else (paths[0] if paths else ""))
+    system = right.text_input(
+        "Name of the system",
+        placeholder=stem or "for example my-system",
+        help="The annotator that the predictions become. Earlier predictions under this name are "
+        "replaced.",
+        key=f"import-system-{_round()}",
     )
-
-
-def files_on_server(named: Sequence[str]) -> list[Path]:
-    """Return the files that paths and globs name.
-
-    Raises:
-        InputError: there is no such file, or it may not be named.
-    """
-    offered = server_files()
-    return [] if offered is None else offered.named(named)
+    return Chosen(uploads, paths, dataset or "", system=system.strip() or stem)
 
 
 def clear_form() -> None:
@@ -144,16 +146,17 @@ def _files() -> tuple[Sequence[UploadedFile], Sequence[str]]:
             "Files",
             accept_multiple_files=True,
             key=f"import-files-{_round()}",
-            help="JSON Lines, JSON, CSV or parquet, packed with gzip or not. For RAGTruth, take "
-            "response.jsonl and source_info.jsonl together.",
+            help="JSON Lines, JSON, CSV, parquet or Arrow, packed with gzip or not. For RAGTruth, "
+            "take response.jsonl and source_info.jsonl together.",
         )
         return uploads, ()
     path = st.text_input(
-        "Path or glob",
+        "Path, glob or folder",
         placeholder="/data/answers/*.jsonl",
         key=f"import-path-{_round()}",
         help="As the machine sees it on which the app runs. Nothing is uploaded, so this is the "
-        "way for very large files.",
+        "way for very large files. A folder is read as Hugging Face's datasets saves one: its "
+        "Arrow or parquet files.",
     )
     return (), [path.strip()] if path.strip() else []
 
@@ -175,31 +178,20 @@ def _contexts(*, server: bool) -> UploadedFile | str | None:
     )
 
 
-def _columns(
-    uploads: Sequence[UploadedFile], paths: Sequence[str], format: str
-) -> Mapping[str, str] | None:
-    """Draw a box per field if the first file is a table, and return the field → column mapping."""
-    first = uploads[0].name if uploads else (paths[0] if paths else "")
-    is_table = first.lower().endswith(_TABLES) if format == "auto" else format in _TABLE_FORMATS
-    if not first or not is_table:
-        return None
-    with errors_shown():
-        return _mapping(_header(uploads[0] if uploads else first, format))
-    return None
+def _columns(chosen: Chosen) -> Mapping[str, str] | None:
+    """Draw a box per field if the first file has columns; return the field → column mapping."""
+    there: Sequence[str] = ()
+    with suppress(SpanlabError):  # which the preview says
+        there = columns_of(chosen)
+    return _mapping(there) if there else None
 
 
-def _header(table: UploadedFile | str, format: str) -> Sequence[str]:
-    options = ReadOptions(format=format)
-    if isinstance(table, str):
-        return table_columns(files_on_server([table])[0], options)
-    with tempfile.TemporaryDirectory(prefix="spanlab-import-") as folder:
-        path = save_upload(table.name, table, Path(folder))
-        table.seek(0)
-        return table_columns(path, replace(options, name=table.name))
-
-
-def _mapping(there: Sequence[str]) -> Mapping[str, str]:
-    st.markdown("**Columns**", help="Which column of the table holds what.")
+def _mapping(there: Sequence[str]) -> Mapping[str, str] | None:
+    st.markdown(
+        "**Columns**",
+        help="Which column of the table, or field of the JSON, holds what. A dot leads inside: "
+        "output.text, or documents.content for all of a list.",
+    )
     guesses = guess_columns(there)
     chosen: dict[str, str] = {}
     boxes = st.columns(3)
@@ -210,7 +202,7 @@ def _mapping(there: Sequence[str]) -> Mapping[str, str]:
         )
         if column != unsaid:
             chosen[field] = column
-    return chosen
+    return chosen or None
 
 
 def _round() -> int:

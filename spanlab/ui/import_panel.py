@@ -2,56 +2,59 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import streamlit as st
 
-from spanlab.errors import InputError, UsageError
-from spanlab.ui.common import plain, remember_dataset, store
-from spanlab.ui.import_form import Chosen, clear_form, files_on_server, import_form
+from spanlab.errors import UsageError
+from spanlab.ui.common import link, plain, remember_dataset, store
+from spanlab.ui.import_files import Chosen, Readable, preview_of, readable
+from spanlab.ui.import_form import clear_form, import_form
+from spanlab.ui.import_preview import show_preview
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
-from spanlab.workflows.importing import (
-    Imported,
-    ReadOptions,
-    RejectedRecord,
-    import_files,
-    rejects_as_jsonl,
-)
-from spanlab.workflows.sources import (
-    estimate_items,
-    save_upload,
-    split_sources,
-    unpack_contexts,
-)
+from spanlab.workflows.importing import Imported, RejectedRecord, import_files, rejects_as_jsonl
+from spanlab.workflows.predictions import Joined, import_predictions
+from spanlab.workflows.sources import estimate_items
 from spanlab.workflows.wording import counted
 
 _RESULT = "spanlab.imported"
+_UNMATCHED = 10  # ids that are named
 
 
 @dataclass(frozen=True)
 class _ImportResult:
+    """What came of an import: of items, or of a system's predictions for them."""
+
     dataset: str
-    imported: Imported
+    imported: Imported | None = None
+    joined: Joined | None = None
+    system: str = ""
 
 
-def import_panel() -> None:
-    """Draw the form; on its button, import, show the progress and the result."""
-    chosen = import_form()
+def import_panel(datasets: Sequence[str] = ()) -> None:
+    """Draw the form and what it would import; on its button, import and show the result.
+
+    Args:
+        datasets: the names of those there are.
+    """
+    chosen = import_form(datasets)
+    ready = chosen.is_any
+    if chosen.is_any and chosen.system is None:
+        ready = False
+        with errors_shown("Nothing was imported."):
+            show_preview(preview_of(chosen))
+            ready = True
     if st.button(
         "Import",
         type="primary",
         icon=":material/upload:",
-        disabled=not (chosen.uploads or chosen.paths),
+        disabled=not ready,
         key="import",
     ):
         with errors_shown("Nothing was imported."):
-            imported = _import(chosen)
-            st.session_state[_RESULT] = _ImportResult(chosen.dataset, imported)
+            st.session_state[_RESULT] = _import(chosen)
             clear_form()
             remember_dataset(chosen.dataset)
             st.rerun()
@@ -62,25 +65,52 @@ def show_result() -> None:
     result: _ImportResult | None = st.session_state.get(_RESULT)
     if result is None:
         return
-    imported = result.imported
-    name, rejects = result.dataset, imported.rejects
+    name = result.dataset
+    rejects = () if result.imported is None else result.imported.rejects
     with st.container(border=True, key="import-result"):
-        st.markdown(
-            f":material/check_circle: **{counted(imported.items, 'item')} imported into "
-            f"{plain(name)}**"
-        )
-        if imported.warnings:
-            with st.expander(f"Remarks ({len(imported.warnings)})", icon=":material/info:"):
-                for warning in imported.warnings[:100]:
-                    st.markdown(f"- {plain(warning)}")
-        if rejects:
-            _show_rejects(rejects)
+        if result.imported is not None:
+            _show_imported(name, result.imported)
+        if result.joined is not None:
+            _show_joined(result, result.joined)
         with st.container(horizontal=True):
             if rejects:
                 _offer_rejects(name, rejects)
+            link("detect", "Run detectors", icon=":material/manage_search:", dataset=name)
+            link("review", "Review", icon=":material/edit_note:", dataset=name)
             if st.button("Close", icon=":material/close:", key="close-import-result"):
                 del st.session_state[_RESULT]
                 st.rerun()
+
+
+def _show_imported(name: str, imported: Imported) -> None:
+    st.markdown(
+        f":material/check_circle: **{counted(imported.items, 'item')} imported into {plain(name)}**"
+    )
+    if imported.missing:
+        st.warning(plain(imported.missing), icon=":material/warning:")
+    if imported.warnings:
+        with st.expander(f"Remarks ({len(imported.warnings)})", icon=":material/info:"):
+            for warning in imported.warnings[:100]:
+                st.markdown(f"- {plain(warning)}")
+    if imported.rejects:
+        _show_rejects(imported.rejects)
+
+
+def _show_joined(result: _ImportResult, joined: Joined) -> None:
+    st.markdown(
+        f":material/check_circle: **{counted(joined.items, 'item')} of {plain(result.dataset)} "
+        f"annotated as {plain(result.system)}**"
+    )
+    if joined.unmatched:
+        named = ", ".join(joined.unmatched[:_UNMATCHED])
+        more = ", …" if len(joined.unmatched) > _UNMATCHED else ""
+        st.warning(
+            plain(
+                f"{counted(len(joined.unmatched), 'prediction')} left out: the dataset has no item "
+                f"with this id: {named}{more}"
+            ),
+            icon=":material/warning:",
+        )
 
 
 def _show_rejects(rejects: Sequence[RejectedRecord]) -> None:
@@ -104,60 +134,36 @@ def _offer_rejects(dataset: str, rejects: Sequence[RejectedRecord]) -> None:
     )
 
 
-def _import(chosen: Chosen) -> Imported:
+def _import(chosen: Chosen) -> _ImportResult:
     if not chosen.dataset:
         raise UsageError("the dataset needs a name")
-    with tempfile.TemporaryDirectory(prefix="spanlab-import-") as folder:
-        try:
-            return _read(chosen, Path(folder))
-        except InputError as error:
-            raise _as_uploaded(error, folder) from error
+    with readable(chosen) as there:
+        if chosen.system is not None:
+            with progress("Joining", None) as advance:
+                joined = import_predictions(
+                    store(), there.files, chosen.dataset, chosen.system, on_progress=advance
+                )
+            return _ImportResult(chosen.dataset, joined=joined, system=chosen.system)
+        options = replace(there.options, on_reject=None)
+        with progress("Importing", estimate_items(there.files), about=True) as advance:
+            imported = import_files(
+                store(),
+                there.files,
+                chosen.dataset,
+                options,
+                skip_bad=chosen.skip_bad,
+                on_progress=advance,
+            )
+        return _ImportResult(chosen.dataset, _named(imported, there))
 
 
-def _read(chosen: Chosen, folder: Path) -> Imported:
-    files = files_on_server(chosen.paths)
-    files += [save_upload(upload.name, upload, folder) for upload in chosen.uploads]
-    contexts: Path | None = None
-    if isinstance(chosen.contexts, str):
-        contexts = files_on_server([chosen.contexts])[0]
-    elif chosen.contexts is not None:
-        apart = folder / "passages"
-        apart.mkdir()
-        saved = save_upload(chosen.contexts.name, chosen.contexts, apart)
-        contexts = unpack_contexts(saved, apart / "unpacked")
-    sources = split_sources(files)
-    options = ReadOptions(
-        format=chosen.format,
-        contexts=contexts,
-        columns=chosen.columns,
-        sources=sources.source_info,
-    )
-    with progress("Importing", estimate_items(sources.files), about=True) as advance:
-        imported = import_files(
-            store(),
-            sources.files,
-            chosen.dataset,
-            options,
-            skip_bad=chosen.skip_bad,
-            on_progress=advance,
-        )
-    return _without(imported, f"{folder}/")
-
-
-def _without(imported: Imported, prefix: str) -> Imported:
+def _named(imported: Imported, there: Readable) -> Imported:
     """Take the temporary folder out of all names of uploaded files."""
     return replace(
         imported,
-        warnings=tuple(warning.replace(prefix, "") for warning in imported.warnings),
+        warnings=tuple(map(there.named, imported.warnings)),
         rejects=tuple(
-            replace(r, file=r.file.replace(prefix, ""), reason=r.reason.replace(prefix, ""))
+            replace(r, file=there.named(r.file), reason=there.named(r.reason))
             for r in imported.rejects
         ),
     )
-
-
-def _as_uploaded(error: InputError, folder: str) -> InputError:
-    renamed = copy(error)
-    renamed.what = error.what.replace(f"{folder}/", "")
-    renamed.file = None if error.file is None else error.file.replace(f"{folder}/", "")
-    return renamed

@@ -23,7 +23,8 @@ from spanlab.datasets import (
 )
 from spanlab.datasets.limits import longest, record_limit, too_large
 from spanlab.errors import InputError
-from spanlab.schema import Record
+from spanlab.schema import Item, Record
+from spanlab.workflows.wording import counted
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
@@ -47,11 +48,15 @@ Progress = Callable[[int], None]  # called with the number of items done so far
 
 @dataclass(frozen=True)
 class Imported:
-    """The result of an import: items stored, remarks of the reader, records that were left out."""
+    """The result of an import: items stored, remarks of the reader, records that were left out.
+
+    ``missing`` says how many items have no passages; empty if all have some.
+    """
 
     items: int
     warnings: tuple[str, ...]
     rejects: tuple[RejectedRecord, ...]
+    missing: str = ""
 
 
 @dataclass
@@ -127,7 +132,8 @@ def import_files(
 
     records = _some(places.records(), log)
     count = store.import_records(dataset, records, on_progress, on_taken)
-    return Imported(count, tuple(log.warnings), tuple(log.rejects))
+    missing = without_passages(min(places.without_passages, count), count)
+    return Imported(count, tuple(log.warnings), tuple(log.rejects), missing)
 
 
 def _some(records: Iterator[Record], log: _Log) -> Iterator[Record]:
@@ -159,6 +165,7 @@ class _RecordPositions:
         self._starts: list[int] = []  # number of each file's first record
         self._units: dict[int, str] = {}  # file → what its lines are, if it has any record
         self._lines = array("Q")
+        self.without_passages = 0
 
     def records(self) -> Iterator[Record]:
         """Yield the records of all files."""
@@ -167,6 +174,7 @@ class _RecordPositions:
             for placed in read_placed(file, self._options):
                 self._units[number] = placed.unit
                 self._lines.append(placed.line)
+                self.without_passages += has_no_evidence(placed.record.item)
                 yield placed.record
 
     def of(self, index: int) -> _RecordPosition:
@@ -174,6 +182,24 @@ class _RecordPositions:
         number = bisect_right(self._starts, index) - 1
         file = self._options.name or str(self._files[number])
         return _RecordPosition(file, self._lines[index], self._units[number])
+
+
+def without_passages(missing: int, items: int) -> str:
+    """Say how many items have no passages; empty if all have, or there are none."""
+    if not missing:
+        return ""
+    whole = missing == items
+    who = f"None of {counted(items, 'item')}" if whole else f"{missing:,} of {items:,} items"
+    have = "has" if whole else "have no"
+    return (
+        f"{who} {have} passages: detectors have nothing to check {'their' if whole else 'these'} "
+        "answers against, unless they search for it."
+    )
+
+
+def has_no_evidence(item: Item) -> bool:
+    """Say whether an item comes with nothing that its answer could be checked against."""
+    return not item.passages and item.process is None
 
 
 def guess_columns(columns: Sequence[str]) -> dict[str, str]:

@@ -29,6 +29,8 @@ _DAMAGE = (
     zlib.error,
     lzma.LZMAError,
 )
+_TABLES = (".arrow", ".parquet")
+_CACHED = ("cache-", "tmp", ".")  # what `datasets` has computed from its files
 _LINES = (".jsonl", ".ndjson", ".csv", ".tsv")
 
 
@@ -55,6 +57,32 @@ def files_named(patterns: Iterable[str]) -> list[Path]:
         if not matches:
             raise InputError("there is no such file", file=pattern)
         found.extend(map(Path, matches))
+    return found
+
+
+def in_folders(files: Iterable[Path]) -> list[Path]:
+    """Return files, and of a folder its Arrow and parquet files in sorted order.
+
+    Such a folder is what Hugging Face's ``datasets`` saves to disk, or a copy of a dataset from its
+    Hub: one table in several files, maybe in a folder for each split.
+
+    Raises:
+        InputError: there is neither in a folder.
+    """
+    found: list[Path] = []
+    for file in files:
+        if not file.is_dir():
+            found.append(file)
+            continue
+        tables = [each for each in sorted(file.rglob("*")) if each.suffix in _TABLES]
+        tables = [each for each in tables if not each.name.startswith(_CACHED)]
+        if not tables:
+            raise InputError(
+                "there is no table in this folder",
+                file=file,
+                expected="the .arrow or .parquet files of a dataset, or the path of a file",
+            )
+        found += tables
     return found
 
 

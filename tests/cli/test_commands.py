@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -194,7 +196,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure(
         ),
         pytest.param(
             ["import", "items.jsonl", "--dataset", "d", "--column", "id=key"], 2,
-            "items.jsonl is spanlab, which has no columns to map; csv, parquet, labelstudio have",
+            "items.jsonl is spanlab, which has no columns to map; json, csv, parquet",
             id="column-of-no-table",
         ),
     ],
@@ -270,3 +272,25 @@ def test_what_done_makes_of_undecided_suggestions_is_set_by_command(
     assert "undecided suggestions: likely" in done.stdout
     half = spanlab("datasets", "--undecided", "ask")
     assert (half.returncode, "NAME --undecided VALUE" in half.stderr) == (2, True)
+
+
+def test_an_import_is_seen_before_it_is_made_and_says_what_has_no_passages(
+    spanlab: Run, items: Path
+) -> None:
+    """A folder of Hugging Face's, with its answers inside structures."""
+    table = pa.table({"out": [{"text": "In Paris."}, {"text": "\x1b[2J"}], "docs": [["a"], []]})
+    folder = items.parent / "saved" / "train"
+    folder.mkdir(parents=True)
+    pq.write_table(table, folder / "0000.parquet")
+    columns = ("--column", "answer=out.text", "--column", "passages=docs")
+    seen = spanlab("import", "saved", "--dataset", "hub", *columns, "--dry-run")
+    assert seen.returncode == 0, seen.stderr
+    assert "format: parquet" in seen.stdout
+    assert "passages: in 1 of 2 items" in seen.stdout
+    assert "answer     In Paris." in seen.stdout
+    assert "\x1b" not in seen.stdout
+    assert "WARNING: 1 of 2 items have no passages" in seen.stderr
+    assert "there is no dataset 'hub'" in spanlab("export", "hub").stderr
+    done = spanlab("import", "saved", "--dataset", "hub", *columns)
+    assert "imported 2 items into 'hub'" in done.stderr
+    assert "WARNING: 1 of 2 items have no passages" in done.stderr

@@ -40,7 +40,7 @@ def file(tmp_path: Path, content: str) -> Path:
         pytest.param('{oops}\n{"id":"a","answer":"x"}\n', "spanlab", id="a broken first line"),
         pytest.param("id,answer\n1,x\n", "csv", id="a table"),
         pytest.param("id\tanswer\n1\tx\n", "csv", id="a table with tabs"),
-        pytest.param('{"id":"a","body":"x"}\n', "none", id="other JSON"),
+        pytest.param('{"id":"a","body":"x"}\n', "json", id="other JSON"),
         pytest.param("[1, 2]", "none", id="numbers"),
         pytest.param('"text"', "none", id="a string"),
     ],
@@ -83,7 +83,9 @@ def test_a_first_line_of_any_length_is_recognised(
 
 
 def test_an_array_in_one_long_line_is_recognised(tmp_path: Path) -> None:
-    assert detect(file(tmp_path, json.dumps([{"c": LONG, "id": "a", "answer": "x"}]))) == "spanlab"
+    assert (
+        detect(file(tmp_path, json.dumps([{"meta": LONG, "id": "a", "answer": "x"}]))) == "spanlab"
+    )
 
 
 def test_only_the_first_records_are_read_to_recognise_a_file(tmp_path: Path) -> None:
@@ -97,13 +99,18 @@ def test_only_the_first_records_are_read_to_recognise_a_file(tmp_path: Path) -> 
 
 
 def test_an_unknown_format_lists_what_was_looked_for(tmp_path: Path) -> None:
-    path = file(tmp_path, '{"id":"a","body":"x"}\n')
     with pytest.raises(InputError) as caught:
-        read(path)
+        read(file(tmp_path, "[1, 2]\n"))
     said = str(caught.value)
-    assert "found: 'the fields body, id'" in said
     for part in ("spanlab: answer + id", "mushroom: id + model_output_text", "labelstudio", "CSV"):
         assert part in said
+
+
+def test_json_of_unknown_fields_asks_which_is_the_answer(tmp_path: Path) -> None:
+    path = file(tmp_path, '{"id":"a","body":"x"}\n')
+    assert detect(path) == "json"
+    with pytest.raises(InputError, match=r"no column for answer; .*'body'.*a mapping answer=COLUM"):
+        list(read(path))
 
 
 def test_a_named_format_is_not_guessed(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_an_import_error_names_its_place_and_leaves_nothing(
         annotations=[{"annotator": "gold", "kind": "gold", "status": "done", "spans": [span]}],
     )
     app = upload(open_page("datasets"), lines(item("a"), wrong))
-    app.button(key="import").click().run()
+    assert app.button(key="import").disabled
     (error,) = app.error
     assert "answers\\.jsonl, line 2" in error.value
     assert "annotations\\.0\\.spans\\.0" in error.value
@@ -113,11 +113,9 @@ def test_an_import_error_names_its_place_and_leaves_nothing(
 
 def test_markup_in_an_error_is_shown_and_not_obeyed(open_page: OpenPage) -> None:
     app = upload(open_page("datasets"), lines({"id": "<b>**bold**</b>", "answer": 7}))
-    app.button(key="import").click().run()
     (error,) = app.error
     assert "Found: 7" in error.value
     app = upload(open_page("datasets"), lines(item("a", lang="**EN**")))
-    app.button(key="import").click().run()
     assert "\\*\\*EN\\*\\*" in app.error[0].value
 
 
@@ -159,8 +157,8 @@ def test_a_path_that_is_not_there_is_said(open_page: OpenPage, store: Store) -> 
     app = open_page("datasets")
     app.segmented_control(key="import-place").set_value("Path on the server").run()
     app.text_input(key="import-path-0").input("/nowhere/*.jsonl").run()
-    app.button(key="import").click().run()
     assert "There is no such file" in app.error[0].value
+    assert app.button(key="import").disabled
     assert names(store) == []
 
 
@@ -176,6 +174,44 @@ def test_columns_of_a_table_are_guessed_and_can_be_chosen(
     (record,) = store.records("outputs")
     assert (record.item.id, record.item.question) == ("1", "Where?")
     assert record.item.answer == "In Paris."
+
+
+def test_json_of_other_fields_is_mapped_and_seen_before_it_is_imported(
+    open_page: OpenPage, store: Store
+) -> None:
+    chat = [{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "<b>Paris"}]
+    records = [{"nr": n, "talk": {"turns": chat}, "docs": ["Warsaw"][n:]} for n in range(2)]
+    app = upload(open_page("datasets"), lines(*records))
+    assert "No column for answer" in app.error[0].value
+    app.selectbox(key="import-column-messages-0").set_value("talk.turns").run()
+    app.selectbox(key="import-column-passages-0").set_value("docs").run()
+    assert not app.error
+    assert "Recognised as JSON" in everything(app)
+    assert "1 of 2 items have no passages" in app.warning[0].value
+    (table,) = (part.proto.body for part in app.get("html") if "import-preview" in part.proto.body)
+    assert "&lt;b&gt;Paris" in table
+    assert names(store) == []
+    app.button(key="import").click().run()
+    assert "1 of 2 items have no passages" in app.warning[0].value
+    first, second = store.records("answers")
+    assert (first.item.question, first.item.answer) == ("Where?", "<b>Paris")
+    assert (first.item.passages[0].text, second.item.passages) == ("Warsaw", ())
+
+
+def test_predictions_are_joined_to_a_dataset_s_items(open_page: OpenPage, store: Store) -> None:
+    store.import_records("mine", [Record(item=Item(id="a", lang="en", answer=ANSWER))])
+    span = {"start": 24, "end": 29, "prob": 0.9}
+    made = [{"id": name, "soft_labels": [span], "hard_labels": [[24, 29]]} for name in "ab"]
+    app = open_page("datasets")
+    app.radio(key="import-kind-0").set_value("Predictions").run()
+    upload(app, lines(*made), "preds.jsonl")
+    app.text_input(key="import-system-0").input("my-system").run()
+    app.button(key="import").click().run()
+    assert "1 item of mine annotated as my\\-system" in everything(app)
+    assert "1 prediction left out" in app.warning[0].value
+    (record,) = store.records("mine")
+    (said,) = record.annotations
+    assert (said.annotator, said.spans[0].text) == ("my-system", "Paris")
 
 
 def annotated(store: Store, dataset: str = "mine") -> None:

@@ -125,6 +125,7 @@ def _item(task: Task, field: str, row: Row, options: ReadOptions) -> Item:
     names = map_columns(others, wanted, needed=None)
     names.pop("answer", None)
     names.pop("spans", None)
+    names.pop("messages", None)
     data = {name: task.data[column] for name, column in names.items()}
     meta = data_meta if isinstance(data_meta := task.data.get("meta"), dict) else {}
     used = {field, *names.values(), *(["meta"] if meta else [])}

@@ -1,0 +1,121 @@
+"""The command that reads files into datasets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spanlab.cli.options import Contexts, Format
+from spanlab.errors import UsageError
+from spanlab.workflows.wording import counted
+
+
+def import_command(
+    files: Annotated[
+        list[str],
+        typer.Argument(help="Files, globs or folders of Hugging Face's datasets (arrow, parquet)."),
+    ],
+    dataset: Annotated[str, typer.Option(help="The dataset to make, or to add items to.")],
+    format: Format = "auto",
+    contexts: Contexts = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Which of a table's columns or JSON's fields is which: answer=output.text, "
+            "messages=chat, passages=docs.content. Repeatable."
+        ),
+    ] = None,
+    sources: Annotated[
+        Path | None, typer.Option(help="RAGTruth's source_info.jsonl, if it lies elsewhere.")
+    ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict/--skip-bad",
+            help="All or nothing, or leave bad records out and write them with reasons to a file.",
+        ),
+    ] = True,
+    rejects: Annotated[
+        Path | None, typer.Option(help="Where --skip-bad writes (default DATASET.rejects.jsonl).")
+    ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option("--as", help="The files are predictions of this system for items there."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show the first records as they would be; store nothing."),
+    ] = False,
+) -> None:
+    """Read files into a dataset.
+
+    With --as the dataset gets no new items: what the files mark becomes an annotation of the items
+    that have the same id, and takes the place of earlier ones of that name.
+
+    \b
+    spanlab import answers.jsonl --dataset mine
+    spanlab import val/*.jsonl --dataset val --contexts contexts/
+    spanlab import outputs.csv --dataset mine --column answer=response --column id=key
+    spanlab import big.jsonl --dataset big --skip-bad
+    spanlab import chats.jsonl --dataset chats --column passages=docs.content --dry-run
+    spanlab import saved_dataset/ --dataset hub --column answer=response
+    spanlab import submission.jsonl --dataset val --as my-system
+    """
+    if system is not None:
+        if dry_run:
+            raise UsageError("--dry-run is for items, not for predictions (--as)")
+        _import_predictions(files, dataset, system)
+        return
+    from spanlab.cli import inputs, previews, progress
+    from spanlab.datasets import ReadOptions
+    from spanlab.storage import Store
+    from spanlab.workflows.importing import RejectsFile, import_files
+    from spanlab.workflows.previewing import preview_import
+    from spanlab.workflows.sources import in_folders
+
+    target = rejects or Path(f"{dataset.replace('/', '_')}.rejects.jsonl")
+    with RejectsFile(target) as left_out:
+        options = ReadOptions(
+            format=format,
+            contexts=contexts,
+            columns=inputs.mapping(column or []),
+            sources=sources,
+            on_reject=None if strict else left_out.add,
+        )
+        found = in_folders(inputs.files(files))
+        if dry_run:
+            preview = preview_import(found, options)
+            typer.echo(previews.shown(preview))
+            _warn(preview.warning)
+            return
+        try:
+            with Store.open() as store, progress.bar("importing", unit="items") as advance:
+                done = import_files(store, found, dataset, options, on_progress=advance)
+        finally:
+            if left_out.count:
+                progress.say(f"left out {counted(left_out.count, 'bad record')}; see {target}")
+    for warning in done.warnings:
+        progress.say(warning)
+    progress.say(f"imported {counted(done.items, 'item')} into {dataset!r}")
+    _warn(done.missing)
+
+
+def _warn(text: str) -> None:
+    if text:
+        typer.secho(f"WARNING: {text}", err=True, fg=typer.colors.YELLOW, bold=True)
+
+
+def _import_predictions(files: list[str], dataset: str, system: str) -> None:
+    from spanlab.cli import inputs, progress
+    from spanlab.storage import Store
+    from spanlab.workflows.predictions import import_predictions
+
+    with Store.open() as store, progress.bar("importing", unit="items") as advance:
+        found = inputs.files(files)
+        done = import_predictions(store, found, dataset, system, on_progress=advance)
+    if done.unmatched:
+        shown = ", ".join(done.unmatched[:10]) + (", …" if len(done.unmatched) > 10 else "")
+        progress.say(f"{counted(len(done.unmatched), 'id')} {dataset!r} does not have: {shown}")
+    progress.say(f"{counted(done.items, 'item')} of {dataset!r} annotated as {system!r}")

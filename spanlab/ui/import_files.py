@@ -1,0 +1,152 @@
+"""What the import's form names, as files that can be read, and what their columns are called."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from spanlab.errors import InputError
+from spanlab.ui.common import server_files
+from spanlab.workflows.importing import ReadOptions, RejectedRecord, table_columns
+from spanlab.workflows.previewing import ImportPreview, preview_import
+from spanlab.workflows.sources import in_folders, save_upload, split_sources, unpack_contexts
+
+_COLUMNS = "spanlab.import-columns"
+_PREVIEW = "spanlab.import-preview"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The form's values: uploads or paths, what they are, and how to read them.
+
+    ``system`` is who made predictions for a dataset's items; None for files with items.
+    """
+
+    uploads: Sequence[UploadedFile]
+    paths: Sequence[str]
+    dataset: str
+    format: str = "auto"
+    contexts: UploadedFile | str | None = None
+    columns: Mapping[str, str] | None = None
+    skip_bad: bool = False
+    system: str | None = None
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there is a file."""
+        return bool(self.uploads or self.paths)
+
+    def key(self) -> tuple[object, ...]:
+        """Return what decides how the files are read, to compare with another choice."""
+        uploads = tuple(upload.file_id for upload in self.uploads)
+        there = self.contexts if isinstance(self.contexts, str | None) else self.contexts.file_id
+        columns = tuple((self.columns or {}).items())
+        return (uploads, tuple(self.paths), self.format, there, columns, self.skip_bad)
+
+
+@dataclass(frozen=True)
+class Readable:
+    """Files, how to read them, and the folder that uploads are in for as long as they are read."""
+
+    files: Sequence[Path]
+    options: ReadOptions
+    folder: str
+
+    def named(self, text: str) -> str:
+        """Return a text with the files called as they were uploaded."""
+        return text.replace(f"{self.folder}/", "")
+
+
+@contextmanager
+def readable(chosen: Chosen) -> Iterator[Readable]:
+    """Have the chosen files where they can be read, for as long as the block runs.
+
+    Raises:
+        InputError: there is no such file, or the block raises one, by the uploads' own names.
+    """
+    with tempfile.TemporaryDirectory(prefix="spanlab-import-") as folder:
+        try:
+            yield _saved(chosen, Path(folder))
+        except InputError as error:
+            raise _as_uploaded(error, folder) from error
+
+
+def preview_of(chosen: Chosen) -> ImportPreview:
+    """Return what an import would make of the first records; read once for the same choice.
+
+    Raises:
+        InputError: nothing could be imported so.
+    """
+    known = st.session_state.get(_PREVIEW)
+    if chosen.uploads and known is not None and known[0] == chosen.key():
+        found: ImportPreview = known[1]
+        return found
+    with readable(chosen) as there:
+        preview = preview_import(there.files, there.options)
+    st.session_state[_PREVIEW] = (chosen.key(), preview)
+    return preview
+
+
+def columns_of(chosen: Chosen) -> Sequence[str]:
+    """Return the columns, or fields, of the first file; none if its format has fixed ones.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    first = Chosen(chosen.uploads[:1], chosen.paths[:1], "", chosen.format)
+    known = st.session_state.get(_COLUMNS)
+    if chosen.uploads and known is not None and known[0] == first.key():
+        found: Sequence[str] = known[1]
+        return found
+    with readable(first) as there:
+        columns = table_columns(there.files[0], there.options)
+    st.session_state[_COLUMNS] = (first.key(), columns)
+    return columns
+
+
+def _saved(chosen: Chosen, folder: Path) -> Readable:
+    files = _on_server(chosen.paths)
+    for upload in chosen.uploads:
+        upload.seek(0)
+        files.append(save_upload(upload.name, upload, folder))
+    contexts: Path | None = None
+    if isinstance(chosen.contexts, str):
+        contexts = _on_server([chosen.contexts])[0]
+    elif chosen.contexts is not None:
+        apart = folder / "passages"
+        apart.mkdir()
+        chosen.contexts.seek(0)
+        saved = save_upload(chosen.contexts.name, chosen.contexts, apart)
+        contexts = unpack_contexts(saved, apart / "unpacked")
+    sources = split_sources(in_folders(files))
+    options = ReadOptions(
+        format=chosen.format,
+        contexts=contexts,
+        columns=chosen.columns,
+        sources=sources.source_info,
+        on_reject=_left_out if chosen.skip_bad else None,
+    )
+    return Readable(sources.files, options, str(folder))
+
+
+def _left_out(_: RejectedRecord) -> None:
+    """Take a wrong record: that one is given says that wrong ones are left out."""
+
+
+def _on_server(named: Sequence[str]) -> list[Path]:
+    offered = server_files()
+    return [] if offered is None else offered.named(named)
+
+
+def _as_uploaded(error: InputError, folder: str) -> InputError:
+    renamed = copy(error)
+    renamed.what = error.what.replace(f"{folder}/", "")
+    renamed.file = None if error.file is None else error.file.replace(f"{folder}/", "")
+    return renamed

@@ -1,0 +1,113 @@
+"""What an import would make of files, before anything is stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from spanlab.datasets import ReadOptions, RejectedRecord, detect, read
+from spanlab.schema import Item, Kind, Record
+from spanlab.workflows.importing import has_no_evidence, without_passages
+
+_SHOWN = 3
+_LOOKED_AT = 500  # records, so that a preview takes a moment
+_CHARACTERS = 20_000_000
+_REJECTS = 20
+
+
+@dataclass(frozen=True)
+class ImportPreview:
+    """The first records of files, as an import would store them.
+
+    Attributes:
+        formats: of the files, as they were recognised or named.
+        items: the first three.
+        read: how many records were looked at.
+        is_all: whether that is all there are.
+        with_passages: how many of them have passages.
+        annotators: whose annotations are among them, by name, with how many.
+        rejects: records that are wrong, where these are left out.
+    """
+
+    formats: tuple[str, ...]
+    items: tuple[Item, ...]
+    read: int
+    is_all: bool
+    with_passages: int
+    annotators: tuple[tuple[str, Kind, int], ...]
+    rejects: tuple[RejectedRecord, ...] = ()
+
+    @property
+    def warning(self) -> str:
+        """What is missing and cannot be made up for by detectors; empty if nothing is."""
+        return without_passages(self.read - self.with_passages, self.read)
+
+
+def preview_import(files: Sequence[Path], options: ReadOptions | None = None) -> ImportPreview:
+    """Read the first records of files as an import would, and store nothing.
+
+    Args:
+        files: at least one file.
+        options: as an import gets them; with an ``on_reject``, wrong records are left out.
+
+    Raises:
+        InputError: a record is wrong, or a file's format is not recognised.
+    """
+    chosen = options or ReadOptions()
+    seen = _Seen()
+    on_reject = None if chosen.on_reject is None else seen.reject
+    chosen = replace(chosen, on_warning=lambda _: None, on_reject=on_reject)
+    formats = tuple(dict.fromkeys(_format_of(file, chosen) for file in files))
+    try:
+        for file in files:
+            for record in read(file, chosen):
+                seen.add(record)
+        is_all = True
+    except _Enough:
+        is_all = False
+    return ImportPreview(
+        formats=formats,
+        items=tuple(seen.items),
+        read=seen.read,
+        is_all=is_all,
+        with_passages=seen.read - seen.without_passages,
+        annotators=tuple((name, kind, n) for (name, kind), n in seen.annotators.items()),
+        rejects=tuple(seen.rejects),
+    )
+
+
+class _Enough(Exception):  # noqa: N818 - no error: ends the reading
+    """So many records were looked at as a preview looks at."""
+
+
+@dataclass
+class _Seen:
+    items: list[Item] = field(default_factory=list)
+    read: int = 0
+    without_passages: int = 0
+    characters: int = 0
+    annotators: Counter[tuple[str, Kind]] = field(default_factory=Counter)
+    rejects: list[RejectedRecord] = field(default_factory=list)
+
+    def add(self, record: Record) -> None:
+        if self.read == _LOOKED_AT or self.characters > _CHARACTERS:
+            raise _Enough
+        self.read += 1
+        self.items += [record.item] if len(self.items) < _SHOWN else []
+        self.without_passages += has_no_evidence(record.item)
+        self.characters += len(record.item.answer)
+        self.characters += sum(len(passage.text) for passage in record.item.passages)
+        self.annotators.update((each.annotator, each.kind) for each in record.annotations)
+
+    def reject(self, left_out: RejectedRecord) -> None:
+        self.rejects.append(left_out)
+        if len(self.rejects) == _REJECTS:
+            raise _Enough
+
+
+def _format_of(file: Path, options: ReadOptions) -> str:
+    if options.format != "auto":
+        return options.format
+    return detect(file, options.name)
