@@ -35,7 +35,7 @@ def _item(item: Item) -> str:
         ["answer", item.answer],
         *([f"passage {number}", text] for number, text in enumerate(passages[:3], start=1)),
         *([["", f"and {len(passages) - 3:,} more passages"]] if len(passages) > 3 else []),
-        *([["process", counted(len(item.process.nodes), "node")]] if item.process else []),
+        *([["process", "recorded"]] if item.process else []),
         *([["meta", ", ".join(item.meta)]] if item.meta else []),
     ]
     return aligned([[name, _short(text)] for name, text in rows], left=2)
