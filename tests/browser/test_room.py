@@ -8,7 +8,7 @@ import pytest
 from driving import Desk, suggested
 from playwright.sync_api import Page, expect
 
-from spanlab.schema import Item, Passage, Record
+from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
 
 pytestmark = pytest.mark.browser
 
@@ -133,3 +133,98 @@ def _middle(page: Page, name: str) -> tuple[float, float]:
     box = page.locator(name).bounding_box()
     assert box is not None
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+LONG_PASSAGE = " ".join(f"Sentence {number} of a book about physicists." for number in range(900))
+QUOTE = "Sentence 500 of a book"
+
+
+def far(name: str, *, quoted: bool = True) -> Record:
+    """An item whose second passage is a book, and whose suggestion quotes its middle."""
+    start = LONG_PASSAGE.index(QUOTE)
+    quotes = [
+        Evidence(passage=1, start=at, end=at + len(QUOTE), text=QUOTE, stance="refutes")
+        for at in (start,)
+    ]
+    also = Evidence(passage=0, start=0, end=5, text="Paris", stance="supports")
+    passages = (
+        Passage(text="Paris is a city.\nIt's on the Seine.", title="Paris"),
+        Passage(
+            text=LONG_PASSAGE,
+            title="Physicists",
+            url="https://books.example.org/physicists",
+            date="2024-05-01",
+        ),
+    )
+    answer = "Marie Curie was born in Paris."
+    item = Item(id=name, lang="en", question="Where?", answer=answer, passages=passages)
+    place = answer.index("Paris")
+    span = Span.of(answer, place, place + 5, prob=0.9, evidence=(*quotes, also) if quoted else ())
+    found = Annotation(annotator="detector-a", kind=Kind.DETECTOR, spans=(span,))
+    return Record(item=item, annotations=(found,))
+
+
+def test_of_a_long_passage_the_matching_part_is_shown_with_its_surroundings(desk: Sit) -> None:
+    here = desk([far("one")])
+    book = here.page.locator(".sl-passage", has_text="Physicists")
+    expect(book.get_by_role("link", name="Physicists")).to_have_attribute(
+        "href", "https://books.example.org/physicists"
+    )
+    expect(book.locator("h4")).to_contain_text("books.example.org · 2024-05-01")
+    text = book.locator(".sl-passage-text")
+    for part in ("Sentence 480 ", "Sentence 520 "):
+        expect(text).to_contain_text(part)
+    for part in ("Sentence 1 ", "Sentence 899 "):
+        expect(text).not_to_contain_text(part)
+    folds = book.get_by_role("button", name="more characters")
+    expect(folds).to_have_count(2)
+    folds.first.click()
+    expect(text).to_have_text(LONG_PASSAGE.replace(QUOTE, f"{QUOTE} refutes it "))
+
+
+def test_the_pieces_of_evidence_are_gone_through_by_key_and_by_mouse(desk: Sit) -> None:
+    here = desk([far("one")])
+    chosen = here.page.locator(".sl-passages mark.sl-chosen")
+    pieces = here.page.get_by_role("group", name="Pieces of evidence")
+    expect(chosen).to_have_text("Paris")
+    here.press("e")
+    here.hears(f"Evidence 2 of 2: {QUOTE}")
+    expect(chosen).to_be_in_viewport()
+    here.press("E")
+    here.hears("Evidence 1 of 2: Paris")
+    pieces.get_by_role("button", name="Next piece of evidence").click()
+    expect(pieces).to_contain_text("2 of 2")
+    here.has_focus(inside=True)
+
+
+def test_words_are_found_in_the_evidence_also_where_it_is_folded(desk: Sit) -> None:
+    here = desk([far("one"), far("two", quoted=False)])
+    highlighted = "() => [...(CSS.highlights.get('sl-chosen-in-evidence') ?? [])].map(String)"
+    here.press("Control+f")
+    box = here.page.get_by_role("searchbox", name="Find in the evidence")
+    expect(box).to_be_focused()
+    here.page.keyboard.type("it's ON")
+    find = here.page.locator(".sl-find")
+    expect(find).to_contain_text("1 of 1")
+    assert here.page.evaluate(highlighted) == ["It's on"]
+    box.fill("sentence 7")
+    expect(find).to_contain_text("1 of 111")
+    here.press("Enter", "Enter")
+    expect(find).to_contain_text("3 of 111")
+    here.press("Shift+Enter", "Shift+Enter", "Shift+Enter")
+    expect(find).to_contain_text("111 of 111")
+    expect(here.page.locator(".sl-passage-text").last).to_contain_text("Sentence 799 ")
+    assert here.page.evaluate(highlighted) == ["Sentence 7"]
+    box.fill("(nothing")
+    expect(find).to_contain_text("not found")
+    box.fill("seine")
+    here.press("Escape")
+    expect(find).to_be_hidden()
+    here.has_focus(inside=True)
+    here.press("PageDown")
+    here.wait_for("two")
+    here.press("f")
+    expect(find).to_contain_text("1 of 1")
+    assert here.page.evaluate(highlighted) == ["Seine"]
+    here.settle()
+    assert here.state("one").rejected == ()

@@ -23,6 +23,8 @@ KEYS: tuple[Key, ...] = (
     Key("Go through the spans", ("Tab", "j", "n"), "nextSpan", "Next span"),
     Key("Go through the spans", ("Shift+Tab", "k", "p"), "previousSpan", "Previous span"),
     Key("Go through the spans", ("e",), "nextEvidence", "Next piece of evidence of the span"),
+    Key("Go through the spans", ("E",), "previousEvidence", "Previous piece of evidence"),
+    Key("Go through the spans", ("f", "Ctrl+f"), "findEvidence", "Find words in the evidence"),
     Key("Go through the spans", ("t",), "trace", "Show or hide how a detector came to its spans"),
     Key("Go through the spans", ("T",), "nextTrace", "The same of the next detector"),
     Key("Go through the spans", ("v",), "nextTab", "Next tab: evidence, spans, trace"),

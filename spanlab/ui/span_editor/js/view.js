@@ -21,7 +21,7 @@ import { isDark } from "./theme.js";
 import { SpanTools } from "./tools.js";
 import { TracePanel } from "./trace.js";
 
-const OPENS = new Set(["help", "trace"]); // what takes the focus with it
+const OPENS = new Set(["help", "trace", "findEvidence"]); // what takes the focus with it
 
 /** The page of one editor: its parts, when they are painted, and what is said aloud. */
 export class View {
@@ -68,7 +68,7 @@ export class View {
         this.root = h("div", { class: "sl", "data-unsaved": "0" },
             this.head.node, this.editor.conflict.node, this.nothing, this.main, this.notice.node, this.actions.node, this.sheet.node,
             this.toast, this.live);
-        this.panel.node.firstChild.append(this.layout.controls);
+        this.panel.node.firstChild.append(h("div", { class: "sl-panel-tools" }, this.evidence.controls, this.layout.controls));
         this.layout.paint();
         parent.append(this.root);
     }
@@ -142,7 +142,7 @@ export class View {
 
     mayTakeFocus() {
         const active = document.activeElement;
-        const elsewhere = this.prompt.node.contains(active) || this.trace.node.contains(active);
+        const elsewhere = [this.prompt, this.trace, this.evidence.search].some(({ node }) => node.contains(active));
         return !active || active === document.body || (this.root.contains(active) && !elsewhere);
     }
 
