@@ -131,4 +131,5 @@ def _common_format(files: Sequence[Path]) -> str:
     formats = sorted({detect(file) for file in files})
     if len(formats) > 1:
         raise UsageError(f"the files are of several formats ({', '.join(formats)}): say --format")
-    return formats[0] if formats[0] in WRITABLE else "spanlab"
+    # A table of claims holds neither their items nor spans.
+    return formats[0] if formats[0] in {*WRITABLE} - {"claims"} else "spanlab"

@@ -15,6 +15,7 @@ class ExportFormat(StrEnum):
     SPANLAB = "spanlab"
     MUSHROOM = "mushroom"
     LABELSTUDIO = "labelstudio"
+    CLAIMS = "claims"
 
 
 class Cleanup(StrEnum):

@@ -7,7 +7,7 @@
 | ``ragtruth`` | ``response.jsonl`` with ``source_info.jsonl`` | no |
 | ``faithbench`` | batches of FaithBench | no |
 | ``labelstudio`` | Label Studio's JSON export | what Label Studio imports |
-| ``claims`` | claims with labels, one a line; AVeriTeC's ``dev.json`` | no |
+| ``claims`` | claims with labels, one a line, also as CSV; AVeriTeC's ``dev.json`` | as CSV |
 | ``csv``, ``parquet``, ``arrow`` | tables, with a mapping of columns | no |
 | ``json`` | any other JSON or JSON Lines, with a mapping of fields; chats | no |
 

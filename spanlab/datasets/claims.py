@@ -1,4 +1,4 @@
-"""Claims with verdicts: one claim a line, or AVeriTeC's ``dev.json``.
+"""Claims with verdicts: one claim a line, also as CSV, or AVeriTeC's ``dev.json``.
 
     {"claim": …, "label": …, "id": …, "context": …}
 
@@ -11,10 +11,12 @@ questions with answers, which a detector is to find by itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from spanlab.datasets.csv_table import CsvReader
 from spanlab.datasets.files import Row
 from spanlab.datasets.given import checked, language
 from spanlab.datasets.reader import Reader
@@ -53,8 +55,20 @@ class _ClaimLine(BaseModel):
     context: str | None = None
 
 
+class _Table(CsvReader):
+    """A table whose columns are the fields of a line."""
+
+    def _map(self, columns: Sequence[str]) -> dict[str, str]:
+        return {}
+
+
 class ClaimsReader(Reader):
     """Reads claims, one an item."""
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the claims."""
+        is_table = self._file.head().lstrip()[:1] not in (b"{", b"[")
+        return _Table(self._file, self._options).rows() if is_table else super().rows()
 
     def _record(self, row: Row) -> Record:
         line = _ClaimLine.model_validate_json(row.raw)
@@ -68,8 +82,8 @@ class ClaimsReader(Reader):
                 meta=meta,
             )
         )
-        written = line.label if line.label is not None else line.verdict
-        if written is None:
+        written = line.verdict if line.label in (None, "") else line.label
+        if written in (None, ""):
             return Record(item=item)
         verdict = verdict_of(written)
         whole = Span.of(line.claim, 0, len(line.claim))

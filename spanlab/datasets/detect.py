@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -74,7 +75,8 @@ def detect(path: Path, name: str | None = None) -> str:
         return _json_format(records or _first_value(file), file)
     _check_text(head, file)
     if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
-        return "csv"
+        columns = frozenset(re.split(r'[,;\t|"]+', head.decode(errors="replace").splitlines()[0]))
+        return "claims" if any(each <= columns for each in SIGNATURES["claims"]) else "csv"
     raise _unknown(file, f"it begins {head[:60].decode(errors='replace')!r}")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from spanlab.datasets import jsonl, labelstudio, mushroom
+from spanlab.datasets import claims_table, jsonl, labelstudio, mushroom
 from spanlab.datasets.choice import Chooser
 from spanlab.datasets.files import replacing
 from spanlab.datasets.node_lines import node_lines
@@ -109,9 +109,14 @@ def _labelstudio(records: Iterable[Record], annotator: str | None) -> Iterator[b
     return labelstudio.tasks(_only(records, annotator))
 
 
+def _claims(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
+    return claims_table.rows(_only(records, annotator))
+
+
 _WRITERS: dict[str, _Writer] = {
     "spanlab": _Writer(_spanlab),
     "mushroom": _Writer(_mushroom),
     "labelstudio": _Writer(_labelstudio, before=b"[\n", between=b",\n", after=b"\n]\n"),
+    "claims": _Writer(_claims, before=claims_table.header()),
 }
 WRITABLE = tuple(_WRITERS)

@@ -33,7 +33,10 @@ _FORMATS = {
     "spanlab": ("spanlab JSONL", "Everything, lossless; can be imported again."),
     "mushroom": ("Mu-SHROOM", "Soft and hard labels of one annotator, as the task submits them."),
     "labelstudio": ("Label Studio", "Spans as Label Studio imports them."),
+    "claims": ("Claims as CSV", "One row per claim with its verdict."),
 }
+_MIME = {"labelstudio": "application/json", "claims": "text/csv"}
+_ENDINGS = {"labelstudio": "json", "claims": "csv"}
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class _Request:
     @property
     def file_name(self) -> str:
         whose = f".{self.annotators[0]}" if len(self.annotators) == 1 else ""
-        ending = "json" if self.format == "labelstudio" else "jsonl"
+        ending = _ENDINGS.get(self.format, "jsonl")
         safe = "".join(c if c.isalnum() or c in " ._-" else "_" for c in self.dataset + whose)
         return f"{safe}.{ending}"
 
@@ -165,7 +168,7 @@ def _download(summary: DatasetSummary, request: _Request, *, ready: bool) -> Non
         f"Download {plain(request.file_name)}",
         data=file.path.read_bytes,
         file_name=request.file_name,
-        mime="application/json" if request.format == "labelstudio" else "application/x-ndjson",
+        mime=_MIME.get(request.format, "application/x-ndjson"),
         type="primary",
         icon=":material/download:",
         on_click="ignore",

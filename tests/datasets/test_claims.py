@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from full_record import full_record
 
-from spanlab.datasets import detect, read
+from spanlab.datasets import ReadOptions, detect, read, write
 from spanlab.datasets.claims import verdict_of
 from spanlab.errors import InputError
-from spanlab.schema import Kind, Verdict
+from spanlab.schema import Annotation, Claim, Item, Kind, Record, Verdict
 
 
 def test_a_claim_becomes_an_answer_with_its_gold_verdict(tmp_path: Path) -> None:
@@ -38,6 +40,58 @@ def test_a_claim_becomes_an_answer_with_its_gold_verdict(tmp_path: Path) -> None
     )
     assert (false.item.id, false.item.meta) == ("claim-2", {"speaker": "somebody"})
     assert (open_.item.id, open_.annotations) == ("claim-3", ())
+
+
+def test_a_table_of_claims_is_read_as_its_lines_are(tmp_path: Path) -> None:
+    path = tmp_path / "claims.csv"
+    path.write_text('id,claim,label,speaker\n7,"Oslo is in\nNorway.",true,x\n,Oslo is.,,\n')
+    assert detect(path) == "claims"
+    judged, open_ = read(path)
+    assert (judged.item.id, judged.item.answer, judged.item.meta) == (
+        "7",
+        "Oslo is in\nNorway.",
+        {"speaker": "x"},
+    )
+    assert judged.annotations[0].claims[0].verdict == "supported"
+    assert (open_.item.id, open_.annotations) == ("claim-4", ())
+    (mapped, _) = read(path, ReadOptions(columns={"answer": "claim"}))
+    assert (mapped.item.meta["label"], mapped.annotations) == ("true", ())
+
+
+def test_claims_are_written_as_a_table_that_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "claims.csv"
+    assert write([full_record()], path, format="claims") == 1
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["annotator"], row["claim"], row["label"], row["rejected"]) for row in rows] == [
+        ("ada", "Oslo is large.", "refuted", ""),
+        ("ada", "Oslo is.", "", ""),
+        ("offline", "Oslo is large.", "", ""),
+        ("offline", "Oslo has 3 million people.", "refuted", ""),
+    ]
+    last = rows[-1]
+    assert full_record().item.answer[int(last["start"]) : int(last["end"])] == last["words"]
+    assert (last["item"], last["prob"], last["note"], last["error_stages"], last["evidence"]) == (
+        "a-1",
+        "0.9",
+        "it has 700,000",
+        "summary | answer",
+        "700,000",
+    )
+    again = list(read(path))
+    assert [record.annotations[0].claims[0].verdict for record in again if record.annotations] == [
+        "refuted",
+        "refuted",
+    ]
+
+
+def test_a_refused_verdict_is_no_label(tmp_path: Path) -> None:
+    refused = Claim(text="It rained.", verdict="refuted", suggested_by="veritrail")
+    mine = Annotation(annotator="me", kind=Kind.PERSON, rejected_claims=(refused,))
+    path = tmp_path / "claims.csv"
+    write([Record(item=Item(id="a", answer="x"), annotations=(mine,))], path, format="claims")
+    (row,) = csv.DictReader(path.read_text().splitlines())
+    assert (row["label"], row["rejected"], row["suggested_by"]) == ("", "refuted", "veritrail")
 
 
 def test_averitec_keeps_what_is_known_of_a_claim_away_from_its_passages(tmp_path: Path) -> None:

@@ -59,8 +59,14 @@ def test_missing_annotations_are_counted_beforehand(open_page: OpenPage, mine: S
 
 @pytest.mark.parametrize(
     ("format", "annotator"),
-    [("spanlab", None), ("spanlab", "Ann"), ("mushroom", "Ann"), ("labelstudio", None)],
-    ids=["everything", "one-annotator", "mushroom", "labelstudio"],
+    [
+        ("spanlab", None),
+        ("spanlab", "Ann"),
+        ("mushroom", "Ann"),
+        ("labelstudio", None),
+        ("claims", None),
+    ],
+    ids=["everything", "one-annotator", "mushroom", "labelstudio", "claims"],
 )
 def test_the_file_is_what_the_workflow_writes(
     open_page: OpenPage, mine: Store, format: str, annotator: str | None
