@@ -238,8 +238,8 @@ def suggested(
 
 
 def words_item(name: str, count: int) -> Record:
-    """An item of ``count`` numbered words, each of them suggested."""
-    answer = " ".join(f"word{index}" for index in range(count))
+    """An item of ``count`` numbered words, each of them suggested; a comma keeps them apart."""
+    answer = ", ".join(f"word{index}" for index in range(count))
     item = Item(id=name, lang="en", question="Which words?", answer=answer)
     return Record(
         item=item,
@@ -258,7 +258,7 @@ def _numbered(answer: str, count: int) -> Iterator[Span]:
     for index in range(count):
         end = start + len(f"word{index}")
         yield Span.of(answer, start, end, prob=round(0.2 + 0.7 * index / count, 3))
-        start = end + 1
+        start = end + 2
 
 
 def long_record(name: str, characters: int, spans: int) -> Record:

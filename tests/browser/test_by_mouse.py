@@ -15,7 +15,9 @@ pytestmark = pytest.mark.browser
 
 Sit = Callable[[Sequence[Record]], Desk]
 
-ANSWER = "Frankenstein was written by Percy Shelley in Geneva and first published in Paris in 1821."
+ANSWER = (
+    "Frankenstein was written by Percy Shelley in Geneva and first published, in Paris in 1821."
+)
 ITEM = Item(id="frankenstein", lang="en", question="Who wrote Frankenstein?", answer=ANSWER)
 NEXT = Item(id="next", lang="en", question="And then?", answer="Nothing was wrong here.")
 

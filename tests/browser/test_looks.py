@@ -194,7 +194,7 @@ def test_everything_has_a_name_for_those_who_listen(desk: Callable[..., Desk]) -
 def test_escape_then_tab_leaves_the_text_however_many_spans_it_has(
     desk: Callable[..., Desk],
 ) -> None:
-    item = Item(id="one", answer="one two three")
+    item = Item(id="one", answer="one, two, three")
     here = desk([Record(item=item, annotations=(suggested(item, [("one", 0.5), ("two", 0.5)]),))])
     here.press("Escape", "Tab")
     here.has_focus(inside=False)

@@ -18,7 +18,7 @@ PARTS = [("one", 0.9), ("two", 0.5), ("three", 0.2)]
 
 
 def _sit(desk: Sit, undecided: Undecided) -> Desk:
-    items = [Item(id=name, lang="en", answer="one two three four") for name in ("a", "b")]
+    items = [Item(id=name, lang="en", answer="one, two, three, four") for name in ("a", "b")]
     here = desk([Record(item=item, annotations=(suggested(item, PARTS),)) for item in items])
     here.store.change_settings(
         here.dataset, lambda now: now.model_copy(update={"undecided": undecided})

@@ -75,6 +75,7 @@ def _annotator(annotation: Annotation, answer: str) -> dict[str, JsonValue]:
         "status": annotation.status.value,
         "note": annotation.note,
         "voters": list(annotation.voters),
+        "decided": annotation.hard is not None,
         "steps": len(annotation.trace),
         "spans": [
             {**_span(each.span), "likely": each.likely}

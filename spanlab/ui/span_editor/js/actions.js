@@ -1,6 +1,8 @@
 /** The row of buttons below the answer. */
 
 import { h } from "./dom.js";
+import { keyName } from "./keys.js";
+import { likelyWords, percent } from "./words.js";
 
 /** What a mouse can do with an item; all of it has a key, too. */
 export class ActionBar {
@@ -9,6 +11,9 @@ export class ActionBar {
         this.undo = button("Undo", "undo");
         this.redo = button("Redo", "redo");
         this.acceptAll = button("Accept likely", "acceptAll");
+        const which = () => view.text.highlight(view.editor.item ? view.editor.likely() : []);
+        for (const type of ["mouseenter", "focus"]) this.acceptAll.addEventListener(type, which);
+        for (const type of ["mouseleave", "blur", "click"]) this.acceptAll.addEventListener(type, () => view.text.highlight([]));
         this.node = h("footer", { class: "sl-actions" },
             button("‹ Previous", "previousItem"), button("Next ›", "nextItem"),
             h("span", { class: "sl-gap" }),
@@ -19,8 +24,10 @@ export class ActionBar {
     }
 
     paint(history, likely) {
-        this.acceptAll.firstChild.textContent = likely ? `Accept likely ${likely}` : "Accept likely";
-        this.acceptAll.disabled = likely === 0;
+        const least = percent(Math.min(1, ...likely.map((piece) => piece.prob)));
+        this.acceptAll.firstChild.textContent = likely.length ? `Accept ${likely.length} likely, from ${least}` : "Accept likely";
+        this.acceptAll.title = likely.length ? `Accept ${likelyWords(likely)} (${keyName("A")})` : "No likely suggestion is open.";
+        this.acceptAll.disabled = likely.length === 0;
         this.undo.disabled = !history.canUndo;
         this.redo.disabled = !history.canRedo;
     }

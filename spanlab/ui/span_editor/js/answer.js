@@ -80,20 +80,24 @@ export class AnswerText {
         const node = h("span", { class: segmentClasses(piece, focus) });
         node.slMarks = piece.over.map(({ mark }) => mark.id);
         node.style.cssText = segmentStyle(piece);
-        const numbers = piece.over.filter(({ mark }) => mark.start === piece.start).map(({ mark }) => this.numeral(mark));
-        const shown = numbers.filter(Boolean).join("·");
-        if (shown) node.dataset.n = shown;
+        const open = piece.over.map(({ mark }) => mark).filter((mark) => mark.kind === "open");
+        if (open.length > 0) node.dataset.prob = percents(open);
+        const begins = open.filter((mark) => mark.start === piece.start);
+        if (begins.length > 0) node.dataset.n = percents(begins);
         node.append(content);
         return node;
     }
 
-    /** The small numeral at a span's start: probability of a suggestion, label of one's own. */
-    numeral(mark) {
-        if (mark.kind === "rejected") return "";
-        if (mark.kind === "open") return String(Math.round(mark.prob * 100));
-        const label = this.view.editor.labels.indexOf(mark.label);
-        return mark.label ? `✓${label >= 0 ? label + 1 : ""}` : "✓";
+    /** Show which characters a button is about, or no longer, with an empty list. */
+    highlight(pieces) {
+        if (!globalThis.Highlight) return;
+        CSS.highlights.delete("sl-which");
+        if (pieces.length > 0) CSS.highlights.set("sl-which", new Highlight(...pieces.map((piece) => this.view.geometry.range(piece))));
     }
+}
+
+function percents(marks) {
+    return marks.map((mark) => Math.round(mark.prob * 100)).join("·");
 }
 
 /** Height a chunk will have about, so that skipping its layout does not make scrolling jump. */

@@ -25,7 +25,7 @@ export class SpanCard {
                 h("span", { class: "sl-card-tools" }, ...tools.buttons(mark))),
             h("blockquote", { dir: "auto", lang: editor.item.payload.lang }, shorten(mark.text, 220)),
             mark.note ? h("p", { class: "sl-note", dir: "auto" }, mark.note) : "",
-            votes.length ? h("ul", { class: "sl-votes", "aria-label": "Who marks it" }, ...votes.map(voteLine)) : "",
+            votes.length ? h("ul", { class: "sl-votes", "aria-label": "Who marks it" }, ...votes.map((vote) => voteLine(vote, mark))) : "",
             this.labelRow(mark));
     }
 
@@ -40,8 +40,9 @@ export class SpanCard {
     }
 }
 
-function voteLine(vote) {
-    const share = vote.exact ? "exactly this" : `${percent(vote.covered)} of it`;
+function voteLine(vote, mark) {
+    const exact = vote.exact || mark.members.some((member) => member.annotator === vote.annotator);
+    const share = exact ? "exactly this" : `${percent(vote.covered)} of it`;
     return h("li", {}, h("b", {}, vote.annotator), ` ${percent(vote.prob)}, ${share}`,
         vote.label ? `, ${vote.label}` : "", vote.note ? h("i", { dir: "auto" }, ` — ${vote.note}`) : "");
 }

@@ -1,7 +1,7 @@
 /** Every command of the key table; keys.py says what each does and by which key. */
 
 import { newId } from "./ids.js";
-import { quote } from "./words.js";
+import { likelyWords, quote } from "./words.js";
 
 export const COMMANDS = {
     nextSpan: (editor, event) => step(editor, 1, event),
@@ -22,12 +22,15 @@ export const COMMANDS = {
     },
     reject: (editor) => reject(editor),
     acceptAll: (editor) => {
-        const open = editor.likely();
-        if (open.length === 0) return editor.view.say("No likely suggestion is open.", true);
-        editor.apply({ kind: "accept-all", spans: open.map(newId), marks: open.map((mark) => mark.best) });
+        const likely = editor.likely();
+        if (likely.length === 0) return editor.view.say("No likely suggestion is open.", true);
+        editor.apply({ kind: "accept-all", spans: likely.map(newId), marks: likely.map((piece) => piece.best) });
         editor.view.focusChanged({ scroll: false });
-        return editor.view.say(`Accepted ${open.length} suggestions.`);
+        return editor.view.say(`Accepted ${likelyWords(likely)}.`, true);
     },
+    parts: (editor) => editor.toggleParts(),
+    moreSuggestions: (editor) => editor.view.threshold.move(-1),
+    fewerSuggestions: (editor) => editor.view.threshold.move(1),
     remove: (editor) => {
         const mark = editor.focused;
         if (!mark) return editor.view.say("Choose a span first.", true);
@@ -78,6 +81,7 @@ export const COMMANDS = {
     endOutCharacter: (editor) => edge(editor, "end", 1, "grapheme"),
     endInCharacter: (editor) => edge(editor, "end", -1, "grapheme"),
     done: (editor) => editor.finishing.finish("done"),
+    doneWithAll: (editor) => editor.finishing.finish("done", "all"),
     takeBack: (editor) => editor.view.say("The last Done counted no undecided suggestion.", true), // see notice.js
     skip: (editor) => editor.finishing.finish("skipped"),
     reopen: (editor) => {

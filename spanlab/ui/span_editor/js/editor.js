@@ -6,6 +6,7 @@ import { Conflict } from "./conflict.js";
 import { Conversation } from "./conversation.js";
 import { Finishing } from "./finishing.js";
 import { newId } from "./ids.js";
+import { byLikelihood, memberKey } from "./joining.js";
 import { bindings } from "./keys.js";
 import { marksOf } from "./marks.js";
 import { Navigation } from "./navigation.js";
@@ -13,7 +14,7 @@ import { Outbox } from "./outbox.js";
 import { Selection } from "./selection.js";
 import { View } from "./view.js";
 import { Visibility } from "./visibility.js";
-import { STATUS_WORDS, describe } from "./words.js";
+import { STATUS_WORDS, describe, plural } from "./words.js";
 
 const ALWAYS = new Set(["help", "escape"]);
 const RETRY_EVERY = 500;
@@ -77,7 +78,8 @@ export class Editor {
 
     refresh() {
         const chosen = this.marks?.get(this.focus);
-        this.marks = marksOf(this.item, this.hidden());
+        const least = this.view.threshold.least / 100;
+        Object.assign(this, marksOf(this.item, { hidden: this.hidden(), least }));
         if (!chosen || this.marks.has(this.focus)) return;
         this.focus = this.markAt(chosen.start, chosen.end)?.id ?? null;
     }
@@ -92,6 +94,25 @@ export class Editor {
         this.refresh();
         this.view.open(this.item);
         this.view.focusChanged({ scroll: false });
+    }
+
+    /** Show the parts of the chosen suggestion by themselves, or as one again. */
+    toggleParts() {
+        const mark = this.focused;
+        const { opened } = this.item;
+        const whole = mark?.members.filter((member) => member.parts) ?? [];
+        const runs = mark?.members.map((member) => opened.get(memberKey(member))).filter(Boolean) ?? [];
+        if (whole.length === 0 && runs.length === 0) return this.view.say("This suggestion is in one part.", true);
+        for (const { parts } of whole) {
+            const run = parts.map(memberKey);
+            for (const key of run) opened.set(key, run);
+        }
+        for (const key of runs.flat()) opened.delete(key);
+        this.refresh();
+        const now = [...this.marks.values()].find(({ kind, start, end }) => kind === "open" && start <= mark.start && mark.start < end);
+        this.focusOn(now?.id ?? null);
+        const parts = Math.max(...whole.map((member) => member.parts.length));
+        return this.view.say(whole.length > 0 ? `Opened into ${plural(parts, "part")}.` : "Joined again.");
     }
 
     get focused() {
@@ -133,9 +154,9 @@ export class Editor {
         return [...this.marks.values()].filter((mark) => mark.kind === "open");
     }
 
-    /** Those that at least one annotator takes for hallucinated, not merely suspects. */
+    /** What at least one annotator takes for hallucinated, not merely suspects, of those. */
     likely() {
-        return this.open().filter((mark) => mark.likely);
+        return this.open().flatMap((mark) => byLikelihood(mark).likely);
     }
 
     count(kind) {

@@ -2,7 +2,7 @@
 
 import { centre, h, pressable } from "./dom.js";
 import { EvidenceSearch } from "./evidence_search.js";
-import { distinct } from "./marks.js";
+import { distinct } from "./joining.js";
 import { PassageView } from "./passage.js";
 
 /** Passages of the open item. */

@@ -1,6 +1,7 @@
 /** Done: what becomes of suggestions that the reviewer has not decided, and how to take it back. */
 
 import { newId } from "./ids.js";
+import { byLikelihood } from "./joining.js";
 import { plural } from "./words.js";
 
 /** Finishes items the way the dataset's setting says. */
@@ -11,14 +12,15 @@ export class Finishing {
         this.wanted = null; // the item on which Done is to be taken back once it is shown
     }
 
-    finish(status) {
+    /** Finish the item; `rule` says what becomes of suggestions that are shown and not decided. */
+    finish(status, rule = this.rule) {
         const open = status === "done" ? this.editor.open() : [];
-        if (open.length > 0 && this.rule === "ask") return this.ask(open);
-        return this.conclude(status, open, this.rule);
+        if (open.length > 0 && rule === "ask") return this.ask(open);
+        return this.conclude(status, open, rule);
     }
 
     ask(open) {
-        const likely = open.filter((mark) => mark.likely).length;
+        const likely = this.editor.likely().length;
         const answer = (rule) => () => {
             this.editor.view.notice.hide();
             this.conclude("done", this.editor.open(), rule);
@@ -32,8 +34,7 @@ export class Finishing {
     conclude(status, open, rule) {
         const { editor } = this;
         const { item, view } = editor;
-        const accepted = open.filter((mark) => rule === "likely" && mark.likely);
-        const rejected = open.filter((mark) => !accepted.includes(mark));
+        const { accepted, rejected } = (RULES[rule] ?? RULES.rejected)(open); // "ask" has nothing to ask here
         const marks = (chosen) => chosen.map((mark) => mark.best);
         const op = open.length > 0
             ? { kind: "finish", spans: accepted.map(newId), accepted: marks(accepted), rejected: marks(rejected) }
@@ -72,6 +73,16 @@ export class Finishing {
         view.say("Taken back: not done, and undecided as before.", true);
     }
 }
+
+/** What becomes of open suggestions. */
+const RULES = {
+    all: (open) => ({ accepted: open, rejected: [] }),
+    rejected: (open) => ({ accepted: [], rejected: open }),
+    likely: (open) => {
+        const split = open.map(byLikelihood);
+        return { accepted: split.flatMap(({ likely }) => likely), rejected: split.flatMap(({ rest }) => rest) };
+    },
+};
 
 /** How many undecided suggestions a finish counted how. */
 export function countedWords({ accepted, rejected }) {

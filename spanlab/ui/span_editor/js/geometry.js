@@ -46,6 +46,15 @@ export class Geometry {
         return place ? this.unitOf(place.offsetNode, place.offset) : null;
     }
 
+    /** The DOM range of UTF-16 units `start` to `end`. */
+    range({ start, end }) {
+        const [from, to] = [this.position(start), this.position(end)];
+        const range = document.createRange();
+        range.setStart(from.node, from.offset);
+        range.setEnd(to.node, to.offset);
+        return range;
+    }
+
     rectAt(at) {
         const { node, offset } = this.position(at);
         const range = document.createRange();

@@ -36,7 +36,7 @@ export class Head {
         this.status.dataset.status = root.dataset.status = status;
         this.remark.textContent = state.note ? `“${state.note}”` : "";
         this.remark.title = state.note ?? "";
-        actions.paint(item.history, editor.likely().length);
+        actions.paint(item.history, editor.likely());
     }
 
     paintProgress({ done, skipped, total }) {

@@ -1,7 +1,7 @@
 /** One item: its text, its suggestions, and the reviewer's log on it. */
 
 import { History } from "./history.js";
-import { byPlace, placeKey } from "./marks.js";
+import { grouped, placeKey } from "./marks.js";
 import { Text } from "./text.js";
 
 /** One item as it is shown: its text, its suggestions, and the reviewer's log on it. */
@@ -11,29 +11,18 @@ export class Item {
         this.id = payload.id;
         this.text = new Text(payload.answer, payload.lang);
         this.history = new History(payload.snapshot, payload.operations, this.text.points);
-        this.groups = this.group(payload.annotators);
+        const members = payload.annotators.flatMap((annotator) => this.members(annotator));
+        this.groups = grouped(members, this.text);
+        this.fragments = new Set(members.map(({ annotator, from, to }) => `${annotator} ${placeKey(from, to)}`));
+        this.opened = new Map(); // fragments that are shown by themselves, each with those that it was one with
     }
 
-    /** Suggestions of the same characters by several annotators become one. */
-    group(annotators) {
-        const groups = new Map();
-        for (const annotator of annotators) {
-            for (const span of annotator.spans) {
-                const key = placeKey(span.start, span.end);
-                let group = groups.get(key);
-                if (!group) {
-                    group = {
-                        key, from: span.start, to: span.end, members: [],
-                        start: this.text.unit(span.start), end: this.text.unit(span.end),
-                    };
-                    group.text = this.text.slice(group.start, group.end);
-                    groups.set(key, group);
-                }
-                group.members.push({ annotator: annotator.name, kind: annotator.kind, ...span });
-            }
-        }
-        for (const group of groups.values()) group.members.sort((one, two) => two.prob - one.prob);
-        return [...groups.values()].sort(byPlace);
+    /** An annotator's spans; `from` and `to` are code points, `start` and `end` UTF-16 units. */
+    members({ name, kind, decided, spans }) {
+        return spans.map((span) => ({
+            ...span, annotator: name, kind, decided, from: span.start, to: span.end,
+            start: this.text.unit(span.start), end: this.text.unit(span.end),
+        }));
     }
 
     /** Annotators whose spans overlap [start, end), with the share of it that they cover. */

@@ -1,6 +1,7 @@
 /** What a mouse finds at the span that it clicked: a small toolbar, and handles at both ends. */
 
 import { h } from "./dom.js";
+import { memberKey } from "./joining.js";
 
 /** Toolbar and handles of the chosen span; a key press hides them. */
 export class SpanTools {
@@ -51,6 +52,9 @@ export class SpanTools {
             open: [["Accept", "accept"], ["Reject", "reject"], ["Comment", "comment"]],
             rejected: [["Accept", "accept"]],
         }[mark.kind];
+        const { opened } = this.view.editor.item;
+        if (mark.members.some((member) => member.parts)) commands.push(["Open parts", "parts"]);
+        else if (mark.members.some((member) => opened.has(memberKey(member)))) commands.push(["Join parts", "parts"]);
         return commands.map(([name, command]) => this.view.button(name, command));
     }
 

@@ -1,7 +1,7 @@
 /** How the steps of a trace look; steps of one kind that follow each other come together. */
 
 import { h, meter } from "./dom.js";
-import { distinct } from "./marks.js";
+import { distinct } from "./joining.js";
 import { Text } from "./text.js";
 import { percent, plural, stanceWords } from "./words.js";
 

@@ -18,6 +18,7 @@ import { Prompt } from "./prompt.js";
 import { KeySheet } from "./sheet.js";
 import { SpanList } from "./span_list.js";
 import { isDark } from "./theme.js";
+import { Threshold } from "./threshold.js";
 import { SpanTools } from "./tools.js";
 import { TracePanel } from "./trace.js";
 
@@ -39,6 +40,7 @@ export class View {
         this.caret = new CaretMark(this);
         this.tools = new SpanTools(this);
         this.pointer = new Pointer(this);
+        this.threshold = new Threshold(this);
         this.prompt = new Prompt(this);
         this.card = new SpanCard(this);
         this.trace = new TracePanel(this);
@@ -60,7 +62,7 @@ export class View {
             spans: { name: "Spans", node: spans, shown: () => this.list.paint() },
             trace: { name: "Trace", node: this.trace.node, shown: () => this.trace.shown() },
         });
-        this.left = h("section", { class: "sl-left", "aria-label": "Answer" }, this.question, this.answer, this.prompt.node);
+        this.left = h("section", { class: "sl-left", "aria-label": "Answer" }, this.question, this.threshold.node, this.answer, this.prompt.node);
         this.main = h("div", { class: "sl-main" }, this.left, this.layout.splitter, this.panel.node);
         this.nothing = h("div", { class: "sl-nothing", role: "status", hidden: "" });
         this.live = h("div", { class: "sl-live", "aria-live": "polite", role: "status" });
@@ -192,6 +194,7 @@ export class View {
         if (!item) return;
         if (todo.marks) {
             this.text.paint(item.text, marks, focus);
+            this.threshold.paint();
             this.list.show([...marks.values()], focus);
             this.head.paint();
         }
@@ -219,6 +222,7 @@ export class View {
         this.tools.listen(on);
         this.list.listen(on);
         this.layout.listen(on);
+        this.threshold.listen(on);
         this.prompt.listen(on);
         this.sheet.listen(on);
         on(this.answer, "focus", () => this.editor.item && this.caretChanged());

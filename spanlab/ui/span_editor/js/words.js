@@ -34,6 +34,13 @@ export function percent(prob) {
     return `${Math.round(prob * 100)} %`;
 }
 
+/** Which suggestions are likely, and from which probability on. */
+export function likelyWords(likely) {
+    const least = Math.min(...likely.map((piece) => piece.prob));
+    const named = likely.slice(0, 5).map((piece) => quote(piece.text)).join(", ");
+    return `${plural(likely.length, "likely suggestion")}, from ${percent(least)} on: ${named}${likely.length > 5 ? ", …" : ""}`;
+}
+
 export function stanceWords(quote) {
     return ` ${STANCE_WORDS[quote.stance]}${quote.note ? `: ${quote.note}` : ""} `;
 }

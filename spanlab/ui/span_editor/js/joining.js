@@ -1,0 +1,83 @@
+/** Fragments that touch, by one annotator, are one suggestion until the reviewer opens it. */
+
+import { originKey } from "./operations.js";
+
+/** Suggestions as they are shown: `members` are one annotator's each, in text order. */
+export function joined(members, item) {
+    const byAnnotator = new Map();
+    for (const member of members) {
+        const before = byAnnotator.get(member.annotator);
+        if (before) before.push(member);
+        else byAnnotator.set(member.annotator, [member]);
+    }
+    return [...byAnnotator.values()].flatMap((own) => joinedBy(own, (one, two) => mayJoin(one, two, item)));
+}
+
+function joinedBy(members, mayBeOne) {
+    const runs = [];
+    for (const member of members) {
+        const run = runs.at(-1);
+        if (run && mayBeOne(run.at(-1), member)) run.push(member);
+        else runs.push([member]);
+    }
+    return runs.map(together);
+}
+
+/** A gap of at most one space, one label, one decision where the annotator decided; neither opened. */
+function mayJoin(one, two, { text, opened }) {
+    const gap = two.from - one.to;
+    return (gap === 0 || (gap === 1 && text.slice(one.end, two.start) === " "))
+        && (one.label ?? null) === (two.label ?? null)
+        && (!one.decided || one.likely === two.likely)
+        && !one.comment && !two.comment
+        && !opened.has(memberKey(one)) && !opened.has(memberKey(two));
+}
+
+/** One suggestion for a run of fragments; it is likely if all of them are. */
+function together(parts) {
+    if (parts.length === 1) return parts[0];
+    const [first, last] = [parts[0], parts.at(-1)];
+    return {
+        ...first, to: last.to, end: last.end, parts,
+        prob: parts.reduce((most, part) => Math.max(most, part.prob), 0),
+        likely: parts.every((part) => part.likely),
+        note: notesOf(parts), evidence: parts.flatMap((part) => part.evidence ?? []),
+    };
+}
+
+const NOTES = 3;
+
+function notesOf(parts) {
+    const notes = [...new Set(parts.map((part) => part.note).filter(Boolean))];
+    const more = notes.length > NOTES ? [`and ${notes.length - NOTES} more`] : [];
+    return [...notes.slice(0, NOTES), ...more].join("; ") || null;
+}
+
+/** What of an open suggestion its annotators take for hallucinated, and what not. */
+export function byLikelihood(mark) {
+    if (mark.likely) return { likely: [mark], rest: [] };
+    const mixed = mark.members.find((member) => member.parts?.some((part) => part.likely));
+    if (!mixed) return { likely: [], rest: [mark] };
+    const runs = joinedBy(mixed.parts, (one, two) => one.likely === two.likely);
+    const pieces = runs.map((run) => ({
+        start: run.start, end: run.end, prob: run.prob, text: mark.text.slice(run.start - mark.start, run.end - mark.start),
+        likely: run.likely, best: bestOf(run, run.evidence ?? []),
+    }));
+    return { likely: pieces.filter((piece) => piece.likely), rest: pieces.filter((piece) => !piece.likely) };
+}
+
+/** A member as an operation names it. */
+export function bestOf(member, evidence) {
+    return {
+        source: member.annotator, start: member.from, end: member.to, prob: member.prob,
+        label: member.label ?? null, evidence: distinct(evidence),
+    };
+}
+
+export function memberKey(member) {
+    return originKey({ source: member.annotator, start: member.from, end: member.to, label: member.label });
+}
+
+export function distinct(quotes) {
+    return [...new Map(quotes.map((quote) => [`${quote.passage} ${quote.start} ${quote.end}`, quote])).values()];
+}

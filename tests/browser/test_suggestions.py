@@ -1,0 +1,157 @@
+"""Fewer and better suggestions: joined, filtered by probability, accepted by likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from driving import DETECTOR, Desk, suggested
+from playwright.sync_api import expect
+
+from spanlab.schema import Annotation, Interval, Item, Record, Status
+
+pytestmark = pytest.mark.browser
+
+Sit = Callable[[Sequence[Record]], Desk]
+
+ANSWER = "The tower stands in Paris, and it is 300 metres high. It opened in 1887."
+TOWER = Item(id="tower", lang="en", question="Where is it?", answer=ANSWER)
+NEXT = Item(id="next", lang="en", answer="Nothing was wrong here.")
+# "in Paris" and "300 metres high" are in parts that touch; a comma and a full stop are no space.
+PARTS = [("in", 0.3), ("Paris", 0.8), ("300", 0.2), ("metres high", 0.6), ("1887", 0.4)]
+
+
+def _records(*said: Annotation) -> list[Record]:
+    return [
+        Record(item=TOWER, annotations=said or (suggested(TOWER, PARTS),)),
+        Record(item=NEXT, annotations=(suggested(NEXT, [("wrong", 0.4)]),)),
+    ]
+
+
+def _open(here: Desk) -> list[tuple[str, int]]:
+    """Text and percentage of the suggestions that are open on the screen."""
+    marks = here.page.evaluate(
+        """() => [...spanlab.editor.marks.values()].filter((mark) => mark.kind === "open")
+            .map((mark) => [mark.text, Math.round(mark.prob * 100)])"""
+    )
+    return [(text, percent) for text, percent in marks]
+
+
+def test_touching_fragments_are_one_suggestion_decided_by_one_key_and_undone_by_one(
+    desk: Sit,
+) -> None:
+    here = desk(_records())
+    assert _open(here) == [("in Paris", 80), ("300 metres high", 60), ("1887", 40)]
+    expect(here.page.locator(".sl-votes")).to_contain_text(f"{DETECTOR} 80 %, exactly this")
+    here.press("a", "x")
+    here.settle()
+    state = here.state("tower")
+    assert [(span.text, span.source) for span in state.spans.values()] == [("in Paris", DETECTOR)]
+    assert [(span.text, span.prob) for span in state.rejected] == [("300 metres high", 0.6)]
+    assert _open(here) == [("1887", 40)]
+    here.page.reload()
+    here.wait_for("tower")
+    assert _open(here) == [("1887", 40)]
+    here.press("u", "u")
+    here.settle()
+    assert here.state("tower").rejected == ()
+    assert here.texts("tower") == []
+    assert _open(here) == [("in Paris", 80), ("300 metres high", 60), ("1887", 40)]
+
+
+def test_a_joined_suggestion_opens_into_its_parts_and_joins_again(desk: Sit) -> None:
+    here = desk(_records())
+    here.press("o")
+    here.hears("Opened into 2 parts")
+    assert _open(here)[:2] == [("in", 30), ("Paris", 80)]
+    here.press("o")
+    assert _open(here)[:2] == [("in Paris", 80), ("300 metres high", 60)]
+    here.page.click('.sl-card [data-command="parts"]')
+    here.press("x", "a")
+    here.settle()
+    assert here.texts("tower") == ["Paris"]
+    assert [span.text for span in here.state("tower").rejected] == ["in"]
+    here.press("Escape", "Tab", "Tab", "Tab", "Tab", "o")
+    here.hears("This suggestion is in one part")
+
+
+def test_what_an_annotator_decided_is_not_joined_with_what_it_did_not(desk: Sit) -> None:
+    start = ANSWER.index("Paris")
+    decided = (Interval(start=start, end=start + 5),)
+    said = suggested(TOWER, PARTS).model_copy(update={"hard": decided})
+    here = desk(_records(said))
+    shown = [("in", 30), ("Paris", 80), ("300 metres high", 60), ("1887", 40)]
+    assert _open(here) == shown
+
+
+def test_the_threshold_filters_by_key_says_how_many_and_is_remembered(desk: Sit) -> None:
+    here = desk(_records())
+    bar = here.page.locator(".sl-threshold")
+    expect(bar).to_contain_text("3 shown")
+    here.press(*[">"] * 10)
+    expect(bar).to_contain_text("50 %")
+    expect(bar).to_contain_text("2 shown, 3 weaker hidden")
+    here.hears("Suggestions from 50 %: 2 shown, 3 weaker hidden")
+    assert _open(here) == [("Paris", 80), ("metres high", 60)]
+    here.press("Enter")  # what was not shown is not counted as rejected
+    here.wait_for("next")
+    here.settle()
+    assert [span.text for span in here.state("tower").rejected] == ["Paris", "metres high"]
+    here.page.reload()
+    here.wait_for("next")
+    expect(bar).to_contain_text("0 shown, 1 weaker hidden")
+    here.press(*["<"] * 2)
+    assert _open(here) == [("wrong", 40)]
+    slider = here.page.get_by_role("slider", name="Suggestions from")
+    slider.fill("95")
+    expect(bar).to_contain_text("0 shown, 1 weaker hidden")
+
+
+def test_percentages_are_seen_at_the_chosen_span_unless_asked_for_everywhere(desk: Sit) -> None:
+    here = desk(_records())
+    shown = """() => [...document.querySelectorAll(".sl-seg")]
+        .map((node) => getComputedStyle(node, "::before").content).filter((one) => one !== "none")
+        .map((content) => /\\d+/.exec(content)[0])"""
+    assert here.page.evaluate(shown) == ["80"]
+    here.page.hover(".sl-seg >> text=1887")
+    assert here.page.evaluate(shown) == ["80", "40"]
+    here.page.get_by_label("% in the text").check()
+    assert here.page.evaluate(shown) == ["80", "60", "40"]
+    here.page.reload()
+    here.wait_for("tower")
+    assert here.page.evaluate(shown) == ["80", "60", "40"]
+
+
+def test_accepting_what_is_likely_says_from_which_probability_on_and_which(desk: Sit) -> None:
+    here = desk(_records())
+    button = here.page.locator('.sl-actions [data-command="acceptAll"]')
+    expect(button).to_contain_text("Accept 2 likely, from 60 %")
+    words = "2 likely suggestions, from 60 % on: “Paris”, “metres high”"
+    assert words in (button.get_attribute("title") or "")
+    button.hover()
+    marked = "[...CSS.highlights.get('sl-which') ?? []].map((range) => range.toString())"
+    assert here.page.evaluate(marked) == ["Paris", "metres high"]
+    here.press("A")
+    expect(here.page.locator(".sl-toast")).to_have_text(f"Accepted {words}.")
+    here.settle()
+    assert here.texts("tower") == ["Paris", "metres high"]
+    assert _open(here) == [("in", 30), ("300", 20), ("1887", 40)]
+    here.press("u")
+    here.settle()
+    assert here.texts("tower") == []
+
+
+def test_done_with_all_that_is_shown_is_one_key_and_one_undo(desk: Sit) -> None:
+    here = desk(_records())
+    here.press(">", ">", ">", ">", ">", "D")
+    here.wait_for("next")
+    expect(here.page.locator(".sl-notice")).to_contain_text(
+        "Item tower: 3 undecided suggestions counted as accepted"
+    )
+    here.settle()
+    assert here.texts("tower") == ["in Paris", "metres high", "1887"]
+    assert here.state("tower").status is Status.DONE
+    here.press("z")
+    here.wait_for("tower")
+    here.settle()
+    assert here.texts("tower") == []
