@@ -16,6 +16,7 @@
     │   ├── UnavailableError        no answer after all retries
     │   │   └── NoConnectionError       nothing listens at the address
     │   └── BudgetError             the run's own limit on calls, tokens or money is reached
+    ├── PageError             a web page that cannot or may not be read
     └── StoreError            the annotation database
         ├── NotFoundError     a dataset, item or annotator that is not there   (exit status 1)
         ├── StaleWriteError   somebody else changed this annotation meanwhile
@@ -157,6 +158,10 @@ class NoConnectionError(UnavailableError):
 
 class BudgetError(ModelError):
     """The run's own limit on calls, tokens or money is reached; no further call was started."""
+
+
+class PageError(SpanlabError):
+    """A web page that cannot be read, or may not: its address is not public, or it is no text."""
 
 
 class StoreError(SpanlabError):

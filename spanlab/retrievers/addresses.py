@@ -1,0 +1,93 @@
+"""Which addresses a web page may be fetched from: public ones.
+
+Pages are named by search engines and by other pages, so their addresses are hostile input: one may
+lead to a router, a cloud's metadata service or a database in the same network, by its name, by a
+redirect, or by a name that means another address the second time it is asked for. A host is
+therefore looked up once, every address it has must be public, and that address is connected to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import socket
+from collections.abc import Iterable, Mapping
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from spanlab.errors import PageError
+
+ALLOWED = "SPANLAB_PAGES_ALLOWED_HOSTS"
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+# Ways to write an IPv4 address as an IPv6 one, which a gateway would take back into it.
+_TRANSLATED: Final = tuple(
+    map(
+        ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96")
+    )
+)
+
+
+def allowed_hosts(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
+    """Return the hosts with ports whose pages may be read though they are not public.
+
+    ``SPANLAB_PAGES_ALLOWED_HOSTS``, such as ``wiki.intern:443,127.0.0.1:8080``; none by default.
+    """
+    names = environ.get(ALLOWED, "").lower().split(",")
+    return frozenset(filter(None, map(str.strip, names)))
+
+
+def checked_url(url: str) -> SplitResult:
+    """Return the parts of a page's address.
+
+    Raises:
+        PageError: it is not http or https, has no host, or names a user.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        named = parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        raise PageError(f"{url[:200]!r} is no web address") from None
+    if parts.scheme not in {"http", "https"} or not named:
+        raise PageError(f"{url[:200]!r} is no http or https address")
+    if "@" in parts.netloc or "\\" in url:
+        raise PageError(f"{url[:200]!r} names a user: such addresses are not read")
+    return parts
+
+
+async def public_address(host: str, port: int, allowed: Iterable[str] = ()) -> str:
+    """Look a host up, and return the address to connect to.
+
+    Args:
+        host: a name, or an address in any notation that the system reads.
+        port: the port.
+        allowed: hosts with ports for which any address will do.
+
+    Raises:
+        PageError: it has no address, or one that is not public.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise PageError(f"no host is called {host[:200]!r}") from None
+    addresses = [str(each[4][0]).partition("%")[0] for each in found]
+    if f"{host}:{port}".lower() not in allowed:
+        for address in addresses:
+            if not is_public(ipaddress.ip_address(address)):
+                raise PageError(
+                    f"{host[:200]!r} is {address}, which is not public; {ALLOWED} names hosts "
+                    "whose pages may be read all the same"
+                )
+    return addresses[0]
+
+
+def is_public(address: _Address) -> bool:
+    """Say whether an address belongs to the public internet."""
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return is_public(address.ipv4_mapped)
+        if any(address in network for network in _TRANSLATED):
+            return False
+    return address.is_global and not address.is_multicast

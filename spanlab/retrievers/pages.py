@@ -1,0 +1,243 @@
+"""Web pages as text, fetched politely and only from public addresses."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import zlib
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urljoin, urlsplit
+from urllib.robotparser import RobotFileParser
+from weakref import WeakKeyDictionary
+
+from pydantic import ValidationError
+
+from spanlab.errors import PageError, UnparsableAnswerError, missing_package
+from spanlab.fields import Frozen
+from spanlab.lm.bodies import collected
+from spanlab.lm.cache import AnswerCache, answer_cache
+from spanlab.retrievers.addresses import allowed_hosts, checked_url, public_address
+from spanlab.retrievers.html import guessed, page
+from spanlab.settings import Settings
+
+if TYPE_CHECKING:
+    import httpcore
+
+AGENT: Final = "spanlab"
+_SECONDS: Final = 10.0  # for a page, and for each redirect on the way to it
+_PAUSE: Final = 1.0  # seconds between two pages of one host
+_BYTES: Final = 5 * 2**20  # of a page, unpacked
+_REDIRECTS: Final = 5
+_HTML: Final = frozenset(("text/html", "application/xhtml+xml", ""))
+_HEADERS: Final = (
+    (b"User-Agent", AGENT.encode()),
+    (b"Accept", b"text/html, text/plain"),
+    (b"Accept-Encoding", b"gzip"),
+)
+_MOVED: Final = frozenset((301, 302, 303, 307, 308))
+
+
+class WebPage(Frozen):
+    """A page's text; ``url`` is where it was found in the end, ``fetched`` the day (ISO)."""
+
+    text: str
+    url: str
+    title: str | None = None
+    fetched: str
+
+
+class _Answer(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+
+class Pages:
+    """Reads web pages: one at a time per host, with a pause, as far as robots.txt allows.
+
+    Args:
+        cache: pages read so far; None reads anew every time.
+        allowed: hosts with ports that need not be public.
+        pause: seconds between two pages of one host.
+
+    Raises:
+        UsageError: the HTTP library is not installed.
+    """
+
+    def __init__(
+        self,
+        cache: AnswerCache | None = None,
+        *,
+        allowed: frozenset[str] | None = None,
+        pause: float = _PAUSE,
+    ) -> None:
+        try:
+            import httpcore  # noqa: F401
+        except ModuleNotFoundError as error:
+            raise missing_package("reading web pages", error.name, "llm") from None
+        self._cache, self._pause = cache, pause
+        self._allowed = allowed_hosts() if allowed is None else allowed
+        self._robots: dict[str, RobotFileParser] = {}
+        self._hosts: WeakKeyDictionary[asyncio.AbstractEventLoop, defaultdict[str, asyncio.Lock]]
+        self._hosts = WeakKeyDictionary()
+
+    async def read(self, url: str) -> WebPage:
+        """Return a page as text, from the cache if it was read before.
+
+        Raises:
+            PageError: the address is refused, the page cannot be fetched, is larger than 5 MiB
+                or is no text; nothing is kept then.
+        """
+        checked_url(url)
+        key = "page " + hashlib.sha256(url.encode()).hexdigest()
+        if self._cache is None:
+            return await self._fetched(url)
+        kept = self._cache
+
+        async def fetch() -> WebPage:
+            known = await kept.get(key)
+            try:
+                return WebPage.model_validate(known)
+            except ValidationError:
+                found = await self._fetched(url)
+                await kept.put(key, found.model_dump(mode="json"))
+                return found
+
+        found: WebPage = await kept.single_flight.join(key, fetch)
+        return found
+
+    async def _fetched(self, url: str) -> WebPage:
+        answer, url = await self._followed(url)
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind in _HTML:
+            read = page(answer.data)
+            text, title = read.text, read.title
+        elif kind == "text/plain":
+            text, title = guessed(answer.data), None
+        else:
+            raise PageError(f"{_host(url)} sent {kind[:80]!r}, which is neither HTML nor text")
+        if not text.strip():
+            raise PageError(f"{_host(url)} sent a page without text")
+        day = datetime.now(UTC).date().isoformat()
+        return WebPage(text=text, url=url, title=title, fetched=day)
+
+    async def _followed(self, url: str) -> tuple[_Answer, str]:
+        for _ in range(_REDIRECTS + 1):
+            parts = checked_url(url)
+            origin = f"{parts.scheme}://{parts.netloc}"
+            async with self._turn(parts.netloc):
+                if not (await self._rules(origin)).can_fetch(AGENT, url):
+                    raise PageError(f"{_host(url)} does not want this page to be read by programs")
+                answer = await self._get(url)
+            place = answer.headers.get("location")
+            if answer.status not in _MOVED or not place:
+                break
+            url = urljoin(url, place)
+        else:
+            raise PageError(f"{_host(url)} redirects more than {_REDIRECTS} times")
+        if not 200 <= answer.status < 300:
+            raise PageError(f"{_host(url)} answered with status {answer.status}")
+        return answer, url
+
+    async def _rules(self, origin: str) -> RobotFileParser:
+        """Read a site's robots.txt once: none means all is allowed, an error that nothing is."""
+        if origin not in self._robots:
+            rules = RobotFileParser()
+            answer = await self._get(f"{origin}/robots.txt")
+            if answer.status >= 500:
+                raise PageError(f"{_host(origin)} answered with status {answer.status}")
+            known = answer.status < 300
+            rules.parse(answer.data.decode("utf-8", "replace").splitlines() if known else [])
+            self._robots[origin] = rules
+        return self._robots[origin]
+
+    @asynccontextmanager
+    async def _turn(self, host: str) -> AsyncIterator[None]:
+        """Wait until nobody else reads a page of this host, and a pause is over."""
+        loop = asyncio.get_running_loop()
+        locks = self._hosts.setdefault(loop, defaultdict(asyncio.Lock))
+        await locks[host].acquire()
+        try:
+            yield
+        finally:
+            loop.call_later(self._pause, locks[host].release)
+
+    async def _get(self, url: str) -> _Answer:
+        import httpcore
+
+        try:
+            async with (
+                asyncio.timeout(_SECONDS),
+                httpcore.AsyncConnectionPool(network_backend=_backend(self._allowed)) as pool,
+                pool.stream("GET", url, headers=_HEADERS) as response,
+            ):
+                given = {
+                    name.decode("latin-1").lower(): value.decode("latin-1")
+                    for name, value in response.headers
+                }
+                packed = given.get("content-encoding", "identity").lower()
+                pieces = _unpacked(response.aiter_stream(), packed, _host(url))
+                return _Answer(response.status, given, await collected(pieces, _BYTES, _host(url)))
+        except TimeoutError:
+            raise PageError(f"{_host(url)} did not send the page in {_SECONDS:g} s") from None
+        except UnparsableAnswerError:
+            raise PageError(f"{_host(url)} sent more than {_BYTES // 2**20} MiB") from None
+        except (httpcore.NetworkError, httpcore.ProtocolError, ValueError) as error:
+            raise PageError(f"{_host(url)} could not be read: {type(error).__name__}") from None
+
+
+@cache
+def web_pages(settings: Settings) -> Pages:
+    """Return what reads web pages, the same for all detectors of this process.
+
+    Raises:
+        UsageError: the HTTP library is not installed.
+        StoreError: the cache cannot be used.
+    """
+    return Pages(answer_cache(settings, "retrieval"))
+
+
+async def _unpacked(pieces: AsyncIterator[bytes], packed: str, host: str) -> AsyncIterator[bytes]:
+    """Unpack a body piece by piece, so that its limit holds for what comes out."""
+    if packed not in {"identity", "gzip", "deflate", ""}:
+        raise PageError(f"{host} sent a page packed as {packed[:40]!r}")
+    unpack: Any = zlib.decompressobj(wbits=47) if packed in {"gzip", "deflate"} else None
+    async for piece in pieces:
+        if unpack is None:
+            yield piece
+            continue
+        rest = piece
+        while rest:
+            try:
+                yield unpack.decompress(rest, _BYTES)
+            except zlib.error:
+                raise PageError(f"{host} sent a page that cannot be unpacked") from None
+            rest = unpack.unconsumed_tail
+
+
+def _backend(allowed: frozenset[str]) -> httpcore.AsyncNetworkBackend:
+    """Return what connects to public addresses alone, and to the very address it checked."""
+    import httpcore
+
+    class Checked(httpcore.AsyncNetworkBackend):
+        _inner = httpcore.AnyIOBackend()
+
+        async def connect_tcp(
+            self, host: str, port: int, *args: Any, **kwargs: Any
+        ) -> httpcore.AsyncNetworkStream:
+            address = await public_address(host, port, allowed)
+            return await self._inner.connect_tcp(address, port, *args, **kwargs)
+
+        async def sleep(self, seconds: float) -> None:
+            await asyncio.sleep(seconds)
+
+    return Checked()
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2][:200]

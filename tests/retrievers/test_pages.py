@@ -1,0 +1,205 @@
+"""Web pages over real HTTP: polite, bounded, and from public addresses alone."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import ipaddress
+from pathlib import Path
+
+import pytest
+
+from spanlab.errors import PageError
+from spanlab.lm.cache import answer_file
+from spanlab.retrievers.addresses import checked_url, is_public, public_address
+from spanlab.retrievers.pages import Pages
+from spanlab.testing import ModelServer, Reply, fail
+
+PAGE = "<title>Towers</title><p>The tower is tall.</p><script>bad()</script>"
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+
+
+def serve(server: ModelServer, **pages: Reply) -> Pages:
+    """Let a server have these pages, and nothing else; returns what may read them."""
+    server.script(lambda ask: pages.get(ask.path.strip("/").replace(".", "_"), fail(404, "none")))
+    return Pages(allowed=frozenset([f"127.0.0.1:{server.port}"]), pause=0.0)
+
+
+def html(text: str = PAGE, **headers: str) -> Reply:
+    return Reply(body=text.encode(), headers=HTML | headers)
+
+
+def moved(place: str) -> Reply:
+    return Reply(status=302, body=b"", headers={"Location": place})
+
+
+def at(server: ModelServer, path: str = "page") -> str:
+    return f"http://127.0.0.1:{server.port}/{path}"
+
+
+def test_a_page_is_read_as_text_with_its_title(model_server: ModelServer) -> None:
+    pages = serve(model_server, page=html())
+    found = asyncio.run(pages.read(at(model_server)))
+    assert (found.text, found.title, found.url) == (
+        "The tower is tall.",
+        "Towers",
+        at(model_server),
+    )
+
+
+def test_a_page_is_fetched_once_whoever_asks_and_after_a_restart(
+    model_server: ModelServer, tmp_path: Path
+) -> None:
+    serve(model_server, page=html())
+    allowed = frozenset([f"127.0.0.1:{model_server.port}"])
+
+    async def both(pages: Pages) -> list[str]:
+        found = await asyncio.gather(*(pages.read(at(model_server)) for _ in range(2)))
+        return [each.text for each in found]
+
+    for _ in range(2):
+        pages = Pages(answer_file(tmp_path), allowed=allowed, pause=0.0)
+        assert asyncio.run(both(pages)) == ["The tower is tall."] * 2
+    assert [ask.path for ask in model_server.requests] == ["/robots.txt", "/page"]
+
+
+def test_a_redirect_is_followed_and_five_at_most(model_server: ModelServer) -> None:
+    pages = serve(model_server, page=moved("/other"), other=html(), loop=moved("/loop"))
+    assert asyncio.run(pages.read(at(model_server))).url == at(model_server, "other")
+    with pytest.raises(PageError, match="redirects more than 5 times"):
+        asyncio.run(pages.read(at(model_server, "loop")))
+
+
+def test_robots_are_obeyed(model_server: ModelServer) -> None:
+    rules = Reply(body=b"User-agent: *\nDisallow: /page", headers={"Content-Type": "text/plain"})
+    pages = serve(model_server, robots_txt=rules, page=html(), other=html())
+    with pytest.raises(PageError, match="does not want"):
+        asyncio.run(pages.read(at(model_server)))
+    assert asyncio.run(pages.read(at(model_server, "other"))).text
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        pytest.param(fail(500, "down"), "status 500", id="failing"),
+        pytest.param(html("<p> </p>"), "without text", id="empty"),
+        pytest.param(
+            Reply(body=b"\x89PNG", headers={"Content-Type": "image/png"}), "image/png", id="picture"
+        ),
+        pytest.param(html("x" * (5 * 2**20 + 1)), "more than 5 MiB", id="large"),
+        pytest.param(
+            Reply(
+                body=gzip.compress(bytes(50 * 2**20)),
+                headers=HTML | {"Content-Encoding": "gzip"},
+            ),
+            "more than 5 MiB",
+            id="bomb",
+        ),
+        pytest.param(
+            html("no gzip", **{"Content-Encoding": "gzip"}),
+            "cannot be unpacked",
+            id="wrong-packing",
+        ),
+        pytest.param(html("?", **{"Content-Encoding": "br"}), "packed as", id="other-packing"),
+        pytest.param(moved("http://user@127.0.0.1/"), "names a user", id="to-a-user"),
+        pytest.param(moved("file:///etc/passwd"), "no http", id="to-a-file"),
+        pytest.param(moved("http://169.254.169.254/"), "not public", id="to-metadata"),
+        pytest.param(moved("http://127.0.0.1:1/"), "not public", id="to-another-port"),
+        pytest.param(Reply(drop=True), "could not be read", id="dropped"),
+    ],
+)
+def test_what_is_no_page_is_refused_with_the_reason(
+    reply: Reply, message: str, model_server: ModelServer
+) -> None:
+    pages = serve(model_server, page=reply)
+    with pytest.raises(PageError, match=message):
+        asyncio.run(pages.read(at(model_server)))
+
+
+def test_a_packed_page_is_unpacked(model_server: ModelServer) -> None:
+    body = gzip.compress(PAGE.encode())
+    packed = Reply(body=body, headers=HTML | {"Content-Encoding": "gzip"})
+    pages = serve(model_server, page=packed)
+    assert asyncio.run(pages.read(at(model_server))).text == "The tower is tall."
+
+
+def test_nothing_about_the_reader_is_sent(model_server: ModelServer) -> None:
+    cookie = html(PAGE, **{"Set-Cookie": "id=1"})
+    pages = serve(model_server, page=cookie, other=cookie)
+    asyncio.run(pages.read(at(model_server)))
+    asyncio.run(pages.read(at(model_server, "other")))
+    sent = {name.lower() for ask in model_server.requests for name in ask.headers}
+    assert sent == {"host", "user-agent", "accept", "accept-encoding"}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://example.com/",
+        "file:///etc/passwd",
+        "gopher://example.com/",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "//example.com/",
+        "example.com",
+        "http://",
+        "http:///path",
+        "http://user@example.com/",
+        "http://user:word@example.com/",
+        "http://example.com@127.0.0.1/",
+        "http://example.com\\@127.0.0.1/",
+        "http://[::1/",
+        "http://example.com:99999/",
+        "http://example.com:0/",
+        "",
+    ],
+)
+def test_addresses_that_are_no_pages_are_refused_unasked(url: str) -> None:
+    with pytest.raises(PageError):
+        checked_url(url)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1",
+        "localhost",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "0",
+        "0.0.0.0",
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "198.18.0.1",
+        "192.0.2.1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "::1",
+        "::",
+        "::ffff:127.0.0.1",
+        "::ffff:10.0.0.1",
+        "::127.0.0.1",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+        "2001:0:7f00:1::",
+        "fe80::1",
+        "fc00::1",
+        "ff02::1",
+        "no-such-host.invalid",
+    ],
+)
+def test_hosts_that_are_not_public_are_refused(host: str) -> None:
+    with pytest.raises(PageError):
+        asyncio.run(public_address(host, 80))
+
+
+@pytest.mark.parametrize(
+    "address", ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:93.184.216.34"]
+)
+def test_addresses_of_the_public_internet_are_not(address: str) -> None:
+    assert is_public(ipaddress.ip_address(address))
