@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from spanlab.schema import Annotation, Claim, Evidence, Item, Passage, Retrieval, Span
-from spanlab.trace import QueryStep, Step
+from spanlab.trace import PairStep, QueryStep, Step
 
 _T = TypeVar("_T")
 
@@ -132,7 +132,7 @@ def _uses(annotation: Annotation) -> set[int]:
     """Return the indices of all passages that an annotation names."""
     used = {quote.passage for quote in _evidence(annotation)}
     for step in annotation.trace:
-        if isinstance(step, QueryStep):
+        if isinstance(step, QueryStep | PairStep):
             used.update(step.passages)
     return used
 
@@ -160,6 +160,6 @@ def _quotes(quotes: tuple[Evidence, ...], moved: Mapping[int, int]) -> tuple[Evi
 
 
 def _step(step: Step, moved: Mapping[int, int]) -> Step:
-    if not isinstance(step, QueryStep):
+    if not isinstance(step, QueryStep | PairStep):
         return step
     return step.model_copy(update={"passages": tuple(moved[index] for index in step.passages)})

@@ -105,6 +105,21 @@ class TrailStep(_Step):
     reason: str | None = None
 
 
+class PairStep(_Step):
+    """A question about a claim and its answer.
+
+    ``searched`` is what was searched for; ``passages`` are the 0-based indices of what the answer
+    rests on.
+    """
+
+    kind: Literal["pair"] = "pair"
+    question: str
+    answer: str
+    searched: str
+    passages: tuple[Offset, ...] = ()
+    remark: str | None = None
+
+
 class RevisionStep(_Step):
     """The whole answer as a model corrected it."""
 
@@ -143,6 +158,7 @@ Step = Annotated[
     | RelationStep
     | FactStep
     | TrailStep
+    | PairStep
     | RevisionStep
     | RemarkStep
     | CallsStep,

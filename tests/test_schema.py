@@ -182,7 +182,7 @@ REFUSED: dict[str, list[tuple[str, Build, dict[str, Any], str]]] = {
             "a stage before that of a source",
             Process,
             {"nodes": [FIRST, SECOND, FIRST | {"id": "c", "sources": ["b"]}]},
-            "the stages contradict each other: ",
+            "the order of stages contradicts itself: ",
         ),
         ("twice", Process, {"nodes": [FIRST, FIRST]}, "process node id 'a' occurs twice"),
         ("an unknown source", Process, {"nodes": [SECOND]}, "'b' names an unknown source 'a'"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from functools import cache, partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from spanlab.detectors.base import Detector, LocalDetector
 from spanlab.detectors.kit import Kit
@@ -18,6 +18,9 @@ from spanlab.programs import Predictor, Programs
 from spanlab.retrievers import Given, GivenSpec, retriever
 from spanlab.schema import Annotation, Item
 from spanlab.settings import Settings
+
+if TYPE_CHECKING:
+    from spanlab.retrievers.pages import Pages
 
 OWN_PROMPT = "none"  # as a program's name: the detector's own prompt, whatever is its default
 
@@ -91,7 +94,8 @@ def _local(spec: str) -> LocalDetector:
 def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> Detector:
     create = _create(spec.detector)
     spec = spec.model_copy(update={"reasoning": spec.thinks()})
-    choices = {role: spec.choice(role) for role in entry_of(spec.detector).roles}
+    entry = entry_of(spec.detector)
+    choices = {role: spec.choice(role) for role in entry.roles}
     cache = answer_cache(settings, "models")
     lms = {each: language_model(each, meter, cache=cache) for each in set(choices.values())}
     kit = Kit(
@@ -100,8 +104,15 @@ def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> Detector:
         meter=meter,
         models={role: lms[choice] for role, choice in choices.items()},
         prompts=_prompts(spec, settings),
+        pages=_pages(settings) if entry.reads_pages else None,
     )
     return cast(Detector, create(kit))
+
+
+def _pages(settings: Settings) -> Pages:
+    from spanlab.retrievers.pages import web_pages
+
+    return web_pages(settings)
 
 
 def _create(name: str) -> Callable[[Kit], Detector | LocalDetector]:

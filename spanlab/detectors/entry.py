@@ -80,6 +80,7 @@ class Entry:
         prompts: the names of the predictors that an optimiser can tune; empty if there are none.
         estimate: the most model calls that an item of this size will take.
         members: for an ensemble, the JSON file of an ``EnsembleSpec``.
+        reads_pages: whether it reads web pages, through ``Kit.pages``.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Entry:
     prompts: tuple[str, ...] = ()
     estimate: Callable[[Size, DetectorSpec], Iterable[Calls]] = _no_calls
     members: Path | None = None
+    reads_pages: bool = False
 
     @property
     def asks_models(self) -> bool:

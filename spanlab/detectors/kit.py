@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spanlab.lm.model import Model
     from spanlab.programs import Predictor
     from spanlab.retrievers import Retriever
+    from spanlab.retrievers.pages import Pages
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Kit:
 
     ``models`` are language models by the roles of the detector's entry, the main one first; a
     detector without roles gets none. ``prompts`` are those of a tuned program; None keeps the
-    detector's own.
+    detector's own. ``pages`` reads web pages, for detectors whose entry says that they do.
     """
 
     spec: DetectorSpec
@@ -32,6 +33,7 @@ class Kit:
     models: Mapping[str, Model]
     meter: Meter
     prompts: Mapping[str, Predictor] | None = None
+    pages: Pages | None = None
 
     def lm(self, role: str | None = None) -> dspy.LM:
         """Return the language model of a role; that of the main role for None or any other."""

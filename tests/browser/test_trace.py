@@ -13,6 +13,7 @@ from spanlab.trace import (
     CallsStep,
     FactStep,
     NodeQuote,
+    PairStep,
     Place,
     QueryStep,
     QuoteStep,
@@ -112,6 +113,20 @@ TRAIL = told(
     TrailStep(claim=0, round=2, checked=("chapter",), verdict="not-supported"),
     FactStep(text="Curie was born.", verdict="not-supported", claim=0),
 )
+PURSUED = told(
+    "pursued",
+    PairStep(
+        claim=0,
+        round=1,
+        question="Where was she born?",
+        answer="In Warsaw.",
+        searched="Curie was born in Paris. Where was she born?",
+        passages=(1,),
+        remark="read by its snippet",
+    ),
+    PairStep(claim=0, round=2, question="When?", answer="In 1867.", searched="x", passages=(0, 1)),
+    spans=(span("Paris", REFUTES),),
+)
 BROKEN = Annotation(
     annotator="broken",
     kind=Kind.DETECTOR,
@@ -203,6 +218,15 @@ def test_a_claim_is_shown_on_its_way_to_the_sources(desk: Sit) -> None:
         expect(first).to_contain_text(text)
     expect(second).to_contain_text("✕ not supported1 text read (claim 1 · round 2)")
     expect(trace).to_contain_text("1 fact of the answer, 1 not supported")
+
+
+def test_a_claim_is_shown_with_the_questions_that_were_asked_about_it(desk: Sit) -> None:
+    here = desk([curie(PURSUED)])
+    open_trace(here, "Questions and answers")
+    first, second = here.page.locator(".sl-pair").all()
+    for text in ("Where was she born?", "In Warsaw.", SENTENCE, "read by its snippet", "round 1"):
+        expect(first).to_contain_text(text)
+    expect(second).to_contain_text("from 2 search results")
 
 
 def test_a_quote_leads_to_its_place_in_the_answer(desk: Sit) -> None:

@@ -102,7 +102,15 @@ VERITRAIL = ("veritrail", "veritrail-rag", "veritrail-source", "veritrail-vt-rag
 
 def test_every_detector_is_listed_with_what_it_needs() -> None:
     names = [entry.name for entry in entries()]
-    assert names == ["offline", "ucsc-extract", "ucsc-kg", "ucsc-revise", *VERITRAIL, "ucsc"]
+    assert names == [
+        "offline",
+        "papelo",
+        "ucsc-extract",
+        "ucsc-kg",
+        "ucsc-revise",
+        *VERITRAIL,
+        "ucsc",
+    ]
     assert all(entry.what and entry.needs for entry in entries())
     assert [spec_of(name).signs for name in names] == names
 

@@ -14,6 +14,7 @@ import dspy
 
 from spanlab.claims.extraction import Extracted, Extraction
 from spanlab.claims.placing import NameWrongWords, placed
+from spanlab.detectors.common.claim_options import EXTRACTOR
 from spanlab.detectors.common.marking import places_of, span_of
 from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.kit import Kit
@@ -132,7 +133,11 @@ class ClaimDetector(Modelled):
         if self.whole:
             return (Extracted(item.answer.strip(), Extent(0, len(item.answer))),)
         found = await self.ask(
-            self.program.extraction, question=item.question, answer=item.answer, lang=item.lang
+            self.program.extraction,
+            EXTRACTOR,
+            question=item.question,
+            answer=item.answer,
+            lang=item.lang,
         )
         case.trace.extend(RemarkStep(text=remark) for remark in found.remarks)
         claims: Sequence[Extracted] = found.claims

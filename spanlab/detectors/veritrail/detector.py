@@ -28,11 +28,12 @@ from typing import Final
 import dspy
 
 from spanlab.claims.sub_claims import sub_claims
+from spanlab.detectors.common.claim_options import EXTRACTOR
 from spanlab.detectors.common.claiming import ClaimDetector, ClaimProgram, Verified
 from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.kit import Kit
-from spanlab.detectors.veritrail.entry import EXTRACTOR, ClaimOptions, VeriTrailOptions
+from spanlab.detectors.veritrail.entry import ClaimOptions, VeriTrailOptions
 from spanlab.detectors.veritrail.judging import JudgeClaim, Judged, majority
 from spanlab.detectors.veritrail.selection import (
     Selected,

@@ -8,25 +8,20 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from spanlab.detectors.base import Detector
-from spanlab.detectors.entry import INSTRUCTION, JUDGE, Calls, Entry, Options, Size
+from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
+from spanlab.detectors.entry import INSTRUCTION, JUDGE, Calls, Entry, Size
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.spec import DetectorSpec
 
 Method = Literal["retrieval", "whole", "traced"]
 
-EXTRACTOR = "extractor"  # the role of the model that takes claims out of answers
 _SENTENCE = 25  # tokens
-_CLAIM = 20  # tokens of an answer that make one claim
 _PARTS = 3  # calls that take a claim apart, as a rule
 
 
-class ClaimOptions(Options):
+class ClaimOptions(ClaimsOption):
     """Which claims are judged, and how often."""
 
-    claims: Annotated[
-        Literal["extracted", "answer"],
-        Field(description="Claims are taken out of the answer, or the answer is one claim."),
-    ] = "extracted"
     samples: Annotated[
         int, Field(ge=1, le=25, description="Answers to every question, for a soft score.")
     ] = 1
@@ -64,7 +59,7 @@ def _calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
     yield from _judging(size, spec)
     options = VeriTrailOptions.model_validate(spec.options)
     prompts = max(-(-size.passages // (_SENTENCE * options.sentences)), 1)
-    again = max(size.answer // _CLAIM, 1) * options.samples
+    again = claim_calls(size, options).claims * options.samples
     yield Calls(prompts * again, INSTRUCTION + size.passages // prompts, 120)
 
 
@@ -72,13 +67,10 @@ def _judging(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
     """Yield the calls of what all these detectors do: claims, their parts, verdicts and words."""
     known = ClaimOptions.model_fields.keys() & spec.options.keys()
     options = ClaimOptions.model_validate({name: spec.options[name] for name in known})
-    claims = max(size.answer // _CLAIM, 1)
-    shown = INSTRUCTION + size.question + size.answer
-    if options.claims == "extracted":
-        yield Calls(3 * claims, shown, 60, EXTRACTOR)
-    yield Calls(_PARTS * claims, shown, 60, EXTRACTOR)
+    claims, calls = claim_calls(size, options)
+    yield from calls
+    yield Calls(_PARTS * claims, INSTRUCTION + size.question + size.answer, 60, EXTRACTOR)
     yield Calls(claims * options.samples, INSTRUCTION + size.passages, 150)
-    yield Calls(claims, shown, 30)
 
 
 VERITRAIL = Entry(

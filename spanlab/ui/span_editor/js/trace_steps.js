@@ -35,6 +35,8 @@ export const SECTIONS = {
             h("ul", { class: "sl-steps" }, ...steps.map((step) => factNode(panel, step))));
     },
     trail: (panel, steps) => section("Followed to its sources", h("ol", { class: "sl-steps sl-trail" }, ...steps.map(roundNode))),
+    pair: (panel, steps, context) => section("Questions and answers",
+        h("ol", { class: "sl-steps" }, ...steps.map((step) => pairNode(panel, step, context)))),
     relation: (panel, steps) => relationsNode(steps),
     revision: (panel, [step], { item }) => revisionNode(step, item),
     remark: (panel, steps) => section("Remarks", ...steps.map((step) => h("p", { dir: "auto" }, step.text, stageNode(step)))),
@@ -52,6 +54,19 @@ function queryNode(panel, step, { about, item }) {
         h("p", { class: "sl-asked", dir: "auto" }, step.text || "the question"),
         h("p", { class: "sl-quiet" }, [step.retriever, found, ...stage(step)].join(" · ")),
         h("ul", { class: "sl-steps" }, ...passages.map((index) => h("li", { dir: "auto" }, readNode(panel, index, about, item)))));
+}
+
+/** A question about a claim: what was read for it, and the answer. */
+function pairNode(panel, step, { about, item }) {
+    const passages = step.passages ?? [];
+    const read = passages.length === 1 ? readNode(panel, passages[0], about, item)
+        : `from ${plural(passages.length, "search result")}`;
+    return h("li", { class: "sl-pair", dir: "auto" },
+        h("p", { class: "sl-asked", dir: "auto" }, step.question),
+        h("p", { dir: "auto" }, step.answer),
+        h("div", {}, read),
+        h("p", { class: "sl-quiet", dir: "auto" }, [`searched for: ${step.searched}`, ...stage(step)].join(" · ")),
+        step.remark ? h("p", { class: "sl-quiet", dir: "auto" }, step.remark) : "");
 }
 
 /** A passage that was read, with the sentence that mattered. */

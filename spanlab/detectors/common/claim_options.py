@@ -1,0 +1,40 @@
+"""The option and the costs that all detectors of claims share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from spanlab.detectors.entry import INSTRUCTION, Calls, Options, Size
+
+EXTRACTOR = "extractor"  # the role of the model that takes claims out of answers
+_CLAIM = 20  # tokens of an answer that make one claim
+
+
+class ClaimsOption(Options):
+    """Which claims are judged."""
+
+    claims: Annotated[
+        Literal["extracted", "answer"],
+        Field(description="Claims are taken out of the answer, or the answer is one claim."),
+    ] = "extracted"
+
+
+class ClaimCalls(NamedTuple):
+    """About how many claims an answer has, and the calls that take them out and name words."""
+
+    claims: int
+    calls: Iterable[Calls]
+
+
+def claim_calls(size: Size, options: ClaimsOption) -> ClaimCalls:
+    """Return what every detector of claims asks beside its verifier."""
+    whole = options.claims == "answer"
+    claims = 1 if whole else max(size.answer // _CLAIM, 1)
+    shown = INSTRUCTION + size.question + size.answer
+    words = Calls(claims, shown, 30)
+    return ClaimCalls(
+        claims, [words] if whole else [Calls(3 * claims, shown, 60, EXTRACTOR), words]
+    )

@@ -1,0 +1,82 @@
+"""A question is answered from the one document that answers it best (algorithm 2, §3.3)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from spanlab.detectors.papelo.pursuit import align
+from spanlab.mappers import sentences
+from spanlab.schema import Passage
+
+HITS: Final = 10  # search results that are read (§3.3)
+_RAREST: Final = 8  # words that stand in for names where writing has no capitals
+_WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer, the passages it rests on (0-based indices of the item's), and how it was found.
+
+    ``document`` is the one passage that was read for it, None if it rests on the search results.
+    """
+
+    text: str
+    searched: str
+    passages: tuple[int, ...] = ()
+    document: int | None = None
+    remark: str | None = None
+
+
+def names_in(text: str) -> str:
+    """Return what a search is tried again with: names, and capitalised words after the first.
+
+    Returns:
+        Words with a capital or a digit, without the first one; in a text without capitals the
+        rarest words of it, as far as their length tells. Empty for a text without words.
+    """
+    words = [found.group() for found in _WORD.finditer(text)]
+    named = [word for word in words[1:] if word[0].isupper() or word[0].isdecimal()]
+    if not any(word[0].isupper() for word in words):
+        often = Counter(words)
+        rare = sorted(often, key=lambda word: (often[word], -len(word), words.index(word)))
+        named = sorted(rare[:_RAREST], key=words.index)
+    return " ".join(dict.fromkeys(named))
+
+
+def shown(passage: Passage, *, text: str | None = None, metadata: bool = True) -> str:
+    """Return a passage as a prompt shows it: title, site and date in front of its text."""
+    about = [passage.title, site(passage.url), passage.date] if metadata else []
+    head = ", ".join(each for each in about if each)
+    return f"({head}): {text or passage.text}" if head else text or passage.text
+
+
+def site(url: str | None) -> str | None:
+    """Return the site of an address, without ``www.``; None without one."""
+    try:
+        host = urlsplit(url or "").hostname
+    except ValueError:
+        return None
+    return host.removeprefix("www.") if host else None
+
+
+def numbered(passages: Sequence[Passage], *, metadata: bool = True) -> str:
+    """Return search results as a prompt shows them, numbered from 1."""
+    return "\n\n".join(
+        f"Document {number} {shown(each, metadata=metadata)}"
+        for number, each in enumerate(passages, start=1)
+    )
+
+
+def window(page: str, snippet: str, lang: str) -> str | None:
+    """Return the part of a page that a snippet comes from; None if it does not hold it."""
+    places = sentences(page, lang)
+    found = align([page[slice(*place)] for place in places], snippet)
+    if found is None:
+        return None
+    first, last = found
+    return page[places[first].start : places[last - 1].end]

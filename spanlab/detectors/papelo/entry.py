@@ -1,0 +1,79 @@
+"""What Papelo says of itself, its options, and what it costs at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from spanlab.detectors.base import Detector
+from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
+from spanlab.detectors.entry import INSTRUCTION, JUDGE, Calls, Entry, Size
+from spanlab.detectors.kit import Kit
+from spanlab.detectors.spec import DetectorSpec
+
+_HITS = 1_000  # tokens of ten search results
+_WINDOW = 250  # tokens of five sentences
+
+
+class PapeloOptions(ClaimsOption):
+    """How a claim is pursued."""
+
+    n: Annotated[int, Field(ge=1, le=20, description="Questions with answers per claim.")] = 5
+    first: Annotated[
+        Literal["rephrase", "model"],
+        Field(description="The first question: the claim rephrased, or what the model would ask."),
+    ] = "rephrase"
+    classes: Annotated[
+        Literal[2, 4],
+        Field(description="2: supported or refuted; 4: not enough and conflicting evidence, too."),
+    ] = 2
+    late: Annotated[
+        bool, Field(description="The verdict over all pairs may overturn the early one.")
+    ] = True
+    fill: Annotated[
+        Literal["paraphrase", "repeat", "none"],
+        Field(description="How pairs are filled up once the claim is settled."),
+    ] = "paraphrase"
+    documents: Annotated[
+        Literal["one", "many"],
+        Field(description="An answer comes from the one best document, or from all results."),
+    ] = "one"
+    long_document: Annotated[
+        bool, Field(description="Read the page around the snippet, not the snippet alone.")
+    ] = True
+    metadata: Annotated[bool, Field(description="Show title, site and date of what was found.")] = (
+        True
+    )
+
+
+def _create(kit: Kit) -> Detector:
+    from spanlab.detectors.papelo.detector import Papelo
+
+    return Papelo(kit)
+
+
+def _calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
+    options = PapeloOptions.model_validate(spec.options)
+    claims, calls = claim_calls(size, options)
+    yield from calls
+    pairs = claims * options.n
+    yield Calls(claims, INSTRUCTION, 40)  # the first question
+    yield Calls(pairs, INSTRUCTION + _HITS, 80)  # the best document
+    yield Calls(pairs, INSTRUCTION + _WINDOW, 80)  # the answer
+    yield Calls(pairs, INSTRUCTION + 100 * options.n, 60)  # the next question
+    yield Calls(claims * (options.n // 2), INSTRUCTION, 100)  # paraphrases
+    yield Calls(claims, INSTRUCTION + 100 * options.n, 120)  # the verdict
+
+
+ENTRY = Entry(
+    name="papelo",
+    what="every claim is pursued on the web, question by question, and judged by the answers",
+    needs="a model, 10 to 20 calls a claim, and a search; without one the item's passages",
+    create=_create,
+    options=PapeloOptions,
+    roles=(JUDGE, EXTRACTOR),
+    estimate=_calls,
+    reads_pages=True,
+)

@@ -1,0 +1,255 @@
+"""`papelo`: claims are pursued on a scripted web, with a scripted model and real calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from detector_cases import Make, detect
+
+from spanlab.detectors import Detector
+from spanlab.detectors.papelo.answering import names_in
+from spanlab.detectors.papelo.detector import published_before
+from spanlab.detectors.papelo.prompts import asked
+from spanlab.retrievers import SearchSpec
+from spanlab.retrievers.addresses import ALLOWED
+from spanlab.schema import Claim, Item
+from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
+from spanlab.trace import PairStep, RemarkStep
+
+CLAIM = "The tower of Aldmere was built in 1989."
+ITEM = Item(
+    id="tower",
+    lang="en",
+    answer=CLAIM,
+    meta={"speaker": "Ada Smith", "claim_date": "31-10-2020"},
+)
+SNIPPET = "The tower was finished in 1889."
+PAGE = (
+    "Old towers. Some stand by the sea. Aldmere is a town. "
+    f"{SNIPPET} It was a gift of the guilds. Trees grow there. Ships pass by."
+)
+FIRST = "Was the tower of Aldmere built in 1989?"
+
+
+class Site:
+    """A search API and the pages it finds, on one scripted server."""
+
+    def __init__(self, server: ModelServer) -> None:
+        self.server = server
+        self.root = server.url.removesuffix("/v1")
+        self.searched: list[str] = []
+        self.read: list[str] = []
+        self.pages: dict[str, Reply] = {"/tower": html(PAGE)}
+        server.script(self.answer)
+
+    def answer(self, ask: Ask) -> Reply:
+        parts = urlsplit(ask.path)
+        if parts.path == "/search":
+            query = parse_qs(parts.query)["q"][0]
+            self.searched.append(query)
+            return Reply(body={"results": self.found(query)})
+        self.read.append(parts.path)
+        return self.pages.get(parts.path, fail(404, "no such page"))
+
+    def found(self, query: str) -> list[dict[str, str]]:
+        if "nowhere" in query:
+            return []
+        return [
+            {"title": "Trees", "url": f"{self.root}/trees", "content": "Trees are green."},
+            {
+                "title": "Towers",
+                "url": f"{self.root}/tower",
+                "content": SNIPPET,
+                "published_date": "2019-05-01",
+            },
+            {"title": "Late", "url": f"{self.root}/late", "content": "!", "date": "2020-11-02"},
+        ]
+
+
+def html(text: str) -> Reply:
+    body = f"<html><title>Towers</title><p>{text}</p><script>alert(1)</script></html>"
+    return Reply(body=body.encode(), headers={"Content-Type": "text/html; charset=utf-8"})
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    with ModelServer() as server:
+        monkeypatch.setenv(ALLOWED, f"127.0.0.1:{server.port}")
+        yield Site(server)
+
+
+class Model:
+    """Answers by what the prompt shows; ``follows`` are what it says after each answer."""
+
+    def __init__(self, *follows: dict[str, str], document: str = "2") -> None:
+        self.follows, self.document = list(follows), document
+        self.shown: list[str] = []
+
+    def __call__(self, ask: Ask) -> Reply:
+        prompt = ask.messages[-1]["content"]
+        wanted = re.findall(r"`\[\[ ## (\w+) ## \]\]`", prompt)[0]
+        if wanted == "answer":
+            self.shown.append(prompt)
+        said: dict[str, object] = {
+            "question": f"Gladly! Here is one. {FIRST} I hope it helps.",
+            "picked": {"answer": "In 1889, it seems.", "document": self.document},
+            "ways": [f"When was it built ({number})?" for number in range(1, 5)],
+            "answer": "It was finished in 1889.",
+            "ruling": {"reason": "it is from 1889", "verdict": "Refuted"},
+            "words": ["1989"],
+        }
+        return say_fields(**{wanted: self.follows.pop(0) if wanted == "next" else said[wanted]})
+
+
+def papelo(make: Make, site: Site, **options: object) -> Detector:
+    spec = SearchSpec(url=f"{site.root}/search?q={{query}}&n={{k}}")
+    chosen = {"claims": "answer", "n": 3, **options}
+    return make("papelo", retriever=spec, options=chosen)
+
+
+OPEN = {"settled": "open", "question": "Who had it built? Please look it up."}
+SETTLED = {"settled": "True", "question": ""}
+
+
+def test_a_claim_is_pursued_to_the_page_that_refutes_it(
+    model_server: ModelServer, make: Make, site: Site
+) -> None:
+    model = Model(OPEN, SETTLED)
+    model_server.script(model)
+    found = detect(papelo(make, site), ITEM)
+    said = found.annotation
+    (claim,) = said.claims
+    assert (claim.verdict, claim.note) == ("refuted", "it is from 1889")
+    assert [(span.text, span.note) for span in said.spans] == [("1989", "it is from 1889")]
+    pairs = [step for step in said.trace if isinstance(step, PairStep)]
+    assert [(step.round, step.question) for step in pairs] == [
+        (1, FIRST),
+        (2, "Who had it built?"),
+        (3, "When was it built (1)?"),
+    ]
+    assert [step.searched for step in pairs] == [f"{CLAIM} {step.question}" for step in pairs]
+    overturned = "settled early as supported, overturned: refuted"
+    assert overturned in [step.text for step in said.trace if isinstance(step, RemarkStep)]
+    check_evidence(claim, found.item)
+    assert site.read == ["/robots.txt", "/tower"]
+
+
+def check_evidence(claim: Claim, item: Item) -> None:
+    """The one quote is the window of the page that was picked, with its site and date."""
+    (quote,) = claim.evidence
+    passage = item.passages[quote.passage]
+    assert (quote.stance, passage.date) == ("refutes", "2019-05-01")
+    assert str(passage.url).endswith("/tower")
+    assert quote.text in PAGE
+    assert SNIPPET in quote.text
+    assert len(re.findall(r"\.", quote.text)) == 5
+
+
+def test_the_answer_is_given_from_the_window_with_title_site_and_date(
+    model_server: ModelServer, make: Make, site: Site
+) -> None:
+    model = Model(SETTLED)
+    model_server.script(model)
+    detect(papelo(make, site, n=1), ITEM)
+    (shown,) = model.shown
+    assert "(Towers, 127.0.0.1, 2019-05-01): " in shown
+    assert SNIPPET in shown
+    assert "Trees are green" not in shown
+    plain = Model(SETTLED)
+    model_server.script(plain)
+    detect(papelo(make, site, n=1, metadata=False), ITEM)
+    assert "2019-05-01" not in plain.shown[0]
+
+
+def test_what_is_published_after_the_claim_is_not_read(
+    model_server: ModelServer, make: Make, site: Site
+) -> None:
+    model_server.script(Model(SETTLED, document="3"))
+    found = detect(papelo(make, site, n=1), ITEM)
+    assert [passage.title for passage in found.item.passages] == ["Trees", "Towers"]
+    (step,) = (step for step in found.annotation.trace if isinstance(step, PairStep))
+    assert (step.answer, step.passages) == ("In 1889, it seems.", (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("reply", "options", "remark"),
+    [
+        pytest.param(fail(404, "gone"), {}, "answered with status 404", id="no-page"),
+        pytest.param(html("Something else."), {}, "does not hold", id="another-page"),
+        pytest.param(html(PAGE), {"long_document": False}, None, id="not-wanted"),
+    ],
+)
+def test_without_the_page_its_snippet_is_read(
+    reply: Reply,
+    options: dict[str, object],
+    remark: str | None,
+    model_server: ModelServer,
+    make: Make,
+    site: Site,
+) -> None:
+    site.pages["/tower"] = reply
+    model = Model(SETTLED)
+    model_server.script(model)
+    found = detect(papelo(make, site, n=1, **options), ITEM)
+    assert f"2019-05-01): {SNIPPET}" in model.shown[0]
+    (step,) = (step for step in found.annotation.trace if isinstance(step, PairStep))
+    assert step.passages == (1,)
+    assert (remark or "") in (step.remark or "")
+    assert (step.remark is None) is (remark is None)
+
+
+def test_a_search_that_finds_nothing_is_tried_again_with_the_names(
+    model_server: ModelServer, make: Make, site: Site
+) -> None:
+    model_server.script(Model(SETTLED))
+    item = ITEM.model_copy(
+        update={"answer": "The nowhere of Aldmere, says Ada Smith, is from 1989."}
+    )
+    found = detect(papelo(make, site, n=1), item)
+    assert site.searched == [f"{item.answer} {FIRST}", "Aldmere Ada Smith 1989 Was"]
+    assert found.annotation.claims[0].evidence
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        pytest.param("The tower of Paris and Lyon in 1889", "Paris Lyon 1889", id="names"),
+        pytest.param("Paris", "", id="the-first-word-is-none"),
+        pytest.param("the of the eiffelturm", "the of eiffelturm", id="no-capitals"),
+        pytest.param("…", "", id="no-words"),
+    ],
+)
+def test_names_in_a_text(text: str, names: str) -> None:
+    assert names_in(text) == names
+
+
+@pytest.mark.parametrize(
+    ("reply", "question"),
+    [
+        pytest.param("Sure. Who built it? It matters.", "Who built it?", id="talkative"),
+        pytest.param("Who built it", "Who built it", id="no-question-mark"),
+        pytest.param("当然。谁建的？谢谢。", "谁建的？", id="full-width"),
+    ],
+)
+def test_of_a_talkative_reply_the_question_counts(reply: str, question: str) -> None:
+    assert asked(reply, "en") == question
+
+
+@pytest.mark.parametrize(
+    ("written", "day"),
+    [
+        pytest.param("31-10-2020", "2020-11-01", id="AVeriTeC"),
+        pytest.param("2020-10-31", "2020-11-01", id="ISO"),
+        pytest.param("99-99-2020", None, id="no-such-day"),
+        pytest.param(None, None, id="unknown"),
+    ],
+)
+def test_evidence_is_from_no_later_than_the_day_of_the_claim(
+    written: str | None, day: str | None
+) -> None:
+    item = ITEM.model_copy(update={"meta": {"claim_date": written}})
+    found = published_before(item)
+    assert (found and found.isoformat()) == day
