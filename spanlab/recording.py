@@ -57,6 +57,17 @@ class Recorder:
             sources = dict.fromkeys(each for text in texts for each in self._sources(text))
             self._add(output, stage, tuple(sources))
 
+    def source(self, text: str) -> None:
+        """Note a text that no step returned, such as a document that was retrieved."""
+        with self._lock:
+            if text.strip() and text not in self._by_text:
+                self._add(text, SOURCE, ())
+
+    def knows(self, text: str) -> bool:
+        """Say whether a text was noted, or holds one that was."""
+        with self._lock:
+            return text in self._by_text or bool(self._inside(text))
+
     def process(self, answer: str | None = None) -> Process:
         """Return what led to an answer.
 
@@ -103,12 +114,14 @@ class Recorder:
         known = self._by_text.get(text)
         if known is not None:
             return (known,)
-        inside = [
+        return self._inside(text) or (self._add(text, SOURCE, ()),)
+
+    def _inside(self, text: str) -> list[str]:
+        return [
             node
             for each, node in self._by_text.items()
             if _INSIDE <= len(each) < len(text) and each in text
         ]
-        return inside or (self._add(text, SOURCE, ()),)
 
     def _add(self, text: str, stage: str, sources: tuple[str, ...]) -> str:
         node = ProcessNode(

@@ -15,7 +15,9 @@ from spanlab.workflows.wording import counted
 def import_command(
     files: Annotated[
         list[str],
-        typer.Argument(help="Files, globs or folders of Hugging Face's datasets (arrow, parquet)."),
+        typer.Argument(
+            help="Files, globs, or folders: GraphRAG's output, Hugging Face's datasets."
+        ),
     ],
     dataset: Annotated[str, typer.Option(help="The dataset to make, or to add items to.")],
     format: Format = "auto",

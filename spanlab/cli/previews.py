@@ -5,6 +5,7 @@ from __future__ import annotations
 from spanlab.cli.tables import aligned
 from spanlab.schema import Item
 from spanlab.workflows.previewing import ImportPreview
+from spanlab.workflows.process_nodes import Stages, stages_of
 from spanlab.workflows.wording import counted
 
 _LONGEST = 100  # characters of a text that are shown
@@ -35,10 +36,14 @@ def _item(item: Item) -> str:
         ["answer", item.answer],
         *([f"passage {number}", text] for number, text in enumerate(passages[:3], start=1)),
         *([["", f"and {len(passages) - 3:,} more passages"]] if len(passages) > 3 else []),
-        *([["process", "recorded"]] if item.process else []),
+        *([["process", _stages(stages)]] if (stages := stages_of(item)) else []),
         *([["meta", ", ".join(item.meta)]] if item.meta else []),
     ]
     return aligned([[name, _short(text)] for name, text in rows], left=2)
+
+
+def _stages(stages: Stages) -> str:
+    return ", ".join(f"{name}: {size:,}" for name, size in stages.sizes.items())
 
 
 def _short(text: str) -> str:

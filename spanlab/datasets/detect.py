@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic_core import from_json
 
+from spanlab.datasets import graphrag, summaries
 from spanlab.datasets.files import File
 from spanlab.errors import InputError
 
@@ -27,6 +28,12 @@ SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
         frozenset({"data", "annotations"}),
         frozenset({"data", "predictions"}),
         frozenset({"data", "id"}),
+    ),
+    "summaries": (frozenset({"summaries_dict", "final_summary"}),),
+    "traces": (
+        frozenset({"resourceSpans"}),
+        frozenset({"resource_spans"}),
+        frozenset({"context", "attributes"}),
     ),
 }
 TABLES = ("csv", "parquet", "arrow")
@@ -64,6 +71,8 @@ def detect(path: Path, name: str | None = None) -> str:
         InputError: it is missing, empty, not text, or of no or more than one known format.
     """
     file = File(path, name or str(path))
+    if path.is_dir():
+        return _of_folder(file)
     head = file.head()
     if head.startswith(_PARQUET):
         return "parquet"
@@ -72,12 +81,27 @@ def detect(path: Path, name: str | None = None) -> str:
     # A single line may be wrong, which is for the reader to say.
     records = list(_first_objects(file))
     if head.lstrip()[:1] in (b"{", b"[") or any(records):
-        return _json_format(records or _first_value(file), file)
+        found = records or _first_value(file)
+        # BooookScore's files have an entry for every book.
+        inner = [each for value in found[:1] for each in value.values() if isinstance(each, dict)]
+        books = [each for each in inner[:1] if summaries.LEVELS in each]
+        return _json_format(books or found, file)
     _check_text(head, file)
     if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
         columns = frozenset(re.split(r'[,;\t|"]+', head.decode(errors="replace").splitlines()[0]))
         return "claims" if any(each <= columns for each in SIGNATURES["claims"]) else "csv"
     raise _unknown(file, f"it begins {head[:60].decode(errors='replace')!r}")
+
+
+def _of_folder(folder: File) -> str:
+    if graphrag.is_output(folder.path):
+        return "graphrag"
+    names = [f"{name}.parquet" for name in graphrag.TABLES]
+    raise InputError(
+        "this is a directory of no known format",
+        file=folder.name,
+        expected=f"a file, or GraphRAG's output: {', '.join(names)}, {graphrag.QUERIES}",
+    )
 
 
 def _check_text(head: bytes, file: File) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from spanlab.datasets.arrow_rows import SchemaReader, plain, rows_of
 from spanlab.datasets.files import File
 from spanlab.datasets.limits import UNPACKED, most_unpacked, too_large
+from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.parquet_pages import Page, pages
 from spanlab.datasets.tabular import CellsRow
 from spanlab.errors import InputError
@@ -22,14 +23,14 @@ class ParquetReader(SchemaReader):
     """Reads parquet."""
 
     def _schema(self) -> Sequence[Any]:
-        with self._opened() as table:
+        with self.opened() as table:
             return list(table.schema_arrow) if table.metadata.num_rows else []
 
     def _cells(self) -> Iterator[CellsRow]:
         columns = self._names()
         left = most_unpacked(self._file.path.stat().st_size, self._file.limit)
         line = 0
-        with self._opened() as table:
+        with self.opened() as table:
             for group in range(table.num_row_groups):
                 count = _safe_rows(table.metadata.row_group(group), columns, self._file)
                 batches = table.iter_batches(count, row_groups=[group], columns=columns)
@@ -41,8 +42,13 @@ class ParquetReader(SchemaReader):
                     if left < 0:
                         raise self._at(too_large(UNPACKED, self._file.limit), line)
 
+    def rows_with_cells(self) -> Iterator[CellsRow]:
+        """Yield the rows as they stand."""
+        return self._cells()
+
     @contextmanager
-    def _opened(self) -> Iterator[Any]:
+    def opened(self) -> Iterator[Any]:
+        """Open the file; raises InputError if it is no parquet file."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -95,3 +101,27 @@ def _pages(chunk: Any, file: File) -> Iterator[Page]:
                 field=chunk.path_in_schema,
                 expected="parquet",
             ) from None
+
+
+def table(file: File, columns: Collection[str]) -> Iterator[CellsRow]:
+    """Yield the rows of a parquet file that must have these columns.
+
+    Raises:
+        InputError: it is missing or damaged, or a column is; names the file, or the row that is
+            too large.
+    """
+    file.head()
+    reader = ParquetReader(file, ReadOptions())
+    with reader.opened() as opened:
+        there = opened.schema_arrow.names
+    for column in columns:
+        if column not in there:
+            raise InputError(
+                f"the column {column!r} is missing",
+                file=file.name,
+                found=f"the columns {', '.join(there)}",
+            )
+    for row in reader.rows_with_cells():
+        if row.refused is not None:
+            raise row.refused.at(file=file.name, line=row.line, unit="row")
+        yield row

@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from spanlab.datasets import claims, faithbench, jsonl, labelstudio, mushroom, ragtruth
+from spanlab.datasets import (
+    claims,
+    faithbench,
+    graphrag,
+    jsonl,
+    labelstudio,
+    mushroom,
+    ragtruth,
+    summaries,
+    traces,
+)
 from spanlab.datasets.arrow_stream import ArrowReader
 from spanlab.datasets.contexts import Contexts
 from spanlab.datasets.csv_table import CsvReader
@@ -36,6 +46,9 @@ READERS: dict[str, Callable[[File, ReadOptions], Reader]] = {
     "faithbench": faithbench.FaithBenchReader,
     "labelstudio": labelstudio.LabelStudioReader,
     "claims": claims.ClaimsReader,
+    "graphrag": graphrag.GraphRagReader,
+    "summaries": summaries.SummariesReader,
+    "traces": traces.TraceReader,
     "csv": CsvReader,
     "parquet": ParquetReader,
     "arrow": ArrowReader,
@@ -68,7 +81,8 @@ def read_placed(path: Path, options: ReadOptions | None = None) -> Iterator[Plac
     chosen = options or ReadOptions()
     file = File(path, chosen.name or str(path))
     reader = _reader(file, chosen)
-    file.head()
+    if not path.is_dir():
+        file.head()
     contexts = Contexts(chosen.contexts) if chosen.contexts is not None else None
     return _records(reader, file, chosen, contexts)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from spanlab.datasets.graphrag import QUERIES, is_output
 from spanlab.datasets.limits import UNPACKED, longest, most_unpacked, record_limit, too_large
 from spanlab.errors import InputError
 
@@ -61,16 +62,22 @@ def files_named(patterns: Iterable[str]) -> list[Path]:
 
 
 def in_folders(files: Iterable[Path]) -> list[Path]:
-    """Return files, and of a folder its Arrow and parquet files in sorted order.
+    """Return files, and of a folder its Arrow and parquet files in sorted order, or it itself.
 
     Such a folder is what Hugging Face's ``datasets`` saves to disk, or a copy of a dataset from its
-    Hub: one table in several files, maybe in a folder for each split.
+    Hub: one table in several files, maybe in a folder for each split. GraphRAG's output is read as
+    a whole instead, also if its files are named one by one.
 
     Raises:
         InputError: there is neither in a folder.
     """
-    found: list[Path] = []
-    for file in files:
+    given = list(files)
+    outputs = {each for each in given if each.is_dir() and is_output(each)}
+    outputs |= {each.parent for each in given if each.name == QUERIES and is_output(each.parent)}
+    found = sorted(outputs)
+    for file in given:
+        if file in outputs or file.parent in outputs:
+            continue
         if not file.is_dir():
             found.append(file)
             continue

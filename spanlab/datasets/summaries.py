@@ -1,0 +1,110 @@
+"""Hierarchical summaries of books in BooookScore's form: summaries of chunks, and of summaries.
+
+    {"book": …, "summaries_dict": {"0": [summary of a chunk, …], "1": […], …},
+     "final_summary": …, "chunks": [text, …]}
+
+or one object with such an entry for every book, by its name. ``chunks`` are the texts that level 0
+summarises, one each; without them, which the form leaves out, these summaries stand for the
+source. Which summaries of a level were merged into which of the next is not said either: every
+summary counts as made from all of the level before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
+
+from spanlab.datasets import reader
+from spanlab.datasets.files import Row
+from spanlab.errors import InputError
+from spanlab.process import Process, ProcessNode
+from spanlab.schema import Item, Record
+
+LEVELS: Final = "summaries_dict"
+
+
+class _Book(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    book: str = Field(min_length=1)
+    summaries_dict: dict[str, tuple[str, ...]] = Field(min_length=1)
+    final_summary: str
+    chunks: tuple[str, ...] = ()
+
+
+class SummariesReader(reader.Reader):
+    """Reads a file of books; an item is a book with its final summary."""
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the books.
+
+        Raises:
+            InputError: the file holds none.
+        """
+        found = self._file.load()
+        if not isinstance(found, dict):
+            raise InputError("not an object", file=self._file.name, expected=f"{LEVELS} in it")
+        books = found if LEVELS not in found else {str(found.get("book") or "book"): found}
+        for number, (name, book) in enumerate(books.items(), start=1):
+            entry = {"book": name, **book} if isinstance(book, dict) else book
+            yield self._file.row(number, to_json(entry), "record")
+
+    def finish(self) -> None:
+        """Say of how many books the chunks are missing."""
+        if self._without:
+            self._options.on_warning(
+                f"{self._file.name}: without the chunks of {self._without} of the books: the "
+                "summaries of chunks stand for the source"
+            )
+
+    _without = 0
+
+    def _record(self, row: Row) -> Record:
+        book = _Book.model_validate_json(row.raw)
+        self._without += not book.chunks
+        return Record(item=Item(id=book.book, answer=book.final_summary, process=_process(book)))
+
+
+def _process(book: _Book) -> Process:
+    levels = _levels(book)
+    if book.chunks and len(book.chunks) != len(levels[0]):
+        raise InputError(
+            "level 0 summarises every chunk",
+            field="chunks",
+            found=f"{len(book.chunks)} chunks, {len(levels[0])} summaries",
+        )
+    if levels[-1] == [book.final_summary]:
+        levels.pop()
+    nodes = [
+        ProcessNode(id=f"chunk {number}", text=text, stage="chunk")
+        for number, text in enumerate(book.chunks, start=1)
+    ]
+    before: tuple[str, ...] = ()
+    for level, texts in enumerate(levels):
+        names = tuple(f"summary {level}.{number}" for number in range(1, len(texts) + 1))
+        for index, (name, text) in enumerate(zip(names, texts, strict=True)):
+            sources = (nodes[index].id,) if level == 0 and book.chunks else before
+            stage = f"summary of level {level}"
+            nodes.append(ProcessNode(id=name, text=text, stage=stage, sources=sources))
+        before = names
+    final = ProcessNode(
+        id="final summary", text=book.final_summary, stage="final summary", sources=before
+    )
+    return Process(nodes=(*nodes, final))
+
+
+def _levels(book: _Book) -> list[list[str]]:
+    """Return the summaries level by level, lowest first."""
+    levels = [book.summaries_dict.get(str(number)) for number in range(len(book.summaries_dict))]
+    for number, texts in enumerate(levels):
+        if not texts:
+            raise InputError(
+                "this level is missing or empty",
+                field=f"{LEVELS}.{number}",
+                found=f"the levels {', '.join(book.summaries_dict)}",
+                expected="levels from 0 upwards, with a summary each",
+            )
+    return [list(texts or ()) for texts in levels]

@@ -1,0 +1,246 @@
+"""OpenTelemetry traces of language models, exported as JSON: what pipelines write by themselves.
+
+Read are OTLP's JSON (``resourceSpans``, a request a line or the whole file) and spans as SDKs print
+them (``context`` and ``attributes``, a span a line or an array), with the attributes of
+OpenInference or of OpenTelemetry's own conventions for generative models (``gen_ai.*``).
+
+An item is a trace: its answer is what the last model call returned, its question the input of the
+first span that has one, its process what the calls read and wrote. Spans do not say which text was
+made from which; that is told from what they say (see ``recording``): a message that holds retrieved
+documents or earlier answers word for word was made from those. A system message of which nothing
+is known is an instruction and no source.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+from pydantic_core import from_json, to_json
+
+from spanlab.datasets import reader
+from spanlab.datasets.files import Row
+from spanlab.datasets.limits import too_large
+from spanlab.errors import InputError, UsageError
+from spanlab.fields import storable
+from spanlab.recording import Recorder
+from spanlab.schema import Record
+
+_RECORDS: Final = 8  # a file may take as much memory as this many records
+_MODELS: Final = frozenset(("LLM",))
+_FOUND: Final = ("retrieval.documents", "reranker.output_documents")
+_ASKED: Final = ("question", "query", "input", "prompt", "content", "messages")
+_CALLS: Final = frozenset(("chat", "text_completion", "generate_content", "completion"))
+
+
+class _Message(NamedTuple):
+    role: str
+    text: str
+
+
+class TraceReader(reader.Reader):
+    """Reads the traces of a file, each with the number of the line on which it begins."""
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the spans of each trace as one row.
+
+        Raises:
+            InputError: the file is not JSON, or a span of it has no trace.
+        """
+        traces: dict[str, list[dict[str, Any]]] = {}
+        lines: dict[str, int] = {}
+        size = 0
+        for row in self._requests():
+            size += len(row.raw)
+            if size > _RECORDS * self._file.limit:
+                raise too_large("the file", _RECORDS * self._file.limit, file=self._file.name)
+            try:
+                for span in _spans(from_json(row.raw)):
+                    lines.setdefault(span["trace"], row.line)
+                    traces.setdefault(span["trace"], []).append(span)
+            except (ValueError, TypeError, AttributeError, KeyError) as error:
+                raise InputError(
+                    f"not an OpenTelemetry span: {error}", file=self._file.name, line=row.line
+                ) from None
+        for trace, spans in traces.items():
+            yield Row(lines[trace], to_json(spans))
+
+    def _requests(self) -> Iterator[Row]:
+        first = self._file.head().partition(b"\n")[0].strip()
+        try:
+            from_json(first)
+        except ValueError:
+            if not first.startswith(b"["):
+                yield Row(1, to_json(self._file.load()))
+                return
+        yield from self._file.rows()
+
+    def _record(self, row: Row) -> Record:
+        spans = sorted(from_json(row.raw), key=itemgetter("start"))
+        recorder = Recorder()
+        for span in sorted(spans, key=itemgetter("end")):
+            _note(recorder, span)
+        try:
+            item = recorder.item(str(spans[0]["trace"]), _question(spans))
+        except UsageError:
+            raise InputError(
+                "no span of this trace has a model's answer",
+                found=f"spans {', '.join(str(span['name']) for span in spans[:5])}",
+                expected="the attributes of OpenInference or gen_ai.*",
+            ) from None
+        return Record(item=item)
+
+
+def _spans(request: Any) -> Iterator[dict[str, Any]]:
+    """Yield the spans of an OTLP request, or the one that was printed, in one form."""
+    if "attributes" in request and "context" in request:
+        context, attributes = request["context"], request["attributes"]
+        yield {
+            "trace": str(context["trace_id"]).removeprefix("0x"),
+            "name": request.get("name", ""),
+            "start": str(request.get("start_time", "")),
+            "end": str(request.get("end_time", "")),
+            "attributes": dict(_flat("", attributes)),
+        }
+        return
+    for resource in request.get("resourceSpans") or request.get("resource_spans") or ():
+        for scope in resource.get("scopeSpans") or resource.get("scope_spans") or ():
+            for span in scope["spans"]:
+                yield {
+                    "trace": span.get("traceId") or span["trace_id"],
+                    "name": span.get("name", ""),
+                    "start": _nanoseconds(span, "startTimeUnixNano", "start_time_unix_nano"),
+                    "end": _nanoseconds(span, "endTimeUnixNano", "end_time_unix_nano"),
+                    "attributes": {
+                        each["key"]: _value(each["value"]) for each in span.get("attributes", ())
+                    },
+                }
+
+
+def _nanoseconds(span: Mapping[str, Any], *names: str) -> str:
+    return str(next((span[name] for name in names if name in span), "")).zfill(20)
+
+
+def _value(value: Mapping[str, Any]) -> Any:
+    """Return what an OTLP value holds."""
+    for kind, held in value.items():
+        if kind in ("arrayValue", "array_value"):
+            return [_value(each) for each in held.get("values", ())]
+        if kind in ("kvlistValue", "kvlist_value"):
+            return {each["key"]: _value(each["value"]) for each in held.get("values", ())}
+        return held
+    return None
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield attributes by their dotted names; some exports nest them."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(f"{name}.{key}" if name else str(key), inner)
+    elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        for index, inner in enumerate(value):
+            yield from _flat(f"{name}.{index}", inner)
+    else:
+        yield name, value
+
+
+def _note(recorder: Recorder, span: Mapping[str, Any]) -> None:
+    """Note what a span retrieved, or what a model call read and wrote."""
+    attributes = span["attributes"]
+    for name in _FOUND:
+        for document in _list(attributes, name):
+            recorder.source(str(document.get("document.content") or ""))
+    kind = str(attributes.get("openinference.span.kind", "")).upper()
+    operation = str(attributes.get("gen_ai.operation.name", ""))
+    if (
+        kind not in _MODELS
+        and operation not in _CALLS
+        and "gen_ai.completion.0.content" not in (attributes)
+    ):
+        return
+    read, written = _messages(attributes, read=True), _messages(attributes, read=False)
+    inputs = [
+        message.text
+        for message in read
+        if message.role not in ("system", "developer") or recorder.knows(message.text)
+    ]
+    for message in written:
+        recorder.step(inputs, message.text, str(span["name"] or "model call"))
+
+
+def _messages(attributes: Mapping[str, Any], *, read: bool) -> Sequence[_Message]:
+    """Return the messages that a call read or wrote, by the first convention that has any."""
+    side = "input" if read else "output"
+    found = [
+        _Message(str(each.get("message.role") or ""), _content(each))
+        for each in _list(attributes, f"llm.{side}_messages")
+    ]
+    found = found or [
+        _Message(str(each.get("role") or ""), str(each.get("content") or ""))
+        for each in _list(attributes, "gen_ai.prompt" if read else "gen_ai.completion")
+    ]
+    found = found or list(_structured(attributes.get(f"gen_ai.{side}.messages")))
+    if not any(message.text.strip() for message in found):
+        found = [_Message("", str(attributes.get(f"{side}.value") or ""))]
+    return [message for message in found if message.text.strip()]
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    whole = str(message.get("message.content") or "")
+    parts = [
+        str(value)
+        for key, value in message.items()
+        if key.startswith("message.contents.") and key.endswith("message_content.text")
+    ]
+    return whole or "\n".join(parts)
+
+
+def _structured(value: Any) -> Iterator[_Message]:
+    """Yield the messages of ``gen_ai.input.messages`` and its like: JSON with parts."""
+    messages = _parsed(value)
+    for message in messages if isinstance(messages, list) else ():
+        parts = message.get("parts") or ()
+        texts = [str(part.get("content") or "") for part in parts if part.get("type") == "text"]
+        yield _Message(str(message.get("role") or ""), "\n".join(texts))
+
+
+def _list(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the objects that a list of attributes such as ``name.0.key`` holds, in order."""
+    found: dict[int, dict[str, Any]] = {}
+    for key, value in attributes.items():
+        number, _, rest = key.removeprefix(f"{name}.").partition(".")
+        if key.startswith(f"{name}.") and number.isdecimal():
+            found.setdefault(int(number), {})[rest] = value
+    return [found[number] for number in sorted(found)]
+
+
+def _question(spans: Sequence[Mapping[str, Any]]) -> str:
+    """Return what was asked: the input of the first span that has one."""
+    for span in spans:
+        value = span["attributes"].get("input.value")
+        if isinstance(value, str) and value.strip():
+            return _asked(_parsed(value)) or value
+        said = [each for each in _messages(span["attributes"], read=True) if each.role == "user"]
+        if said:
+            return said[-1].text
+    return ""
+
+
+def _asked(value: Any) -> str:
+    """Return the question in an input that is JSON; empty if it has none."""
+    if isinstance(value, list) and value:
+        return _asked(value[-1])
+    if isinstance(value, dict):
+        return next((said for key in _ASKED if (said := _asked(value.get(key)))), "")
+    return value if isinstance(value, str) else ""
+
+
+def _parsed(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return storable(json.loads(value))
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,196 @@
+"""OpenTelemetry traces of language models, exported as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanlab.datasets import detect, read
+from spanlab.errors import InputError
+from spanlab.schema import Process
+
+TOWER = "The tower was built in 1889 by Gustave Eiffel."
+CITY = "Paris is a city with many cafés."
+NOTES = "Eiffel built the tower; it stands in Paris."
+ANSWER = "The tower in Paris was built by Eiffel."
+ASKED = f"Take notes.\n\n{TOWER}\n{CITY}"
+
+
+def otlp(*spans: dict[str, Any]) -> dict[str, Any]:
+    """Return an export request with spans as OTLP's JSON has them."""
+    return {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": [*spans]}]}]}
+
+
+def span(at: int, name: str, attributes: dict[str, Any], trace: str = "t1") -> dict[str, Any]:
+    def value(held: Any) -> dict[str, Any]:
+        return {"stringValue": held} if isinstance(held, str) else {"doubleValue": held}
+
+    return {
+        "traceId": trace,
+        "spanId": f"s{at}",
+        "name": name,
+        "startTimeUnixNano": str(at * 10),
+        "endTimeUnixNano": str(at * 10 + 5) if at else "9999",
+        "attributes": [{"key": key, "value": value(held)} for key, held in attributes.items()],
+    }
+
+
+CHAIN = span(
+    0,
+    "pipeline",
+    {
+        "openinference.span.kind": "CHAIN",
+        "input.value": json.dumps({"question": "Who built the tower?"}),
+        "output.value": ANSWER,
+    },
+)
+RETRIEVER = span(
+    1,
+    "search",
+    {
+        "openinference.span.kind": "RETRIEVER",
+        "retrieval.documents.0.document.content": TOWER,
+        "retrieval.documents.0.document.score": 0.9,
+        "retrieval.documents.1.document.content": CITY,
+    },
+)
+OPENINFERENCE = (
+    span(
+        2,
+        "notes",
+        {
+            "openinference.span.kind": "LLM",
+            "llm.input_messages.0.message.role": "system",
+            "llm.input_messages.0.message.content": "You take notes, briefly and well.",
+            "llm.input_messages.1.message.role": "user",
+            "llm.input_messages.1.message.contents.0.message_content.text": ASKED,
+            "llm.output_messages.0.message.role": "assistant",
+            "llm.output_messages.0.message.content": NOTES,
+        },
+    ),
+    span(
+        3,
+        "answer",
+        {
+            "openinference.span.kind": "LLM",
+            "input.value": f"Answer from these notes: {NOTES}",
+            "output.value": ANSWER,
+        },
+    ),
+)
+
+
+def parts(role: str, text: str) -> str:
+    return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]}])
+
+
+GEN_AI = (
+    span(
+        2,
+        "notes",
+        {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.input.messages": parts("user", ASKED),
+            "gen_ai.output.messages": parts("assistant", NOTES),
+        },
+    ),
+    span(
+        3,
+        "answer",
+        {
+            "gen_ai.prompt.0.role": "user",
+            "gen_ai.prompt.0.content": f"Answer from these notes: {NOTES}",
+            "gen_ai.completion.0.role": "assistant",
+            "gen_ai.completion.0.content": ANSWER,
+        },
+    ),
+)
+
+
+def printed(given: dict[str, Any], *, nested: bool) -> dict[str, Any]:
+    """Return a span as SDKs print it, maybe with attributes as a tree."""
+    flat = {each["key"]: next(iter(each["value"].values())) for each in given["attributes"]}
+    tree: dict[str, Any] = {}
+    for key, held in flat.items():
+        inner = tree
+        *way, last = key.split(".")
+        for step in way:
+            inner = inner.setdefault(step, {})
+        inner[last] = held
+    return {
+        "name": given["name"],
+        "context": {"trace_id": f"0x{given['traceId']}", "span_id": given["spanId"]},
+        "start_time": given["startTimeUnixNano"].zfill(4),
+        "end_time": given["endTimeUnixNano"].zfill(4),
+        "attributes": tree if nested else flat,
+    }
+
+
+def lines(path: Path, values: Sequence[object]) -> Path:
+    path.write_text("".join(json.dumps(each) + "\n" for each in values))
+    return path
+
+
+ALL = (CHAIN, RETRIEVER, *OPENINFERENCE)
+FILES: dict[str, tuple[list[object], int | None]] = {
+    # name: lines of the file, or one value that is the whole file with this indentation
+    "OTLP, a request a line": ([otlp(each) for each in reversed(ALL)], None),
+    "OTLP, one request": ([otlp(*ALL)], None),
+    "OTLP, one request on many lines": ([otlp(*ALL)], 2),
+    "gen_ai": ([otlp(CHAIN, RETRIEVER, *GEN_AI)], None),
+    "spans as printed": ([printed(each, nested=False) for each in ALL], None),
+    "spans as printed, attributes as a tree": ([[printed(s, nested=True) for s in ALL]], 1),
+}
+
+
+@pytest.mark.parametrize(("values", "indent"), FILES.values(), ids=FILES)
+def test_a_trace_becomes_an_answer_with_all_that_led_to_it(
+    tmp_path: Path, values: list[object], indent: int | None
+) -> None:
+    path = lines(tmp_path / "traces.json", values)
+    if indent is not None:
+        path.write_text(json.dumps(values[0], indent=indent))
+    assert detect(path) == "traces"
+    (record,) = read(path)
+    item, process = record.item, record.item.process
+    assert (item.id, item.question, item.answer) == ("t1", "Who built the tower?", ANSWER)
+    assert isinstance(process, Process)
+    texts = {node.id: node.text for node in process.nodes}
+    assert {
+        node.text: (node.stage, {texts[source] for source in node.sources})
+        for node in process.nodes
+    } == {
+        TOWER: ("source", set()),
+        CITY: ("source", set()),
+        NOTES: ("notes", {TOWER, CITY}),
+        ANSWER: ("answer", {NOTES}),
+    }
+
+
+def test_traces_of_one_file_are_told_apart(tmp_path: Path) -> None:
+    other = span(9, "answer", {"openinference.span.kind": "LLM"}, trace="t2")
+    said = {"gen_ai.prompt.0.content": "Why is it so?", "gen_ai.completion.0.content": "Because."}
+    mixed = otlp(*ALL, span(10, "answer", said, trace="t3"))
+    path = lines(tmp_path / "traces.jsonl", [otlp(other), mixed])
+    with pytest.raises(InputError, match=r"traces.jsonl:1: no span of this trace has a model's"):
+        list(read(path))
+    lines(path, [mixed])
+    assert [record.item.question for record in read(path)] == [
+        "Who built the tower?",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"resourceSpans": [{"scopeSpans": [{}]}]}, otlp({"name": "without a trace"})],
+    ids=["no spans", "no trace"],
+)
+def test_what_is_no_span_is_refused_by_line(tmp_path: Path, broken: object) -> None:
+    path = lines(tmp_path / "traces.jsonl", [otlp(*ALL), broken])
+    with pytest.raises(InputError, match=r"traces.jsonl:2: not an OpenTelemetry span"):
+        list(read(path))
