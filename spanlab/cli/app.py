@@ -8,6 +8,7 @@ from spanlab.cli import (
     check_model,
     commands,
     detectors,
+    exporting,
     importing,
     index,
     jobs,
@@ -51,7 +52,7 @@ app.command()(commands.annotate)
 app.command()(commands.vote)
 app.command()(commands.score)
 app.command()(rates.rates)
-app.command()(commands.export)
+app.command()(exporting.export)
 app.command()(index.index)
 app.command()(detectors.detectors)
 app.command()(check_model.check_model)

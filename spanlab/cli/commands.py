@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Literal
 
 import typer
@@ -181,42 +180,6 @@ def score(
         against=inputs.files([against]) if against else (),
     )
     typer.echo(tables.as_json(evaluation) if as_json else tables.as_text(evaluation))
-
-
-def export(
-    dataset: Annotated[str, typer.Argument(help="The dataset to write.")],
-    annotator: Annotated[
-        str | None, typer.Option(help="Only this annotator; Mu-SHROOM holds one.")
-    ] = None,
-    format: Annotated[ExportFormat, typer.Option(help="Format to write.")] = ExportFormat.SPANLAB,
-    output: Output = None,
-) -> None:
-    """Write a dataset with its annotations.
-
-    \b
-    spanlab export mine -o mine.jsonl
-    spanlab export mine --annotator anna --format mushroom -o submission.jsonl
-    """
-    from spanlab.cli import progress
-    from spanlab.storage import Store
-    from spanlab.workflows.exporting import export_dataset
-    from spanlab.workflows.lookup import summary_of
-
-    with Store.open() as store, progress.bar("exporting", unit="items") as advance:
-        count = export_dataset(
-            store,
-            dataset,
-            output or sys.stdout.buffer,
-            format=format.value,
-            annotators=[annotator] if annotator else [],
-            on_progress=advance,
-        )
-        left_out = summary_of(store, dataset).n_items - count
-    progress.say(
-        f"wrote {counted(count, 'item')} of {dataset!r}" + (f" to {output}" if output else "")
-    )
-    if left_out > 0:
-        progress.say(f"left out {counted(left_out, 'item')} without a finished annotation")
 
 
 def datasets(

@@ -10,12 +10,15 @@ import typer
 
 
 class ExportFormat(StrEnum):
-    """Formats that spanlab writes."""
+    """Formats of files of records."""
 
     SPANLAB = "spanlab"
     MUSHROOM = "mushroom"
     LABELSTUDIO = "labelstudio"
     CLAIMS = "claims"
+    CSV = "csv"
+    PARQUET = "parquet"
+    HUGGINGFACE = "huggingface"
 
 
 class Cleanup(StrEnum):

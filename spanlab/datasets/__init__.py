@@ -8,7 +8,9 @@
 | ``faithbench`` | batches of FaithBench | no |
 | ``labelstudio`` | Label Studio's JSON export | what Label Studio imports |
 | ``claims`` | claims with labels, one a line, also as CSV; AVeriTeC's ``dev.json`` | as CSV |
-| ``csv``, ``parquet``, ``arrow`` | tables, with a mapping of columns | no |
+| ``csv``, ``parquet`` | tables, with a mapping of columns | a row per item and annotator |
+| ``arrow`` | folders that ``datasets`` saved | no |
+| ``huggingface`` | | a zip that ``load_dataset`` reads once unpacked |
 | ``json`` | any other JSON or JSON Lines, with a mapping of fields; chats | no |
 
 Readers stream. An error names file, line, field, what was found and what would be right.

@@ -10,6 +10,8 @@ from typing import BinaryIO
 from spanlab.datasets import claims_table, jsonl, labelstudio, mushroom
 from spanlab.datasets.choice import Chooser
 from spanlab.datasets.files import replacing
+from spanlab.datasets.flat import csv_chunks, write_parquet
+from spanlab.datasets.hub import write_hub
 from spanlab.datasets.node_lines import node_lines
 from spanlab.errors import UsageError
 from spanlab.schema import Record, SharedProcess
@@ -21,14 +23,16 @@ class _Ahead(bytes):
 
 @dataclass(frozen=True)
 class _Writer:
-    """A format as it is written: one chunk of bytes per record, and what stands around them."""
+    """A format of text: one chunk of bytes per record, and what stands around them."""
 
     chunks: Callable[[Iterable[Record], str | None], Iterator[bytes]]
     before: bytes = b""
     between: bytes = b""
     after: bytes = b""
 
-    def write(self, records: Iterable[Record], annotator: str | None, stream: BinaryIO) -> int:
+    def __call__(
+        self, records: Iterable[Record], annotator: str | None, stream: BinaryIO, _: str
+    ) -> int:
         count = 0
         stream.write(self.before)
         for chunk in self.chunks(records, annotator):
@@ -47,6 +51,7 @@ def write(
     *,
     format: str = "spanlab",
     annotator: str | None = None,
+    title: str = "Answers with hallucinated spans",
 ) -> int:
     """Write ``records`` to a file, streaming.
 
@@ -57,6 +62,7 @@ def write(
         format: one of ``WRITABLE``.
         annotator: for "mushroom" whose labels to write, by default the only prediction or else
             the gold labels; for the others None writes every annotator's, a name only that one's.
+        title: what a dataset card calls them.
 
     Returns:
         The number of records written. "mushroom" leaves out items without a finished annotation.
@@ -71,8 +77,8 @@ def write(
     writer = _WRITERS[format]
     if isinstance(target, Path):
         with replacing(target) as stream:
-            return writer.write(records, annotator, stream)
-    count = writer.write(records, annotator, target)
+            return writer(records, annotator, stream, title)
+    count = writer(records, annotator, target, title)
     target.flush()  # an error comes here, and not after the caller was told of success
     return count
 
@@ -113,10 +119,25 @@ def _claims(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]
     return claims_table.rows(_only(records, annotator))
 
 
-_WRITERS: dict[str, _Writer] = {
+def _csv(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
+    return csv_chunks(_only(records, annotator))
+
+
+def _parquet(records: Iterable[Record], annotator: str | None, stream: BinaryIO, title: str) -> int:
+    return write_parquet(_only(records, annotator), stream)
+
+
+def _hub(records: Iterable[Record], annotator: str | None, stream: BinaryIO, title: str) -> int:
+    return write_hub(_only(records, annotator), stream, title)
+
+
+_WRITERS: dict[str, Callable[[Iterable[Record], str | None, BinaryIO, str], int]] = {
     "spanlab": _Writer(_spanlab),
     "mushroom": _Writer(_mushroom),
     "labelstudio": _Writer(_labelstudio, before=b"[\n", between=b",\n", after=b"\n]\n"),
     "claims": _Writer(_claims, before=claims_table.header()),
+    "csv": _Writer(_csv),
+    "parquet": _parquet,
+    "huggingface": _hub,
 }
 WRITABLE = tuple(_WRITERS)

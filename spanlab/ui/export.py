@@ -6,7 +6,7 @@ import os
 import tempfile
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import streamlit as st
@@ -19,7 +19,12 @@ from spanlab.ui.counts import counts_html
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
 from spanlab.workflows.access import ServerFiles
-from spanlab.workflows.exporting import export_dataset, preview_dataset
+from spanlab.workflows.exporting import (
+    REPORT,
+    ExportChoice,
+    export_dataset,
+    preview_dataset,
+)
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.wording import counted
 
@@ -27,32 +32,74 @@ _READY = "spanlab.export-file"
 _PREVIEWED = 3  # items
 _NAMED = 4  # annotators whose missing items are said one by one
 _LINE = 600  # characters of a previewed line
+_BINARY = {"parquet", "huggingface", REPORT}
 _LARGE = 500 << 20  # bytes from which on the browser is not the best way
 
+
+@dataclass(frozen=True)
+class _Format:
+    """A format as people choose it, and what its files are called."""
+
+    label: str
+    about: str
+    ending: str = "jsonl"
+    mime: str = "application/x-ndjson"
+    language: str = "json"  # of the preview
+
+
 _FORMATS = {
-    "spanlab": ("spanlab JSONL", "Everything, lossless; can be imported again."),
-    "mushroom": ("Mu-SHROOM", "Soft and hard labels of one annotator, as the task submits them."),
-    "labelstudio": ("Label Studio", "Spans as Label Studio imports them."),
-    "claims": ("Claims as CSV", "One row per claim with its verdict."),
+    "spanlab": _Format("spanlab JSONL", "Everything, lossless; can be imported again."),
+    "mushroom": _Format(
+        "Mu-SHROOM", "Soft and hard labels of one annotator, as the task submits them."
+    ),
+    "labelstudio": _Format(
+        "Label Studio", "Spans as Label Studio imports them.", "json", "application/json"
+    ),
+    "claims": _Format(
+        "Claims as CSV", "One row per claim with its verdict.", "csv", "text/csv", "csv"
+    ),
+    "csv": _Format(
+        "CSV", "A row for each item and annotator; lists as JSON.", "csv", "text/csv", "csv"
+    ),
+    "parquet": _Format(
+        "Parquet",
+        "The same rows, for pandas and the like.",
+        "parquet",
+        "application/vnd.apache.parquet",
+        "csv",
+    ),
+    "huggingface": _Format(
+        "Hugging Face",
+        "A zip with JSONL and dataset card; unpacked, load_dataset reads it.",
+        "zip",
+        "application/zip",
+    ),
+    REPORT: _Format(
+        "HTML report",
+        "Highlights, evidence and scores in one file to mail or print.",
+        "html",
+        "text/html",
+    ),
 }
-_MIME = {"labelstudio": "application/json", "claims": "text/csv"}
-_ENDINGS = {"labelstudio": "json", "claims": "csv"}
 
 
 @dataclass(frozen=True)
 class _Request:
-    """What is to be exported; no ``annotators`` means everybody."""
+    """What is to be exported."""
 
     dataset: str
-    format: str
-    annotators: tuple[str, ...]
+    choice: ExportChoice
+
+    @property
+    def format(self) -> _Format:
+        return _FORMATS[self.choice.format]
 
     @property
     def file_name(self) -> str:
-        whose = f".{self.annotators[0]}" if len(self.annotators) == 1 else ""
-        ending = _ENDINGS.get(self.format, "jsonl")
-        safe = "".join(c if c.isalnum() or c in " ._-" else "_" for c in self.dataset + whose)
-        return f"{safe}.{ending}"
+        whose = self.choice.annotators
+        named = f".{whose[0]}" if len(whose) == 1 else ""
+        safe = "".join(c if c.isalnum() or c in " ._-" else "_" for c in self.dataset + named)
+        return f"{safe}.{self.format.ending}"
 
 
 @dataclass(frozen=True)
@@ -79,7 +126,8 @@ def page() -> None:
             summary.annotators, key=f"export-{summary.name}", label="Annotations of"
         )
     everybody = len(chosen) == len(summary.annotators)
-    request = _Request(summary.name, _format(), () if everybody else chosen)
+    choice = replace(_only(summary), annotators=() if everybody else chosen)
+    request = _Request(summary.name, replace(choice, format=_format()))
     _summary(summary, chosen)
     if not chosen and not everybody:
         st.info("Choose whose annotations go into the file.", icon=":material/group:")
@@ -98,12 +146,41 @@ def page() -> None:
         _write(summary, request, files, ready=ready)
 
 
+def _only(summary: DatasetSummary) -> ExportChoice:
+    """Ask which states, languages and labels go into the file; by default all."""
+    with st.expander("Only some states, languages or labels", icon=":material/filter_alt:"):
+        left, middle, right = st.columns(3)
+        states = left.multiselect(
+            "States",
+            list(Status),
+            format_func=lambda state: state.value.replace("-", " "),
+            placeholder="all",
+            help="Annotations in these states. With “not annotated”, also items that lack one.",
+            key=f"export-states-{summary.name}",
+        )
+        languages = middle.multiselect(
+            "Languages",
+            sorted(summary.languages),
+            placeholder="all",
+            key=f"export-languages-{summary.name}",
+        )
+        labels = right.multiselect(
+            "Labels",
+            [*store().labels(summary.name), ""],
+            format_func=lambda label: label or "(no label)",
+            placeholder="all",
+            help="Spans with these labels; the others are left out, the items stay.",
+            key=f"export-labels-{summary.name}",
+        )
+    return ExportChoice(states=tuple(states), languages=tuple(languages), labels=tuple(labels))
+
+
 def _format() -> str:
     return st.radio(
         "Format",
         list(_FORMATS),
-        format_func=lambda name: _FORMATS[name][0],
-        captions=[caption for _, caption in _FORMATS.values()],
+        format_func=lambda name: _FORMATS[name].label,
+        captions=[each.about for each in _FORMATS.values()],
         horizontal=True,
         key="export-format",
     )
@@ -124,26 +201,28 @@ def _summary(summary: DatasetSummary, chosen: Sequence[str]) -> None:
     ]
     if len(missing) > _NAMED:
         missing = [f"{len(missing):,} of {len(whose):,} annotators have not annotated all of them."]
-    st.markdown(" ".join([items, *missing]))
+    named = ", ".join(plain(who.name) for who in whose[:_NAMED])
+    more = f" and {len(whose) - _NAMED:,} more" if len(whose) > _NAMED else ""
+    st.markdown(" ".join([items, f"Labels of {named}{more} go out.", *missing]))
     st.html(counts_html(summary, whose))
 
 
 def _preview(request: _Request) -> bool:
     """Draw how the file will begin; say whether it can be made."""
     with errors_shown():
-        text = preview_dataset(
-            store(),
-            request.dataset,
-            _PREVIEWED,
-            format=request.format,
-            annotators=request.annotators,
-        )
+        text = preview_dataset(store(), request.dataset, _PREVIEWED, request.choice)
         lines = [line if len(line) <= _LINE else f"{line[:_LINE]} …" for line in text.split("\n")]
         with st.expander("Preview", expanded=True, icon=":material/visibility:"):
             if text.strip():
-                st.code("\n".join(lines[:60]).rstrip(), language="json", wrap_lines=True)
+                st.code(
+                    "\n".join(lines[:60]).rstrip(),
+                    language=request.format.language,
+                    wrap_lines=True,
+                )
             else:
                 st.caption("The first items have nothing to write in this format.")
+            if request.choice.format in _BINARY:
+                st.caption("The file shows the same items in its own form.")
         return True
     return False
 
@@ -168,7 +247,7 @@ def _download(summary: DatasetSummary, request: _Request, *, ready: bool) -> Non
         f"Download {plain(request.file_name)}",
         data=file.path.read_bytes,
         file_name=request.file_name,
-        mime=_MIME.get(request.format, "application/x-ndjson"),
+        mime=request.format.mime,
         type="primary",
         icon=":material/download:",
         on_click="ignore",
@@ -198,14 +277,7 @@ def _make(summary: DatasetSummary, request: _Request) -> _File:
 
 def _export(summary: DatasetSummary, request: _Request, target: Path) -> int:
     with progress("Writing", summary.n_items) as advance:
-        return export_dataset(
-            store(),
-            request.dataset,
-            target,
-            format=request.format,
-            annotators=request.annotators,
-            on_progress=advance,
-        )
+        return export_dataset(store(), request.dataset, target, request.choice, on_progress=advance)
 
 
 def _write(summary: DatasetSummary, request: _Request, files: ServerFiles, *, ready: bool) -> None:

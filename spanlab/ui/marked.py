@@ -8,7 +8,7 @@ from html import escape
 from spanlab.schema import Annotation, Item, Passage, Record, Status
 from spanlab.ui.counts import kind_in_words
 from spanlab.workflows.comparing import ItemScore
-from spanlab.workflows.marks import MarkedText, pieces
+from spanlab.workflows.marks import mark_html, marked_html
 from spanlab.workflows.wording import counted, figure
 
 _LISTED = 100  # spans named one by one under an answer
@@ -43,7 +43,7 @@ _STYLE = """<style>
 
 def legend_html() -> str:
     """Return what the marks mean."""
-    samples = "".join(f"{_mark(str(p), p / 100, hard=p > 50)} " for p in (20, 50, 70, 100))
+    samples = "".join(f"{mark_html(str(p), p / 100, hard=p > 50)} " for p in (20, 50, 70, 100))
     return (
         f"{_STYLE}<p class='legend'>{samples} percent probability; the darker, the likelier. "
         "Solid line: taken for hallucinated. Dotted line: suggested only.</p>"
@@ -105,26 +105,13 @@ def _body(item: Item, annotation: Annotation | None) -> str:
     draft = ""
     if annotation.status is Status.NOT_ANNOTATED:
         draft = "<p class='none'>Not finished: a draft.</p>"
-    answer = "".join(_piece(piece) for piece in pieces(item.answer, annotation))
+    answer = marked_html(item.answer, annotation)
     text = (
         f"<p class='answer' dir='auto' lang='{escape(item.lang)}' tabindex='0'>{answer}</p>"
         if answer
         else "<p class='none'>The answer is empty.</p>"
     )
     return f"{draft}{text}{_spans(annotation)}"
-
-
-def _piece(piece: MarkedText) -> str:
-    if piece.prob <= 0 and not piece.hard:
-        return escape(piece.text)
-    label = ", ".join(piece.labels)
-    return _mark(piece.text, piece.prob, hard=piece.hard, label=label)
-
-
-def _mark(text: str, prob: float, *, hard: bool, label: str = "") -> str:
-    title = f"{prob:.0%}" + (f" · {label}" if label else "")
-    css = " class='hard'" if hard else ""
-    return f"<mark{css} style='--p:{prob:.3f}' title='{escape(title)}'>{escape(text)}</mark>"
 
 
 def _spans(annotation: Annotation) -> str:

@@ -22,8 +22,8 @@ from spanlab.scorers import (
     score_item,
 )
 from spanlab.storage import Cursor, Page, QueueQuery, Store
-from spanlab.workflows.exporting import reported
 from spanlab.workflows.lookup import check_annotators, summary_of
+from spanlab.workflows.progress import reported
 
 __all__ = [
     "EVERYTHING",

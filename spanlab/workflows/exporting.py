@@ -2,31 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from spanlab.datasets import write
+from spanlab.datasets import WRITABLE, write
+from spanlab.datasets.files import replacing
 from spanlab.errors import InputError
-from spanlab.schema import Record, SharedProcess
+from spanlab.schema import Annotation, Kind, Record, SharedProcess, Status
+from spanlab.workflows.comparing import Scored, compare_records
 from spanlab.workflows.lookup import check_annotators, summary_of
+from spanlab.workflows.progress import reported
+from spanlab.workflows.report import write_report
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
 
-_REPORT_EVERY = 1000  # items between two calls of `on_progress`
 _NAMED = 5  # annotators named in a message
+REPORT = "report"
+FORMATS = (*WRITABLE, REPORT)
+_SHOWN_AS = {"parquet": "csv", "huggingface": "spanlab", REPORT: "spanlab"}  # in a preview
+
+
+@dataclass(frozen=True)
+class ExportChoice:
+    """What of a dataset goes into a file, and in which format.
+
+    Attributes:
+        format: one of ``FORMATS``.
+        annotators: only their annotations; empty for everybody's. "mushroom" holds the labels of
+            one annotator: several are refused.
+        states: only annotations in these states, and the items that have one or, with "not
+            annotated", lack one; empty for all.
+        languages: only items in these; empty for all.
+        labels: only spans with these labels, "" for those without; empty for all.
+    """
+
+    format: str = "spanlab"
+    annotators: tuple[str, ...] = ()
+    states: tuple[Status, ...] = ()
+    languages: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+    def of(self, record: Record) -> Record | None:
+        """Return what of a record goes into the file, None for nothing."""
+        if self.languages and record.item.lang not in self.languages:
+            return None
+        said = record.annotations
+        if self.states:
+            said = tuple(each for each in said if each.status in self.states)
+            unfinished = len(record.annotations) < max(len(self.annotators), 1)
+            if not said and not (unfinished and Status.NOT_ANNOTATED in self.states):
+                return None
+        if self.labels:
+            said = tuple(map(self._labelled, said))
+        return record if said is record.annotations else _with(record, said)
+
+    def _labelled(self, annotation: Annotation) -> Annotation:
+        spans = tuple(each for each in annotation.spans if (each.label or "") in self.labels)
+        hard = annotation.hard
+        if hard is not None:
+            hard = tuple(
+                part
+                for part in hard
+                if any(each.start < part.end and part.start < each.end for each in spans)
+            )
+        return annotation.model_copy(update={"spans": spans, "hard": hard})
+
+
+_EVERYTHING = ExportChoice()
 
 
 def export_dataset(
     store: Store,
     dataset: str,
     target: Path | BinaryIO,
+    choice: ExportChoice = _EVERYTHING,
     *,
-    format: str = "spanlab",
-    annotators: Sequence[str] = (),
     on_progress: Callable[[int], None] | None = None,
 ) -> int:
     """Write a dataset as one consistent snapshot; a file appears only when it is complete.
@@ -35,9 +90,7 @@ def export_dataset(
         store: the annotation database.
         dataset: an existing dataset.
         target: a path, replaced at the end, or an open binary stream.
-        format: "spanlab" (lossless), "mushroom" or "labelstudio".
-        annotators: only their annotations; empty for everybody's. "mushroom" holds the labels of
-            one annotator: several are refused.
+        choice: the format, and whose annotations of which items; by default all, lossless.
         on_progress: called now and then with the number of items written.
 
     Returns:
@@ -45,20 +98,22 @@ def export_dataset(
 
     Raises:
         NotFoundError: the dataset, or the annotator in it, does not exist.
+        UsageError: there is no such format.
         InputError: the target cannot be written, or the format needs one annotator to be named.
     """
-    only = _whose(store, dataset, format, annotators)
-    records = store.records(dataset, annotators=annotators or None)
-    return write(reported(records, on_progress), target, format=format, annotator=only)
+    only = _whose(store, dataset, choice)
+    records = reported(_records(store, dataset, choice), on_progress)
+    if choice.format != REPORT:
+        return write(records, target, format=choice.format, annotator=only, title=dataset)
+    scores = _scores(store, dataset, choice)
+    if isinstance(target, Path):
+        with replacing(target) as stream:
+            return write_report(records, stream, dataset, scores)
+    return write_report(records, target, dataset, scores)
 
 
 def preview_dataset(
-    store: Store,
-    dataset: str,
-    n_items: int,
-    *,
-    format: str = "spanlab",
-    annotators: Sequence[str] = (),
+    store: Store, dataset: str, n_items: int, choice: ExportChoice = _EVERYTHING
 ) -> str:
     """Return what the export of a dataset's first items alone would hold.
 
@@ -66,8 +121,7 @@ def preview_dataset(
         store: the annotation database.
         dataset: an existing dataset.
         n_items: how many items to take.
-        format: as in ``export_dataset``.
-        annotators: as in ``export_dataset``.
+        choice: as in ``export_dataset``; of a format that is no text the lines inside are shown.
 
     Returns:
         The text; empty if the format has nothing to write for these items.
@@ -76,11 +130,31 @@ def preview_dataset(
         NotFoundError: the dataset, or the annotator in it, does not exist.
         InputError: the format needs one annotator to be named.
     """
-    only = _whose(store, dataset, format, annotators)
-    records = map(_bare, islice(store.records(dataset, annotators=annotators or None), n_items))
+    only = _whose(store, dataset, choice)
+    shown = _SHOWN_AS.get(choice.format, choice.format)
+    records = map(_bare, islice(_records(store, dataset, choice), n_items))
     written = BytesIO()
-    write(records, written, format=format, annotator=only)
+    write(records, written, format=shown, annotator=only)
     return written.getvalue().decode()
+
+
+def _records(store: Store, dataset: str, choice: ExportChoice) -> Iterator[Record]:
+    found = store.records(dataset, annotators=choice.annotators or None)
+    return (each for each in map(choice.of, found) if each is not None)
+
+
+def _scores(store: Store, dataset: str, choice: ExportChoice) -> tuple[Scored, ...]:
+    """Return the scores of those who are chosen against the gold labels, none without these."""
+    names = {each.name: each.kind for each in summary_of(store, dataset).annotators}
+    kinds = {name: names[name] for name in choice.annotators or names}
+    gold = next((name for name, kind in kinds.items() if kind is Kind.GOLD), None)
+    if gold is None:
+        return ()
+    return compare_records(_records(store, dataset, choice), kinds, gold).scores
+
+
+def _with(record: Record, annotations: tuple[Annotation, ...]) -> Record:
+    return record.model_copy(update={"annotations": annotations})
 
 
 def _bare(record: Record) -> Record:
@@ -91,12 +165,12 @@ def _bare(record: Record) -> Record:
     return record.model_copy(update={"item": record.item.model_copy(update={"process": process})})
 
 
-def _whose(store: Store, dataset: str, format: str, annotators: Sequence[str]) -> str | None:
+def _whose(store: Store, dataset: str, choice: ExportChoice) -> str | None:
     """Return the only annotator of the file, None where the format holds several."""
     summary = summary_of(store, dataset)
-    check_annotators(summary, annotators)
-    names = list(annotators) or [each.name for each in summary.annotators]
-    if format != "mushroom" or not names:
+    check_annotators(summary, choice.annotators)
+    names = list(choice.annotators) or [each.name for each in summary.annotators]
+    if choice.format != "mushroom" or not names:
         return None
     if len(names) > 1:
         shown = ", ".join(names[:_NAMED]) + (
@@ -108,15 +182,3 @@ def _whose(store: Store, dataset: str, format: str, annotators: Sequence[str]) -
             expected="one of them as the annotator",
         )
     return names[0]
-
-
-def reported(
-    records: Iterable[Record],
-    on_progress: Callable[[int], None] | None,
-    every: int = _REPORT_EVERY,
-) -> Iterator[Record]:
-    """Yield ``records``, and call ``on_progress`` with their number after ``every`` so many."""
-    for count, record in enumerate(records, start=1):
-        yield record
-        if on_progress is not None and count % every == 0:
-            on_progress(count)

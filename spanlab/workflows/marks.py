@@ -1,8 +1,9 @@
-"""An answer cut into pieces of equal marks, for display."""
+"""An answer cut into pieces of equal marks, and as HTML, in which every text is escaped."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from itertools import pairwise
 
 from spanlab.labels import hard_of
@@ -55,3 +56,21 @@ def pieces(answer: str, annotation: Annotation | None) -> list[MarkedText]:
             text = found.pop().text + text
         found.append(MarkedText(text, prob, hard, labels))
     return found
+
+
+def marked_html(answer: str, annotation: Annotation | None) -> str:
+    """Return an answer as HTML, its marks as ``mark`` elements; empty for an empty answer."""
+    return "".join(map(_piece, pieces(answer, annotation)))
+
+
+def mark_html(text: str, prob: float, *, hard: bool, label: str = "") -> str:
+    """Return a text as one mark: ``--p`` is its probability, the class ``hard`` a decision."""
+    title = f"{prob:.0%}" + (f" · {label}" if label else "")
+    css = " class='hard'" if hard else ""
+    return f"<mark{css} style='--p:{prob:.3f}' title='{escape(title)}'>{escape(text)}</mark>"
+
+
+def _piece(piece: MarkedText) -> str:
+    if piece.prob <= 0 and not piece.hard:
+        return escape(piece.text)
+    return mark_html(piece.text, piece.prob, hard=piece.hard, label=", ".join(piece.labels))

@@ -15,8 +15,8 @@ from spanlab.labels import hard_of
 from spanlab.schema import HALLUCINATED, Annotation, Item, Kind, Record, Status
 from spanlab.scorers import Difference, MeanInterval, mean_of, paired
 from spanlab.storage import DatasetSummary, Store
-from spanlab.workflows.exporting import reported
 from spanlab.workflows.lookup import check_annotators, summary_of
+from spanlab.workflows.progress import reported
 
 __all__ = ["Group", "MeanInterval", "Measures", "Pairing", "Rates", "fields_of", "rates", "usual"]
 

@@ -19,7 +19,7 @@ from serving import Server
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
 from spanlab.storage import Store
 from spanlab.workflows.comparing import compare_dataset
-from spanlab.workflows.exporting import export_dataset
+from spanlab.workflows.exporting import ExportChoice, export_dataset
 
 ANSWER = "Marie Curie was born in Paris 👩‍🔬 in 1867."
 PASSAGE = Passage(text="Marie Curie was born in Warsaw in 1867.")
@@ -214,7 +214,7 @@ def test_a_download_is_what_the_workflow_writes(
     with page.expect_download() as caught:
         button.click()
     expected = BytesIO()
-    export_dataset(store, dataset, expected, format="mushroom", annotators=["Ben"])
+    export_dataset(store, dataset, expected, ExportChoice("mushroom", ("Ben",)))
     assert caught.value.suggested_filename == f"{dataset}.Ben.jsonl"
     assert caught.value.path().read_bytes() == expected.getvalue()
 

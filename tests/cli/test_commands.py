@@ -294,3 +294,29 @@ def test_an_import_is_seen_before_it_is_made_and_says_what_has_no_passages(
     done = spanlab("import", "saved", "--dataset", "hub", *columns)
     assert "imported 2 items into 'hub'" in done.stderr
     assert "WARNING: 1 of 2 items have no passages" in done.stderr
+
+
+def test_an_export_says_whose_labels_go_out_and_takes_only_what_is_asked(
+    spanlab: Run, items: Path
+) -> None:
+    spanlab("import", items, "--dataset", "towers")
+    spanlab("annotate", "towers", "--detector", "offline")
+    done = spanlab("export", "towers", "--annotator", "gold", "--format", "csv", "-o", "gold.csv")
+    assert "labels of: gold\n" in done.stderr
+    again = spanlab("import", "gold.csv", "--dataset", "again")
+    assert "imported 3 items" in again.stderr
+    marks = [
+        [[(s["start"], s["end"]) for s in a["spans"]] for a in json.loads(line)["annotations"]]
+        for name in ("again", "towers")
+        for line in spanlab("export", name, "--annotator", "gold").stdout.splitlines()
+    ]
+    assert marks[:3] == marks[3:]
+    nothing = spanlab("export", "towers", "--language", "fi", "--state", "done")
+    assert (nothing.stdout, nothing.returncode) == ("", 0)
+    assert "left out 3 items" in nothing.stderr
+    report = spanlab("export", "towers", "--format", "report")
+    assert report.stdout.startswith("<!DOCTYPE html>")
+    assert "Scores against the gold labels" in report.stdout
+    wrong = spanlab("export", "towers", "--format", "pdf")
+    assert wrong.returncode == 2
+    assert "these can: spanlab, mushroom" in wrong.stderr

@@ -10,9 +10,9 @@ import pytest
 from streamlit import config
 from streamlit.testing.v1 import AppTest
 
-from spanlab.schema import Annotation, Item, Kind, Record, Span
+from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 from spanlab.storage import Store
-from spanlab.workflows.exporting import export_dataset
+from spanlab.workflows.exporting import ExportChoice, export_dataset
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "Marie Curie was born in Paris."
@@ -37,7 +37,7 @@ def mine(store: Store) -> Store:
 
 def exported(store: Store, format: str, *annotators: str) -> bytes:
     stream = BytesIO()
-    export_dataset(store, "mine", stream, format=format, annotators=annotators)
+    export_dataset(store, "mine", stream, ExportChoice(format, annotators))
     return stream.getvalue()
 
 
@@ -60,13 +60,15 @@ def test_missing_annotations_are_counted_beforehand(open_page: OpenPage, mine: S
 @pytest.mark.parametrize(
     ("format", "annotator"),
     [
-        ("spanlab", None),
-        ("spanlab", "Ann"),
-        ("mushroom", "Ann"),
-        ("labelstudio", None),
-        ("claims", None),
+        *(("spanlab", None), ("spanlab", "Ann"), ("mushroom", "Ann"), ("labelstudio", None)),
+        *(
+            ("claims", None),
+            ("csv", None),
+            ("parquet", None),
+            ("huggingface", None),
+            ("report", None),
+        ),
     ],
-    ids=["everything", "one-annotator", "mushroom", "labelstudio", "claims"],
 )
 def test_the_file_is_what_the_workflow_writes(
     open_page: OpenPage, mine: Store, format: str, annotator: str | None
@@ -164,3 +166,15 @@ def test_where_others_reach_the_server_no_path_on_it_can_be_named(
 def write(app: AppTest) -> None:
     (button,) = [button for button in app.button if button.label == "Write"]
     button.click().run()
+
+
+def test_only_some_states_languages_and_labels_go_out(open_page: OpenPage, mine: Store) -> None:
+    app = open_page("export")
+    assert "Labels of Ann go out." in "".join(text.value for text in app.markdown)
+    app.multiselect(key="export-states-mine").set_value([Status.DONE]).run()
+    app.multiselect(key="export-labels-mine").set_value([""]).run()
+    app.button(key="make-export").click().run()
+    assert "1 item, " in "".join(text.value for text in app.caption)
+    app.multiselect(key="export-states-mine").set_value([Status.NOT_ANNOTATED]).run()
+    app.button(key="make-export").click().run()
+    assert "2 items, " in "".join(text.value for text in app.caption)

@@ -1,0 +1,197 @@
+"""A dataset as one HTML file to mail: highlights, evidence and scores, without any script.
+
+Every text of the data is escaped, links lead to web pages alone, and the file's own policy forbids
+browsers to load or run anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import BinaryIO
+from urllib.parse import urlsplit
+
+from spanlab.schema import Annotation, Claim, Evidence, Item, Kind, Passage, Record, Span, Status
+from spanlab.workflows.comparing import MeanInterval, Scored
+from spanlab.workflows.marks import mark_html, marked_html
+from spanlab.workflows.wording import counted, figure
+
+_OPEN = 3  # annotations of an item that are not folded away
+_ORDER = (Kind.GOLD, Kind.VOTE, Kind.DETECTOR, Kind.PERSON)
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_STYLE = """
+:root { color-scheme: light dark; --mark: 208, 104, 8; --line: rgba(128, 132, 149, .4); }
+body { font: 16px/1.6 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; }
+h1, h2, h3, td, th, p, li, summary, dd { overflow-wrap: anywhere; }
+article { border-top: 2px solid var(--line); padding: .5rem 0 1.5rem; content-visibility: auto;
+  contain-intrinsic-size: auto 30rem; }
+h2 { font-size: 1.1rem; } h3 { font-size: 1rem; margin: 1rem 0 .2rem; }
+.question { font-weight: 600; white-space: pre-wrap; }
+.answer, .passage { white-space: pre-wrap; overflow-wrap: anywhere; margin: .2rem 0; }
+mark { color: inherit; border-radius: 2px;
+  background: rgba(var(--mark), calc(.08 + .42 * var(--p)));
+  border-bottom: 2px dotted rgb(var(--mark)); }
+mark.hard { border-bottom: calc(1px + 2px * var(--p)) solid rgb(var(--mark)); }
+.about { font-size: .875rem; margin: .2rem 0; }
+table { border-collapse: collapse; } caption { text-align: start; }
+td, th { text-align: start; padding: .2rem .9rem .2rem 0; border-bottom: 1px solid var(--line); }
+summary { cursor: pointer; }
+blockquote { margin: .2rem 0 .4rem; padding-inline-start: .7rem;
+  border-inline-start: 3px solid var(--line); }
+"""
+
+
+def write_report(
+    records: Iterable[Record], stream: BinaryIO, title: str, scores: Sequence[Scored] = ()
+) -> int:
+    """Write records as a report.
+
+    Args:
+        records: taken one at a time.
+        stream: where the HTML goes, as UTF-8.
+        title: what it is headed with.
+        scores: of annotators against the gold labels; none leaves the table out.
+
+    Returns:
+        The number of records written.
+    """
+    stream.write(_head(title, scores).encode())
+    count = 0
+    for record in records:
+        stream.write(_article(record).encode("utf-8", "replace"))
+        count += 1
+    stream.write(
+        f"<p class='about'>{counted(count, 'item')}.</p>\n</main></body></html>\n".encode()
+    )
+    return count
+
+
+def _head(title: str, scores: Sequence[Scored]) -> str:
+    legend = " ".join(mark_html(f"{p}%", p / 100, hard=p > 50) for p in (20, 50, 70, 100))
+    return (
+        "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style></head>\n"
+        f"<body><main><h1 dir='auto'>{escape(title)}</h1>\n<p>{legend} The darker a highlight, the "
+        "likelier it is hallucinated. Solid line: taken for hallucinated. Dotted line: only "
+        f"suggested.</p>\n{_scores(scores)}"
+    )
+
+
+def _scores(scores: Sequence[Scored]) -> str:
+    if not scores:
+        return ""
+    rows = "".join(
+        f"<tr><th scope='row' dir='auto'>{escape(one.name)}</th><td>{one.report.macro.n:,}</td>"
+        f"<td>{_mean(one.report.macro.iou)}</td><td>{_mean(one.report.macro.corr)}</td>"
+        f"<td>{_mean(one.report.macro.f1)}</td></tr>\n"
+        for one in scores
+    )
+    head = "".join(
+        f"<th scope='col'>{name}</th>" for name in ("Annotator", "Items", "IoU", "Corr", "F1")
+    )
+    return (
+        "<table><caption>Scores against the gold labels, means over languages with 95 % intervals"
+        f"</caption>\n<tr>{head}</tr>\n{rows}</table>\n"
+    )
+
+
+def _mean(value: MeanInterval) -> str:
+    return f"{figure(value.mean)} ({figure(value.low)} to {figure(value.high)})"
+
+
+def _article(record: Record) -> str:
+    item = record.item
+    said = sorted(record.annotations, key=lambda each: _ORDER.index(each.kind))
+    shown = "".join(
+        _annotation(each, item, folded=number >= _OPEN) for number, each in enumerate(said)
+    )
+    if not said:
+        shown = f"<p class='answer' dir='auto' {_lang(item)}>{escape(item.answer)}</p>"
+    return (
+        f"<article><h2 dir='auto'>{escape(item.id)}</h2>"
+        f"<p class='question' dir='auto' {_lang(item)}>{escape(item.question)}</p>\n"
+        f"{shown}{_passages(item)}</article>\n"
+    )
+
+
+def _annotation(annotation: Annotation, item: Item, *, folded: bool) -> str:
+    name = escape(annotation.annotator)
+    kind = "" if annotation.annotator == annotation.kind else f" ({annotation.kind})"
+    text = f"<p class='answer' dir='auto' {_lang(item)}>{marked_html(item.answer, annotation)}</p>"
+    if annotation.status is not Status.DONE:
+        state = annotation.status.value.replace("-", " ")
+        text = f"<p class='about'>{state}: {escape(annotation.note or 'no remark')}</p>" + (
+            text if annotation.spans else ""
+        )
+    elif annotation.note:
+        text += f"<p class='about' dir='auto'>{escape(annotation.note)}</p>"
+    found = "".join(_span(span, item) for span in annotation.spans)
+    spans = f"<ol>{found}</ol>" if found else "<p class='about'>No spans.</p>"
+    body = f"{text}\n{spans}{_claims(annotation.claims, item)}"
+    if folded:
+        return f"<details><summary>{name}{kind}</summary>{body}</details>\n"
+    return f"<section><h3 dir='auto'>{name}{kind}</h3>{body}</section>\n"
+
+
+def _span(span: Span, item: Item) -> str:
+    about = " · ".join(filter(None, (f"{span.prob:.0%}", span.label, span.note)))
+    quotes = "".join(_quote(each, item) for each in span.evidence)
+    return f"<li><q dir='auto'>{escape(span.text)}</q> {escape(about)}{quotes}</li>\n"
+
+
+def _claims(claims: Sequence[Claim], item: Item) -> str:
+    if not claims:
+        return ""
+    rows = "".join(_claim(claim, item) for claim in claims)
+    return f"<p class='about'>{counted(len(claims), 'claim')}:</p><ul>{rows}</ul>"
+
+
+def _claim(claim: Claim, item: Item) -> str:
+    quotes = "".join(_quote(each, item) for each in claim.evidence)
+    verdict, note = escape(claim.verdict or "no verdict"), escape(claim.note or "")
+    return f"<li>{verdict}: <span dir='auto'>{escape(claim.text)}</span> {note}{quotes}</li>\n"
+
+
+def _quote(quote: Evidence, item: Item) -> str:
+    passage = item.passages[quote.passage]
+    stance = {"supports": "Supports it", "refutes": "Refutes it", "closest": "Closest passage"}
+    return (
+        f"<blockquote dir='auto'>{escape(quote.text)}<br><span class='about'>"
+        f"{stance[quote.stance]}: {_source(passage, quote.passage)} {escape(quote.note or '')}"
+        "</span></blockquote>"
+    )
+
+
+def _passages(item: Item) -> str:
+    if not item.passages:
+        return "<p class='about'>This item has no passages.</p>"
+    texts = "".join(
+        f"<h3 dir='auto'>{_source(passage, number)}</h3>"
+        f"<p class='passage' dir='auto' {_lang(item)}>{escape(passage.text)}</p>\n"
+        for number, passage in enumerate(item.passages)
+    )
+    count = counted(len(item.passages), "passage")
+    return f"<details><summary>{count}</summary>{texts}</details>"
+
+
+def _source(passage: Passage, number: int) -> str:
+    name = escape(passage.title or f"passage {number + 1}")
+    if passage.url and _is_web(passage.url):
+        name = f"<a href='{escape(passage.url)}' rel='noopener noreferrer'>{name}</a>"
+    elif passage.url:
+        name = f"{name} ({escape(passage.url)})"
+    return f"{name}{escape(f', {passage.date}') if passage.date else ''}"
+
+
+def _is_web(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.netloc)
+
+
+def _lang(item: Item) -> str:
+    return f"lang='{escape(item.lang)}'"

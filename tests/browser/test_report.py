@@ -1,0 +1,79 @@
+"""The HTML report that people mail: it shows what was marked, and hostile text runs nothing."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser
+
+from spanlab.schema import (
+    Annotation,
+    Claim,
+    Evidence,
+    Item,
+    Kind,
+    Passage,
+    Record,
+    Span,
+    Status,
+)
+from spanlab.storage import Store
+from spanlab.workflows.exporting import ExportChoice, export_dataset
+
+pytestmark = pytest.mark.browser
+
+EVIL = (
+    "<script>window.owned = 1</script><img src=x onerror='window.owned = 2'>"
+    "\"><svg onload=window.owned=3></style></title></details>' onmouseover='window.owned=4 "
+    "<meta http-equiv=refresh content='0;url=javascript:1'><style>body{display:none}</style> \x00"
+    "<link rel=stylesheet href=http://example.org/x.css> &lt;b&gt; <base href=http://example.org>"
+)
+URLS = (
+    "javascript:window.owned=5",
+    "data:text/html,<script>window.owned=6</script>",
+    "https://example.org/'><script>window.owned=7</script>",
+    "http:owned",
+)
+
+
+def test_a_report_of_hostile_items_shows_them_as_text_and_runs_and_loads_nothing(
+    store: Store, browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    quote = Evidence(start=0, end=40, text=EVIL[:40], passage=0, stance="refutes", note=EVIL)
+    span = Span.of(EVIL, 0, 90, prob=0.9, label=EVIL[:60], evidence=(quote,))
+    marked = span.model_copy(update={"note": EVIL})
+    said = [
+        Annotation(annotator=EVIL[:90], kind=Kind.DETECTOR, spans=(marked,), note=EVIL),
+        Annotation(annotator="gold", kind=Kind.GOLD, spans=(span,)),
+        Annotation(annotator="b<b>", kind=Kind.PERSON, status=Status.FAILED, note=EVIL),
+        Annotation(
+            annotator="c</h3>",
+            kind=Kind.DETECTOR,
+            claims=(Claim(text=EVIL, verdict="refuted", note=EVIL, evidence=(quote,)),),
+        ),
+    ]
+    passages = tuple(Passage(text=EVIL, title=EVIL, url=url, date=EVIL) for url in URLS)
+    item = Item(id=EVIL[:50], lang="en", question=EVIL, answer=EVIL, passages=passages)
+    title = "report <script>window.owned=8</script>"
+    store.import_records(title, [Record(item=item, annotations=tuple(said))])
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    assert export_dataset(store, title, path, ExportChoice("report")) == 1
+
+    page = browser.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(path.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    page.locator("mark.hard").first.hover()
+    assert page.evaluate("window.owned") is None
+    assert asked == [path.as_uri()]
+    assert page.locator("script, img, svg, link, base, [onmouseover], [onerror]").count() == 0
+    shown = EVIL.replace("\x00", "")  # which browsers drop
+    assert page.locator(".answer").first.evaluate("each => each.textContent") == shown
+    assert page.locator("mark").last.evaluate("each => each.textContent") == EVIL[:90]
+    links = page.locator("a").evaluate_all("all => all.map(each => each.href)")
+    assert {link.partition("'")[0].partition("%27")[0] for link in links} == {
+        "https://example.org/"
+    }
+    assert page.locator("table th[scope=row]").first.inner_text().startswith("<script>")
+    assert page.title() == title
+    page.close()
