@@ -16,6 +16,7 @@ from spanlab.cli import (
     programs,
     rates,
     serving,
+    stages,
     train_offline,
 )
 
@@ -53,6 +54,8 @@ app.command()(commands.vote)
 app.command()(commands.score)
 app.command()(rates.rates)
 app.command()(exporting.export)
+app.command()(stages.stages)
+app.command()(commands.export)
 app.command()(index.index)
 app.command()(detectors.detectors)
 app.command()(check_model.check_model)

@@ -22,6 +22,7 @@ from spanlab.scorers._compare import (
 )
 from spanlab.scorers._item import METRICS, ItemScore, mark_all, mark_none, score_item, score_items
 from spanlab.scorers._report import LanguageMeans, MeanInterval, Means, Report, mean_of, score
+from spanlab.scorers._stages import StageAgreement, stage_agreement, stage_shares
 
 __all__ = [
     "METRICS",
@@ -36,6 +37,7 @@ __all__ = [
     "MeanInterval",
     "Means",
     "Report",
+    "StageAgreement",
     "VerdictScore",
     "compare",
     "compare_claims",
@@ -47,4 +49,6 @@ __all__ = [
     "score_claims",
     "score_item",
     "score_items",
+    "stage_agreement",
+    "stage_shares",
 ]

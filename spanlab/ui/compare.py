@@ -18,6 +18,7 @@ from spanlab.ui.marked import item_html, legend_html, passage_html, question_htm
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_rates import show_rates
 from spanlab.ui.score_views import show_agreement, show_scores
+from spanlab.ui.stage_views import show_stages
 from spanlab.workflows.comparing import (
     Order,
     disagreement,
@@ -206,9 +207,14 @@ def _models(asked: Asked) -> None:
     show_rates(asked.summary)
 
 
+def _stages(asked: Asked) -> None:
+    show_stages(asked.summary)
+
+
 _VIEWS: dict[str, Callable[[Asked], None]] = {
     "Items": _items,
     "Scores": _scores,
     "Agreement": _agreement,
     "Models": _models,
+    "Error stages": _stages,
 }

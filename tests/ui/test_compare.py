@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from traced import traced_file
 
+from spanlab.datasets import read
 from spanlab.oplog import Add, Remove
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 from spanlab.storage import Store, Write
@@ -229,3 +232,20 @@ def test_models_are_compared_by_a_field_of_the_items(store: Store, open_page: Op
     assert rates.value["meta.model_id"].tolist() == ["careful", HOSTILE]
     assert rates.value["Characters"].tolist() == [0.0, 0.5]
     assert pairs.value["Common questions"].tolist() == [2]
+
+
+def test_errors_are_counted_by_the_stage_at_which_they_came_in(
+    store: Store, open_page: OpenPage, tmp_path: Path
+) -> None:
+    store.import_records("traced", read(traced_file(tmp_path / "traced.jsonl")))
+    app = open_page("compare", view="Error stages", dataset="traced")
+    assert not app.exception
+    shares, pairs = app.dataframe
+    assert shares.value[["Stage", "Run", "Share"]].values.tolist() == [
+        ["summary", "first", 0.75],
+        ["answer", "first", 0.25],
+        ["summary", "second", 0.0],
+        ["answer", "second", 1.0],
+    ]
+    assert pairs.value["Spearman"].tolist() == [-1.0]
+    assert "3 claims not supported; the stage is known of 2" in app.caption[0].value

@@ -1,0 +1,137 @@
+"""At which stages of a process the errors of answers came in, run by run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from statistics import fmean
+from typing import NamedTuple
+
+from spanlab.errors import UsageError
+from spanlab.schema import HALLUCINATED, Annotation, Item, Kind, SharedProcess, Status
+from spanlab.scorers import MeanInterval, StageAgreement, stage_agreement, stage_shares
+from spanlab.storage import DatasetSummary, Store
+from spanlab.workflows.exporting import reported
+from spanlab.workflows.lookup import check_annotators, summary_of
+from spanlab.workflows.process_nodes import stages_of
+
+__all__ = ["ErrorStages", "RunStages", "StagePair", "error_stages", "judges"]
+
+_REPORT_EVERY = 100
+
+
+@dataclass(frozen=True)
+class RunStages:
+    """The errors that one annotator found.
+
+    ``claims`` is the number of those that it calls wrong, ``undetermined`` of these the number
+    whose stage cannot be told. ``shares`` are the stages' of the others, empty if there are none.
+    """
+
+    annotator: str
+    claims: int
+    undetermined: int
+    shares: Mapping[str, MeanInterval]
+
+
+class StagePair(NamedTuple):
+    """Two annotators, each with errors whose stage is known, and how alike these are spread."""
+
+    a: str
+    b: str
+    agreement: StageAgreement
+
+
+@dataclass(frozen=True)
+class ErrorStages:
+    """The errors of a dataset by stage; ``stages`` are in the order of the processes."""
+
+    stages: tuple[str, ...]
+    runs: tuple[RunStages, ...]
+    pairs: tuple[StagePair, ...]
+
+
+@dataclass
+class _Seen:
+    """What has been read of a dataset so far."""
+
+    wrong: dict[str, list[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(list))
+    places: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    processes: set[str] = field(default_factory=set)
+
+    def add_stages(self, item: Item) -> None:
+        """Note where the stages of a process stand, roots left out: nothing came in there."""
+        if isinstance(item.process, SharedProcess):
+            if item.process.id in self.processes:
+                return
+            self.processes.add(item.process.id)
+        found = stages_of(item)
+        names = list(found.sizes) if found else []
+        for index, name in enumerate(names[1:], start=1):
+            self.places[name].append(index / len(names))
+
+    def order(self) -> tuple[str, ...]:
+        """Return the stages, earliest first, as they stand on average."""
+        known = {stage for claims in self.wrong.values() for claim in claims for stage in claim}
+        for stage in known:
+            self.places.setdefault(stage, [1.0])
+        return tuple(sorted(self.places, key=lambda stage: (fmean(self.places[stage]), stage)))
+
+
+def error_stages(
+    store: Store,
+    dataset: str,
+    annotators: Sequence[str] = (),
+    on_progress: Callable[[int], None] | None = None,
+) -> ErrorStages:
+    """Count the errors of answers by the stage at which they came in.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        annotators: whose claims are counted; by default every detector's that judged any.
+        on_progress: called now and then with the number of items read.
+
+    Raises:
+        NotFoundError: the dataset, or an annotator of it, does not exist.
+        UsageError: none of them has judged a claim.
+    """
+    summary = summary_of(store, dataset)
+    names = tuple(annotators) or judges(summary)
+    check_annotators(summary, names)
+    seen, judged = _Seen(), set[str]()
+    records = store.records(dataset, annotators=names) if names else iter(())
+    for record in reported(records, on_progress, _REPORT_EVERY):
+        seen.add_stages(record.item)
+        for said in record.annotations:
+            if said.status is Status.DONE and said.claims:
+                judged.add(said.annotator)
+                seen.wrong[said.annotator] += _wrong(said)
+    if not judged:
+        raise UsageError(f"no claim of {dataset!r} is judged by {', '.join(names) or 'anybody'}")
+    stages = seen.order()
+    runs = tuple(_run(name, seen.wrong[name], stages) for name in names if name in judged)
+    return ErrorStages(stages, runs, tuple(_pairs(runs, stages)))
+
+
+def judges(summary: DatasetSummary) -> tuple[str, ...]:
+    """Return the detectors of a dataset, any of which may have judged claims."""
+    return tuple(each.name for each in summary.annotators if each.kind is Kind.DETECTOR)
+
+
+def _wrong(said: Annotation) -> list[tuple[str, ...]]:
+    return [claim.error_stages for claim in said.claims if claim.verdict in HALLUCINATED]
+
+
+def _run(name: str, wrong: Sequence[tuple[str, ...]], stages: Sequence[str]) -> RunStages:
+    told = [claim for claim in wrong if claim]
+    shares = stage_shares(told, stages) if told else {}
+    return RunStages(name, len(wrong), len(wrong) - len(told), shares)
+
+
+def _pairs(runs: Sequence[RunStages], stages: Sequence[str]) -> Iterable[StagePair]:
+    for one, other in combinations([run for run in runs if run.shares], 2):
+        shares = [[run.shares[stage].mean for stage in stages] for run in (one, other)]
+        yield StagePair(one.annotator, other.annotator, stage_agreement(*shares))
