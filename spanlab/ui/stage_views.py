@@ -108,7 +108,9 @@ def _show(found: ErrorStages) -> None:
         )
 
 
-def _chart(rows: list[dict[str, object]], stages: tuple[str, ...]) -> alt.LayerChart | alt.FacetChart:
+def _chart(
+    rows: list[dict[str, object]], stages: tuple[str, ...]
+) -> alt.LayerChart | alt.FacetChart:
     import altair as alt
 
     base = alt.Chart(pd.DataFrame(rows)).encode(

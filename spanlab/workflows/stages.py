@@ -13,9 +13,9 @@ from spanlab.errors import UsageError
 from spanlab.schema import HALLUCINATED, Annotation, Item, Kind, SharedProcess, Status
 from spanlab.scorers import MeanInterval, StageAgreement, stage_agreement, stage_shares
 from spanlab.storage import DatasetSummary, Store
-from spanlab.workflows.exporting import reported
 from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.process_nodes import stages_of
+from spanlab.workflows.progress import reported
 
 __all__ = ["ErrorStages", "RunStages", "StagePair", "error_stages", "judges"]
 
