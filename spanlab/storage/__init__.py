@@ -2,7 +2,7 @@
 
 from spanlab.storage.catalog import AnnotatorSummary, DatasetSummary
 from spanlab.storage.dataset_settings import DatasetSettings, Label, Undecided
-from spanlab.storage.queue import Cursor, Page, QueueQuery, QueueRow
+from spanlab.storage.queue import Cursor, Order, Page, QueueQuery, QueueRow, Standing
 from spanlab.storage.store import Store
 from spanlab.storage.writes import Applied, Refusal, Review, Write
 
@@ -13,11 +13,13 @@ __all__ = [
     "DatasetSettings",
     "DatasetSummary",
     "Label",
+    "Order",
     "Page",
     "QueueQuery",
     "QueueRow",
     "Refusal",
     "Review",
+    "Standing",
     "Store",
     "Undecided",
     "Write",

@@ -10,13 +10,16 @@ annotations of their items, and every change of an annotation changes them in it
     disagreement/detectors  the same of detectors alone, for those who review blind
     status/<annotator> number of the annotator's status, in the order of schema.Status
     prob/<annotator>   highest span probability, 0 without spans; NaN where it has not finished
+    labels/<annotator> how many different labels its spans have
+    claims/<annotator> how many claims it has
+    passages           how many passages the item has
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -34,16 +37,23 @@ LANG = "lang"
 PEOPLE = "people"
 DISAGREEMENT = "disagreement"
 OF_DETECTORS = "disagreement/detectors"
+PASSAGES = "passages"
+LABELS = "labels"
+CLAIMS = "claims"
 
 Array = NDArray[Any]
 
 STATUSES = tuple(Status)  # a status is stored as its index here; 0 is not annotated
+_MOST = 2**16 - 1  # labels or claims that are told apart
 _KINDS: dict[str, tuple[np.dtype[Any], float]] = {  # stored type, and what absence means
     LANG: (np.dtype("<u2"), 0),
     PEOPLE: (np.dtype("<u2"), 0),
     DISAGREEMENT: (np.dtype("<f8"), math.nan),
     "status": (np.dtype("<u1"), 0),
     "prob": (np.dtype("<f8"), math.nan),
+    LABELS: (np.dtype("<u2"), 0),
+    CLAIMS: (np.dtype("<u2"), 0),
+    PASSAGES: (np.dtype("<u4"), 0),
 }
 
 
@@ -55,6 +65,14 @@ def status_of(annotator: int) -> str:
 def prob_of(annotator: int) -> str:
     """Return the name of the facet that holds the probabilities of ``annotator``."""
     return f"prob/{annotator}"
+
+
+def of_annotators(connection: Connection, dataset: int, what: str) -> dict[int, str]:
+    """Return the stored facets "``what``/<annotator>" by the annotator's number."""
+    query = select(facets.c.name).where(facets.c.dataset_id == dataset)
+    bounds = facets.c.name.between(f"{what}/", f"{what}/9999999999")
+    names = connection.execute(query.where(bounds).distinct()).scalars()
+    return {int(name.partition("/")[2]): name for name in names}
 
 
 def decides(kind: Kind, status: Status) -> bool:
@@ -101,12 +119,15 @@ class Changes:
         self._blocks[name, position // BLOCK][position % BLOCK] = value
 
     def say(self, position: int, annotator: int, annotation: Annotation) -> None:
-        """Set status and highest probability of one ``annotation``; NaN if it is unfinished."""
+        """Set what depends on one ``annotation``; its probability is NaN if it is unfinished."""
         highest = math.nan
         if annotation.status is Status.DONE:
             highest = max((span.prob for span in annotation.spans), default=0.0)
         self.set(status_of(annotator), position, STATUSES.index(annotation.status))
         self.set(prob_of(annotator), position, highest)
+        labels = {span.label for span in annotation.spans if span.label is not None}
+        self.set(f"{LABELS}/{annotator}", position, min(len(labels), _MOST))
+        self.set(f"{CLAIMS}/{annotator}", position, min(len(annotation.claims), _MOST))
 
     def judge(self, position: int, annotations: Sequence[Annotation]) -> None:
         """Set what depends on all ``annotations`` of the item: persons and disagreement."""
@@ -122,9 +143,12 @@ class Changes:
         """Write all values; blocks that stay the same are left alone."""
         if not self._blocks:
             return
-        stored = _lock(connection, dataset, sorted(self._blocks))
+        blank = {key for key, cells in self._blocks.items() if _is_blank(key[0], cells)}
+        stored = _lock(connection, dataset, sorted(self._blocks), blank)
         rows = []
         for (name, block), cells in self._blocks.items():
+            if (name, block) not in stored:
+                continue
             data = _merged(name, stored[name, block], cells)
             if data != stored[name, block]:
                 rows.append({"of": dataset, "called": name, "at": block, "data": data})
@@ -145,8 +169,12 @@ def _disagreement(finished: Sequence[Annotation]) -> float:
 
 
 def _lock(
-    connection: Connection, dataset: int, keys: Sequence[tuple[str, int]]
+    connection: Connection,
+    dataset: int,
+    keys: Sequence[tuple[str, int]],
+    blank: Set[tuple[str, int]],
 ) -> dict[tuple[str, int], bytes]:
+    """Lock and return blocks; those that are missing are made, unless they would be ``blank``."""
     # Blocks are locked in one order everywhere, so that no two writers wait for each other.
     query = (
         select(facets.c.name, facets.c.block, facets.c.data)
@@ -155,12 +183,17 @@ def _lock(
         .with_for_update()
     )
     found = {(name, block): bytes(data) for name, block, data in connection.execute(query)}
-    missing = [key for key in keys if key not in found]
+    missing = [key for key in keys if key not in found and key not in blank]
     if not missing:
         return found
     rows = [{"dataset_id": dataset, "name": n, "block": b, "data": b""} for n, b in missing]
     connection.execute(insert_new(connection, facets), rows)
     return {(name, block): bytes(data) for name, block, data in connection.execute(query)}
+
+
+def _is_blank(name: str, cells: Mapping[int, float]) -> bool:
+    # Most annotators have no labels and no claims: nothing is stored for them.
+    return name.partition("/")[0] in {LABELS, CLAIMS} and not any(cells.values())
 
 
 def _merged(name: str, data: bytes, cells: Mapping[int, float]) -> bytes:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, update
 from spanlab.errors import InputError
 from spanlab.passages import merged, renumbered
 from spanlab.schema import Annotation, Item
+from spanlab.storage import facets
 from spanlab.storage.annotating import fitting, save_batches
 from spanlab.storage.annotators import register
 from spanlab.storage.catalog import Dataset
@@ -73,6 +74,10 @@ def _grow(
             with fitting(annotation, item_id):
                 pairs.append((item_id, renumbered(annotation, moved)))
     if grown:
+        changes = facets.Changes()
+        for item_id, item in grown.items():
+            changes.set(facets.PASSAGES, stored[item_id][0], len(item.passages))
+        changes.write(connection, dataset.id)
         connection.execute(
             update(items).where(
                 items.c.dataset_id == dataset.id, items.c.position == bindparam("at")

@@ -169,6 +169,7 @@ class _Load:
         batch.found_by.append(search.of_item(position, item))
         lang = self._codes.setdefault(item.lang, len(self._codes))
         batch.changes.set(facets.LANG, position, lang)
+        batch.changes.set(facets.PASSAGES, position, len(item.passages))
         batch.characters += len(text)
         for place, annotation in enumerate(record.annotations):
             number = self._number(annotation)

@@ -8,13 +8,15 @@ from typing import Literal
 from spanlab.errors import UsageError
 from spanlab.schema import Status
 
+Order = Literal["import", "disagreement", "probability", "status", "labels", "claims", "passages"]
+
 
 @dataclass(frozen=True)
 class Cursor:
-    """A place in a queue: an item's position and, for that order, its disagreement then."""
+    """A place in a queue: an item's position and the value then that the queue is ordered by."""
 
     position: int
-    disagreement: float | None = None
+    value: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +36,11 @@ class QueueQuery:
     ``blind`` queues know of no disagreement but that of detectors: not of what people said.
     ``text`` and ``label`` are then looked for in what detectors and the reviewer said.
 
-    ``order`` "disagreement" begins with the highest; items without one come last. ``after`` and
-    ``before`` (one of them) are places in that order, exclusive; ``limit`` is at most 1,000.
+    ``order`` "status" begins with what the reviewer has not annotated, "import" with the first;
+    the others begin with the highest (disagreement, probability, or number of labels, claims or
+    passages). ``reverse`` turns that round; items without a value come last either way, and ties
+    are in import order. ``after`` and ``before`` (one of them) are places in that order, exclusive;
+    ``limit`` is at most 1,000.
 
     Raises:
         UsageError: the fields contradict each other, or ``limit`` is out of range.
@@ -54,7 +59,8 @@ class QueueQuery:
     text: str | None = None
     label: str | None = None
     blind: bool = False
-    order: Literal["import", "disagreement"] = "import"
+    order: Order = "import"
+    reverse: bool = False
     after: Cursor | None = None
     before: Cursor | None = None
     limit: int = 50
@@ -75,7 +81,9 @@ class QueueRow:
     ``question`` and ``answer`` are their beginnings, in one line. ``status`` is the reviewer's.
     ``max_prob`` is the value that the query bounds, None where no detector has finished;
     ``disagreement`` is None with fewer than two finished annotations; ``n_annotators`` counts the
-    persons who have finished the item.
+    persons who have finished the item. ``labels`` are those of all spans, ``n_claims`` is the
+    highest number of claims of one annotator; a blind query counts detectors and the reviewer.
+    ``value`` is what the query orders by.
     """
 
     item_id: str
@@ -87,11 +95,23 @@ class QueueRow:
     max_prob: float | None
     disagreement: float | None
     n_annotators: int
+    n_passages: int = 0
+    n_claims: int = 0
+    labels: tuple[str, ...] = ()
+    value: float | None = None
 
     @property
     def cursor(self) -> Cursor:
-        """The row's own place in either order."""
-        return Cursor(self.position, self.disagreement)
+        """The row's own place in the order of its query."""
+        return Cursor(self.position, self.value)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Which item of a queue one is, from 1, of how many; None for one that is not in the queue."""
+
+    number: int | None
+    total: int
 
 
 @dataclass(frozen=True)

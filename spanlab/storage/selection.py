@@ -11,11 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from spanlab.schema import Kind
 from spanlab.storage import facets, search
 from spanlab.storage.catalog import Annotator, Dataset, annotators_of, language_codes
 from spanlab.storage.facets import BLOCK, Array
-from spanlab.storage.queue import Cursor, QueueQuery
+from spanlab.storage.queue import Cursor, QueueQuery, Standing
+from spanlab.storage.ranking import (
+    Ranking,
+    disagreement_of,
+    prob_facets,
+    ranking,
+    visible_authors,
+)
 
 Mask = NDArray[np.bool_]
 
@@ -38,7 +44,8 @@ class Selection:
     dataset: Dataset
     conditions: tuple[Condition, ...]
     found: tuple[Array, ...]  # positions in order, of each search
-    disagreement: str  # the facet to rank by
+    ranking: Ranking | None  # None for import order
+    reverse: bool  # of import order
 
     @classmethod
     def of(cls, connection: Connection, dataset: Dataset, query: QueueQuery) -> Selection:
@@ -49,7 +56,8 @@ class Selection:
             code = language_codes(connection, dataset).get(query.lang, -1)
             conditions.append(_equal(facets.LANG, code))
         found = tuple(_searched(connection, dataset, query, annotators))
-        return cls(connection, dataset, tuple(conditions), found, disagreement_of(query))
+        order = ranking(connection, dataset, query, annotators)
+        return cls(connection, dataset, tuple(conditions), found, order, query.reverse)
 
     def count(self) -> int:
         """Return how many items are selected."""
@@ -75,31 +83,52 @@ class Selection:
                 break
         return found
 
-    def ranked(self, place: Cursor | None, limit: int, *, forward: bool) -> list[int]:
-        """Return up to ``limit`` selected positions next to ``place`` by falling disagreement.
+    def search(self, place: Cursor | None, limit: int, *, forward: bool) -> list[int]:
+        """Return up to ``limit`` selected positions next to ``place`` in the order asked for.
 
-        Ties are in import order. Without a place it begins at the start (backward: at the end).
+        Without a place it begins at the start (backward: at the end).
         """
+        if self.ranking is not None:
+            return self._ranked(self.ranking, place, limit, forward=forward)
+        if forward != self.reverse:
+            return self.following(0 if place is None else place.position + 1, limit)
+        return self.preceding(place.position if place else self.dataset.n_items, limit)
+
+    def standing(self, position: int) -> Standing:
+        """Return which of the selected items the one at ``position`` is, and of how many."""
+        places, scores = self._scored
+        (here,) = np.flatnonzero(places == position)[:1].tolist() or (None,)
+        if here is None:
+            return Standing(None, len(places))
+        before = here if not self.reverse else len(places) - 1 - here
+        if self.ranking is not None:
+            before = int((scores > scores[here]).sum() + (scores[:here] == scores[here]).sum())
+        return Standing(before + 1, len(places))
+
+    def _ranked(
+        self, ranking: Ranking, place: Cursor | None, limit: int, *, forward: bool
+    ) -> list[int]:
         places, scores = self._scored
         if not forward:  # the reversed order is the same search on mirrored numbers
             places, scores = -places[::-1], -scores[::-1]
         if place is not None:
             sign = 1 if forward else -1
-            score = -1.0 if place.disagreement is None else place.disagreement
-            beyond = (scores < sign * score) | (
-                (scores == sign * score) & (places > sign * place.position)
-            )
+            score = sign * ranking.score(place.value)
+            beyond = (scores < score) | ((scores == score) & (places > sign * place.position))
             places, scores = places[beyond], scores[beyond]
         chosen = _highest(scores, limit)
         return cast("list[int]", np.abs(places[chosen]).tolist())
 
     @cached_property
     def _scored(self) -> tuple[Array, Array]:
-        """All selected positions with their disagreement, -1 where there is none."""
+        """All selected positions, with their scores where the order is not that of the import."""
         n_items = self.dataset.n_items
-        read = facets.read(self.connection, self.dataset.id, [self.disagreement], 0, n_items)
         places = np.flatnonzero(self._mask(0, n_items))
-        return places, np.fmax(read[self.disagreement][places], -1.0)
+        if self.ranking is None:
+            return places, places
+        read = facets.read(self.connection, self.dataset.id, self.ranking.facets, 0, n_items)
+        values = self.ranking.values([read[name][places] for name in self.ranking.facets])
+        return places, self.ranking.scores(values)
 
     def _mask(self, start: int, stop: int) -> Mask:
         mask = np.ones(stop - start, dtype=np.bool_)
@@ -149,32 +178,6 @@ def _searched(
         yield search.with_text(connection, dataset.id, query.text, authors)
     if query.label is not None:
         yield search.with_label(connection, dataset.id, query.label, authors)
-
-
-def visible_authors(query: QueueQuery, annotators: dict[str, Annotator]) -> set[int] | None:
-    """Return whose words ``query`` may know of, by number; None for everybody's."""
-    if not query.blind:
-        return None
-    seen = (
-        each.id
-        for each in annotators.values()
-        if each.kind is Kind.DETECTOR or each.name == query.reviewer
-    )
-    return {search.THE_ITEM, *seen}
-
-
-def disagreement_of(query: QueueQuery) -> str:
-    """Return the facet of the disagreement that ``query`` may know of."""
-    return facets.OF_DETECTORS if query.blind else facets.DISAGREEMENT
-
-
-def prob_facets(annotators: dict[str, Annotator], detector: str | None) -> tuple[str, ...]:
-    """Return the facets with the probabilities of ``detector``, or of every detector if None."""
-    return tuple(
-        facets.prob_of(annotator.id)
-        for annotator in annotators.values()
-        if (annotator.kind is Kind.DETECTOR if detector is None else annotator.name == detector)
-    ) or (facets.prob_of(-1),)
 
 
 def _equal(name: str, value: int) -> Condition:

@@ -28,7 +28,7 @@ from spanlab.storage.dataset_settings import DatasetSettings
 from spanlab.storage.engine import Database
 from spanlab.storage.findings import FoundAnnotations
 from spanlab.storage.items import Stored
-from spanlab.storage.queue import Page, QueueQuery
+from spanlab.storage.queue import Page, QueueQuery, Standing
 from spanlab.storage.selection import Selection
 from spanlab.storage.upgrade import upgrade
 from spanlab.storage.writes import Applied, Review, Write
@@ -179,6 +179,11 @@ class Store:
         """Return the next (``step`` 1) or previous (-1) item's id; see ``paging.neighbour``."""
         with self._reading(dataset) as place:
             return paging.neighbour(*place, query, item_id, step)
+
+    def standing(self, dataset: str, query: QueueQuery, item_id: str) -> Standing:
+        """Return which item of a queue one is, and of how many; see ``paging.standing``."""
+        with self._reading(dataset) as place:
+            return paging.standing(*place, query, item_id)
 
     def count(self, dataset: str, query: QueueQuery) -> int:
         """Return how many items pass the filter of ``query``."""

@@ -24,6 +24,7 @@ REVISIONS = (
     "0007",
     "0008",
     "0009",
+    "0010",
 )  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"

@@ -5,16 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from math import inf
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.labels import disagreement
 from spanlab.oplog import SetStatus
-from spanlab.schema import Annotation, Kind, Record, Status
+from spanlab.schema import Annotation, Claim, Kind, Passage, Record, Status
 from spanlab.settings import Settings
-from spanlab.storage import Cursor, QueueQuery, Store, Write
+from spanlab.storage import Cursor, Order, QueueQuery, Standing, Store, Write
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -34,15 +36,28 @@ def records(record: MakeRecord, said: Say) -> list[Record]:
                 status = Status.FAILED if chance.random() < 0.1 else Status.DONE
                 start = chance.randrange(10)
                 spans = [(start, start + 5, chance.randrange(11) / 10)] * chance.randrange(2)
-                annotations.append(said(name, *spans, status=status))
+                annotations.append(_with_claims(chance, said(name, *spans, status=status)))
         if n < _N_ITEMS // 2 or chance.random() < 0.1:
             status = chance.choice((Status.DONE, Status.DONE, Status.SKIPPED))
             annotations.append(said("rev", (0, 5), kind=Kind.PERSON, status=status))
         if chance.random() < 0.2:
             annotations.append(said("ann", (2, 9), kind=Kind.PERSON))
         lang = "eu" if n > _N_ITEMS - 50 else chance.choice(("de", "en", "zh"))
-        made.append(record(f"item {n}", *annotations, lang=lang))
+        one = record(f"item {n}", *annotations, lang=lang)
+        passages = tuple(Passage(text=f"passage {k}") for k in range(chance.randrange(3)))
+        item = one.item.model_copy(update={"passages": passages})
+        made.append(one.model_copy(update={"item": item}))
     return made
+
+
+def _with_claims(chance: random.Random, annotation: Annotation) -> Annotation:
+    """Give an annotation labels and claims, or none."""
+    labelled = tuple(
+        span.model_copy(update={"label": f"label {n}"}) if chance.random() < 0.2 else span
+        for n, span in enumerate(annotation.spans)
+    )
+    claims = tuple(Claim(text=f"claim {k}") for k in range(max(0, chance.randrange(-6, 4))))
+    return annotation.model_copy(update={"spans": labelled, "claims": claims})
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +145,36 @@ def test_steps_go_through_the_same_queue(
         assert queues.neighbour("d", query, expected[index], 1) == after
 
 
+_ORDERS: tuple[Order, ...] = get_args(Order)
+
+
+@pytest.mark.parametrize("reverse", [False, True], ids=["", "reversed"])
+@pytest.mark.parametrize("order", _ORDERS)
+def test_every_order_goes_through_the_queue_both_ways(
+    queues: Store, records: list[Record], order: Order, reverse: bool
+) -> None:
+    for blind in (False, True):
+        query = replace(_TODO, order=order, reverse=reverse, blind=blind, limit=700)
+        expected = _expected(records, query)
+        page = queues.page("d", query)
+        found = [row.item_id for row in page.rows]
+        while page.next is not None:
+            page = queues.page("d", replace(query, after=page.next))
+            found += [row.item_id for row in page.rows]
+        assert found == expected
+        assert page.previous is not None
+        before = queues.page("d", replace(query, before=page.previous))
+        assert [row.item_id for row in before.rows] == expected[
+            -len(page.rows) - 700 : -len(page.rows)
+        ]
+        for index in (0, 1, 999, len(expected) - 1):
+            number = Standing(index + 1, len(expected))
+            assert queues.standing("d", query, expected[index]) == number
+        assert queues.neighbour("d", query, expected[1000]) == expected[1001]
+        assert queues.neighbour("d", query, expected[1000], -1) == expected[999]
+    assert queues.standing("d", query, "item 0") == Standing(None, len(expected))
+
+
 def test_a_row_says_what_a_list_shows(queues: Store, records: list[Record]) -> None:
     rows = queues.page("d", replace(_ANY, detector="det", limit=200)).rows
     for row, record in zip(rows, records, strict=False):
@@ -142,6 +187,9 @@ def test_a_row_says_what_a_list_shows(queues: Store, records: list[Record]) -> N
         assert row.max_prob == (_highest(record, "det") if done else None)
         assert row.disagreement == disagreement(record.annotations)
         assert row.n_annotators == _people(record)
+        assert row.n_passages == len(record.item.passages)
+        assert row.n_claims == _most_claims(record)
+        assert set(row.labels) == _labels(record)
 
 
 def test_a_place_far_inside_is_reached_at_once(queues: Store) -> None:
@@ -189,10 +237,35 @@ def test_questions_that_make_no_sense_are_refused(queues: Store) -> None:
 
 def _expected(records: list[Record], query: QueueQuery) -> list[str]:
     passing = [record for record in records if _passes(record, query)]
-    if query.order == "disagreement":
-        scores = {each.item.id: disagreement(each.annotations) for each in passing}
-        passing.sort(key=lambda each: -(-1.0 if (s := scores[each.item.id]) is None else s))
+    if query.order == "import":
+        return [record.item.id for record in (passing[::-1] if query.reverse else passing)]
+    sign = 1 if (query.order == "status") != query.reverse else -1
+    values = {record.item.id: _value(record, query) for record in passing}
+    passing.sort(key=lambda r: inf if (v := values[r.item.id]) is None else sign * v)
     return [record.item.id for record in passing]
+
+
+def _value(record: Record, query: QueueQuery) -> float | None:
+    """Return what a query orders by; nobody but detectors has labels or claims here."""
+    detectors = [each for each in record.annotations if each.kind is Kind.DETECTOR]
+    done = [each.annotator for each in detectors if each.status is Status.DONE]
+    values: dict[str, float | None] = {
+        "disagreement": disagreement(detectors if query.blind else record.annotations),
+        "probability": max((_highest(record, name) for name in done), default=None),
+        "status": list(Status).index(_status(record, query.reviewer)),
+        "labels": len(_labels(record)),
+        "claims": _most_claims(record),
+        "passages": len(record.item.passages),
+    }
+    return values[query.order]
+
+
+def _labels(record: Record) -> set[str]:
+    return {s.label for each in record.annotations for s in each.spans if s.label is not None}
+
+
+def _most_claims(record: Record) -> int:
+    return max((len(each.claims) for each in record.annotations), default=0)
 
 
 def _passes(record: Record, query: QueueQuery) -> bool:

@@ -166,6 +166,10 @@ def _make_first_revision(settings: Settings, record: MakeRecord) -> None:
 
 
 _BROUGHT = {  # what takes a revision's tables and columns back, newest first
+    "0010": (
+        "DELETE FROM facets WHERE name = 'passages'",
+        "DELETE FROM facets WHERE name LIKE 'labels/%' OR name LIKE 'claims/%'",
+    ),
     "0009": ("DROP TABLE item_search",),
     "0008": ("DROP TABLE process_nodes", "DROP TABLE processes"),
     "0006": (
@@ -238,6 +242,21 @@ def test_an_upgrade_makes_what_is_stored_searchable(empty: Settings, record: Mak
         for searched, found in (("tower", "a"), ("know", "b"), ("odd", "b")):
             page = store.page("d", QueueQuery(reviewer="me", text=searched))
             assert [row.item_id for row in page.rows] == [found]
+
+
+def test_an_upgrade_counts_what_the_table_of_items_shows(
+    empty: Settings, record: MakeRecord, said: Say
+) -> None:
+    claimed = said("d1", (0, 3)).model_copy(update={"claims": (Claim(text="There is one."),)})
+    with Store.open(empty) as store:
+        store.import_records("d", [record("a"), record("b", claimed)])
+    query = QueueQuery(reviewer="me", order="claims")
+    _take_back(empty, "0009")
+    with Store.open(empty) as store:
+        assert [(row.item_id, row.n_claims) for row in store.page("d", query).rows] == [
+            ("b", 1),
+            ("a", 0),
+        ]
 
 
 def test_an_upgrade_gives_reviews_the_claims_that_they_began_with(

@@ -16,9 +16,10 @@ depends_on = None
 _PIECE = 1000  # positions indexed at once
 _TABLES = {
     # detail=none: which rows have a term is all that is asked. It keeps its terms, for deletion.
+    # prefix=1: a search for one Chinese character has thousands of terms that begin with it.
     "sqlite": (
         "CREATE VIRTUAL TABLE item_search USING fts5"
-        "(words, tokenize = 'ascii', detail = none, columnsize = 0)",
+        "(words, tokenize = 'ascii', detail = none, columnsize = 0, prefix = '1')",
     ),
     "postgresql": (
         "CREATE TABLE item_search (rowid BIGINT PRIMARY KEY, words tsvector NOT NULL)",
