@@ -14,14 +14,28 @@ from spanlab.fields import storable
 from spanlab.labels import trim_space
 from spanlab.oplog import Operation
 from spanlab.schema import Annotation, Interval, Name, Span, Status
-from spanlab.storage import QueueQuery, Review, Store, Write
+from spanlab.storage import (
+    Cursor,
+    Order,
+    Page,
+    QueueQuery,
+    QueueRow,
+    Review,
+    Standing,
+    Store,
+    Write,
+)
 from spanlab.workflows.blind import without_others
 
 __all__ = [
+    "Cursor",
     "Neighbours",
+    "Order",
     "Outcome",
+    "Page",
     "QueueProgress",
     "QueueQuery",
+    "QueueRow",
     "Review",
     "SentWrite",
     "Store",
@@ -29,10 +43,12 @@ __all__ = [
     "apply_writes",
     "first_item",
     "has_item",
+    "items",
     "labels",
     "neighbours",
     "open_item",
     "progress",
+    "standing",
     "suggestions",
 ]
 
@@ -166,6 +182,32 @@ def first_item(store: Store, dataset: str, query: QueueQuery) -> str | None:
         if rows:
             return rows[0].item_id
     return None
+
+
+def items(store: Store, dataset: str, query: QueueQuery) -> Page:
+    """Return rows of the table of a queue's items.
+
+    An item that the search names by its whole id comes before all others, wherever it stands.
+    """
+    found = store.page(dataset, query)
+    named = None if query.after or query.before else query.text
+    if named is None or not has_item(store, dataset, named):
+        return found
+    (position,) = store.positions_of(dataset, [named])
+    rest = tuple(row for row in found.rows if row.item_id != named)
+    at = Cursor(position - 1)
+    only = replace(query, text=None, order="import", reverse=False, after=at, limit=1)
+    first = tuple(row for row in store.page(dataset, only).rows if row.item_id == named)
+    return replace(found, rows=(*first, *rest))
+
+
+def standing(store: Store, dataset: str, query: QueueQuery, item_id: str) -> Standing:
+    """Return which item of the whole queue one is, and of how many; it looks at all items.
+
+    Raises:
+        NotFoundError: there is no such dataset or item.
+    """
+    return store.standing(dataset, query, item_id)
 
 
 def neighbours(store: Store, dataset: str, query: QueueQuery, item_id: str) -> Neighbours:

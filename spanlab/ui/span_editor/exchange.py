@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.errors import NotFoundError, UsageError
-from spanlab.ui.span_editor.payload import item_payload, trace_payload
+from spanlab.schema import Status
+from spanlab.ui.span_editor.payload import item_payload, item_row, trace_payload
 from spanlab.workflows import review, tracing
-from spanlab.workflows.review import QueueQuery, Review, Store
+from spanlab.workflows.review import Cursor, Order, QueueQuery, Review, Store
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,21 @@ class TraceWanted(BaseModel):
     annotator: str
 
 
+class ItemsWanted(BaseModel):
+    """Which rows of the table of items the editor asks for; ``number`` counts what it asked."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", str_min_length=0)  # no half an emoji
+
+    number: int
+    text: str = Field("", max_length=1000)
+    status: Status | None = None
+    label: str | None = None
+    order: Order | None = None
+    reverse: bool = False
+    after: Cursor | None = None
+    before: Cursor | None = None
+
+
 class Sent(BaseModel):
     """What the editor says: unacknowledged writes, where it is, what it has."""
 
@@ -63,6 +79,8 @@ class Sent(BaseModel):
     ahead: str | None = None
     check: bool = False
     trace: TraceWanted | None = None
+    items: ItemsWanted | None = None
+    standing: bool = True
 
     @classmethod
     def read(cls, message: object) -> Sent:
@@ -116,12 +134,17 @@ def exchange(store: Store, place: ReviewQueue, sent: Sent) -> Answer:
         "results": [asdict(outcome) for outcome in outcomes],
         "progress": None,
         "trace": _trace(store, place, sent.trace) if here and sent.trace else None,
+        "items_found": _items(store, place, sent.items) if here and sent.items else None,
+        "standing": None,
         **about,
     }
     # A refusal may mean that the whole dataset is gone; asking how far it is finds out.
     refused = not all(outcome.stored for outcome in outcomes)
     if not here or sent.near or refused or any(map(_is_status, sent.writes)):
         answer["progress"] = asdict(review.progress(store, place.dataset, place.reviewer))
+    if item is not None and (sent.standing or not here):
+        stands = review.standing(store, place.dataset, place.query, item)
+        answer["standing"] = {"item": item, **asdict(stands)}
     return Answer(item, answer)
 
 
@@ -169,6 +192,28 @@ def _trace(store: Store, place: ReviewQueue, wanted: TraceWanted) -> dict[str, J
         "item": wanted.item,
         "annotator": wanted.annotator,
         "about": None if found is None else trace_payload(found),
+    }
+
+
+def _items(store: Store, place: ReviewQueue, wanted: ItemsWanted) -> dict[str, JsonValue]:
+    query = replace(
+        place.query,
+        text=" ".join(filter(None, (place.query.text, wanted.text))) or None,
+        status=wanted.status or place.query.status,
+        label=wanted.label or place.query.label,
+        order=wanted.order or place.query.order,
+        reverse=wanted.reverse,
+        after=wanted.after,
+        before=wanted.before,
+    )
+    found = review.items(store, place.dataset, query)
+    return {
+        "number": wanted.number,
+        "order": query.order,
+        "reverse": query.reverse,
+        "rows": [item_row(row) for row in found.rows],
+        "previous": None if found.previous is None else asdict(found.previous),
+        "next": None if found.next is None else asdict(found.next),
     }
 
 

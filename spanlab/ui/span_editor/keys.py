@@ -66,6 +66,7 @@ KEYS: tuple[Key, ...] = (
     Key("Items", ("Space", "Ctrl+Space"), "skip", "Skip, go to the next item"),
     Key("Items", ("Shift+Enter",), "reopen", "Not done after all"),
     Key("Items", ("PageDown", "Alt+ArrowDown"), "nextItem", "Next item"),
+    Key("Items", ("/",), "items", "Table of items: search, sort, open one"),
     Key("Items", ("PageUp", "Alt+ArrowUp"), "previousItem", "Previous item"),
     Key("Anywhere", ("u", "Ctrl+z"), "undo", "Undo"),
     Key("Anywhere", ("U", "Ctrl+Shift+z", "Ctrl+y"), "redo", "Redo"),

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from spanlab.schema import Annotation, Claim, Evidence, Passage, Span
 from spanlab.trace import RevisionStep, Step
 from spanlab.workflows import review
-from spanlab.workflows.review import Review
+from spanlab.workflows.review import QueueRow, Review
 from spanlab.workflows.tracing import Traced, revision_pieces
 
 
@@ -34,6 +34,22 @@ def item_payload(opened: Review, reviewer: str) -> dict[str, JsonValue]:
             "note": opened.snapshot.note,
         },
         "operations": [operation.model_dump(mode="json") for operation in opened.operations],
+    }
+
+
+def item_row(row: QueueRow) -> dict[str, JsonValue]:
+    """Return a row of the table of items as JSON."""
+    return {
+        "id": row.item_id,
+        "lang": row.lang,
+        "question": row.question,
+        "answer": row.answer,
+        "status": row.status.value,
+        "prob": row.max_prob,
+        "disagreement": row.disagreement,
+        "labels": list(row.labels),
+        "claims": row.n_claims,
+        "passages": row.n_passages,
     }
 
 

@@ -15,7 +15,7 @@ export class ActionBar {
         for (const type of ["mouseenter", "focus"]) this.acceptAll.addEventListener(type, which);
         for (const type of ["mouseleave", "blur", "click"]) this.acceptAll.addEventListener(type, () => view.text.highlight([]));
         this.node = h("footer", { class: "sl-actions" },
-            button("‹ Previous", "previousItem"), button("Next ›", "nextItem"),
+            button("‹ Previous", "previousItem"), button("Next ›", "nextItem"), button("Items", "items"),
             h("span", { class: "sl-gap" }),
             this.undo, this.redo, this.acceptAll,
             button("Comment answer", "commentItem"), button("Keys", "help"),

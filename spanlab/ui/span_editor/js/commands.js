@@ -93,6 +93,7 @@ export const COMMANDS = {
     previousItem: (editor) => editor.navigation.go(-1),
     undo: (editor) => again(editor, "undo", editor.item.history.canUndo, "Undone."),
     redo: (editor) => again(editor, "redo", editor.item.history.canRedo, "Redone."),
+    items: (editor) => editor.view.items.show(),
     help: (editor) => editor.view.sheet.toggle(),
     escape: (editor) => editor.view.escape(),
 };

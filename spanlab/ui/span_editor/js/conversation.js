@@ -43,6 +43,8 @@ export class Conversation {
             ahead: this.cache.ahead(at),
             check: this.unchecked,
             trace: view.trace.wanted(),
+            items: view.items.wanted(),
+            standing: !navigation.numbers.has(at),
         };
         this.unchecked = false;
         this.told = sent.open;
@@ -64,6 +66,8 @@ export class Conversation {
         for (const [id, near] of Object.entries(answer.near)) this.cache.near.set(id, near);
         for (const payload of answer.items) this.keep(payload);
         if (answer.trace) view.trace.receive(answer.trace);
+        if (answer.items_found) view.items.receive(answer.items_found);
+        if (answer.standing) navigation.stand(answer.standing);
         if (answer.progress) this.advance(answer.progress, moved);
         this.checkVersions(answer.versions);
         navigation.tryOpen();
@@ -86,6 +90,7 @@ export class Conversation {
         view.notice.hide();
         navigation.place = answer.place;
         navigation.trail = [];
+        navigation.numbers.clear();
         this.cache.near.clear();
         outbox.place = answer.place;
         this.inherit();
@@ -151,10 +156,10 @@ export class Conversation {
         const { outbox, navigation, view } = this.editor;
         if (outbox.toSend().length > 0) return true;
         if (this.stashed) return false; // what came is looked at first
-        if (view.trace.wanted()) return true;
+        if (view.trace.wanted() || view.items.wanted()) return true;
         const { at } = navigation;
         if (at === null || at === undefined) return false;
-        return at !== this.told || !this.cache.knows(at) || this.cache.ahead(at) !== null;
+        return at !== this.told || !navigation.numbers.has(at) || !this.cache.knows(at) || this.cache.ahead(at) !== null;
     }
 
     keep(payload) {

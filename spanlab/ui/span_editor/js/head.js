@@ -10,13 +10,14 @@ export class Head {
         this.view = view;
         this.progressText = h("span", { class: "sl-progress-text" });
         this.progressBar = h("div", { class: "sl-progress-bar", "aria-hidden": "true" }, h("div", {}));
+        this.standing = h("span", { class: "sl-standing" });
         this.itemName = h("span", { class: "sl-item" });
         this.status = h("span", { class: "sl-status" });
         this.remark = h("span", { class: "sl-remark", dir: "auto" });
         this.savedText = h("span", { class: "sl-saved", role: "status" });
         this.node = h("header", { class: "sl-head" },
             h("div", { class: "sl-progress" }, this.progressText, this.progressBar),
-            this.itemName, this.status, this.remark, this.savedText);
+            this.standing, this.itemName, this.status, this.remark, this.savedText);
     }
 
     paint() {
@@ -24,6 +25,7 @@ export class Head {
         const { item } = editor;
         const { progress } = editor.conversation;
         if (progress) this.paintProgress(progress);
+        this.standing.textContent = editor.navigation.standing();
         actions.node.hidden = !item;
         if (!item) {
             this.itemName.textContent = this.status.textContent = this.remark.textContent = "";

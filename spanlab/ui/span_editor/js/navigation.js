@@ -12,6 +12,8 @@ export class Navigation {
         this.opening = null;
         this.trail = []; // items behind, the last one left last
         this.path = location.pathname;
+        this.numbers = new Map(); // of items in the queue, as far as Python has counted
+        this.total = 0;
     }
 
     /** The item that is open, or on its way. */
@@ -30,7 +32,29 @@ export class Navigation {
             return view.say(step > 0 ? "That was the last item here." : "This is the first item.", true);
         }
         if (step > 0) this.trail.push(this.open);
+        const number = this.numbers.get(this.open);
+        if (number && !this.numbers.has(id)) this.numbers.set(id, number + step);
         return this.turnTo(id);
+    }
+
+    /** Open any item of the dataset. */
+    jump(id) {
+        if (this.open === null || id === this.at) return;
+        this.trail.push(this.open);
+        this.turnTo(id);
+    }
+
+    /** Take in which item of how many one is; Python counts once for a queue, not for every key. */
+    stand({ item, number, total }) {
+        this.numbers.set(item, number);
+        this.total = total;
+    }
+
+    /** "3 of 17 in this queue"; empty where it is not known yet. */
+    standing() {
+        const number = this.numbers.get(this.open);
+        if (number === undefined || this.open === null) return "";
+        return number ? `${number} of ${Math.max(number, this.total)} in this queue` : `not in this queue of ${this.total}`;
     }
 
     turnTo(id) {

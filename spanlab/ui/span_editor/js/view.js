@@ -15,6 +15,7 @@ import { Notice } from "./notice.js";
 import { Panel } from "./panel.js";
 import { Pointer } from "./pointer.js";
 import { Prompt } from "./prompt.js";
+import { ItemTable } from "./item_table.js";
 import { KeySheet } from "./sheet.js";
 import { SpanList } from "./span_list.js";
 import { isDark } from "./theme.js";
@@ -22,7 +23,7 @@ import { Threshold } from "./threshold.js";
 import { SpanTools } from "./tools.js";
 import { TracePanel } from "./trace.js";
 
-const OPENS = new Set(["help", "trace", "findEvidence"]); // what takes the focus with it
+const OPENS = new Set(["help", "trace", "findEvidence", "items"]); // what takes the focus with it
 
 /** The page of one editor: its parts, when they are painted, and what is said aloud. */
 export class View {
@@ -48,6 +49,7 @@ export class View {
         this.annotators = new Annotators(this);
         this.list = new SpanList(this);
         this.sheet = new KeySheet(this);
+        this.items = new ItemTable(this);
         this.notice = new Notice(this);
         this.actions = new ActionBar(this);
         this.question = h("div", { class: "sl-question", dir: "auto" });
@@ -68,7 +70,7 @@ export class View {
         this.live = h("div", { class: "sl-live", "aria-live": "polite", role: "status" });
         this.toast = h("div", { class: "sl-toast", "aria-hidden": "true", hidden: "" });
         this.root = h("div", { class: "sl", "data-unsaved": "0" },
-            this.head.node, this.editor.conflict.node, this.nothing, this.main, this.notice.node, this.actions.node, this.sheet.node,
+            this.head.node, this.editor.conflict.node, this.nothing, this.main, this.notice.node, this.actions.node, this.sheet.node, this.items.node,
             this.toast, this.live);
         this.panel.node.firstChild.append(h("div", { class: "sl-panel-tools" }, this.evidence.controls, this.layout.controls));
         this.layout.paint();
@@ -144,7 +146,7 @@ export class View {
 
     mayTakeFocus() {
         const active = document.activeElement;
-        const elsewhere = [this.prompt, this.trace, this.evidence.search].some(({ node }) => node.contains(active));
+        const elsewhere = [this.prompt, this.trace, this.items, this.evidence.search].some(({ node }) => node.contains(active));
         return !active || active === document.body || (this.root.contains(active) && !elsewhere);
     }
 
@@ -225,6 +227,7 @@ export class View {
         this.threshold.listen(on);
         this.prompt.listen(on);
         this.sheet.listen(on);
+        this.items.listen(on);
         on(this.answer, "focus", () => this.editor.item && this.caretChanged());
         on(this.answer, "blur", () => this.editor.item && this.caretChanged());
         on(window, "popstate", () => this.editor.navigation.follow());
@@ -239,6 +242,7 @@ export class View {
         event.stopPropagation(); // Streamlit has letters of its own: r reruns, c clears the cache
         if (event.isComposing) return;
         if (this.prompt.node.contains(event.target)) return this.prompt.key(event);
+        if (this.items.node.contains(event.target)) return this.items.key(event);
         if (["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName)) return undefined;
         const spec = specOf(event);
         if (this.notice.key(spec, event)) return event.preventDefault();
