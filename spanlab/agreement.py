@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import krippendorff
 import numpy as np
+from numpy.typing import NDArray
 
 from spanlab.errors import InputError
 from spanlab.fields import Frozen
-from spanlab.labels import Extent, coverage, hard_of, iou
-from spanlab.schema import Kind, Record, Status
+from spanlab.labels import Extent, coverage, hard_of
+from spanlab.schema import Kind, Record, Status, Verdict
+from spanlab.scorers import coarse
 
 
 @dataclass(frozen=True)
@@ -86,13 +88,17 @@ def rated(record: Record, annotators: Iterable[str] | None = None) -> ItemMarks:
     )
 
 
-def agreement(items: Iterable[ItemMarks]) -> Agreement:
+def agreement(items: Iterable[ItemMarks], *, with_pairs: bool = True) -> Agreement:
     """Measure the agreement of annotators on a stream of items, each id once.
 
     Alpha: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", nominal data, one unit
     per character. Stretches that the same number of annotators mark are counted, not spelled out,
     so the cost follows the number of spans and of disputed characters. Of more than a million
     disputed characters, all counts are scaled down to a million: alpha is then right to 4 digits.
+
+    Args:
+        items: read once and not kept.
+        with_pairs: whether to look at pairs, too; False leaves them out.
 
     Returns:
         The agreement; without any item that two annotators finished, 0 items and no pairs.
@@ -102,7 +108,7 @@ def agreement(items: Iterable[ItemMarks]) -> Agreement:
     """
     units: dict[str, Counter[_Unit]] = {}
     counts: Counter[str] = Counter()
-    pairs: dict[tuple[str, str], _PairSums] = {}
+    pairs = _PairSums()
     for item in items:
         for annotator, extents in item.marks.items():
             if extents and extents[-1].end > item.length:
@@ -115,8 +121,8 @@ def agreement(items: Iterable[ItemMarks]) -> Agreement:
             continue
         counts[item.lang] += 1
         units.setdefault(item.lang, Counter()).update(_units(item))
-        for a, b in combinations(sorted(item.marks), 2):
-            pairs.setdefault((a, b), _PairSums()).add(item.marks[a], item.marks[b])
+        if with_pairs:
+            pairs.add(item.marks)
     return Agreement(
         n=counts.total(),
         alpha=_alpha(sum(units.values(), Counter())),
@@ -124,30 +130,105 @@ def agreement(items: Iterable[ItemMarks]) -> Agreement:
             LanguageAgreement(lang=lang, n=counts[lang], alpha=_alpha(units[lang]))
             for lang in sorted(units)
         ),
-        pairs=tuple(sums.pair(a, b) for (a, b), sums in sorted(pairs.items())),
+        pairs=tuple(pairs.pairs()),
     )
+
+
+def verdict_alpha(claims: Iterable[Sequence[Verdict]]) -> float | None:
+    """Measure the agreement of annotators on verdicts: Krippendorff's alpha, nominal.
+
+    Args:
+        claims: for each claim the verdicts that its annotators gave. Where one of all is
+            "not-supported", what it covers counts as the same.
+
+    Returns:
+        Alpha, as in ``Agreement``; None where no claim has two verdicts, or all verdicts are one.
+    """
+    rated = [verdicts for verdicts in claims if len(verdicts) > 1]
+    used = {verdict for verdicts in rated for verdict in verdicts}
+    counts = [Counter(coarse(verdict, used) for verdict in verdicts) for verdicts in rated]
+    values = sorted({verdict for count in counts for verdict in count})
+    if len(values) < 2:
+        return None
+    table = np.array([[count[value] for value in values] for count in counts])
+    return float(krippendorff.alpha(value_counts=table, level_of_measurement="nominal"))
+
+
+def clustered(pairs: Sequence[Pair]) -> tuple[str, ...]:
+    """Return the annotators of ``pairs`` such that those who agree stand side by side.
+
+    Average linkage over 1 - IoU (Sokal & Michener 1958): the two closest groups are joined until
+    one is left. Two that have no item in common are as far apart as two annotators are on average.
+    """
+    names = sorted({name for pair in pairs for name in (pair.a, pair.b)})
+    if len(names) < 3:
+        return tuple(names)
+    place = {name: at for at, name in enumerate(names)}
+    far = np.full((len(names), len(names)), 1 - float(np.mean([pair.iou for pair in pairs])))
+    for pair in pairs:
+        far[place[pair.a], place[pair.b]] = far[place[pair.b], place[pair.a]] = 1 - pair.iou
+    np.fill_diagonal(far, np.inf)
+    groups = [[name] for name in names]
+    for _ in names[1:]:
+        a, b = sorted(divmod(int(far.argmin()), len(names)))
+        sizes = len(groups[a]), len(groups[b])
+        joined = (far[a] * sizes[0] + far[b] * sizes[1]) / sum(sizes)
+        far[a], far[:, a] = joined, joined
+        far[b], far[:, b], far[a, a] = np.inf, np.inf, np.inf
+        groups[a] += groups[b]
+    return tuple(groups[0])
 
 
 _Unit = tuple[int, int]  # how many annotators marked a character and how many left it
 _ROWS = 1_000_000  # disputed characters that the library is given; it takes some 150 bytes for each
 
 
-@dataclass
 class _PairSums:
-    """Running sums of one pair of annotators."""
+    """Running sums of all pairs of annotators: items, IoU and F1, as square tables."""
 
-    n: int = 0
-    iou: float = 0.0
-    f1: float = 0.0
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+        self._sums = np.zeros((3, 0, 0))
 
-    def add(self, a: Sequence[Extent], b: Sequence[Extent]) -> None:
-        shared = iou(a, b)
-        self.n += 1
-        self.iou += shared
-        self.f1 += 2 * shared / (1 + shared)  # the same two sets of characters, so the same sums
+    def add(self, marks: Mapping[str, Sequence[Extent]]) -> None:
+        places = [self._places.setdefault(name, len(self._places)) for name in marks]
+        missing = len(self._places) - self._sums.shape[1]
+        if missing > 0:
+            room = (0, missing + self._sums.shape[1])  # twice as much, so that it is rarely done
+            self._sums = np.pad(self._sums, ((0, 0), room, room))
+        shared = _ious(list(marks.values()))
+        # F1 is of the same two sets of characters, so it follows from their IoU.
+        figures = np.stack([np.ones_like(shared), shared, 2 * shared / (1 + shared)])
+        self._sums[:, np.array(places)[:, None], places] += figures
 
-    def pair(self, a: str, b: str) -> Pair:
-        return Pair(a=a, b=b, n=self.n, iou=self.iou / self.n, f1=self.f1 / self.n)
+    def pairs(self) -> Iterator[Pair]:
+        for a, b in combinations(sorted(self._places), 2):
+            n, shared, f1 = self._sums[:, self._places[a], self._places[b]].tolist()
+            if n:
+                yield Pair(a=a, b=b, n=int(n), iou=shared / n, f1=f1 / n)
+
+
+def _ious(marks: Sequence[Sequence[Extent]]) -> NDArray[np.float64]:
+    """Return the IoU of all pairs of merged lists, of two empty ones 1.
+
+    Characters between two ends of marks are the same to everybody: the cost does not follow the
+    length of the answer.
+    """
+    ends = sorted({end for extents in marks for extent in extents for end in extent})
+    at = {end: index for index, end in enumerate(ends)}
+    # Whole numbers: so small products of floats would start threads, which cost more than they do.
+    covers = np.zeros((len(marks), max(len(ends) - 1, 0)), dtype=np.int64)
+    for row, extents in enumerate(marks):
+        for start, end in extents:
+            covers[row, at[start] : at[end]] = 1
+    common = (
+        (covers * np.diff(ends)) @ covers.T if ends else np.zeros((len(marks),) * 2, dtype=np.int64)
+    )
+    sizes = np.diagonal(common)
+    either = sizes[:, None] + sizes - common
+    ious: NDArray[np.float64] = np.ones(common.shape)
+    np.divide(common, either, out=ious, where=either > 0)
+    return ious
 
 
 def _units(item: ItemMarks) -> Counter[_Unit]:

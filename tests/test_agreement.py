@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 
 import krippendorff
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.agreement import ItemMarks, Pair, agreement, rated
+from spanlab.agreement import ItemMarks, Pair, agreement, clustered, rated
 from spanlab.datasets import ReadOptions, read
 from spanlab.errors import InputError
 from spanlab.labels import Extent, merge
@@ -187,3 +188,17 @@ def test_a_very_large_campaign_is_measured_in_bounded_memory() -> None:
     expected = characterwise([item("small", small, length=3_000)])
     found = agreement([item("big", big, length=3_000_000)]).alpha
     assert found == pytest.approx(expected, abs=2e-4)
+
+
+def test_those_who_agree_stand_side_by_side() -> None:
+    pair = [
+        (a, b, 0.9 if (a in "ace") == (b in "ace") else 0.1) for a, b in combinations("abcdef", 2)
+    ]
+    order = "".join(clustered([Pair(a=a, b=b, n=1, iou=iou, f1=iou) for a, b, iou in pair]))
+    assert {order[:3], order[3:]} == {"ace", "bdf"}
+
+
+def test_annotators_without_a_common_item_have_a_place_as_well() -> None:
+    pairs = [Pair(a="a", b="b", n=1, iou=1.0, f1=1.0), Pair(a="c", b="d", n=1, iou=1.0, f1=1.0)]
+    assert clustered(pairs) == ("a", "b", "c", "d")
+    assert clustered(pairs[:1]) == ("a", "b")

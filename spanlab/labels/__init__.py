@@ -24,6 +24,7 @@ from spanlab.labels._soft import (
     flatten,
     hard_of,
     harden,
+    labels_in,
     labels_of,
 )
 from spanlab.labels._trim import mushroom_extents, trim_space
@@ -41,6 +42,7 @@ __all__ = [
     "harden",
     "intersection",
     "iou",
+    "labels_in",
     "labels_of",
     "length",
     "merge",

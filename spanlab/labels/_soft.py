@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from spanlab.errors import InputError
 from spanlab.labels._extents import Extent, iou, merge
-from spanlab.schema import Annotation, Kind, Record, Span, Status
+from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 
 
 class Soft(NamedTuple):
@@ -125,13 +125,21 @@ def labels_of(record: Record, annotator: str) -> Labels:
             found="no annotation" if annotation is None else str(annotation.status),
             expected=f"an annotator that has finished it: {finished or 'nobody has'}",
         )
+    raters = (tuple(hard_of(rater)) for rater in _done(record.annotations, Kind.PERSON))
+    return labels_in(record.item, annotation, tuple(raters))
+
+
+def labels_in(
+    item: Item, annotation: Annotation, raters: tuple[tuple[Extent, ...], ...] = ()
+) -> Labels:
+    """Return the labels of an annotation of an item, with the merged marks of ``raters``."""
     return Labels(
-        id=record.item.id,
-        lang=record.item.lang,
+        id=item.id,
+        lang=item.lang,
         soft=tuple(flatten(annotation.spans)),
         hard=tuple(hard_of(annotation)),
-        raters=tuple(tuple(hard_of(rater)) for rater in _done(record.annotations, Kind.PERSON)),
-        length=len(record.item.answer),
+        raters=raters,
+        length=len(item.answer),
     )
 
 

@@ -5,10 +5,12 @@ Shared-task on Hallucinations and Related Observable Overgeneration Mistakes". E
 intervals: the cost follows the number of spans, not the length of the answers.
 """
 
+from spanlab.scorers._calibration import Calibration, CalibrationBin, CalibrationSums, shares
 from spanlab.scorers._claims import (
     ClaimReport,
     JudgedClaim,
     VerdictScore,
+    coarse,
     compare_claims,
     score_claims,
 )
@@ -26,6 +28,9 @@ from spanlab.scorers._stages import StageAgreement, stage_agreement, stage_share
 
 __all__ = [
     "METRICS",
+    "Calibration",
+    "CalibrationBin",
+    "CalibrationSums",
     "ClaimReport",
     "Comparison",
     "Difference",
@@ -39,6 +44,7 @@ __all__ = [
     "Report",
     "StageAgreement",
     "VerdictScore",
+    "coarse",
     "compare",
     "compare_claims",
     "mark_all",
@@ -49,6 +55,7 @@ __all__ = [
     "score_claims",
     "score_item",
     "score_items",
+    "shares",
     "stage_agreement",
     "stage_shares",
 ]

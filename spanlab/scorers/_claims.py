@@ -5,7 +5,7 @@ Intervals come from resampling items, as the claims of one item are not independ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -114,14 +114,17 @@ def compare_claims(a: Sequence[JudgedClaim], b: Sequence[JudgedClaim]) -> Differ
     return paired(right[: len(a)], right[len(a) :])
 
 
+def coarse(verdict: Verdict, used: Collection[Verdict | None]) -> Verdict:
+    """Return "not-supported" for a verdict that it covers where it is among those ``used``."""
+    return _COARSE.get(verdict, verdict) if "not-supported" in used else verdict
+
+
 def _comparable(claims: Sequence[JudgedClaim]) -> Sequence[JudgedClaim]:
     used = {verdict for claim in claims for verdict in (claim.gold, claim.predicted)}
-    if "not-supported" not in used:
-        return claims
     return [
         claim._replace(
-            gold=_COARSE.get(claim.gold, claim.gold),
-            predicted=claim.predicted and _COARSE.get(claim.predicted, claim.predicted),
+            gold=coarse(claim.gold, used),
+            predicted=claim.predicted and coarse(claim.predicted, used),
         )
         for claim in claims
     ]

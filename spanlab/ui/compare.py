@@ -9,7 +9,9 @@ import streamlit as st
 
 from spanlab.errors import NotFoundError
 from spanlab.schema import Item, Kind, Record, Status
+from spanlab.ui.agreement_views import show_agreement
 from spanlab.ui.choose_annotators import choose_annotator, choose_annotators
+from spanlab.ui.claim_views import show_claims
 from spanlab.ui.common import choose_dataset, datasets_for, link, plain, store, title
 from spanlab.ui.comparisons import compared
 from spanlab.ui.counts import in_groups
@@ -17,7 +19,7 @@ from spanlab.ui.item_list import ITEM, item_list, open_item
 from spanlab.ui.marked import item_html, legend_html, passage_html, question_html
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_rates import show_rates
-from spanlab.ui.score_views import show_agreement, show_scores
+from spanlab.ui.score_views import show_scores
 from spanlab.ui.stage_views import show_stages
 from spanlab.workflows.comparing import (
     Order,
@@ -203,6 +205,12 @@ def _agreement(asked: Asked) -> None:
         show_agreement(comparison, asked.chosen)
 
 
+def _claims(asked: Asked) -> None:
+    comparison = compared(asked.summary, asked.reference)
+    if comparison is not None:
+        show_claims(comparison.claims, asked.reference, asked.chosen)
+
+
 def _models(asked: Asked) -> None:
     show_rates(asked.summary)
 
@@ -215,6 +223,7 @@ _VIEWS: dict[str, Callable[[Asked], None]] = {
     "Items": _items,
     "Scores": _scores,
     "Agreement": _agreement,
+    "Claims": _claims,
     "Models": _models,
     "Error stages": _stages,
 }

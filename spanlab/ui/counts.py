@@ -30,9 +30,10 @@ GROUPS = {
 FEW = 3  # of a group that are shown at first
 # Told apart by pattern as well as by colour; translucent, so that they suit light and dark.
 _STYLE = """<style>
-.others { font-size: .875rem; margin: .1rem 0 .3rem; }
-.others summary { cursor: pointer; opacity: .8; }
-.others .scrolled { max-height: 14rem; overflow-y: auto; margin-top: .3rem; }
+.counts.bounded { max-height: 13rem; overflow-y: auto; }
+.counts .others { grid-column: 1 / -1; }
+.counts .others summary { cursor: pointer; opacity: .8; }
+.counts .others .counts { margin-top: .3rem; }
 .counts { display: grid; grid-template-columns: minmax(7rem, max-content) minmax(8rem, 1fr)
   max-content; gap: .4rem .9rem; align-items: center; font-size: .875rem; margin: .1rem 0 .3rem; }
 .counts .who { overflow-wrap: anywhere; max-width: 16rem; line-height: 1.25; }
@@ -72,14 +73,10 @@ def counts_html(summary: DatasetSummary, annotators: Iterable[AnnotatorSummary])
     for kind, members in groupby(in_groups(annotators), key=lambda who: who.kind):
         rows = [(who, _row(who, summary.n_items)) for who in members]
         few = len(rows) if len(rows) <= FEW + 1 else FEW  # a sum of one is no shorter
-        parts.append(_grid(row for _, row in rows[:few]))
+        parts += [row for _, row in rows[:few]]
         if rows[few:]:
             parts.append(_others(kind, rows[few:], summary.n_items))
-    return f"{_STYLE}{''.join(parts)}"
-
-
-def _grid(rows: Iterable[str]) -> str:
-    return f"<div class='counts' role='list'>{''.join(rows)}</div>"
+    return f"{_STYLE}<div class='counts bounded' role='list' tabindex='0'>{''.join(parts)}</div>"
 
 
 def _others(kind: Kind, rows: Sequence[tuple[AnnotatorSummary, str]], n_items: int) -> str:
@@ -87,9 +84,10 @@ def _others(kind: Kind, rows: Sequence[tuple[AnnotatorSummary, str]], n_items: i
     least, most = min(done), max(done)
     each = f"{most:,}" if least == most else f"{least:,} to {most:,}"
     return (
-        f"<details class='others'><summary>{len(rows):,} more {GROUPS[kind].lower()}, "
-        f"each {each} of {n_items:,} done</summary>"
-        f"<div class='scrolled' tabindex='0'>{_grid(row for _, row in rows)}</div></details>"
+        "<div class='others' role='listitem'><details>"
+        f"<summary>{len(rows):,} more {GROUPS[kind].lower()}, each {each} of {n_items:,} done"
+        f"</summary><div class='counts' role='list'>{''.join(row for _, row in rows)}</div>"
+        "</details></div>"
     )
 
 

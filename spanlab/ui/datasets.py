@@ -21,7 +21,7 @@ from spanlab.workflows.demo import DATASET, detection_of_samples, prepare_sample
 from spanlab.workflows.managing import DatasetSummary, list_datasets
 from spanlab.workflows.wording import counted
 
-_PER_PAGE = 10
+_PER_PAGE = 5  # cards have a bounded height: no page is taller than three windows
 _LANGUAGES = 8  # named before the rest is summed up
 _LANGUAGE = {UNDETERMINED: "language not stated"}
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 import streamlit as st
 
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import plain, store
+from spanlab.ui.downloads import show_chart
 from spanlab.ui.progress import progress
+from spanlab.ui.score_charts import Dot, Wording, dot_plot
 from spanlab.workflows.managing import DatasetSummary, count_edits
 from spanlab.workflows.rates import MeanInterval, Rates, fields_of, rates, usual
 from spanlab.workflows.wording import figure
 
-if TYPE_CHECKING:
-    import altair as alt
-
+_MOST = 40  # values in the chart
 _MEASURES = {
     "characters": ("Characters", "Share of the answers' characters that are hallucinated."),
     "answers": ("Answers", "Share of answers with at least one hallucination."),
@@ -103,12 +101,19 @@ def _show(found: Rates) -> None:
         key="spanlab.rate",
     )
     st.caption(_MEASURES[measure][1])
-    st.altair_chart(
-        _chart(found, measure),
+    table = rate_table(found)
+    dots = _dots(found, measure)
+    show_chart(
+        dot_plot(
+            dots,
+            Wording(found.field, _MEASURES[measure][0]),
+            order=[dot.name for dot in dots],
+        ),
+        table,
+        f"rates-{found.field}",
         alt=f"{_MEASURES[measure][0]} by {found.field} with 95 % intervals; the table below has "
         "the figures",
     )
-    table = rate_table(found)
     st.dataframe(
         table,
         hide_index=True,
@@ -118,14 +123,6 @@ def _show(found: Rates) -> None:
             if not name.endswith("95 %")
         },
         alt=f"Rates by {found.field}",
-    )
-    st.download_button(
-        "Download as CSV",
-        table.to_csv(index=False),
-        file_name=f"rates-{found.field}.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
     )
     if found.pairs:
         st.markdown(
@@ -144,36 +141,15 @@ def _shown(found: Rates) -> list[str]:
     ]
 
 
-def _chart(found: Rates, measure: str) -> alt.LayerChart | alt.FacetChart:
-    import altair as alt
-
-    rows = [
-        {"value": group.value, "items": group.n, **rate.model_dump()}
-        for group in found.groups
+def _dots(found: Rates, measure: str) -> list[Dot]:
+    """Return the rate of each value, the lowest first; of very many those with most items."""
+    most = sorted(found.groups, key=lambda group: -group.n)[:_MOST]
+    dots = [
+        Dot(group.value, "model", rate, group.n)
+        for group in most
         if (rate := getattr(group.rates, measure)) is not None
     ]
-    base = alt.Chart(pd.DataFrame(rows)).encode(
-        y=alt.Y(
-            "value:N",
-            sort=[str(row["value"]) for row in rows],
-            title=None,
-            axis=alt.Axis(labelLimit=260),
-        ),
-        tooltip=[
-            alt.Tooltip("value:N", title=found.field),
-            alt.Tooltip("mean:Q", title=_MEASURES[measure][0], format=".3f"),
-            alt.Tooltip("low:Q", title="95 % from", format=".3f"),
-            alt.Tooltip("high:Q", title="to", format=".3f"),
-            alt.Tooltip("items:Q", title="Items", format=","),
-        ],
-    )
-    title = _MEASURES[measure][0]
-    scale = alt.Scale(domainMin=0)
-    intervals = base.mark_rule(strokeWidth=1.5).encode(
-        x=alt.X("low:Q", title=title, scale=scale), x2="high:Q"
-    )
-    points = base.mark_point(filled=True, size=70, opacity=1).encode(x=alt.X("mean:Q", title=title))
-    return alt.layer(intervals, points).properties(height=60 + 26 * len(rows))
+    return sorted(dots, key=lambda dot: (dot.mean, dot.name))
 
 
 def _interval(rate: MeanInterval) -> str:

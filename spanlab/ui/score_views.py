@@ -1,17 +1,45 @@
-"""Scores and agreement as tables and charts."""
+"""Scores against a reference as tables and charts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from spanlab.schema import Kind
+from spanlab.ui.common import plain
 from spanlab.ui.counts import kind_in_words
-from spanlab.ui.score_charts import MACRO, NAMES, pair_chart, score_chart
-from spanlab.workflows.comparing import METRICS, DatasetComparison, MeanInterval, Scored
-from spanlab.workflows.wording import figure, unsigned_zero
+from spanlab.ui.downloads import show_chart
+from spanlab.ui.score_charts import (
+    Dot,
+    Wording,
+    calibration_chart,
+    calibration_rows,
+    confusion_chart,
+    dot_plot,
+)
+from spanlab.workflows.comparing import (
+    METRICS,
+    Confusion,
+    DatasetComparison,
+    MeanInterval,
+    Scored,
+)
+from spanlab.workflows.wording import counted, figure, unsigned_zero
+
+MACRO = "all languages"
+NAMES = {
+    "iou": "IoU",
+    "corr": "Corr",
+    "max_iou": "MaxIoU",
+    "precision": "Precision",
+    "recall": "Recall",
+    "f1": "F1",
+    "span_f1": "Span F1",
+}
 
 MEANING = {
     "iou": "Intersection over union of the characters taken for hallucinated. 1 is the same "
@@ -25,6 +53,9 @@ MEANING = {
     "span_f1": "F1 of whole spans with both edges exactly right.",
 }
 _MAIN = ("iou", "corr", "max_iou", "f1")
+_MOST = 20  # people, and others, in a chart
+_MOST_PER_LANGUAGE = 8  # in each of its small charts
+_MOST_CURVES = 7  # that can be told apart
 
 
 def score_table(scores: Sequence[Scored]) -> pd.DataFrame:
@@ -70,14 +101,14 @@ def language_table(scores: Sequence[Scored], metric: str) -> pd.DataFrame:
 
 
 def show_scores(comparison: DatasetComparison, chosen: Collection[str]) -> None:
-    """Draw the macro scores of the annotators chosen, then one metric as chart and table."""
+    """Draw the macro scores of the annotators chosen, then one metric as a chart and a table."""
     scores = [one for one in comparison.scores if one.kind is None or one.name in chosen]
     st.dataframe(
         score_table(scores),
         hide_index=True,
         column_config={
             "Annotator": st.column_config.TextColumn(pinned=True),
-            **{NAMES[m]: _number(NAMES[m], MEANING[m]) for m in _MAIN},
+            **{NAMES[m]: number(NAMES[m], MEANING[m]) for m in _MAIN},
             **{
                 f"{NAMES[m]} 95 %": st.column_config.TextColumn("95 %", width="small")
                 for m in _MAIN
@@ -85,90 +116,128 @@ def show_scores(comparison: DatasetComparison, chosen: Collection[str]) -> None:
         },
         alt="Mean scores per annotator over all languages, with 95 % intervals",
     )
-    metric = st.segmented_control(
-        "Score per language",
-        METRICS,
-        default="iou",
-        required=True,
-        format_func=NAMES.__getitem__,
-        key="spanlab.metric",
-    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        metric = st.segmented_control(
+            "Score",
+            METRICS,
+            default="iou",
+            required=True,
+            format_func=NAMES.__getitem__,
+            key="spanlab.metric",
+        )
+        per_language = len({dot.group for dot in _dots(scores, metric)}) > 2 and st.toggle(
+            "Per language", key="spanlab.per-language"
+        )
     st.caption(MEANING[metric])
-    st.altair_chart(
-        score_chart(scores, metric),
-        alt=f"{NAMES[metric]} per annotator and language with 95 % intervals; the table below "
-        "has the figures",
+    _chart(scores, metric, per_language=per_language)
+    if comparison.calibrations and _opened("Calibration of detectors", ":material/show_chart:"):
+        _calibration(comparison, chosen)
+    labels = {name: found for name, found in comparison.labels.items() if name in chosen}
+    if labels and _opened("Labels against the reference", ":material/label:"):
+        _labels(comparison.reference or "", labels)
+
+
+def _opened(label: str, icon: str) -> bool:
+    """Say whether people want to see a part of the page that is not drawn unless they do."""
+    return st.toggle(f"{icon} {label}", key=f"spanlab.scores.{label}")
+
+
+def _chart(scores: Sequence[Scored], metric: str, *, per_language: bool) -> None:
+    """Draw the best people and all machines, never more rows than can be read."""
+    most = _MOST_PER_LANGUAGE if per_language else _MOST
+    dots = [dot for dot in _dots(scores, metric) if per_language == (dot.group != MACRO)]
+    ranked = sorted(
+        (dot for dot in _dots(scores, metric) if dot.group == MACRO),
+        key=lambda dot: (-dot.mean, dot.name),
     )
-    table = language_table(scores, metric)
-    with st.expander("Figures per language", icon=":material/table:"):
-        st.dataframe(
-            table,
-            hide_index=True,
-            column_config={
-                "Annotator": st.column_config.TextColumn(pinned=True),
-                **{column: _number(column) for column in table.columns[1:]},
-            },
-            alt=f"{NAMES[metric]} per annotator and language",
-        )
-
-
-def agreement_table(comparison: DatasetComparison) -> pd.DataFrame:
-    """Return Krippendorff's alpha, a row per group of annotators and a column per language."""
-    groups = {"Persons": comparison.persons, "Persons and detectors": comparison.independent}
-    rows = []
-    for name, found in groups.items():
-        if found.n:
-            row: dict[str, object] = {
-                "Group": name,
-                "Items": found.n,
-                MACRO: unsigned_zero(found.alpha),
-            }
-            rows.append(row | {each.lang: unsigned_zero(each.alpha) for each in found.languages})
-    return pd.DataFrame(rows)
-
-
-def show_agreement(comparison: DatasetComparison, chosen: Collection[str]) -> None:
-    """Draw alpha per group and language, and the matrix of the pairs of those chosen."""
-    table = agreement_table(comparison)
-    if table.empty:
-        st.info(
-            "Agreement needs items that two or more annotators have finished.",
-            icon=":material/group:",
-        )
+    people = [dot.name for dot in ranked if dot.kind == "person"][:most]
+    others = [dot.name for dot in ranked if dot.kind != "person"][:most]
+    order = [dot.name for dot in ranked if dot.name in {*people, *others}]
+    shown = [dot for dot in dots if dot.name in order]
+    if not shown:
+        st.caption("None of those chosen under Annotators has this score.")
         return
-    st.markdown(
-        "**Krippendorff's alpha**",
-        help="Over characters, marked or not. 1 is perfect agreement, 0 what marking at random "
-        "would give, below 0 systematic disagreement. Empty where it is undefined: all marked "
-        "everything, or all nothing.",
+    n_people = sum(one.kind is Kind.PERSON for one in scores)
+    if n_people > len(people):
+        st.caption(
+            f"The best {len(people)} of {n_people:,} people, and the detectors; the table and the "
+            "download have everybody. Annotators, above, says who takes part."
+        )
+    show_chart(
+        dot_plot(
+            shown,
+            Wording("Annotator", NAMES[metric]),
+            order=order,
+            columns=3 if per_language else 0,
+        ),
+        language_table(scores, metric) if per_language else score_table(scores),
+        f"{metric}-{'languages' if per_language else 'scores'}",
+        alt=f"{NAMES[metric]} per annotator{' and language' if per_language else ''} with 95 % "
+        "intervals; the download has the figures",
+        width="content" if per_language else "stretch",
     )
-    st.dataframe(
-        table,
-        hide_index=True,
-        column_config={
-            "Group": st.column_config.TextColumn(pinned=True),
-            **{column: _number(column) for column in table.columns[2:]},
-        },
-        alt="Krippendorff's alpha per group of annotators and language",
-    )
-    which = st.segmented_control(
-        "Agreement of pairs",
-        ["IoU", "F1"],
-        default="IoU",
-        required=True,
-        key="spanlab.pairs",
-        help="Mean over the items that both have finished; an item on which both marked nothing "
-        "counts 1.",
-    )
-    pairs = [pair for pair in comparison.everybody.pairs if {pair.a, pair.b} <= set(chosen)]
-    if not pairs:
-        st.caption("No two of those chosen under Annotators have finished the same item.")
+
+
+def _calibration(comparison: DatasetComparison, chosen: Collection[str]) -> None:
+    found = [each for each in comparison.calibrations if each.name in chosen][:_MOST_CURVES]
+    if not found:
+        st.caption("No detector is among those chosen under Annotators.")
         return
-    st.altair_chart(
-        pair_chart(pairs, which),
+    st.caption(
+        "Each detector's probability against the share of people (or, where there are none, the "
+        "gold labels' probability) that mark the same characters. On the dashed line both are "
+        "the same; below it the detector is too sure. "
+        + "; ".join(
+            f"{plain(each.name)}: expected calibration error {figure(each.calibration.error)}"
+            for each in found
+        )
+        + "."
+    )
+    rows = pd.DataFrame(calibration_rows(found))
+    show_chart(
+        calibration_chart(found),
+        rows,
+        "calibration",
+        alt="Probability against share of people, per detector; the download has the figures",
         width="content",
-        alt=f"Mean {which} of every pair of annotators",
     )
+
+
+def _labels(reference: str, labels: Mapping[str, Confusion]) -> None:
+    counts: Counter[tuple[str, str]] = Counter()
+    for found in labels.values():
+        counts.update(found)
+    st.caption(
+        f"Characters by the label of {plain(reference)} (rows) and of those chosen under "
+        f"Annotators (columns), {counted(len(labels), 'annotator')} together."
+    )
+    table = pd.DataFrame(
+        [
+            {"Annotator": name, reference: right, "Label": said, "Characters": count}
+            for name, found in labels.items()
+            for (right, said), count in sorted(found.items())
+        ]
+    )
+    show_chart(
+        confusion_chart(counts, reference),
+        table,
+        "labels",
+        alt="Share of the reference's characters by the label that others gave them",
+        width="content",
+    )
+
+
+def _dots(scores: Sequence[Scored], metric: str) -> list[Dot]:
+    found: list[Dot] = []
+    for scored in scores:
+        groups = [(MACRO, scored.report.macro)]
+        groups += [(means.lang, means) for means in scored.report.languages]
+        for group, means in groups:
+            estimate: MeanInterval | None = getattr(means, metric)
+            if estimate is not None:
+                kind = "baseline" if scored.kind is None else kind_in_words(scored.kind)
+                found.append(Dot(scored.name, kind, estimate, means.n, group))
+    return found
 
 
 def _mean(estimate: MeanInterval | None) -> float | None:
@@ -179,5 +248,6 @@ def _interval(estimate: MeanInterval) -> str:
     return f"{figure(estimate.low, 2)} – {figure(estimate.high, 2)}"
 
 
-def _number(label: str, meaning: str | None = None) -> Any:
+def number(label: str, meaning: str | None = None) -> Any:
+    """Return how a column of figures is shown."""
     return st.column_config.NumberColumn(label, format="%.3f", help=meaning)

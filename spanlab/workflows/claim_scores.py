@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,31 +51,51 @@ def score_claim_files(
     """
     gold = _claims(golds, gold_annotator, "gold")
     predicted = _claims(predictions, annotator, "prediction")
-    judged = _joined(gold, predicted)
+    both_sides = _joined(gold, predicted)
     second = _claims(against, annotator, "prediction") if against else {}
     both = {item: claims for item, claims in gold.items() if item in predicted and item in second}
     sides = [_joined(both, side) for side in (predicted, second)] if against else None
     return ClaimEvaluation(
-        report=score_claims(judged),
+        report=score_claims(both_sides),
         missing=sum(len(claims) for item, claims in gold.items() if item not in predicted),
         against=compare_claims(*sides) if sides else None,
     )
 
 
+def by_text(claims: Iterable[Claim]) -> dict[str, Claim]:
+    """Return claims by what makes them the same: their text, but for white space."""
+    return {" ".join(claim.text.split()): claim for claim in claims}
+
+
+def judged(item: str, gold: Mapping[str, Claim], said: Mapping[str, Claim]) -> list[JudgedClaim]:
+    """Return the gold claims of an item that have a verdict, with what was said of each.
+
+    Args:
+        item: the item's id.
+        gold: its gold claims, by text.
+        said: the claims of a prediction, by text; one that lacks here is judged by nobody.
+    """
+    return [
+        _judged(item, claim, said.get(text))
+        for text, claim in gold.items()
+        if claim.verdict is not None
+    ]
+
+
 def _joined(gold: _Claims, predicted: _Claims) -> list[JudgedClaim]:
-    judged = [
-        _judged(item, claim, predicted[item].get(text))
+    found = [
+        claim
         for item, claims in gold.items()
         if item in predicted
-        for text, claim in claims.items()
+        for claim in judged(item, claims, predicted[item])
     ]
-    if not judged:
+    if not found:
         raise InputError(
             "no item with claims is in both files",
             found=f"{next(iter(predicted))!r}… and {next(iter(gold))!r}…",
             expected="predictions and gold claims of the same items, joined by their id",
         )
-    return judged
+    return found
 
 
 def _judged(item: str, gold: Claim, said: Claim | None) -> JudgedClaim:
@@ -89,7 +108,7 @@ def _judged(item: str, gold: Claim, said: Claim | None) -> JudgedClaim:
 
 
 def _claims(files: Sequence[Path], annotator: str | None, role: Role) -> _Claims:
-    found: dict[str, dict[str, Claim]] = defaultdict(dict)
+    found: dict[str, dict[str, Claim]] = {}
     for file in files:
         for item, claims, line, unit in read_placed_claims(file, annotator=annotator, role=role):
             if item in found:
@@ -99,9 +118,11 @@ def _claims(files: Sequence[Path], annotator: str | None, role: Role) -> _Claims
                     found=item,
                     expected="every id once over all files of one side",
                 ).at(file=str(file), line=line, unit=unit)
-            for claim in claims:
-                if role == "prediction" or claim.verdict is not None:
-                    found[item][" ".join(claim.text.split())] = claim
+            told = by_text(claims)
+            if role == "gold":
+                told = {text: claim for text, claim in told.items() if claim.verdict is not None}
+            if told:
+                found[item] = told
     if not found:
         named = ", ".join(map(str, files[:3]))
         raise InputError(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from spanlab.agreement import Agreement, ItemMarks, Pair, agreement, rated
-from spanlab.labels import Labels, disagreement, hard_of, labels_of
+from spanlab.agreement import Agreement, ItemMarks, Pair, agreement, clustered, rated
+from spanlab.labels import Labels, disagreement, hard_of, labels_in, labels_of
 from spanlab.schema import Kind, Record, Status
 from spanlab.scorers import (
     METRICS,
@@ -22,6 +22,9 @@ from spanlab.scorers import (
     score_item,
 )
 from spanlab.storage import Cursor, Page, QueueQuery, Store
+from spanlab.workflows.calibrating import Calibrated, CalibrationTally
+from spanlab.workflows.claim_comparing import ClaimComparison, ClaimTally
+from spanlab.workflows.label_confusion import Confusion, ConfusionSums
 from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.progress import reported
 
@@ -30,6 +33,9 @@ __all__ = [
     "METRICS",
     "NOTHING",
     "Agreement",
+    "Calibrated",
+    "ClaimComparison",
+    "Confusion",
     "Cursor",
     "DatasetComparison",
     "ItemScore",
@@ -40,6 +46,7 @@ __all__ = [
     "Page",
     "Pair",
     "Scored",
+    "clustered",
     "compare_dataset",
     "compare_records",
     "disagreement",
@@ -75,8 +82,9 @@ class DatasetComparison:
     empty without a reference. Each is scored on the items that both it and the reference have
     finished, the baselines on all that the reference has finished (``n_reference``).
     ``everybody`` is the agreement of all annotators, the reference and votes included: its pairs
-    fill the matrix. ``independent`` is that of persons and detectors alone, which did not copy
-    each other's labels.
+    fill the matrix. ``persons`` and ``independent`` come without pairs; the latter is that of
+    persons and detectors alone, which did not copy each other's labels. ``labels`` has those
+    that give labels where the reference does.
     """
 
     n_items: int
@@ -87,6 +95,9 @@ class DatasetComparison:
     everybody: Agreement
     persons: Agreement
     independent: Agreement
+    claims: ClaimComparison
+    labels: Mapping[str, Confusion]
+    calibrations: tuple[Calibrated, ...]
 
 
 def compare_dataset(
@@ -131,15 +142,19 @@ def compare_records(
     pairs: dict[str, list[tuple[Labels, Labels]]] = {name: [] for name in kinds}
     golds: list[Labels] = []
     marks: list[ItemMarks] = []
+    claims, labels = ClaimTally(kinds, reference), ConfusionSums(reference)
+    calibrations = CalibrationTally(kinds)
     for record in records:
         marks.append(rated(record, kinds))
+        claims.add(record)
+        labels.add(record)
+        calibrations.add(record)
         if reference is None or not _is_done(record, reference):
             continue
-        gold = labels_of(record, reference)
-        golds.append(gold)
-        for name in kinds:
-            if name != reference and _is_done(record, name):
-                pairs[name].append(_pair(record, gold, name, reference))
+        golds.append(labels_of(record, reference))
+        for name, pair in _pairs(record, reference).items():
+            if name in kinds:
+                pairs[name].append(pair)
     return DatasetComparison(
         n_items=len(marks),
         looked_at=len(marks),
@@ -147,8 +162,11 @@ def compare_records(
         n_reference=len(golds),
         scores=tuple(_scores(pairs, golds, kinds)),
         everybody=agreement(marks),
-        persons=agreement(_only(marks, kinds, Kind.PERSON)),
-        independent=agreement(_only(marks, kinds, Kind.PERSON, Kind.DETECTOR)),
+        persons=agreement(_only(marks, kinds, Kind.PERSON), with_pairs=False),
+        independent=agreement(_only(marks, kinds, Kind.PERSON, Kind.DETECTOR), with_pairs=False),
+        claims=claims.result(),
+        labels=labels.result(),
+        calibrations=calibrations.result(),
     )
 
 
@@ -176,14 +194,7 @@ def item_scores(record: Record, reference: str) -> dict[str, ItemScore]:
 
     Empty if the reference has not finished the item.
     """
-    if not _is_done(record, reference):
-        return {}
-    gold = labels_of(record, reference)
-    return {
-        annotation.annotator: score_item(*_pair(record, gold, annotation.annotator, reference))
-        for annotation in record.annotations
-        if annotation.annotator != reference and annotation.status is Status.DONE
-    }
+    return {name: score_item(*pair) for name, pair in _pairs(record, reference).items()}
 
 
 def list_items(
@@ -222,16 +233,23 @@ def neighbour_item(
     return store.neighbour(dataset, QueueQuery(reviewer="", order=order, lang=lang), item_id, step)
 
 
-def _pair(record: Record, gold: Labels, name: str, reference: str) -> tuple[Labels, Labels]:
-    """Gold and prediction; a person's MaxIoU is taken with the other persons, not with itself."""
-    raters = tuple(
-        tuple(hard_of(one))
-        for one in record.annotations
-        if one.kind is Kind.PERSON
-        and one.status is Status.DONE
-        and one.annotator not in {name, reference}
-    )
-    return replace(gold, raters=raters), labels_of(record, name)
+def _pairs(record: Record, reference: str) -> dict[str, tuple[Labels, Labels]]:
+    """Return gold and prediction of all others that finished an item, by annotator.
+
+    A person's MaxIoU is taken with the other persons, not with itself.
+    """
+    done = {one.annotator: one for one in record.annotations if one.status is Status.DONE}
+    if reference not in done:
+        return {}
+    gold = labels_in(record.item, done.pop(reference))
+    people = {name: tuple(hard_of(one)) for name, one in done.items() if one.kind is Kind.PERSON}
+    return {
+        name: (
+            replace(gold, raters=tuple(people[who] for who in people if who != name)),
+            labels_in(record.item, one),
+        )
+        for name, one in done.items()
+    }
 
 
 def _scores(

@@ -1,0 +1,119 @@
+"""A dataset of 95 annotators and 154 items, in a real browser: every page stays within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from crowd import crowd
+from driving import idle
+from playwright.sync_api import Page, expect
+from serving import PATIENCE as WAIT
+from serving import Server
+
+from spanlab.storage import Store
+
+DATASET = "crowd-of-95"
+WINDOWS = 3  # that a page may be high
+VIEWS = ("Items", "Scores", "Agreement", "Claims", "Models")
+PAGES = [
+    ("datasets", {}),
+    ("export", {}),
+    ("detect", {}),
+    ("optimise", {}),
+    ("jobs", {}),
+    *(("compare", {"view": view}) for view in VIEWS),
+    ("", {}),
+]
+
+
+@pytest.fixture(scope="module")
+def many(server: Server) -> str:
+    """Everybody has annotated the first item, 12 people each of the others."""
+    with Store.open(server.settings) as store:
+        store.import_records(DATASET, crowd(95, 154, per_item=12, whole=1))
+        for copy in range(6):  # as many cards as a page of datasets has
+            store.duplicate_dataset(DATASET, f"{DATASET}-{copy}")
+    return DATASET
+
+
+@pytest.fixture
+def visit(server: Server, page: Page) -> Callable[..., Page]:
+    def go(path: str, **query: str) -> Page:
+        page.goto(server.url(**query).replace("/?", f"/{path}?"))
+        expect(page.locator("h1, .sl-p").first).to_be_visible(timeout=WAIT)
+        idle(page)
+        return page
+
+    return go
+
+
+def height(page: Page) -> int:
+    """The page's height in windows, rounded up."""
+    high = page.evaluate(
+        """() => {
+            const main = document.querySelector('[data-testid="stMain"]');
+            return Math.ceil(main.scrollHeight / window.innerHeight);
+        }"""
+    )
+    return int(high)
+
+
+def test_no_page_is_higher_than_three_windows(visit: Callable[..., Page], many: str) -> None:
+    heights = {}
+    for path, query in PAGES:
+        page = visit(path, dataset=many, **query)
+        heights[path or "review", *query.values()] = height(page)
+    page = visit("compare", dataset=many, item="i000")  # annotated by everybody
+    heights["compare", "i000"] = height(page)
+    assert {where: high for where, high in heights.items() if high > WINDOWS} == {}
+
+
+def test_annotators_are_chosen_by_keyboard_and_the_page_follows(
+    visit: Callable[..., Page], many: str
+) -> None:
+    page = visit("compare", dataset=many, view="Agreement")
+    corner = page.locator(".pairs thead th")
+    expect(corner).to_have_count(99, timeout=WAIT)
+    chooser = page.get_by_role("button", name="Annotators: all 99")
+    chooser.focus()
+    page.keyboard.press("Enter")
+    none = page.locator('[class*="person-None"] button')
+    expect(none).to_be_visible(timeout=WAIT)
+    none.focus()
+    page.keyboard.press("Enter")
+    expect(corner).to_have_count(4, timeout=WAIT)
+    find = page.get_by_role("textbox", name="Find")
+    find.fill("tor-07")
+    find.press("Enter")
+    someone = page.get_by_role("button", name="annotator-07")
+    expect(someone).to_be_visible(timeout=WAIT)
+    someone.focus()
+    page.keyboard.press("Space")
+    expect(corner).to_have_count(5, timeout=WAIT)
+    expect(page.get_by_role("button", name="Annotators: 5 of 99")).to_be_visible()
+
+
+def test_a_chart_is_downloaded_as_figures_and_as_a_picture(
+    visit: Callable[..., Page], many: str
+) -> None:
+    page = visit("compare", dataset=many, view="Scores")
+    with page.expect_download() as figures:
+        page.locator(".st-key-csv-iou-scores button").click()
+    assert "annotator-94" in figures.value.path().read_text()
+    chart = page.get_by_test_id("stVegaLiteChart")
+    chart.hover()
+    with page.expect_download() as picture:
+        page.get_by_role("button", name="Download as PNG: IoU").click()
+    assert picture.value.path().read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_crowd_beside_an_item_in_review_is_folded(visit: Callable[..., Page], many: str) -> None:
+    page = visit("", dataset=many, item="i000", reviewer="Ada")
+    page.get_by_text("Queue").first.click()
+    page.get_by_text("Show what other people marked").click()
+    page.keyboard.press("Escape")
+    chips = page.locator(".sl-annotators [aria-pressed]")
+    expect(chips).to_have_count(2 + 1 + 1 + 3, timeout=WAIT)
+    page.get_by_role("button", name="92 more").click()
+    expect(chips).to_have_count(2 + 1 + 1 + 95, timeout=WAIT)

@@ -1,0 +1,125 @@
+"""Compare with many annotators: what is drawn is bounded, and all figures can be downloaded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from crowd import crowd
+from streamlit.testing.v1 import AppTest
+
+from spanlab.agreement import Pair
+from spanlab.schema import Claim, Record, Verdict
+from spanlab.storage import Store
+from spanlab.ui.agreement_views import matrix_html
+from spanlab.workflows.comparing import compare_dataset
+
+OpenPage = Callable[..., AppTest]
+
+
+@pytest.fixture
+def many(store: Store) -> Store:
+    store.import_records("crowd", judged(crowd(40, 60, per_item=8)))
+    return store
+
+
+def judged(records: Iterator[Record]) -> Iterator[Record]:
+    """Give gold labels, detectors and every fifth person verdicts on two claims."""
+    for number, record in enumerate(records):
+        said = tuple(
+            one.model_copy(update={"claims": verdicts(number + place)})
+            if one.annotator in {"gold", "one", "two"} or one.annotator[-1] in "05"
+            else one
+            for place, one in enumerate(record.annotations)
+        )
+        yield record.model_copy(update={"annotations": said})
+
+
+def verdicts(number: int) -> tuple[Claim, ...]:
+    second: Verdict = "refuted" if number % 3 else "supported"
+    return Claim(text="claim 0", verdict="supported"), Claim(text="claim 1", verdict=second)
+
+
+def specs(app: AppTest) -> list[dict[str, Any]]:
+    return [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]
+
+
+def rows(spec: dict[str, Any]) -> list[str]:
+    """Names that a dot plot shows, from top to bottom."""
+    layers = spec.get("spec", spec)["layer"]
+    return list(layers[0]["encoding"]["y"]["sort"])
+
+
+def test_a_chart_has_the_best_people_and_all_detectors_and_no_legend_of_names(
+    open_page: OpenPage, many: Store
+) -> None:
+    (spec,) = specs(open_page("compare", view="Scores"))
+    shown = rows(spec)
+    assert sum(name.startswith("annotator") for name in shown) == 20
+    assert {"one", "two", "vote"} <= set(shown)
+    assert spec["layer"][1]["encoding"]["color"]["field"] == "kind"
+    expected = compare_dataset(many, "crowd", reference="gold").scores
+    means = {one.name: one.report.macro.iou.mean for one in expected}
+    assert [means[name] for name in shown] == sorted((means[n] for n in shown), reverse=True)
+
+
+def test_languages_are_small_charts_beside_each_other(open_page: OpenPage, many: Store) -> None:
+    app = open_page("compare", view="Scores")
+    app.toggle(key="spanlab.per-language").set_value(True).run()
+    (spec,) = specs(app)
+    assert spec["facet"]["field"] == "group"
+    assert sum(name.startswith("annotator") for name in rows(spec)) == 8
+
+
+def test_calibration_and_labels_are_drawn_on_request(open_page: OpenPage, many: Store) -> None:
+    app = open_page("compare", view="Scores")
+    app.toggle(key="spanlab.scores.Calibration of detectors").set_value(True)
+    app.toggle(key="spanlab.scores.Labels against the reference").set_value(True).run()
+    assert len(specs(app)) == 3
+    captions = "".join(caption.value for caption in app.caption)
+    assert "one: expected calibration error" in captions
+    assert "Characters by the label of gold" in captions
+
+
+def test_the_matrix_says_on_how_many_items_each_figure_stands(
+    open_page: OpenPage, many: Store
+) -> None:
+    app = open_page("compare", view="Agreement")
+    (matrix,) = [e.proto.body for e in app.get("html") if "class='pairs'" in e.proto.body]
+    pair = next(p for p in compare_dataset(many, "crowd").everybody.pairs if p.n > 1)
+    assert f"{pair.iou:.2f}<small>{pair.n}</small>" in matrix
+    assert "max-height" in matrix
+    assert not specs(app)
+    app.toggle(key="spanlab.pairs.picture").set_value(True).run()
+    assert len(specs(app)) == 1
+
+
+def test_a_hostile_name_stays_text_in_the_matrix() -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    html = matrix_html([Pair(a="Ann", b=evil, n=1, iou=0.0, f1=0.0)], "IoU", ["Ann", evil])
+    assert "<img" not in html
+    assert "&lt;img" in html
+    assert "0.00<small>1</small>" in html
+
+
+def test_verdicts_on_claims_are_scored_and_compared(open_page: OpenPage, many: Store) -> None:
+    app = open_page("compare", view="Claims")
+    found = compare_dataset(many, "crowd", reference="gold").claims
+    table = app.dataframe[0].value.set_index("Annotator")
+    for one in found.scores:
+        assert table.loc[one.name, "Balanced accuracy"] == one.report.balanced_accuracy.mean
+        assert table.loc[one.name, "Macro F1"] == one.report.macro_f1.mean
+    assert "Krippendorff's alpha of verdicts" in app.markdown[-1].value
+    app.selectbox(key="spanlab.claims.one").set_value("one").run()
+    app.selectbox(key="spanlab.claims.two").set_value("two").run()
+    assert "Accuracy of one minus two" in app.markdown[-1].value
+    assert list(app.dataframe[-1].value["Verdict"]) == ["refuted", "supported"]
+
+
+def test_a_dataset_without_claims_says_where_they_come_from(
+    open_page: OpenPage, store: Store
+) -> None:
+    store.import_records("plain", crowd(3, 3))
+    assert "Nobody has judged claims" in open_page("compare", view="Claims").info[0].value
