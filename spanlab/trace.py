@@ -94,7 +94,8 @@ class TrailStep(_Step):
     """One round on the way from a claim to its sources: what was read, chosen and decided.
 
     ``checked`` are the ids of the nodes that were read, ``summaries`` say what the chosen
-    sentences of nodes other than roots amount to.
+    sentences of nodes other than roots amount to. ``dropped`` counts ids of sentences that the
+    model returned without having been given them.
     """
 
     kind: Literal["trail"] = "trail"
@@ -103,6 +104,7 @@ class TrailStep(_Step):
     summaries: tuple[str, ...] = ()
     verdict: Verdict
     reason: str | None = None
+    dropped: Count = 0
 
 
 class PairStep(_Step):

@@ -41,6 +41,12 @@ class VeriTrailOptions(ClaimOptions):
     judged: Annotated[
         int, Field(ge=1, description="Chosen sentences that a verdict rests on, at most.")
     ] = 200
+    judged_roots: Annotated[
+        int,
+        Field(
+            ge=0, description="The same for the texts that everything was made from; 0: no limit."
+        ),
+    ] = 0
 
 
 class RetrievalOptions(ClaimOptions):

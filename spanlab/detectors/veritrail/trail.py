@@ -38,6 +38,7 @@ class _Notes:
     roots: tuple[Selected, ...]
     others: tuple[Selected, ...]
     judged: Judged
+    unknown: int  # ids that models returned and nobody had given
 
     @property
     def sentences(self) -> list[Sentence]:
@@ -63,22 +64,30 @@ class Trail:
     async def select(self, nodes: tuple[str, ...]) -> set[str]:
         """Return those of the nodes that hold evidence."""
         known = await asyncio.to_thread(self._process.read, nodes)
+        asked = self._options
         roots, others = await together(
-            self._chosen([node for node in known if not node.sources], roots=True),
-            self._chosen([node for node in known if node.sources], roots=False),
+            self._among(self._sentences(known, roots=True), asked.root_sentences),
+            self._among(self._sentences(known, roots=False), asked.sentences),
         )
         support = None if self._options.samples == 1 else 0.0
         nothing = Judged("not-supported", NOTHING_CHOSEN, support)
-        self._rounds.append(_Notes(tuple(roots), tuple(others), nothing))
+        unknown = sum(each.unknown for each in (*roots, *others))
+        self._rounds.append(_Notes(_filled(roots), _filled(others), nothing, unknown))
         return {sentence.node for sentence in self._rounds[-1].sentences}
 
     async def judge(self, nodes: tuple[str, ...]) -> WalkVerdict:
         """Return the verdict on the evidence of nodes: full texts of roots, summaries of others."""
-        notes = self._rounds[-1]
-        others = await self._fitting(notes.others)
+        notes, options = self._rounds[-1], self._options
+        others = await self._fitting(notes.others, options.sentences, options.judged)
         roots = [each for node in nodes if not (each := self._process.by_id[node]).sources]
+        if options.judged_roots:
+            most = options.judged_roots
+            fitting = await self._fitting(notes.roots, options.root_sentences, most)
+            left_out = _nodes(notes.roots) - _nodes(fitting)
+            roots = [node for node in roots if node.id not in left_out]
         evidence = [*(node.text for node in roots), *(each.summary for each in others)]
-        judged = await self._asking.rule([text for text in evidence if text])
+        texts = [text for text in evidence if text]
+        judged = await self._asking.rule(texts) if texts else notes.judged
         self._rounds[-1] = replace(notes, others=tuple(others), judged=judged)
         return judged.verdict
 
@@ -103,38 +112,47 @@ class Trail:
                 summaries=tuple(chosen.summary for chosen in notes.others if chosen.summary),
                 verdict=each.verdict,
                 reason=notes.judged.reason or None,
+                dropped=notes.unknown,
             )
             for number, (each, notes) in enumerate(zip(rounds, self._rounds, strict=True), start=1)
         )
 
-    async def _chosen(self, nodes: Sequence[ProcessNode], *, roots: bool) -> list[Selected]:
-        found = sentences_of(nodes, self._lang)
-        most = self._options.root_sentences if roots else self._options.sentences
-        return await self._among(found, most)
+    def _sentences(self, nodes: Sequence[ProcessNode], *, roots: bool) -> list[Sentence]:
+        return sentences_of([node for node in nodes if roots is not bool(node.sources)], self._lang)
 
     async def _among(self, found: Sequence[Sentence], most: int) -> list[Selected]:
         prompts = (self._asking.choose(batch) for batch in batches(found, most))
         selected: list[Selected] = await together(*prompts)
-        return [each for each in selected if each.sentences]
+        return selected
 
-    async def _fitting(self, selected: Sequence[Selected]) -> Sequence[Selected]:
+    async def _fitting(
+        self, selected: Sequence[Selected], shown: int, most: int
+    ) -> Sequence[Selected]:
         """Select again among what was selected until a verdict can rest on it (§3.1.3)."""
         for _ in range(RERUNS):
             found = [sentence for each in selected for sentence in each.sentences]
-            if len(found) <= self._options.judged:
+            if len(found) <= most:
                 return selected
-            again = await self._among(found, self._options.sentences)
+            again = _filled(await self._among(found, shown))
             if not again:
                 break
             selected = again
-        return _largest(selected, self._options.judged)
+        return largest(selected, most)
 
 
-def _largest(selected: Sequence[Selected], most: int) -> Sequence[Selected]:
-    """Return selections with at most ``most`` sentences together, the largest ones first."""
-    kept: set[int] = set()
-    for index in sorted(range(len(selected)), key=lambda each: -len(selected[each].sentences)):
-        if len(selected[index].sentences) <= most:
-            most -= len(selected[index].sentences)
-            kept.add(index)
-    return [each for index, each in enumerate(selected) if index in kept]
+def largest(selected: Sequence[Selected], most: int) -> Sequence[Selected]:
+    """Return the selections, in order, with most sentences together, at most ``most``."""
+    kept: dict[int, tuple[int, ...]] = {0: ()}  # by their number of sentences; the first that came
+    for index, each in enumerate(selected):
+        for count, indices in list(kept.items()):
+            if (more := count + len(each.sentences)) <= most:
+                kept.setdefault(more, (*indices, index))
+    return [selected[index] for index in kept[max(kept)]]
+
+
+def _filled(selected: Sequence[Selected]) -> tuple[Selected, ...]:
+    return tuple(each for each in selected if each.sentences)
+
+
+def _nodes(selected: Sequence[Selected]) -> set[str]:
+    return {sentence.node for each in selected for sentence in each.sentences}
