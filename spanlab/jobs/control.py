@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from spanlab.errors import SpanlabError, UsageError
-from spanlab.jobs import database, job_store, kinds
+from spanlab.jobs import database, job_store
 from spanlab.jobs.job_store import JOBS, PARTS, JobStore
+from spanlab.jobs.session_keys import queue_for
 from spanlab.jobs.views import JobState, JobView
 from spanlab.settings import Settings
 
@@ -36,9 +37,11 @@ def requeue(where: JobStore, job_id: str, jobs_queue: str, parts_queue: str) -> 
     view = where.job(job_id)
     if view.state not in {JobState.PAUSED, JobState.CANCELLED, JobState.QUEUED}:
         raise UsageError(f"job {view.id} is {view.state}: only a paused or cancelled one resumes")
+    asked = _asked(where, view)
+    queues = (queue_for(asked, jobs_queue), queue_for(asked, parts_queue))
     where.say(view.id, stop=None, wish=None)
     where.note(view.id, "resumed")
-    move(where, view.id, jobs_queue, parts_queue)
+    move(where, view.id, *queues)
     return view.id
 
 
@@ -60,13 +63,20 @@ def retry(job_id: str, settings: Settings | None) -> str:
 
 def repeat(where: JobStore, job_id: str, queue: str) -> str:
     """Submit the request of a job that is over once more; returns the new job's id."""
-    row, view = where.row(job_id), where.job(job_id)
+    view = where.job(job_id)
     if not view.is_over:
         raise UsageError(f"job {view.id} is {view.state}: only one that is over can be retried")
-    if not isinstance(row.input, dict):
+    request = {**_asked(where, view), "retry_failed": True}
+    return where.submit(view.kind, view.title, request, queue_for(request, queue))
+
+
+def _asked(where: JobStore, view: JobView) -> dict[str, Any]:
+    """Return the request of a job as JSON."""
+    given = where.row(view.id).input
+    if not isinstance(given, dict):
         raise SpanlabError(view.error or f"job {view.id} does not say what it was asked")
-    request = {**row.input["args"][0], "retry_failed": True}
-    return where.submit(kinds.kind_of(row.name), view.title, request, queue)
+    asked: dict[str, Any] = given["args"][0]
+    return asked
 
 
 def wait(

@@ -25,6 +25,7 @@ from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.kinds import KINDS
 from spanlab.jobs.parts import work_on
 from spanlab.jobs.rows import progress_of, summed
+from spanlab.jobs.session_keys import queue_for
 from spanlab.jobs.steps import interrupted, step
 from spanlab.jobs.views import JobState
 from spanlab.settings import Settings
@@ -50,7 +51,8 @@ def submit(request: RunRequest, settings: Settings | None, queue: str = JOBS) ->
     where = job_store.of(settings)
     with Store.open(where.settings) as store:
         check(store, request)
-    return where.submit("detect", title_of(request), request.model_dump(mode="json"), queue)
+    asked = request.model_dump(mode="json")
+    return where.submit("detect", title_of(request), asked, queue_for(asked, queue))
 
 
 def title_of(request: RunRequest) -> str:
@@ -65,7 +67,7 @@ async def detect(asked: dict[str, Any]) -> dict[str, Any]:
     parts = await _plan(asked)
     for number, ranges in enumerate(parts):
         with SetWorkflowID(f"{job_id}-{number}"):
-            queue = worker.current().parts_queue
+            queue = queue_for(asked, worker.current().parts_queue)
             await DBOS.enqueue_workflow_async(queue, part, job_id, asked, ranges)
     return await _follow(job_id, len(parts))
 

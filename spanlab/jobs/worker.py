@@ -26,6 +26,7 @@ _LOOK_SECONDS = 0.2  # between two looks at whether the lease is lost
 _GRACE_SECONDS = 150.0  # a model call may take that long; it is paid, so its answer is awaited
 _NAME_LENGTH = 200  # of a worker, percent-encoded
 _JOBS_AT_ONCE = 4  # jobs a worker follows; their parts are what is work
+_OWN_AT_ONCE = 32  # jobs with keys of browser sessions, and their parts
 _PARTS_AT_ONCE = 4  # enough that the next one is there while the last answers of one come in
 # How often a worker looks for work; it costs a processor some 4 ms and its database three queries.
 _POLL_SECONDS = 0.25
@@ -93,14 +94,19 @@ class Worker:
         return ResourceCache()
 
     @property
+    def own_queue(self) -> str:
+        """The queue of what it alone works on: given to it, or with a key that it alone has."""
+        return recovery.own_queue(self.name)
+
+    @property
     def jobs_queue(self) -> str:
         """The queue from which it takes jobs."""
-        return recovery.own_queue(self.name) if self.role.alone else JOBS
+        return self.own_queue if self.role.alone else JOBS
 
     @property
     def parts_queue(self) -> str:
         """The queue to and from which parts of its jobs go."""
-        return recovery.own_queue(self.name) if self.role.alone else PARTS
+        return self.own_queue if self.role.alone else PARTS
 
     def is_sure(self) -> bool:
         """Say whether what this worker is at cannot have been given to another one.
@@ -151,19 +157,25 @@ class Worker:
         recovery.requeue_abandoned(self.jobs, self.name)
         self.executor = executor_of(self.role.processes)
         DBOS(config=database.config(self.settings, self.name, brief=self.role.alone))
-        queues = sorted({self.jobs_queue, self.parts_queue})
+        queues = sorted({self.jobs_queue, self.parts_queue, self.own_queue})
         DBOS.listen_queues(queues)
         for queue in queues:  # before the launch: after it they would be found a second later
-            limit = _PARTS_AT_ONCE if queue == PARTS else _JOBS_AT_ONCE
             self.jobs.client.register_queue(
                 queue,
-                worker_concurrency=limit + (1 if self.role.alone else 0),
+                worker_concurrency=self._at_once(queue),
                 polling_interval_sec=_POLL_SECONDS_ALONE if self.role.alone else _POLL_SECONDS,
                 on_conflict="never_update",
             )
         DBOS.launch()
         self._watcher = threading.Thread(target=self._watch, name="spanlab-watch", daemon=True)
         self._watcher.start()
+
+    def _at_once(self, queue: str) -> int:
+        """Return how many jobs or parts of a queue are worked on at once."""
+        if queue != self.own_queue:
+            return _PARTS_AT_ONCE if queue == PARTS else _JOBS_AT_ONCE
+        # Here jobs wait for parts of the same queue, for which there must be room beside them.
+        return _JOBS_AT_ONCE + 1 if self.role.alone else _OWN_AT_ONCE
 
     def stop(self) -> None:
         """End after the model calls under way; what is left goes back to the queue."""

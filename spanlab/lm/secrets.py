@@ -1,9 +1,10 @@
-"""Keys: read from the environment when a call needs one, and kept out of every text."""
+"""Keys: read when a call needs one, from the environment or memory, and kept out of every text."""
 
 from __future__ import annotations
 
 import os
 import re
+import secrets
 import threading
 from collections.abc import Iterable, Mapping
 from urllib.parse import unquote
@@ -15,7 +16,14 @@ _NO_KEY = "no-key"  # what a local server without keys is sent
 _SECRET_HEADER = re.compile(r"key|token|auth|secret|cookie", re.IGNORECASE)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110, 5.6.2
 _LONG = 12  # characters: what is shorter may well be a word of an answer
+KEY_IS_GONE = (
+    "the key that was given in the browser is gone: it was kept for its session and never stored; "
+    "give it again on the Detect page and start there; what is finished is not done again"
+)
+_LENT = "key-of-a-browser-session-"
+_LENT_NAME = re.compile(rf"{_LENT}[0-9a-f]{{16}}")
 _seen: set[str] = set()
+_lent: dict[str, str] = {}  # name → key, in this process's memory alone
 _lock = threading.Lock()
 
 
@@ -27,9 +35,13 @@ def key_of(choice: ModelChoice, environ: Mapping[str, str] = os.environ) -> str:
         environ: the environment variables.
 
     Raises:
-        MissingKeyError: the variable is unset and the endpoint is OpenAI's.
+        MissingKeyError: the variable is unset and the endpoint is OpenAI's, or the key was lent
+            by somebody who has taken it back.
     """
-    key = environ.get(choice.api_key_env, "").strip()
+    name = choice.api_key_env
+    if _LENT_NAME.fullmatch(name) and name not in _lent:
+        raise MissingKeyError(f"{choice.host}: {KEY_IS_GONE}")
+    key = _lent.get(name) or environ.get(name, "").strip()
     if key:
         remember(key)
         return key
@@ -39,6 +51,31 @@ def key_of(choice: ModelChoice, environ: Mapping[str, str] = os.environ) -> str:
             "or set OPENAI_BASE_URL to an endpoint that needs none"
         )
     return _NO_KEY
+
+
+def lend(key: str) -> str:
+    """Keep a key in the memory of this process, and return the name that stands for it."""
+    name = f"{_LENT}{secrets.token_hex(8)}"
+    remember(key.strip())
+    with _lock:
+        _lent[name] = key.strip()
+    return name
+
+
+def take_back(name: str) -> None:
+    """Forget a key that was lent."""
+    with _lock:
+        _lent.pop(name, None)
+
+
+def is_lent(name: str) -> bool:
+    """Say whether a name stands for a key in this process."""
+    return name in _lent
+
+
+def lent_names(text: str) -> set[str]:
+    """Return the names of lent keys, here or in another process, in a text."""
+    return set(_LENT_NAME.findall(text))
 
 
 def headers_of(choice: ModelChoice, environ: Mapping[str, str] = os.environ) -> dict[str, str]:

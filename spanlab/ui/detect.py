@@ -19,6 +19,7 @@ from spanlab.ui.job_views import (
     money,
 )
 from spanlab.ui.messages import errors_shown
+from spanlab.ui.model_setup import is_set_up
 from spanlab.workflows.choosing import asks_models
 from spanlab.workflows.environment import ModelEnvironment, model_environment
 from spanlab.workflows.estimating import RunEstimate, estimate
@@ -27,6 +28,7 @@ from spanlab.workflows.requesting import RunForm, requested
 from spanlab.workflows.wording import counted
 
 _ESTIMATE = "spanlab.detect.estimate"
+_TRIED = 3  # items, before a full run
 
 
 def page() -> None:
@@ -42,7 +44,7 @@ def page() -> None:
         with st.container(border=True):
             every = None if latest.is_over else EVERY
             st.fragment(_job, run_every=every)(latest.id, summary.name, latest.is_over)
-    here = model_environment()
+    here = model_environment(set_up=is_set_up())
     form = run_form(summary, here)
     with st.container(border=True):
         _start(summary, form, here)
@@ -84,10 +86,25 @@ def _start(summary: DatasetSummary, form: RunForm, here: ModelEnvironment) -> No
             expected = _estimated(summary, request)
             _show(expected)
     ready = request is not None and expected is not None and expected.items > 0
-    clicked = st.button(
-        "Start", type="primary", icon=":material/play_arrow:", disabled=not ready, key="start-run"
-    )
-    if clicked and request is not None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        all_of_them = st.button(
+            "Start",
+            type="primary",
+            icon=":material/play_arrow:",
+            disabled=not ready,
+            key="start-run",
+        )
+        some = st.button(
+            f"Try on {_TRIED} items",
+            icon=":material/science:",
+            disabled=not ready,
+            key="try-run",
+            help="The same, for the next items alone: see what it finds, takes and costs. A full "
+            "run does not do them again.",
+        )
+    if (all_of_them or some) and request is not None:
+        if some:
+            request = request.model_copy(update={"limit": _TRIED})
         with errors_shown("Nothing was started."):
             jobs.submit_detection(request)
             st.rerun()

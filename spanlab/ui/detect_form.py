@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from spanlab.ui.common import kept, plain, server_files
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_check import model_check
+from spanlab.ui.model_setup import model_setup, set_up_model
 from spanlab.ui.option_form import model_options_form, options_form
 from spanlab.workflows.choosing import (
     Broken,
@@ -26,6 +27,7 @@ from spanlab.workflows.choosing import (
 from spanlab.workflows.environment import ModelEnvironment
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.requesting import RunForm
+from spanlab.workflows.session_keys import ModelChoice
 
 _SOURCES: dict[str, SourceKind] = {
     "The item's own": "given",
@@ -67,7 +69,8 @@ def run_form(summary: DatasetSummary, here: ModelEnvironment) -> RunForm:
                 if chosen
                 else "Depends on the detectors: choose at least one."
             )
-            model, one_model, price, sources, asked = "", False, "", Sources(), {}
+            model: str | ModelChoice = ""
+            one_model, price, sources, asked = False, "", Sources(), dict[str, JsonValue]()
         else:
             model, one_model, price = _model(asking, here)
             asked = model_options_form(asking, "detect")
@@ -101,10 +104,11 @@ def _offer(name: str, found: Entry | Broken) -> bool:
     return chosen
 
 
-def _model(asking: Sequence[str], here: ModelEnvironment) -> tuple[str, bool, str]:
+def _model(asking: Sequence[str], here: ModelEnvironment) -> tuple[str | ModelChoice, bool, str]:
     _heading("Model")
     if here.problem:
-        st.warning(plain(here.problem), icon=":material/key_off:")
+        or_here = " Or give an endpoint or a key for this session below."
+        st.warning(plain(here.problem + or_here), icon=":material/key_off:")
     name, cost = st.columns([1.4, 1])
     model = name.text_input(
         "Model",
@@ -121,8 +125,7 @@ def _model(asking: Sequence[str], here: ModelEnvironment) -> tuple[str, bool, st
         "cost be shown and limited. SPANLAB_PRICE fills this in.",
         **kept("detect.price"),
     )
-    key = f"{here.key_name} is set" if here.has_key else f"{here.key_name} is not set"
-    st.caption(f"Endpoint: {_code(here.endpoint)} · Key: {plain(key)}")
+    model_setup(here)
     one_model = False
     for ensemble in filter(is_ensemble, asking):
         own = ", ".join(models_of(ensemble))
@@ -131,7 +134,7 @@ def _model(asking: Sequence[str], here: ModelEnvironment) -> tuple[str, bool, st
             help=f"Otherwise they ask their own: {own}.",
             **kept(f"detect.one-model.{ensemble}"),
         )
-    return model or "", one_model, price or ""
+    return set_up_model(model or ""), one_model, price or ""
 
 
 def _passages(here: ModelEnvironment) -> Sources:
@@ -246,10 +249,6 @@ def _number(label: str, key: str) -> int | None:
 
 def _heading(text: str) -> None:
     st.subheader(text, anchor=False)
-
-
-def _code(text: str) -> str:
-    return f"`{text.replace('`', '')}`"  # an address shall not become a link
 
 
 def _sentence(text: str) -> str:

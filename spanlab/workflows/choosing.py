@@ -224,6 +224,9 @@ def _model(
         manner = own.chosen if own is not None else {}
         kept = {name: manner[name] for name in _MANNER & set(manner) - set(model.chosen)}
         model = model.model_copy(update=kept)
+    elif isinstance(choice.model, ModelChoice) and own is not None and own.base_url is None:
+        where = ("base_url", "base_url_env", "api_key_env")  # set up for all that has no address
+        model = own.model_copy(update={name: getattr(choice.model, name) for name in where})
     return spec.asked(model, role, environ, choice.model_options)
 
 

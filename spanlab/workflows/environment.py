@@ -32,14 +32,21 @@ class ModelEnvironment:
     has_search_key: bool = False
 
 
-def model_environment(environ: Mapping[str, str] = os.environ) -> ModelEnvironment:
-    """Return what the environment says about language models."""
+def model_environment(
+    environ: Mapping[str, str] = os.environ, *, set_up: bool = False
+) -> ModelEnvironment:
+    """Return what the environment says about language models.
+
+    Args:
+        environ: the environment variables.
+        set_up: whether somebody has given an endpoint or a key elsewhere.
+    """
     url = environ.get("OPENAI_BASE_URL", "").strip()
     has_key = bool(environ.get(_KEY, "").strip())
     problem = None
     if find_spec("dspy") is None:
         problem = "Detectors that ask a model need more packages: pip install 'spanlab[llm]'."
-    elif not has_key and not url:
+    elif not has_key and not url and not set_up:
         problem = (
             f"No language model can be reached yet: set {_KEY} to a key of OpenAI, or "
             "OPENAI_BASE_URL to another endpoint of the same protocol, and start the app again."

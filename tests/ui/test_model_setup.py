@@ -1,0 +1,119 @@
+"""A model set up in the browser: its key is used, and found nowhere afterwards."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from spanlab import jobs
+from spanlab.errors import MissingKeyError
+from spanlab.jobs import JobState
+from spanlab.lm.choice import ModelChoice
+from spanlab.lm.secrets import key_of, redact
+from spanlab.schema import Item, Record
+from spanlab.storage import Store
+from spanlab.testing import ModelServer, caller_with, say
+
+OpenPage = Callable[..., AppTest]
+KEY = "sk-typed-in-the-browser-0123456789"
+OTHER = "sk-of-the-environment-0123456789"
+NOTHING = "[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"
+GONE = "given in the browser is gone"
+
+
+@pytest.fixture
+def mine(store: Store, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """Five items; the environment names another endpoint, and its key."""
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", OTHER)
+    monkeypatch.setenv("SPANLAB_MODEL", "small-model")
+    model_server.script(lambda ask: say(NOTHING))
+    names = "abcde"
+    store.import_records(
+        "mine", [Record(item=Item(id=name, question="?", answer=f"{name} is.")) for name in names]
+    )
+    return store
+
+
+def set_up(app: AppTest, endpoint: str, key: str = "") -> AppTest:
+    app.checkbox(key="spanlab.detect.ucsc-extract").check().run()
+    app.text_input(key="spanlab.model.endpoint").input(endpoint).run()
+    if key:
+        app.text_input(key="spanlab.model.key-typed").input(key)
+        app.button(key="use-key").click().run()
+    assert not app.exception
+    return app
+
+
+def everything(app: AppTest) -> str:
+    parts = [*app.markdown, *app.caption, *app.error, *app.success, *app.warning, *app.info]
+    inputs = [f"{box.value} {box.placeholder}" for box in app.text_input]
+    return "\n".join([*(part.value for part in parts), *inputs])
+
+
+def test_a_key_of_the_session_is_used_and_stored_nowhere(
+    open_page: OpenPage,
+    mine: Store,
+    model_server: ModelServer,
+    working: None,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        app = set_up(open_page("detect"), model_server.url, KEY)
+        assert "given for this session" in everything(app)
+        app.button(key="test-model").click().run()
+        app.button(key="try-run").click().run()
+        assert not app.exception
+        (view,) = jobs.jobs()
+        done = jobs.wait(view.id, timeout=120)
+        app.run()
+    assert (done.state, done.progress.done) == (JobState.DONE, 3)
+    assert {ask.caller for ask in model_server.requests} == {caller_with(KEY)}
+    assert KEY not in everything(app)
+    assert KEY not in caplog.text
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(path.suffix in {".sqlite", ".db", ".sqlite3"} for path in files), files
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+    assert redact(f"it was {KEY}") == "it was [key]"
+
+
+def test_when_the_key_is_gone_a_job_says_what_to_do(
+    open_page: OpenPage, mine: Store, model_server: ModelServer, working: None
+) -> None:
+    app = set_up(open_page("detect"), model_server.url, KEY)
+    app.button(key="start-run").click().run()
+    (view,) = jobs.jobs()
+    jobs.wait(view.id, timeout=120)
+    model_server.script(lambda ask: say("no"))
+    app.run()
+    (forget,) = (button for button in app.button if button.label == "Forget the key")
+    forget.click().run()
+    with pytest.raises(Exception, match=GONE):
+        jobs.retry(view.id)
+    app.checkbox(key="spanlab.detect.ucsc-extract").check().run()
+    assert "Key: none" in everything(app)
+
+
+def test_a_key_of_the_environment_is_never_sent_to_an_endpoint_that_was_typed(
+    open_page: OpenPage, mine: Store, model_server: ModelServer, working: None
+) -> None:
+    app = set_up(open_page("detect"), model_server.url)
+    app.button(key="start-run").click().run()
+    (view,) = jobs.jobs()
+    assert jobs.wait(view.id, timeout=120).progress.done == 5
+    assert caller_with(OTHER) not in {ask.caller for ask in model_server.requests}
+    app.text_input(key="spanlab.model.endpoint").input("not an address").run()
+    assert "no address" in app.error[0].value
+    assert "start-run" not in [button.key for button in app.button]
+
+
+def test_a_process_without_the_key_says_where_to_give_it_again() -> None:
+    """As after a restart of the app, or by a worker that was given the job of a dead one."""
+    name = "key-of-a-browser-session-0123456789abcdef"
+    with pytest.raises(MissingKeyError, match=f"{GONE}.*give it again on the Detect page"):
+        key_of(ModelChoice(model="m", base_url="http://127.0.0.1:9/v1", api_key_env=name))
