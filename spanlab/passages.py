@@ -2,16 +2,29 @@
 
 Evidence names a passage by its index. Passages are therefore only ever appended, and evidence
 that was found beside other passages is renumbered when its item is stored.
+
+An item that does not say how its answer came about has its passages as sources (``process_of``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-from spanlab.schema import Annotation, Claim, Evidence, Item, Passage, Retrieval, Span
+from spanlab.process import Graph, Process, ProcessNode
+from spanlab.schema import (
+    Annotation,
+    Claim,
+    Evidence,
+    Item,
+    Passage,
+    Retrieval,
+    SharedProcess,
+    Span,
+)
 from spanlab.trace import PairStep, QueryStep, Step
 
+_ANSWER: Final = "answer"  # id of the node that is the answer
 _T = TypeVar("_T")
 
 
@@ -96,6 +109,26 @@ def renumbered(annotation: Annotation, moved: Mapping[int, int]) -> Annotation:
             "trace": tuple(_step(step, moved) for step in annotation.trace),
         }
     )
+
+
+def process_of(item: Item) -> Graph:
+    """Return how an item's answer was made: as it says, else from its passages in one step."""
+    if isinstance(item.process, SharedProcess):
+        return item.process.opened()
+    if item.process is not None:
+        return item.process
+    passages = [
+        ProcessNode(id=passage_id(index), text=passage.text)
+        for index, passage in enumerate(item.passages)
+        if passage.text.strip()
+    ]
+    sources = tuple(node.id for node in passages)
+    return Process(nodes=(*passages, ProcessNode(id=_ANSWER, text=item.answer, sources=sources)))
+
+
+def passage_id(index: int) -> str:
+    """Return the id of the node that a passage is."""
+    return f"passage {index + 1}"
 
 
 class _Passages:

@@ -61,6 +61,10 @@ class Graph(Protocol):
         """Return nodes by their ids, in this order; blocks where they lie in a database."""
         ...
 
+    def sizes(self) -> Mapping[str, int]:
+        """Return how many nodes each stage has, earliest stage first."""
+        ...
+
 
 class BadNodeError(ValueError):
     """What is wrong with a process; ``node`` is the id of the node where it shows."""

@@ -46,8 +46,8 @@ def _here(**more: object) -> Sent:
 
 
 def test_no_key_means_two_things_but_enter() -> None:
-    uses = Counter(spec for key in KEYS for spec in key.keys)
-    assert [spec for spec, count in uses.items() if count > 1] == ["Enter"]
+    uses = Counter((key.where, spec) for key in KEYS for spec in key.keys)
+    assert [use for use, count in uses.items() if count > 1] == [("answer", "Enter")]
 
 
 def test_an_editor_that_knows_nothing_gets_the_first_item_whole(store: Store) -> None:

@@ -16,11 +16,12 @@ from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.common.selection import ranked
 from spanlab.detectors.kit import Kit
-from spanlab.detectors.veritrail.detector import ProcessDetector, VeriTrailProgram, process_of
+from spanlab.detectors.veritrail.detector import ProcessDetector, VeriTrailProgram
 from spanlab.detectors.veritrail.entry import ClaimOptions, Method, RetrievalOptions
 from spanlab.detectors.veritrail.judging import Judged
 from spanlab.detectors.veritrail.trail import NOTHING_CHOSEN, Asking
 from spanlab.detectors.veritrail.walk import Round, Walk, WalkVerdict, walk
+from spanlab.passages import process_of
 from spanlab.process import Graph, roots_of
 from spanlab.trace import TrailStep
 

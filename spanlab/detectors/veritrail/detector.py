@@ -46,10 +46,9 @@ from spanlab.detectors.veritrail.selection import (
 from spanlab.detectors.veritrail.trail import Trail
 from spanlab.detectors.veritrail.walk import WalkVerdict, walk
 from spanlab.lm.gathering import together
-from spanlab.process import Graph, Process, ProcessNode
-from spanlab.schema import Evidence, Item, SharedProcess, Stance
+from spanlab.passages import passage_id, process_of
+from spanlab.schema import Evidence, Item, Stance
 
-ANSWER: Final = "answer"
 SAMPLED: Final = 0.2  # temperature of several answers to one question (appendix E.3)
 
 
@@ -166,23 +165,3 @@ def _evidence(item: Item, claim: str, trail: Trail, verdict: WalkVerdict) -> tup
         for each in trail.quotes
     )
     return quoted or evidence(item, range(len(item.passages)), claim)
-
-
-def process_of(item: Item) -> Graph:
-    """Return how an item's answer was made: as it says, else from its passages in one step."""
-    if isinstance(item.process, SharedProcess):
-        return item.process.opened()
-    if item.process is not None:
-        return item.process
-    passages = [
-        ProcessNode(id=passage_id(index), text=passage.text)
-        for index, passage in enumerate(item.passages)
-        if passage.text.strip()
-    ]
-    sources = tuple(node.id for node in passages)
-    return Process(nodes=(*passages, ProcessNode(id=ANSWER, text=item.answer, sources=sources)))
-
-
-def passage_id(index: int) -> str:
-    """Return the id of the node that a passage is."""
-    return f"passage {index + 1}"

@@ -87,7 +87,7 @@ def _component(name: str, js: str, css: str | None) -> ComponentRenderer:
 @cache
 def _style() -> str:
     folder = files(__package__)
-    sheets = (folder.joinpath(name) for name in ("span_editor.css", "trace.css"))
+    sheets = (folder.joinpath(name) for name in ("span_editor.css", "trace.css", "claims.css"))
     return "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -11,12 +12,15 @@ class Key:
 
     ``keys`` are in the order in which help shows them, written as ``Ctrl+z``, ``Shift+Tab`` or
     the character itself (``?``, ``A``). ``command`` is the name under which the editor knows it.
+    ``where`` must the focus be: keys of the answer work in the whole editor but for what the list
+    of claims has keys of its own for.
     """
 
     group: str
     keys: tuple[str, ...]
     command: str
     does: str
+    where: Literal["answer", "claims"] = "answer"
 
 
 KEYS: tuple[Key, ...] = (
@@ -27,7 +31,8 @@ KEYS: tuple[Key, ...] = (
     Key("Go through the spans", ("f", "Ctrl+f"), "findEvidence", "Find words in the evidence"),
     Key("Go through the spans", ("t",), "trace", "Show or hide how a detector came to its spans"),
     Key("Go through the spans", ("T",), "nextTrace", "The same of the next detector"),
-    Key("Go through the spans", ("v",), "nextTab", "Next tab: evidence, spans, trace"),
+    Key("Go through the spans", ("v",), "nextTab", "Next tab: evidence, spans, claims, trace"),
+    Key("Go through the spans", ("l",), "claims", "Go to the claims, or back to the answer"),
     Key("Decide", ("a",), "accept", "Accept the suggestion, go to the next open one"),
     Key("Decide", ("x",), "reject", "Reject the suggestion, go to the next open one"),
     Key("Decide", ("A",), "acceptAll", "Accept all likely suggestions"),
@@ -68,6 +73,22 @@ KEYS: tuple[Key, ...] = (
     Key("Items", ("PageDown", "Alt+ArrowDown"), "nextItem", "Next item"),
     Key("Items", ("/",), "items", "Table of items: search, sort, open one"),
     Key("Items", ("PageUp", "Alt+ArrowUp"), "previousItem", "Previous item"),
+    Key("In the claims", ("ArrowDown", "j", "n"), "nextClaim", "Next claim", "claims"),
+    Key("In the claims", ("ArrowUp", "k", "p"), "previousClaim", "Previous claim", "claims"),
+    Key("In the claims", ("a",), "acceptClaim", "Accept the verdict, go to the next open claim",
+        "claims"),
+    Key("In the claims", ("x",), "rejectClaim", "Reject the verdict, go to the next open claim",
+        "claims"),
+    Key("In the claims", ("1", "2", "3", "4", "5", "6"), "judgeClaim",
+        "Give a verdict of your own, in the order of the buttons", "claims"),
+    Key("In the claims", ("c",), "commentClaim", "Say why you give this verdict", "claims"),
+    Key("In the claims", ("w",), "writeClaim",
+        "Write a claim of your own, about what is selected in the answer", "claims"),
+    Key("In the claims", ("r",), "rewordClaim", "Reword a claim that you wrote", "claims"),
+    Key("In the claims", ("Delete", "Backspace"), "removeClaim", "Remove your claim", "claims"),
+    Key("In the claims", ("t", "Enter"), "claimTrail",
+        "Walk the trail of the claim to its sources", "claims"),
+    Key("In the claims", ("Escape",), "leaveClaims", "Back to the answer", "claims"),
     Key("Anywhere", ("u", "Ctrl+z"), "undo", "Undo"),
     Key("Anywhere", ("U", "Ctrl+Shift+z", "Ctrl+y"), "redo", "Redo"),
     Key("Anywhere", ("?",), "help", "Show or hide this sheet"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from pydantic import JsonValue
 
 from spanlab.schema import Annotation, Claim, Evidence, Passage, Span
@@ -9,6 +11,7 @@ from spanlab.trace import RevisionStep, Step
 from spanlab.workflows import review
 from spanlab.workflows.review import QueueRow, Review
 from spanlab.workflows.tracing import Traced, revision_pieces
+from spanlab.workflows.trails import trails
 
 
 def item_payload(opened: Review, reviewer: str) -> dict[str, JsonValue]:
@@ -61,6 +64,7 @@ def trace_payload(traced: Traced) -> dict[str, JsonValue]:
         "note": annotation.note,
         "steps": [_step(step, traced) for step in annotation.trace],
         "evidence": [_evidence(quote) for quote in traced.evidence()],
+        "trails": [asdict(trail) for trail in trails(traced.item, annotation)],
     }
 
 

@@ -1,5 +1,6 @@
 /** Every command of the key table; keys.py says what each does and by which key. */
 
+import { CLAIM_COMMANDS } from "./claim_commands.js";
 import { newId } from "./ids.js";
 import { likelyWords, quote } from "./words.js";
 
@@ -96,6 +97,7 @@ export const COMMANDS = {
     items: (editor) => editor.view.items.show(),
     help: (editor) => editor.view.sheet.toggle(),
     escape: (editor) => editor.view.escape(),
+    ...CLAIM_COMMANDS,
 };
 
 /** Undo or redo, and choose what came back by it. */

@@ -24,7 +24,8 @@ export class Editor {
     constructor(parent, data, wire) {
         this.labels = data.labels;
         this.keys = data.keys;
-        this.bindings = bindings(data.keys);
+        this.bindings = bindings(data.keys.filter((key) => key.where === "answer"));
+        this.claimBindings = bindings(data.keys.filter((key) => key.where === "claims"));
         this.item = null;
         this.cache = new ItemCache();
         this.navigation = new Navigation(this);
@@ -135,6 +136,7 @@ export class Editor {
 
     focusOn(id, options = { scroll: true }) {
         this.focus = id;
+        this.view.claims.dim();
         const mark = this.focused;
         if (mark) this.selection.caret = mark.start;
         this.selection.drop();

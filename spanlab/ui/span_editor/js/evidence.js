@@ -38,9 +38,11 @@ export class Evidence {
         this.search.again();
     }
 
-    /** Quotes that belong to the chosen span: its own, else those of suggestions over it. */
+    /** Quotes of the chosen claim, or that belong to the chosen span: its own, else those of suggestions over it. */
     quotes() {
-        const { editor } = this.view;
+        const { editor, claims } = this.view;
+        const spoken = claims.evidence();
+        if (spoken) return distinct(spoken);
         const mark = editor.focused;
         if (!mark) return [];
         if (mark.evidence.length > 0) return distinct(mark.evidence);

@@ -34,8 +34,9 @@ export class TracePanel {
     /** The trace that the editor has to ask Python for, null if none. */
     wanted() {
         const { item, navigation } = this.editor;
-        if (!this.isOpen || !item || item.id !== navigation.open || this.annotator === null) return null;
-        return item.traces?.has(this.annotator) ? null : { item: item.id, annotator: this.annotator };
+        const annotator = this.isOpen ? this.annotator : this.view.claims.card.trail.wanted();
+        if (!item || item.id !== navigation.open || annotator === null) return null;
+        return item.traces?.has(annotator) ? null : { item: item.id, annotator };
     }
 
     /** Open or close it; opening begins with who suggested the chosen span. */
@@ -99,6 +100,7 @@ export class TracePanel {
         if (!there) return;
         (there.traces ??= new Map()).set(annotator, about);
         if (this.isOpen && this.editor.item === there) this.paint();
+        if (this.editor.item === there) this.view.claims.paint();
     }
 
     paint() {

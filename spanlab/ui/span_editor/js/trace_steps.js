@@ -1,19 +1,11 @@
 /** How the steps of a trace look; steps of one kind that follow each other come together. */
 
-import { h, meter } from "./dom.js";
+import { h } from "./dom.js";
 import { distinct } from "./joining.js";
 import { Text } from "./text.js";
-import { percent, plural, stanceWords } from "./words.js";
+import { VERDICTS, WRONG, probNode } from "./verdicts.js";
+import { plural, stanceWords } from "./words.js";
 
-const VERDICTS = {
-    supported: ["✓", "supported"],
-    refuted: ["✕", "refuted"],
-    "not-enough-evidence": ["?", "not enough evidence"],
-    conflicting: ["≠", "conflicting"],
-    "not-supported": ["✕", "not supported"],
-    inconclusive: ["~", "inconclusive"],
-};
-const WRONG = new Set(["refuted", "not-supported"]);
 const AROUND = 70;
 const MOST_SENTENCES = 3;
 const FEW_RELATIONS = 12;
@@ -168,10 +160,6 @@ function callsTable(steps) {
 function money(cost) {
     if (cost === 0) return "$0";
     return cost < 0.01 ? `$${cost.toPrecision(2)}` : `$${cost.toFixed(2)}`;
-}
-
-function probNode(prob) {
-    return prob === null || prob === undefined ? "" : h("span", { class: "sl-prob", dir: "ltr" }, meter(prob), percent(prob));
 }
 
 /** The answer as a model corrected it: what it took out struck through, what it put in underlined. */

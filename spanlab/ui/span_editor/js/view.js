@@ -5,6 +5,7 @@ import { AnswerText } from "./answer.js";
 import { Annotators } from "./annotators.js";
 import { SpanCard } from "./card.js";
 import { CaretMark } from "./caret.js";
+import { ClaimPanel } from "./claim_panel.js";
 import { h, pressable } from "./dom.js";
 import { Evidence } from "./evidence.js";
 import { Geometry } from "./geometry.js";
@@ -45,6 +46,7 @@ export class View {
         this.prompt = new Prompt(this);
         this.card = new SpanCard(this);
         this.trace = new TracePanel(this);
+        this.claims = new ClaimPanel(this);
         this.evidence = new Evidence(this);
         this.annotators = new Annotators(this);
         this.list = new SpanList(this);
@@ -62,6 +64,7 @@ export class View {
         this.panel = new Panel(this, {
             evidence: { name: "Evidence", node: this.evidence.node },
             spans: { name: "Spans", node: spans, shown: () => this.list.paint() },
+            claims: { name: "Claims", node: this.claims.node, shown: () => this.editor.item && this.claims.paint() },
             trace: { name: "Trace", node: this.trace.node, shown: () => this.trace.shown() },
         });
         this.left = h("section", { class: "sl-left", "aria-label": "Answer" }, this.question, this.threshold.node, this.answer, this.prompt.node);
@@ -92,7 +95,8 @@ export class View {
             if (command === "done") this.editor.selection.drop();
             if (this.notice.asks) return;
             this.editor.run(command, mouse, key);
-            if (!OPENS.has(command) && !this.prompt.isOpen && !this.notice.asks) this.focusAnswer();
+            const stays = this.claims.node.contains(document.activeElement);
+            if (!OPENS.has(command) && !stays && !this.prompt.isOpen && !this.notice.asks) this.focusAnswer();
         });
     }
 
@@ -137,6 +141,7 @@ export class View {
         this.evidence.build(item.payload);
         this.annotators.build(item.payload.annotators);
         this.panel.open(item.payload);
+        this.claims.open(item);
         this.marksChanged();
         this.head.paint();
         this.editor.conflict.paint();
@@ -198,6 +203,7 @@ export class View {
             this.text.paint(item.text, marks, focus);
             this.threshold.paint();
             this.list.show([...marks.values()], focus);
+            this.claims.paint();
             this.head.paint();
         }
         if (todo.focus) {
@@ -223,6 +229,7 @@ export class View {
         this.pointer.listen(on);
         this.tools.listen(on);
         this.list.listen(on);
+        this.claims.listen(on);
         this.layout.listen(on);
         this.threshold.listen(on);
         this.prompt.listen(on);
@@ -247,6 +254,8 @@ export class View {
         const spec = specOf(event);
         if (this.notice.key(spec, event)) return event.preventDefault();
         const inText = event.target === this.answer;
+        const inClaims = this.claims.node.contains(event.target);
+        if (inClaims && !this.sheet.isOpen && this.claims.key(spec, event)) return undefined;
         if (!inText && ELSEWHERE.has(event.key)) return undefined;
         if (this.sheet.isOpen && !["?", "Escape"].includes(spec)) return undefined;
         this.pointer.used = false;
