@@ -16,6 +16,7 @@ from spanlab.settings import Settings
 _MIB = 1 << 20
 _PLAIN, _WIDE = 2, 5  # bytes of memory for a byte of ASCII, and of other text: itself and its copy
 _VALUE = 100  # bytes of memory for a JSON value
+TOGETHER = 8  # records' worth of memory that a reader may hold where it needs them all at once
 DENSEST = _WIDE + _VALUE  # … for a byte of JSON that is a value of its own
 _RATIO = 100  # times its size that a packed file may unpack to; texts pack to a tenth at best
 UNPACKED = f"the file, which unpacks to more than {_RATIO} times its size,"
@@ -63,6 +64,23 @@ def too_large(what: str, limit: int, **place: object) -> InputError:
     )
     for name, value in place.items():
         setattr(error, name, value)
+    return error
+
+
+def too_many(what: str, limit: int, file: str, line: int) -> InputError:
+    """Return the error for what a file's records hold together, more than ``TOGETHER`` of them.
+
+    Args:
+        what: what is too large, such as "the file's processes".
+        limit: bytes of memory that a record may take.
+        file: what messages call the file.
+        line: where it became too much.
+    """
+    error = too_large(what, limit, file=file, line=line)
+    found = f"at most {limit // _MIB} MiB"
+    error.expected = (error.expected or "").replace(
+        found, f"at most {TOGETHER * limit // _MIB} MiB"
+    )
     return error
 
 

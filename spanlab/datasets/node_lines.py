@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from spanlab.datasets.files import Row
-from spanlab.datasets.limits import too_large
+from spanlab.datasets.limits import TOGETHER, too_many
 from spanlab.datasets.problems import input_error
 from spanlab.errors import InputError
 from spanlab.fields import Frozen, Name
@@ -25,7 +25,6 @@ from spanlab.schema import SharedProcess
 from spanlab.shared_process import NodesInMemory
 
 _BEGINS: Final = re.compile(rb'\s*\{\s*"(?:process|node)"\s*:')
-_RECORDS: Final = 8  # a process may take as much memory as this many records
 _NODE: Final = 600  # bytes of memory that a node takes, without its text
 _PIECE: Final = 4096  # nodes written at once
 
@@ -92,9 +91,8 @@ class NodeLines:
                 expected="all nodes of a process before its items",
             )
         self._size += _NODE + 2 * len(line.node.text)
-        if self._size > _RECORDS * self._limit:
-            what = "what the file's processes hold"
-            raise too_large(what, _RECORDS * self._limit, file=self._file, line=row.line)
+        if self._size > TOGETHER * self._limit:
+            raise too_many("what the processes hold", self._limit, self._file, row.line)
         collected.nodes.append(line.node)
         collected.lines.append(row.line)
         return True

@@ -22,13 +22,12 @@ from pydantic_core import from_json, to_json
 
 from spanlab.datasets import reader
 from spanlab.datasets.files import Row
-from spanlab.datasets.limits import too_large
+from spanlab.datasets.limits import TOGETHER, too_many
 from spanlab.errors import InputError, UsageError
 from spanlab.fields import storable
 from spanlab.recording import Recorder
 from spanlab.schema import Record
 
-_RECORDS: Final = 8  # a file may take as much memory as this many records
 _MODELS: Final = frozenset(("LLM",))
 _FOUND: Final = ("retrieval.documents", "reranker.output_documents")
 _ASKED: Final = ("question", "query", "input", "prompt", "content", "messages")
@@ -54,8 +53,8 @@ class TraceReader(reader.Reader):
         size = 0
         for row in self._requests():
             size += len(row.raw)
-            if size > _RECORDS * self._file.limit:
-                raise too_large("the file", _RECORDS * self._file.limit, file=self._file.name)
+            if size > TOGETHER * self._file.limit:
+                raise too_many("the file", self._file.limit, self._file.name, row.line)
             try:
                 for span in _spans(from_json(row.raw)):
                     lines.setdefault(span["trace"], row.line)

@@ -103,3 +103,14 @@ def test_a_process_that_no_item_came_from_is_remarked_on(tmp_path: Path) -> None
     path = write_lines(tmp_path / "one.jsonl", lines)
     assert len(list(read(path, ReadOptions(on_warning=said.append)))) == 1
     assert said == ["no item came from the process 'index': it is left out"]
+
+
+def test_processes_that_memory_should_not_hold_are_refused_by_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_RECORD_LIMIT", "1")
+    nodes = [{"id": f"n{number}", "text": "x" * 400_000} for number in range(12)]
+    path = write_lines(tmp_path / "large.jsonl", [*node_lines(nodes), item_line("q1", "who")])
+    problem = r"large.jsonl:11: what the processes hold is too large; expected: at most 8 MiB.*=2 "
+    with pytest.raises(InputError, match=problem):
+        list(read(path))
