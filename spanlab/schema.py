@@ -96,13 +96,15 @@ class Span(_Quote):
     """Characters ``[start, end)`` of the answer that may be hallucinated.
 
     ``prob`` in [0, 1] is the proportion of annotators that mark them (1.0 for one person's mark);
-    ``source`` names the annotator that suggested the span, if it was a suggestion.
+    ``source`` names the annotator that suggested the span, if it was a suggestion. Where it was
+    made from the marks of several, as by a majority, ``voters`` are these annotators.
     """
 
     prob: Probability = 1.0
     label: Name | None = None
     note: str | None = None
     source: Name | None = None
+    voters: tuple[Name, ...] = ()
     evidence: tuple[Evidence, ...] = ()
 
     @classmethod
@@ -239,7 +241,8 @@ class Annotation(Frozen):
     ``hard`` is the annotator's own decision which characters are hallucinated; ``None`` means
     those with probability > 0.5. ``rejected`` are suggestions that a person refused,
     ``rejected_claims`` claims whose verdict a person refused. ``voters`` are the annotators behind
-    a vote. ``note`` is a remark on the whole, or why it failed. ``trace`` tells what a detector
+    a vote, ``decided_by`` is the person who adjudicated: who made these labels from those of
+    others. ``note`` is a remark on the whole, or why it failed. ``trace`` tells what a detector
     did, step by step.
     """
 
@@ -252,6 +255,7 @@ class Annotation(Frozen):
     claims: tuple[Claim, ...] = ()
     rejected_claims: tuple[Claim, ...] = ()
     voters: tuple[Name, ...] = ()
+    decided_by: Name | None = None
     note: str | None = None
     trace: tuple[Step, ...] = ()
 

@@ -7,13 +7,15 @@ One record per line. The item's fields stand at the top, its annotations in ``an
      "retrievals": [{"retriever": …, "queries": […], "passages": […], "query": …}], "meta": {…},
      "annotations": [{"annotator": …, "kind": …, "status": …,
                       "spans": [{"start": …, "end": …, "text": …, "prob": …, "label": …, "note": …,
-                                 "source": …, "evidence": [{"passage": …, "start": …, "end": …,
-                                                            "text": …, "stance": …, "note": …}]}],
+                                 "source": …, "voters": [name, …],
+                                 "evidence": [{"passage": …, "start": …, "end": …,
+                                               "text": …, "stance": …, "note": …}]}],
                       "hard": [{"start": …, "end": …}], "rejected": [span, …],
                       "claims": [{"text": …, "source": span, "verdict": …, "prob": …,
                                   "evidence": […], "note": …, "error_stages": […],
                                   "suggested_by": …}], "rejected_claims": [claim, …],
-                      "voters": [name, …], "note": …, "trace": [{"kind": …, …}]}]}
+                      "voters": [name, …], "decided_by": …, "note": …,
+                      "trace": [{"kind": …, …}]}]}
 
 A process that is large, or that several items came from, stands before them, node by node: see
 ``node_lines``.
@@ -149,6 +151,8 @@ def _annotation(annotation: Annotation) -> dict[str, Any]:
         out["rejected_claims"] = [_claim(claim) for claim in annotation.rejected_claims]
     if annotation.voters:
         out["voters"] = annotation.voters
+    if annotation.decided_by is not None:
+        out["decided_by"] = annotation.decided_by
     if annotation.note is not None:
         out["note"] = annotation.note
     if annotation.trace:
@@ -174,6 +178,8 @@ def _span(span: Span) -> dict[str, Any]:
         out["note"] = span.note
     if span.source is not None:
         out["source"] = span.source
+    if span.voters:
+        out["voters"] = span.voters
     if span.evidence:
         out["evidence"] = _evidence(span.evidence)
     return out

@@ -37,6 +37,21 @@ class AcceptAll(BaseEdit):
         return take(item, state, _named(self.kind, self.spans, self.marks))
 
 
+class Replace(BaseEdit):
+    """Put suggestions in place of all the spans there are; ``spans[i]`` is the id for ``marks[i]``.
+
+    An adjudicator takes one annotator's spans, the union or the majority in this way.
+    """
+
+    kind: Literal["replace"] = "replace"
+    spans: tuple[Name, ...] = ()
+    marks: tuple[Mark, ...] = ()
+
+    def apply(self, item: Item, state: ReviewState) -> ReviewState:
+        taken = _named(self.kind, self.spans, self.marks)
+        return take(item, state.model_copy(update={"spans": {}}), taken)
+
+
 class Reject(BaseEdit):
     """Refuse a suggestion; if it had been accepted, the span taken from it goes.
 
@@ -180,6 +195,7 @@ class Redo(Frozen):
 Edit = (
     Accept
     | AcceptAll
+    | Replace
     | Reject
     | Add
     | Remove

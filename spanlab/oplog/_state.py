@@ -38,11 +38,11 @@ class ReviewState(BaseModel):
             note=annotation.note,
         )
 
-    def annotation(self, annotator: str) -> Annotation:
+    def annotation(self, annotator: str, kind: Kind = Kind.PERSON) -> Annotation:
         """Return what this state says as the annotation of ``annotator``, spans in text order."""
         return Annotation(
             annotator=annotator,
-            kind=Kind.PERSON,
+            kind=kind,
             status=self.status,
             spans=tuple(sorted(self.spans.values(), key=_place)),
             rejected=tuple(sorted(self.rejected, key=_place)),

@@ -24,13 +24,17 @@ class Cited(Frozen):
 
 
 class Mark(Frozen):
-    """A suggestion as an operation names it: whose it is, what it covers and what speaks for it."""
+    """A suggestion as an operation names it: whose it is, what it covers and what speaks for it.
+
+    ``source`` is an annotator, or "union" or "majority": how it was made from those of ``voters``.
+    """
 
     source: Name
     start: Offset
     end: Offset
     prob: Probability = 1.0
     label: Name | None = None
+    voters: tuple[Name, ...] = ()
     evidence: tuple[Cited, ...] = ()
 
 
@@ -118,6 +122,7 @@ def suggested(item: Item, mark: Mark) -> Span:
         update={
             "label": mark.label,
             "source": mark.source,
+            "voters": mark.voters,
             "evidence": tuple(cite(item, cited) for cited in mark.evidence),
         }
     )

@@ -105,6 +105,7 @@ class Log:
                     "json": operation_json(write.operation),
                     "at": now,
                 }
+                | ({} if write.author is None else {"author": write.author})
                 for index, write in enumerate(self._added)
             ],
         )
@@ -120,13 +121,16 @@ class Log:
 
         It holds as long as the spans it was made on.
         """
-        result = self.state.annotation(self._who.name)
+        result = self.state.annotation(self._who.name, self._who.kind)
+        author = self._added[-1].author
+        if author is not None:
+            result = result.model_copy(update={"decided_by": author})
         # Looked at before it is parsed: with thousands of spans that takes longer than an edit.
         fields = from_json(self._snapshot).keys() if self._snapshot else set()
         snapshot = self.snapshot if "hard" in fields else None
         if snapshot is None:
             return result
-        start = ReviewState.of(snapshot).annotation(self._who.name)
+        start = ReviewState.of(snapshot).annotation(self._who.name, self._who.kind)
         hard = snapshot.hard if result.spans == start.spans else None
         return result.model_copy(update={"hard": hard})
 

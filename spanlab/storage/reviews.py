@@ -8,28 +8,30 @@ from itertools import pairwise
 from sqlalchemy import Connection, func, select
 
 from spanlab.errors import UsageError
-from spanlab.oplog import ReviewState, replay
+from spanlab.oplog import OPERATION, Operation, ReviewState, replay
 from spanlab.schema import Annotation, Kind
 from spanlab.storage.annotators import labels_of, register
 from spanlab.storage.catalog import Dataset, annotators_of
 from spanlab.storage.items import lock, one, position_of
-from spanlab.storage.log import Log, operation_json
+from spanlab.storage.log import Log
 from spanlab.storage.tables import annotated, operations, reviews
 from spanlab.storage.writes import Applied, Refusal, Review, Write
 
 
-def review(connection: Connection, dataset: Dataset, item_id: str, reviewer: str) -> Review:
+def review(
+    connection: Connection, dataset: Dataset, item_id: str, reviewer: str, kind: Kind = Kind.PERSON
+) -> Review:
     """Return the review of ``item_id`` by ``reviewer``; version 0 if it has not begun.
 
     Raises:
         NotFoundError: there is no such item.
-        StoreError: the reviewer's name belongs to a detector, a vote or gold labels.
+        StoreError: the reviewer's name belongs to an annotator that is not of this ``kind``.
     """
     position = position_of(connection, dataset, item_id)
     record = one(connection, dataset, position).record()
     if reviewer not in annotators_of(connection, dataset.id):
         return Review(record, ReviewState(), (), 0, ReviewState())
-    who = register(connection, dataset, reviewer, Kind.PERSON)
+    who = register(connection, dataset, reviewer, kind)
     log = Log(connection, dataset, position, who)
     return Review(
         record=record,
@@ -55,9 +57,11 @@ def labels_used(connection: Connection, dataset: Dataset, reviewer: str) -> froz
     return frozenset(label for annotation in found for label in labels_of(annotation))
 
 
-def rebuild(connection: Connection, dataset: Dataset, item_id: str, reviewer: str) -> ReviewState:
+def rebuild(
+    connection: Connection, dataset: Dataset, item_id: str, reviewer: str, kind: Kind = Kind.PERSON
+) -> ReviewState:
     """Return what the snapshot and the log alone lead to; raises as ``review`` does."""
-    found = review(connection, dataset, item_id, reviewer)
+    found = review(connection, dataset, item_id, reviewer, kind)
     return replay(found.record.item, found.snapshot, found.operations)
 
 
@@ -71,12 +75,12 @@ def apply(
 
     Raises:
         NotFoundError: there is no such item.
-        StoreError: the reviewer's name belongs to a detector, a vote or gold labels.
-        UsageError: the writes are of several sessions, or do not count up.
+        StoreError: the reviewer's name belongs to an annotator of another kind than the writes.
+        UsageError: the writes are of several sessions or kinds, or do not count up.
     """
     _check_order(writes)
     position = position_of(connection, dataset, item_id)
-    who = register(connection, dataset, reviewer, Kind.PERSON)
+    who = register(connection, dataset, reviewer, writes[0].kind if writes else Kind.PERSON)
     lock(connection, dataset.id, position, position + 1)
     log = Log(connection, dataset, position, who)
     stored = _stored(connection, writes)
@@ -85,7 +89,7 @@ def apply(
     for write in writes:
         if write.seq not in stored:
             refusal = _after_refused(write) if refused else log.append(write)
-        elif stored[write.seq] != (*here, operation_json(write.operation)):
+        elif stored[write.seq] != (*here, write.operation):
             refusal = Refusal(write.seq, "this number was given to another operation", stale=False)
         else:
             refusal = None
@@ -97,16 +101,17 @@ def apply(
 
 def _stored(
     connection: Connection, writes: Sequence[Write]
-) -> dict[int, tuple[int, int, int, str]]:
+) -> dict[int, tuple[int, int, int, Operation]]:
     if not writes:
         return {}
+    columns = ("seq", "dataset_id", "position", "annotator_id", "json")
     rows = connection.execute(
-        select(operations).where(
+        select(*(operations.c[name] for name in columns)).where(
             operations.c.session == writes[0].session,
             operations.c.seq.between(writes[0].seq, writes[-1].seq),
         )
     )
-    return {row.seq: (row.dataset_id, row.position, row.annotator_id, row.json) for row in rows}
+    return {seq: (*here, OPERATION.validate_json(text)) for seq, *here, text in rows}
 
 
 def _after_refused(write: Write) -> Refusal:
@@ -124,6 +129,8 @@ def _acknowledged(connection: Connection, writes: Sequence[Write]) -> int:
 
 def _check_order(writes: Sequence[Write]) -> None:
     for one_write, following in pairwise(writes):
+        if following.kind is not one_write.kind:
+            raise UsageError("writes to a person's log and to gold labels at once")
         if following.session != one_write.session:
             raise UsageError(
                 f"writes of two sessions at once: {one_write.session!r}, {following.session!r}"

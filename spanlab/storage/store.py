@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from spanlab.errors import StoreError
 from spanlab.oplog import ReviewState
-from spanlab.schema import Annotation, Record, Status
+from spanlab.schema import Annotation, Kind, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import (
     annotating,
@@ -229,10 +229,10 @@ class Store:
 
     # Reviews
 
-    def review(self, dataset: str, item_id: str, reviewer: str) -> Review:
-        """Return one person's review of one item; see ``reviews.review``."""
+    def review(self, dataset: str, item_id: str, reviewer: str, kind: Kind = Kind.PERSON) -> Review:
+        """Return one person's review, or the gold labels, of one item; see ``reviews.review``."""
         with self._reading(dataset) as place:
-            return reviews.review(*place, item_id, reviewer)
+            return reviews.review(*place, item_id, reviewer, kind)
 
     def apply(self, dataset: str, item_id: str, reviewer: str, writes: Sequence[Write]) -> Applied:
         """Append a session's operations to a review's log; see ``reviews.apply``."""
@@ -240,7 +240,9 @@ class Store:
             found = catalog.find(connection, dataset)
             return reviews.apply(connection, found, item_id, reviewer, writes)
 
-    def rebuild(self, dataset: str, item_id: str, reviewer: str) -> ReviewState:
+    def rebuild(
+        self, dataset: str, item_id: str, reviewer: str, kind: Kind = Kind.PERSON
+    ) -> ReviewState:
         """Return a review's state as its snapshot and log alone give it."""
         with self._reading(dataset) as place:
-            return reviews.rebuild(*place, item_id, reviewer)
+            return reviews.rebuild(*place, item_id, reviewer, kind)

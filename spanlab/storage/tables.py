@@ -146,6 +146,7 @@ operations = Table(
     Column("seq", BigInteger, nullable=False),
     Column("json", Text, nullable=False),
     Column("at", Text, nullable=False),  # ISO 8601, UTC
+    Column("author", Text),  # who made it, where the log is not one person's own
     PrimaryKeyConstraint("dataset_id", "position", "annotator_id", "version"),
     UniqueConstraint("session", "seq", name="operations_session_seq"),
     ForeignKeyConstraint(

@@ -25,6 +25,7 @@ REVISIONS = (
     "0008",
     "0009",
     "0010",
+    "0011",
 )  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"

@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as validated
 
 from spanlab.oplog import Operation, ReviewState
-from spanlab.schema import Name, Record
+from spanlab.schema import Kind, Name, Record
 
 
 @validated(frozen=True)
@@ -17,13 +17,20 @@ class Write:
     """One operation as a writer sends it.
 
     ``seq`` counts the writes of ``session`` from 1; ``base`` is the number of operations that
-    the writer believes the log to have before this one.
+    the writer believes the log to have before this one. ``author`` is the person who adjudicates:
+    gold labels' logs alone have one, and several people may write to the same.
     """
 
     session: Name
     seq: Annotated[int, Field(ge=1)]
     base: Annotated[int, Field(ge=0)]
     operation: Operation
+    author: Name | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What sort of annotator's log it belongs to."""
+        return Kind.PERSON if self.author is None else Kind.GOLD
 
 
 @dataclass(frozen=True)

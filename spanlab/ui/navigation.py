@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from spanlab import jobs as work
-from spanlab.ui import common, compare, datasets, detect, export, jobs, optimise, review
+from spanlab.ui import adjudicate, common, compare, datasets, detect, export, jobs, optimise, review
 
 # A marked line of text. Streamlit's emoji and material icons would be fetched from other hosts.
 _ICON = (
@@ -30,6 +30,9 @@ def run() -> None:
         st.Page(optimise.page, title="Optimise", icon=":material/tune:", url_path="optimise"),
         st.Page(jobs.page, title="Jobs", icon=":material/work_history:", url_path="jobs"),
         st.Page(compare.page, title="Compare", icon=":material/compare:", url_path="compare"),
+        st.Page(
+            adjudicate.page, title="Adjudicate", icon=":material/gavel:", url_path="adjudicate"
+        ),
         st.Page(export.page, title="Export", icon=":material/download:", url_path="export"),
     ]
     common.register_pages(pages)

@@ -26,8 +26,7 @@ _STATES = {
 _IMPORTED = "As imported"
 _SPLIT = "Most disagreement first"
 _ITEM = "item"  # query parameter: the URL leads back to the same item
-_AT = "spanlab.review.at"  # the item that the editor stood at last
-_ENTRY = "spanlab.review.entry"  # the _Entry of the run before
+_PAGE = "review"
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,9 @@ def page() -> None:
         return
     span_editor.editor(review.labels(common.store(), dataset, query), summary.settings.undecided)
     with errors_shown():
-        _exchange(span_editor.ReviewQueue(dataset, query, _entry(dataset, query)))
+        answer_editor(
+            span_editor.ReviewQueue(dataset, query, entry_of(dataset, query, _PAGE)), _PAGE
+        )
 
 
 def _say_unknown(dataset: str, item: str) -> None:
@@ -79,8 +80,8 @@ def _leave_imports_uncollected() -> None:
 
 
 @st.fragment
-def _exchange(place: span_editor.ReviewQueue) -> None:
-    """Answer the editor; only this runs again when a reviewer presses a key."""
+def answer_editor(place: span_editor.ReviewQueue, page_name: str) -> None:
+    """Answer the editor on a page; only this runs again when a reviewer presses a key."""
     try:
         answer = span_editor.exchange(common.store(), place, span_editor.sent())
     except NotFoundError:
@@ -90,20 +91,20 @@ def _exchange(place: span_editor.ReviewQueue) -> None:
         span_editor.wire({})
         return
     # The editor alone writes the item into the URL: from here it would come after its next moves.
-    st.session_state[_AT] = answer.open
+    st.session_state[_at(page_name)] = answer.open
     span_editor.wire(answer.json)
 
 
-def _entry(dataset: str, query: QueueQuery) -> str | None:
+def entry_of(dataset: str, query: QueueQuery, page_name: str) -> str | None:
     """Return the item to begin with: of a link, a reload or before an excursion to other pages.
 
     An editor that is open stays where it is, whatever this says. Another queue of the dataset
     begins anew whatever the URL says: Streamlit does not hear of what the editor writes there.
     Reviewing blind or not leaves the item as it is.
     """
-    at = st.session_state.get(_AT)
+    at, entry = st.session_state.get(_at(page_name)), f"spanlab.{page_name}.entry"
     asked = st.query_params.get(_ITEM)
-    before = st.session_state.get(_ENTRY, _Entry(dataset, query, None, at))
+    before = st.session_state.get(entry, _Entry(dataset, query, None, at))
     if before.dataset != dataset:
         item = asked
     elif before.query != query:
@@ -112,8 +113,13 @@ def _entry(dataset: str, query: QueueQuery) -> str | None:
         item = asked or at
     else:
         item = before.item
-    st.session_state[_ENTRY] = _Entry(dataset, query, asked, item)
+    st.session_state[entry] = _Entry(dataset, query, asked, item)
     return item
+
+
+def _at(page_name: str) -> str:
+    """Return where the item is kept that the editor of a page stood at last."""
+    return f"spanlab.{page_name}.at"
 
 
 def _kept(name: str) -> common.Kept:

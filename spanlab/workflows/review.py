@@ -13,7 +13,7 @@ from spanlab.errors import NotFoundError, StoreError
 from spanlab.fields import storable
 from spanlab.labels import trim_space
 from spanlab.oplog import Operation
-from spanlab.schema import Annotation, Interval, Name, Span, Status
+from spanlab.schema import Annotation, Interval, Kind, Name, Span, Status
 from spanlab.storage import (
     Cursor,
     Order,
@@ -66,7 +66,10 @@ _LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps
 
 
 class SentWrite(BaseModel):
-    """One operation as a browser sends it: which log it is for, and what that log was then."""
+    """One operation as a browser sends it: which log it is for, and what that log was then.
+
+    ``reviewer`` is the annotator whose log it is; of gold labels, ``author`` is who adjudicates.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -76,6 +79,7 @@ class SentWrite(BaseModel):
     dataset: Name
     item: Name
     reviewer: Name
+    author: Name | None = None
     op: Operation
 
 
@@ -120,7 +124,11 @@ class QueueProgress:
 
 
 def apply_writes(
-    store: Store, sent: Iterable[Mapping[str, JsonValue]], reviewer: str
+    store: Store,
+    sent: Iterable[Mapping[str, JsonValue]],
+    reviewer: str,
+    *,
+    adjudicating: bool = False,
 ) -> list[Outcome]:
     """Store what a browser has not had acknowledged yet; sending a write again does no harm.
 
@@ -128,6 +136,7 @@ def apply_writes(
         store: the annotation database.
         sent: the outbox as it arrived, in the order of typing. Nothing in it is trusted.
         reviewer: under whose name the editor is open; writes under another name are refused.
+        adjudicating: whether that names gold labels, and each write must say who makes it.
 
     Returns:
         One outcome for every write that names its session and number; empty for none.
@@ -140,7 +149,10 @@ def apply_writes(
         except ValidationError as error:
             outcomes.extend(_unreadable(raw, error))
             continue
-        if write.reviewer == reviewer:
+        if (write.author is not None) is not adjudicating:
+            reason = "an adjudication, and it alone, says who decided"
+            outcomes.append(Outcome(write.session, write.seq, stored=False, reason=reason))
+        elif write.reviewer == reviewer:
             writes.append(write)
         else:
             reason = f"made as {write.reviewer!r}, but {reviewer!r} is reviewing here now"
@@ -151,14 +163,20 @@ def apply_writes(
 
 
 def open_item(
-    store: Store, dataset: str, item_id: str, reviewer: str, *, blind: bool = False
+    store: Store,
+    dataset: str,
+    item_id: str,
+    reviewer: str,
+    *,
+    blind: bool = False,
+    adjudicating: bool = False,
 ) -> Review:
     """Return an item with all annotations, or none of other people, and the reviewer's log on it.
 
     Raises:
         NotFoundError: there is no such dataset or item.
     """
-    found = store.review(dataset, item_id, reviewer)
+    found = store.review(dataset, item_id, reviewer, Kind.GOLD if adjudicating else Kind.PERSON)
     return replace(found, record=without_others(found.record, reviewer)) if blind else found
 
 
@@ -245,7 +263,7 @@ def _log_of(write: SentWrite) -> tuple[str, str, str]:
 
 def _apply(store: Store, log: tuple[str, str, str], writes: list[SentWrite]) -> list[Outcome]:
     dataset, item, reviewer = log
-    batch = [Write(session=w.session, seq=w.seq, base=w.base, operation=w.op) for w in writes]
+    batch = [Write(w.session, w.seq, w.base, w.op, w.author) for w in writes]
     try:
         refused = {each.seq: each for each in store.apply(dataset, item, reviewer, batch).refused}
     except StoreError as error:

@@ -10,6 +10,7 @@ from spanlab.schema import Kind, Name
 from spanlab.storage import DatasetSummary
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
+ADJUDICATED = "adjudicated"  # the usual name of labels that were decided from those of others
 _WORDS = {Kind.DETECTOR: "a detector", Kind.VOTE: "a vote", Kind.GOLD: "gold labels"}
 
 
@@ -36,7 +37,7 @@ def check_reviewer(summary: DatasetSummary, name: str) -> None:
         ) from error
     if has_reviewed(summary, name):
         return
-    reserved = {kind.value: kind for kind in _WORDS}
+    reserved = {kind.value: kind for kind in _WORDS} | {ADJUDICATED: Kind.GOLD}
     reserved |= {detector.casefold(): Kind.DETECTOR for detector in installed()}
     reserved |= {
         each.name.casefold(): each.kind

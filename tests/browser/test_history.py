@@ -25,7 +25,7 @@ ITEM = Item(
 )
 LOGS = 150
 KINDS = (
-    *("accept", "accept-all", "reject", "reject", "add", "remove", "resize", "relabel"),
+    *("accept", "accept-all", "replace", "reject", "reject", "add", "remove", "resize", "relabel"),
     *("note", "note", "note-suggestion", "note-suggestion", "note-suggestion", "status", "finish"),
     *("accept-claim", "reject-claim", "add-claim", "edit-claim", "remove-claim"),
     *("undo", "undo", "undo", "redo", "redo"),
@@ -44,7 +44,7 @@ async ([logs, snapshot, length]) => {
         const { spans, rejected, noted, claims, rejectedClaims, status, note } = history.state;
         const cited = (one) => [one.passage, one.start, one.end];
         const plain = (span) => [span.start, span.end, span.prob ?? 1, span.label ?? null,
-                                 span.note ?? null, span.source ?? null,
+                                 span.note ?? null, span.source ?? null, span.voters ?? [],
                                  (span.evidence ?? []).map(cited)];
         const said = (claim) => [claim.text, claim.source?.start ?? null, claim.source?.end ?? null,
                                  claim.verdict ?? null, claim.prob ?? null, claim.note ?? null,
@@ -109,7 +109,16 @@ def _in_python(start: ReviewState, log: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _plain(span: Span) -> list[object]:
     evidence = [[one.passage, one.start, one.end] for one in span.evidence]
-    return [span.start, span.end, span.prob, span.label, span.note, span.source, evidence]
+    return [
+        span.start,
+        span.end,
+        span.prob,
+        span.label,
+        span.note,
+        span.source,
+        [*span.voters],
+        evidence,
+    ]
 
 
 def _said(claim: Claim) -> list[object]:
@@ -127,7 +136,7 @@ def _random_log(dice: random.Random) -> Iterator[dict[str, Any]]:
         operation: dict[str, Any] = {"kind": kind}
         if kind in {"add", "resize"}:
             operation |= _extent(dice)
-        if kind == "accept-all":
+        if kind in {"accept-all", "replace"}:
             names = dice.sample(ids, dice.randint(1, 3))
             operation |= {"spans": names, "marks": [_mark(dice) for _ in names]}
         if kind == "finish":
@@ -179,6 +188,7 @@ def _mark(dice: random.Random) -> dict[str, Any]:
         "end": start + dice.choice([1, 4]),
         "prob": prob,
         "label": label,
+        "voters": dice.choice([[], ["a", "b"]]),
         "evidence": dice.choice([[], [{"passage": 0, "start": 4, "end": 11}]]),
     }
 

@@ -18,7 +18,7 @@ from sqlalchemy import text
 
 import spanlab.storage.migrations
 from spanlab.errors import StoreError
-from spanlab.oplog import Note, SetStatus
+from spanlab.oplog import Add, Note, SetStatus
 from spanlab.schema import Annotation, Claim, Kind, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import DatasetSettings, QueueQuery, Store, Undecided, Write
@@ -70,6 +70,9 @@ def test_an_older_database_is_migrated_with_its_data(empty: Settings, record: Ma
         assert (review.version, review.state.status) == (1, Status.DONE)
         # What the third and the sixth revision bring: settings of the dataset.
         assert [each.settings for each in store.datasets()] == [DatasetSettings()]
+        # What the eleventh revision brings: gold labels have a log, too, of several people.
+        drawn = Add(span="x", start=0, end=3)
+        assert not store.apply("d", "a", "gold", [Write("s", 2, 0, drawn, "Ada")]).refused
         # What the second revision brings: the log can no longer be changed.
         with (
             pytest.raises(StoreError, match="append-only"),
@@ -166,6 +169,7 @@ def _make_first_revision(settings: Settings, record: MakeRecord) -> None:
 
 
 _BROUGHT = {  # what takes a revision's tables and columns back, newest first
+    "0011": ("ALTER TABLE operations DROP COLUMN author",),
     "0010": (
         "DELETE FROM facets WHERE name = 'passages'",
         "DELETE FROM facets WHERE name LIKE 'labels/%' OR name LIKE 'claims/%'",

@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from streamlit.components.v2.types import ComponentRenderer
 
 from spanlab.ui.span_editor.exchange import Answer, ReviewQueue, Sent, exchange
-from spanlab.ui.span_editor.keys import KEYS, Key
+from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS, KEYS, Key
 from spanlab.ui.span_editor.modules import script
 from spanlab.workflows.managing import Undecided
 
@@ -29,7 +29,8 @@ _WIRE_JS = """
 export default (component) => {
     const wire = (globalThis.spanlab ??= {});
     wire.component = component;
-    remember(component.data?.place?.reviewer);
+    const place = component.data?.place;
+    remember(place?.author ?? place?.reviewer);
     wire.receive?.(component);
 };
 
@@ -47,19 +48,23 @@ function remember(reviewer) {
 """
 
 
-def editor(labels: Sequence[str], undecided: Undecided) -> None:
+def editor(labels: Sequence[str], undecided: Undecided, *, adjudicating: bool = False) -> None:
     """Mount the editor.
 
     Args:
         labels: the labels of the keys 1 to 9, at most nine.
         undecided: what Done makes of suggestions that are not decided.
+        adjudicating: show a lane for every annotator, with keys to take what is in it.
     """
     data = {
-        "keys": [asdict(key) for key in KEYS],
+        "keys": [asdict(key) for key in (ADJUDICATION_KEYS if adjudicating else KEYS)],
         "labels": list(labels),
         "undecided": undecided.value,
+        "adjudicating": adjudicating,
     }
-    _component("spanlab_editor", script(), _style())(key="span_editor", data=data)
+    _component("spanlab_editor", script(), _style())(
+        key="span_adjudicator" if adjudicating else "span_editor", data=data
+    )
 
 
 def wire(answer: Mapping[str, JsonValue]) -> None:

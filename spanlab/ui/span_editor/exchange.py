@@ -23,11 +23,15 @@ from spanlab.workflows.review import Cursor, Order, QueueQuery, Review, Store
 
 @dataclass(frozen=True)
 class ReviewQueue:
-    """Where a reviewer is: a dataset and a queue in it; ``entry`` is an item asked for by URL."""
+    """Where a reviewer is: a dataset and a queue in it; ``entry`` is an item asked for by URL.
+
+    Where an ``author`` adjudicates, the queue's reviewer names the gold labels that this makes.
+    """
 
     dataset: str
     query: QueueQuery
     entry: str | None
+    author: str | None = None
 
     @property
     def reviewer(self) -> str:
@@ -35,9 +39,14 @@ class ReviewQueue:
         return self.query.reviewer
 
     @property
+    def adjudicating(self) -> bool:
+        """Whether gold labels are made from what others said."""
+        return self.author is not None
+
+    @property
     def id(self) -> str:
         """A name for dataset, reviewer and filters, whichever item the URL asked for."""
-        queue = {"dataset": self.dataset, "query": asdict(self.query)}
+        queue = {"dataset": self.dataset, "query": asdict(self.query), "author": self.author}
         return json.dumps(queue, sort_keys=True, default=str)
 
 
@@ -118,7 +127,9 @@ def exchange(store: Store, place: ReviewQueue, sent: Sent) -> Answer:
     Raises:
         NotFoundError: the dataset was deleted meanwhile.
     """
-    outcomes = review.apply_writes(store, sent.writes, place.reviewer)
+    outcomes = review.apply_writes(
+        store, sent.writes, place.reviewer, adjudicating=place.adjudicating
+    )
     here = sent.place == place.id
     item, about = _item_to_show(store, place, sent if here else Sent())
     answer: dict[str, JsonValue] = {
@@ -127,6 +138,7 @@ def exchange(store: Store, place: ReviewQueue, sent: Sent) -> Answer:
             "id": place.id,
             "dataset": place.dataset,
             "reviewer": place.reviewer,
+            "author": place.author,
             "blind": place.query.blind,
         },
         "open": item,
@@ -218,7 +230,14 @@ def _items(store: Store, place: ReviewQueue, wanted: ItemsWanted) -> dict[str, J
 
 
 def _find(store: Store, place: ReviewQueue, item: str) -> Review:
-    return review.open_item(store, place.dataset, item, place.reviewer, blind=place.query.blind)
+    return review.open_item(
+        store,
+        place.dataset,
+        item,
+        place.reviewer,
+        blind=place.query.blind,
+        adjudicating=place.adjudicating,
+    )
 
 
 def _nothing(store: Store, place: ReviewQueue) -> str:

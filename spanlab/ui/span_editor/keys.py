@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 
@@ -94,3 +94,19 @@ KEYS: tuple[Key, ...] = (
     Key("Anywhere", ("?",), "help", "Show or hide this sheet"),
     Key("Anywhere", ("Escape",), "escape", "Close, cancel, drop the selection; then Tab leaves"),
 )  # fmt: skip
+
+_LANES = (
+    Key("Adjudicate", ("1", "2", "3", "4", "5", "6", "7", "8", "9"), "takeLane",
+        "Take this annotator's spans in place of those there are"),
+    Key("Adjudicate", ("m",), "takeMajority", "Take what more than half of the annotators mark"),
+    Key("Adjudicate", ("+",), "takeUnion", "Take what anybody marks"),
+    Key("Adjudicate", ("-",), "takeNone", "Take nothing: no spans"),
+)  # fmt: skip
+
+# Digits choose an annotator's lane there; labels have Alt before theirs.
+ADJUDICATION_KEYS: tuple[Key, ...] = _LANES + tuple(
+    replace(key, keys=tuple(f"Alt+{digit}" for digit in key.keys))
+    if key.command in {"label", "unlabel"}
+    else key
+    for key in KEYS
+)

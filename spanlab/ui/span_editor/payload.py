@@ -113,6 +113,8 @@ def _span(span: Span) -> dict[str, JsonValue]:
         values["note"] = span.note
     if span.source is not None:
         values["source"] = span.source
+    if span.voters:
+        values["voters"] = list(span.voters)
     if span.evidence:
         values["evidence"] = [_evidence(quote) for quote in span.evidence]
     return values

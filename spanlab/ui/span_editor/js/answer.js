@@ -1,7 +1,7 @@
 /** The answer as it is painted: chunks of paragraphs, and the marks over them. */
 
 import { h } from "./dom.js";
-import { lineHeight, piecesOf, segmentClasses, segmentStyle, signatureOf, spread } from "./pieces.js";
+import { byParagraph, lineHeight, piecesOf, segmentClasses, segmentStyle, signatureOf, spread } from "./pieces.js";
 
 const CHUNK = 2000;
 const LINE = 60;
@@ -40,7 +40,9 @@ export class AnswerText {
 
     /** Paint the paragraphs whose marks changed. */
     paint(text, marks, focus) {
-        const perParagraph = spread(marks.values(), text);
+        const { lanes, editor } = this.view;
+        const all = [...marks.values()];
+        const perParagraph = lanes.isOn ? byParagraph(lanes.entries(all, editor.item), text) : spread(all, text);
         this.elements.forEach((element, index) => {
             const here = perParagraph.get(index) ?? NO_MARKS;
             const signature = here.map(({ mark, lane }) => signatureOf(mark, lane, focus)).join("|");
@@ -80,10 +82,12 @@ export class AnswerText {
         const node = h("span", { class: segmentClasses(piece, focus) });
         node.slMarks = piece.over.map(({ mark }) => mark.id);
         node.style.cssText = segmentStyle(piece);
-        const open = piece.over.map(({ mark }) => mark).filter((mark) => mark.kind === "open");
+        const open = piece.over.filter(({ mark, lane }) => mark.kind === "open" && lane !== null).map(({ mark }) => mark);
         if (open.length > 0) node.dataset.prob = percents(open);
         const begins = open.filter((mark) => mark.start === piece.start);
         if (begins.length > 0) node.dataset.n = percents(begins);
+        const lanes = piece.over.map(({ mark }) => mark).filter((mark) => mark.kind === "lane" && mark.start === piece.start);
+        if (lanes.length > 0) node.dataset.lanes = lanes.map((mark) => mark.number).join("·");
         node.append(content);
         return node;
     }

@@ -22,6 +22,10 @@ export const COMMANDS = {
         return editor.view.say(`Accepted ${quote(mark.text)}.`);
     },
     reject: (editor) => reject(editor),
+    takeLane: (editor, event, key) => editor.view.lanes.take(Number(key)),
+    takeMajority: (editor) => editor.view.lanes.takeMajority(),
+    takeUnion: (editor) => editor.view.lanes.takeUnion(),
+    takeNone: (editor) => editor.view.lanes.replace([], "Nothing taken"),
     acceptAll: (editor) => {
         const likely = editor.likely();
         if (likely.length === 0) return editor.view.say("No likely suggestion is open.", true);

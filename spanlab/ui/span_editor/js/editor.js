@@ -24,6 +24,7 @@ export class Editor {
     constructor(parent, data, wire) {
         this.labels = data.labels;
         this.keys = data.keys;
+        this.adjudicating = data.adjudicating;
         this.bindings = bindings(data.keys.filter((key) => key.where === "answer"));
         this.claimBindings = bindings(data.keys.filter((key) => key.where === "claims"));
         this.item = null;
@@ -177,7 +178,7 @@ export class Editor {
     /** Apply one operation here and now, and put it into the outbox. */
     apply(op) {
         const { history } = this.item;
-        const { dataset, reviewer } = this.navigation.place;
+        const { dataset, reviewer, author } = this.navigation.place;
         const base = history.version;
         try {
             history.push(op);
@@ -185,7 +186,7 @@ export class Editor {
             this.view.say(error.message, true);
             return false;
         }
-        this.outbox.add({ base, op, dataset, reviewer, item: this.item.id });
+        this.outbox.add({ base, op, dataset, reviewer, author, item: this.item.id });
         this.refresh();
         this.view.marksChanged();
         return true;

@@ -14,7 +14,8 @@ export class Finishing {
 
     /** Finish the item; `rule` says what becomes of suggestions that are shown and not decided. */
     finish(status, rule = this.rule) {
-        const open = status === "done" ? this.editor.open() : [];
+        // who adjudicates decides on what there is to be, not on every suggestion
+        const open = status === "done" && !this.editor.adjudicating ? this.editor.open() : [];
         if (open.length > 0 && rule === "ask") return this.ask(open);
         return this.conclude(status, open, rule);
     }

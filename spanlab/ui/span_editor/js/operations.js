@@ -37,7 +37,7 @@ function withOrigin(span) {
     if (!span.source) return span;
     const mark = {
         source: span.source, start: span.start, end: span.end, prob: span.prob, label: span.label ?? null,
-        evidence: span.evidence ?? [],
+        voters: span.voters ?? [], evidence: span.evidence ?? [],
     };
     return { ...span, origin: { key: originKey(span), mark } };
 }
@@ -47,6 +47,17 @@ export const EDITS = {
     accept: (state, op, length) => take(state, [[op.span, op.mark]], length),
     "accept-all": (state, op, length) => {
         take(state, named(op.kind, op.spans, op.marks), length);
+    },
+    replace: (state, op, length) => {
+        const before = state.spans;
+        const taken = named(op.kind, op.spans, op.marks);
+        state.spans = new Map();
+        try {
+            take(state, taken, length);
+        } catch (error) {
+            state.spans = before;
+            throw error;
+        }
     },
     reject: (state, { mark }, length) => refuse(state, [mark], length),
     add: (state, op, length) => {
@@ -147,7 +158,7 @@ function samePlace(one, two) {
 function suggested(mark) {
     return {
         start: mark.start, end: mark.end, prob: 1, label: mark.label ?? null, source: mark.source,
-        evidence: mark.evidence ?? [],
+        voters: mark.voters ?? [], evidence: mark.evidence ?? [],
     };
 }
 

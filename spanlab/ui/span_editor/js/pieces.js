@@ -5,12 +5,22 @@ const LANES = 4;
 /** Marks by paragraph, each with the lane in which its underline runs. */
 export function spread(marks, text) {
     const lanes = [];
-    const found = new Map();
-    for (const mark of marks) {
+    return byParagraph(marks.map((mark) => {
         let lane = lanes.findIndex((end) => end <= mark.start);
         if (lane < 0) lane = lanes.length;
         lanes[lane] = mark.end;
-        const entry = { mark, lane: lane % LANES };
+        return { mark, lane: lane % LANES };
+    }), text);
+}
+
+/**
+ * Entries by paragraph, in text order: a mark with its lane, counted from below, or null for a mark
+ * without an underline; `depth` lanes are kept free under it, or as many as it needs.
+ */
+export function byParagraph(entries, text) {
+    const found = new Map();
+    for (const entry of entries) {
+        const { mark } = entry;
         for (let index = text.paragraphIndex(mark.start); index < text.paragraphs.length; index += 1) {
             const paragraph = text.paragraphs[index];
             if (paragraph.start >= mark.end) break;
@@ -25,7 +35,7 @@ export function spread(marks, text) {
 
 /** Two underlines fit between lines of text; more need more room, or they run into the next line. */
 export function lineHeight(here) {
-    const deepest = here.reduce((most, { lane }) => Math.max(most, lane), 0);
+    const deepest = here.reduce((most, { lane, depth }) => Math.max(most, depth ?? lane), 0);
     return deepest > 1 ? `calc(2em + ${(deepest - 1) * 5}px)` : "";
 }
 
@@ -73,16 +83,29 @@ export function segmentStyle({ over }) {
     const lines = [];
     let doubt = 1;
     let deepest = 0;
-    for (const { mark, lane } of over) {
+    for (const { mark, lane, depth } of over) {
+        if (lane === null) continue;
+        deepest = Math.max(deepest, depth ?? lane);
+        if (mark.kind === "lane") {
+            lines.push(`${laneLine(mark)} 0 calc(100% - ${lane * 5}px) / 100% 3px no-repeat`);
+            continue;
+        }
         const thick = mark.kind === "own" ? 3 : mark.prob >= 0.67 ? 3 : mark.prob >= 0.34 ? 2 : 1;
         lines.push(`${LINES[mark.kind]} 0 calc(100% - ${lane * 5}px) / 100% ${thick}px no-repeat`);
         if (mark.kind !== "rejected") doubt *= 1 - (mark.kind === "own" ? 0.6 : mark.prob * 0.9);
-        deepest = Math.max(deepest, lane);
     }
     const own = over.some(({ mark }) => mark.kind === "own");
     const tint = doubt === 1 ? 0 : Math.round(6 + (1 - doubt) * 34);
     const colour = `color-mix(in srgb, var(--sl-${own ? "own" : "open"}) ${tint}%, transparent)`;
     return `background: ${lines.join(", ")}, linear-gradient(${colour}, ${colour}); padding-bottom: ${deepest * 5 + 2}px`;
+}
+
+/** Solid for a person, dashed for a detector. */
+function laneLine({ by, number }) {
+    const colour = `var(--sl-lane-${number})`;
+    return by === "person"
+        ? `linear-gradient(${colour}, ${colour})`
+        : `repeating-linear-gradient(90deg, ${colour} 0 6px, transparent 6px 9px)`;
 }
 
 const LINES = {

@@ -10,6 +10,7 @@ import { h, pressable } from "./dom.js";
 import { Evidence } from "./evidence.js";
 import { Geometry } from "./geometry.js";
 import { Head } from "./head.js";
+import { Lanes } from "./lanes.js";
 import { ELSEWHERE, ONCE, keyName, specOf } from "./keys.js";
 import { Layout } from "./layout.js";
 import { Notice } from "./notice.js";
@@ -49,6 +50,7 @@ export class View {
         this.claims = new ClaimPanel(this);
         this.evidence = new Evidence(this);
         this.annotators = new Annotators(this);
+        this.lanes = new Lanes(this);
         this.list = new SpanList(this);
         this.sheet = new KeySheet(this);
         this.items = new ItemTable(this);
@@ -67,7 +69,8 @@ export class View {
             claims: { name: "Claims", node: this.claims.node, shown: () => this.editor.item && this.claims.paint() },
             trace: { name: "Trace", node: this.trace.node, shown: () => this.trace.shown() },
         });
-        this.left = h("section", { class: "sl-left", "aria-label": "Answer" }, this.question, this.threshold.node, this.answer, this.prompt.node);
+        this.left = h("section", { class: "sl-left", "aria-label": "Answer" },
+            this.question, this.lanes.node, this.threshold.node, this.answer, this.prompt.node);
         this.main = h("div", { class: "sl-main" }, this.left, this.layout.splitter, this.panel.node);
         this.nothing = h("div", { class: "sl-nothing", role: "status", hidden: "" });
         this.live = h("div", { class: "sl-live", "aria-live": "polite", role: "status" });
@@ -83,7 +86,7 @@ export class View {
     /** A button that does what a key does, and says which key. */
     button(name, command, className = "", key = null) {
         const entry = this.editor.keys.find((one) => one.command === command);
-        const shown = key ?? entry?.keys.at(0) ?? "";
+        const shown = entry?.keys.at(key ? Number(key) - 1 : 0) ?? "";
         const does = key ? `Label the span “${name}”` : entry?.does ?? name;
         const node = h("button", {
             class: `sl-button ${className}`, type: "button", "data-command": command,
@@ -140,6 +143,7 @@ export class View {
         }
         this.evidence.build(item.payload);
         this.annotators.build(item.payload.annotators);
+        this.lanes.build(item);
         this.panel.open(item.payload);
         this.claims.open(item);
         this.marksChanged();

@@ -1,0 +1,69 @@
+"""The Adjudicate page: one set of labels decided from what several annotators said of an item."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from spanlab.schema import Kind
+from spanlab.ui import common, span_editor
+from spanlab.ui.messages import errors_shown
+from spanlab.ui.review import answer_editor, entry_of
+from spanlab.ui.reviewer import ask_reviewer, may_review
+from spanlab.workflows import review
+from spanlab.workflows.adjudicating import ADJUDICATED, STATES, AdjudicationQueue
+from spanlab.workflows.managing import DatasetSummary
+
+_PAGE = "adjudicate"
+
+
+def page() -> None:
+    """Draw the page."""
+    summaries = common.datasets_for("adjudicate")
+    if not summaries:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.popover("Queue", icon=":material/tune:", width="content"):
+            summary = common.choose_dataset(summaries)
+            author = ask_reviewer()
+            queue = _queue(summary)
+        described = st.empty()
+    if not may_review(summary, author):
+        return
+    described.caption(common.plain(f"{summary.name} · {queue.described} · decided by {author}"))
+    query = queue.query
+    labels = review.labels(common.store(), summary.name, query)
+    span_editor.editor(labels, summary.settings.undecided, adjudicating=True)
+    with errors_shown():
+        entry = entry_of(summary.name, query, _PAGE)
+        answer_editor(span_editor.ReviewQueue(summary.name, query, entry, author), _PAGE)
+
+
+def _queue(summary: DatasetSummary) -> AdjudicationQueue:
+    """Ask which items to decide, and under which name the labels are written."""
+    gold = [who.name for who in summary.annotators if who.kind is Kind.GOLD]
+    people = sum(who.kind is Kind.PERSON for who in summary.annotators)
+    left, right = st.columns(2)
+    with left:
+        target = st.selectbox(
+            "Write to",
+            list(dict.fromkeys([ADJUDICATED, *gold])),
+            **common.kept("adjudicate.target"),
+            help="The gold labels that your decisions become. Those that were imported are "
+            "changed where you decide, and nowhere else.",
+        )
+        state = st.selectbox("State", list(STATES), **common.kept("adjudicate.state"))
+    with right:
+        least = st.number_input(
+            "Finished by at least",
+            *(0, max(people, 1), min(people, 2)),
+            **common.kept(f"adjudicate.least.{summary.name}"),
+            help="How many people must have finished an item before it is decided.",
+        )
+        langs = [None, *sorted(summary.languages)]
+        lang = st.selectbox(
+            "Language",
+            langs,
+            format_func=lambda code: code or "All",
+            **common.kept("adjudicate.lang"),
+        )
+    return AdjudicationQueue(target=target, state=state, least=int(least), lang=lang)

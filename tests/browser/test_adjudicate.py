@@ -1,0 +1,181 @@
+"""Adjudication in a real browser: lanes, what keys take from them, and what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from driving import REVIEWER, Desk, suggested
+from playwright.sync_api import expect
+from serving import PATIENCE
+
+from spanlab.oplog import ReviewState
+from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+
+pytestmark = pytest.mark.browser
+
+Sit = Callable[[Sequence[Record]], Desk]
+ANSWER = "🎉 The tower in Paris has 330 floors and 5 lifts."
+TARGET = "adjudicated"
+
+
+def _by(name: str, *texts: str, note: str | None = None) -> Annotation:
+    starts = [(ANSWER.index(text), text) for text in texts]
+    spans = tuple(
+        Span.of(ANSWER, start, start + len(text), label="wrong number") for start, text in starts
+    )
+    return Annotation(annotator=name, kind=Kind.PERSON, spans=spans, note=note)
+
+
+def _records() -> list[Record]:
+    """An item that three people disagree on, and one on which they agree."""
+    split, agreed = (Item(id=name, lang="en", answer=ANSWER) for name in ("split", "agreed"))
+    skipped = Annotation(annotator="Eve", kind=Kind.PERSON, status=Status.SKIPPED)
+    return [
+        Record(item=agreed, annotations=tuple(_by(name, "5") for name in ("Ann", "Ben", "Cleo"))),
+        Record(
+            item=split,
+            annotations=(
+                suggested(split, [("lifts", 0.9), ("Paris", 0.2)]),
+                _by("Ann", "330", note="I looked it up"),
+                _by("Ben", "330 floors"),
+                _by("Cleo", "tower", "has 330"),
+                skipped,
+            ),
+        ),
+        Record(item=Item(id="unfinished", answer=ANSWER), annotations=(_by("Ann"),)),
+    ]
+
+
+@pytest.fixture
+def bench(desk: Sit) -> Desk:
+    """Ada at the Adjudicate page, the most disagreed item open."""
+    here = desk(_records())
+    here.page.goto(_address(here))
+    here.wait_for("split")
+    return here
+
+
+def _address(here: Desk, reviewer: str = REVIEWER) -> str:
+    query = here.server.url(dataset=here.dataset, reviewer=reviewer).partition("/?")[2]
+    return here.server.url().replace("/?", f"/adjudicate?{query}")
+
+
+def _state(here: Desk, item: str = "split") -> ReviewState:
+    state = here.store.review(here.dataset, item, TARGET, Kind.GOLD).state
+    assert state == here.store.rebuild(here.dataset, item, TARGET, Kind.GOLD)
+    return state
+
+
+def _decided(here: Desk) -> list[tuple[str, str | None, tuple[str, ...]]]:
+    here.settle()
+    spans = sorted(_state(here).spans.values(), key=lambda span: span.start)
+    return [(span.text, span.source, span.voters) for span in spans]
+
+
+def test_items_come_by_disagreement_with_a_lane_for_everybody_who_has_finished(
+    bench: Desk,
+) -> None:
+    lanes = bench.page.locator(".sl-lane")
+    expect(lanes.locator("b")).to_have_text(["Ann", "Ben", "Cleo", "detector-a"])
+    expect(lanes.first).to_contain_text("I looked it up")
+    # The numbers of the lanes stand where their spans begin, and each has its own line.
+    numbers = bench.page.eval_on_selector_all(
+        ".sl-seg[data-lanes]",
+        "nodes => nodes.map((node) => [node.textContent, node.dataset.lanes])",
+    )
+    assert [number for _, number in numbers] == ["3", "3", "1·2", "4"]
+    inner = bench.page.locator(".sl-seg", has_text="330").first
+    style = inner.get_attribute("style") or ""
+    assert all(f"--sl-lane-{lane}" in style for lane in (1, 2, 3))
+    bench.press("PageDown")
+    bench.wait_for("agreed")
+    bench.press("PageDown")  # "unfinished" has only one person's annotation
+    bench.hears("That was the last item here.")
+
+
+def test_keys_take_one_lane_the_majority_the_union_or_nothing_and_undo_leads_back(
+    bench: Desk,
+) -> None:
+    three = ("Ann", "Ben", "Cleo")
+    bench.press("3")
+    assert _decided(bench) == [("tower", "Cleo", ()), ("has 330", "Cleo", ())]
+    bench.press("m")
+    majority = [("330", "majority", three)]
+    assert _decided(bench) == majority
+    bench.press("+")
+    union = [("tower", "union", ("Cleo",)), ("has 330 floors", "union", three)]
+    assert _decided(bench) == union
+    bench.press("-")
+    assert _decided(bench) == []
+    bench.press("u", "u")
+    assert _decided(bench) == majority
+    bench.page.reload()
+    bench.wait_for("split")
+    bench.press("u", "4")
+    assert _decided(bench) == [("lifts", "detector-a", ())]
+    bench.press("5")
+    bench.hears("There is no lane 5.")
+
+
+def test_a_decision_is_kept_with_who_decided_and_leaves_everybodys_annotation_alone(
+    bench: Desk,
+) -> None:
+    before = bench.store.record(bench.dataset, "split").annotations
+    bench.page.locator(".sl-lane", has_text="Ben").click()
+    bench.drag_over("and")
+    bench.press("Alt+2")
+    bench.press("Enter")
+    bench.wait_for("agreed")
+    bench.settle()
+    expect(bench.page.locator(".sl-progress-text")).to_contain_text("1 of")
+    after = bench.store.record(bench.dataset, "split")
+    assert after.annotations[: len(before)] == before
+    decided = after.by(TARGET)
+    assert decided is not None
+    assert (decided.kind, decided.status, decided.decided_by) == (Kind.GOLD, Status.DONE, REVIEWER)
+    assert [(span.text, span.source) for span in decided.spans] == [
+        ("330 floors", "Ben"),
+        ("and", None),
+    ]
+    assert decided.rejected == ()  # what was not taken is not refused one by one
+    assert decided.spans[1].label is not None
+
+
+def test_review_under_the_same_name_goes_on_in_a_log_of_its_own(bench: Desk) -> None:
+    bench.press("1")
+    assert _decided(bench) == [("330", "Ann", ())]
+    bench.page.get_by_role("link", name="Review").first.click()
+    bench.page.wait_for_selector(".sl .sl-p", state="attached", timeout=PATIENCE)
+    expect(bench.page.locator(".sl-lanes")).to_be_hidden()
+    bench.visit("split")
+    bench.press("A")
+    bench.settle()
+    assert bench.texts("split") == ["lifts"]
+    assert _decided(bench) == [("330", "Ann", ())]
+    assert TARGET not in bench.page.locator(".sl").inner_text()  # Ada reviews blind
+
+
+def test_two_who_decide_the_same_item_are_told_and_nothing_is_overwritten(bench: Desk) -> None:
+    bench.press("1")
+    assert _decided(bench) == [("330", "Ann", ())]
+    other = bench.page.context.new_page()
+    other.goto(_address(bench, "Grace"))
+    other.wait_for_selector('.sl[data-item="split"] .sl-p', state="attached", timeout=PATIENCE)
+    other.focus(".sl-answer")
+    other.keyboard.press("2")
+    other.wait_for_function("() => spanlab.outbox.writes.length === 0")
+    bench.press("3")
+    banner = bench.page.locator(".sl-banner")
+    expect(banner).to_be_visible()
+    assert [text for text, _, _ in _state_texts(bench)] == ["330 floors"]
+    banner.get_by_role("button", name="Put mine on top").click()
+    expect(banner).to_be_hidden()
+    assert [text for text, _, _ in _decided(bench)] == ["tower", "has 330"]
+    decided = bench.store.record(bench.dataset, "split").by(TARGET)
+    assert decided is not None
+    assert decided.decided_by == REVIEWER
+
+
+def _state_texts(here: Desk) -> list[tuple[str, str | None, tuple[str, ...]]]:
+    return [(span.text, span.source, span.voters) for span in _state(here).spans.values()]
