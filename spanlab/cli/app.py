@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from spanlab.cli import (
+    agreement,
     check_model,
     commands,
     detectors,
@@ -53,6 +54,7 @@ app.command()(commands.annotate)
 app.command()(commands.vote)
 app.command()(commands.score)
 app.command()(rates.rates)
+app.command()(agreement.agreement)
 app.command()(exporting.export)
 app.command()(stages.stages)
 app.command()(index.index)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def rates(
     dataset: Annotated[str, typer.Argument(help="A dataset with finished annotations.")],
     by: Annotated[
-        str, typer.Option(help="lang, or a path into the items' meta such as meta.model_id.")
+        str, typer.Option(help="lang, label, or a path into the items' meta such as meta.model_id.")
     ],
     annotators: Annotated[
         str | None,

@@ -10,11 +10,12 @@ import streamlit as st
 from spanlab.ui.common import plain
 from spanlab.ui.counts import kind_in_words
 from spanlab.ui.downloads import csv_button, show_chart
-from spanlab.ui.score_charts import Dot, Wording, dot_plot
+from spanlab.ui.score_charts import Dot, Wording, best, dot_plot
 from spanlab.ui.score_views import number
 from spanlab.workflows.claim_comparing import ClaimComparison, MeanInterval, ScoredClaims
 from spanlab.workflows.wording import counted, figure
 
+_MOST = 20  # people, and others, in the chart
 _MEANS = {
     "balanced_accuracy": "Balanced accuracy",
     "accuracy": "Accuracy",
@@ -142,7 +143,7 @@ def _scores(scores: Sequence[ScoredClaims]) -> None:
     ]
     st.caption(_MEANING[measure])
     if dots:
-        ranked = sorted(dots, key=lambda dot: (-dot.mean, dot.name))[:_MOST]
+        ranked = best(dots, _MOST)
         show_chart(
             dot_plot(
                 ranked,
@@ -153,9 +154,6 @@ def _scores(scores: Sequence[ScoredClaims]) -> None:
             "claims",
             alt=f"{_MEANS[measure]} of verdicts per annotator; the table above has the figures",
         )
-
-
-_MOST = 30  # annotators in the chart
 
 
 def _one(scores: Sequence[ScoredClaims]) -> None:

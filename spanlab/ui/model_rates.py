@@ -33,7 +33,8 @@ def show_rates(summary: DatasetSummary) -> None:
         fields,
         index=fields.index(likely),
         key=f"rates-by-{summary.name}",
-        help="The language, or what the items' meta says, such as the model that answered.",
+        help="The language, the label of the spans, or what the items' meta says, such as the "
+        "model that answered.",
     )
     with right:
         names = choose_annotators(

@@ -53,6 +53,15 @@ class Wording:
     value: str
 
 
+def best(dots: Sequence[Dot], most: int) -> list[Dot]:
+    """Return the best ``most`` people, and as many others, the best first."""
+    ranked = sorted(dots, key=lambda dot: (-dot.mean, dot.name))
+    people = [dot for dot in ranked if dot.kind == "person"][:most]
+    others = [dot for dot in ranked if dot.kind != "person"][:most]
+    kept = {dot.name for dot in (*people, *others)}
+    return [dot for dot in ranked if dot.name in kept]
+
+
 def dot_plot(
     dots: Sequence[Dot], wording: Wording, *, order: Sequence[str], columns: int = 0
 ) -> Chart:

@@ -16,6 +16,7 @@ from spanlab.ui.downloads import show_chart
 from spanlab.ui.score_charts import (
     Dot,
     Wording,
+    best,
     calibration_chart,
     calibration_rows,
     confusion_chart,
@@ -54,7 +55,7 @@ MEANING = {
 }
 _MAIN = ("iou", "corr", "max_iou", "f1")
 _MOST = 20  # people, and others, in a chart
-_MOST_PER_LANGUAGE = 8  # in each of its small charts
+_MOST_PER_LANGUAGE = 6  # in each of its small charts
 _MOST_CURVES = 7  # that can be told apart
 
 
@@ -146,21 +147,16 @@ def _chart(scores: Sequence[Scored], metric: str, *, per_language: bool) -> None
     """Draw the best people and all machines, never more rows than can be read."""
     most = _MOST_PER_LANGUAGE if per_language else _MOST
     dots = [dot for dot in _dots(scores, metric) if per_language == (dot.group != MACRO)]
-    ranked = sorted(
-        (dot for dot in _dots(scores, metric) if dot.group == MACRO),
-        key=lambda dot: (-dot.mean, dot.name),
-    )
-    people = [dot.name for dot in ranked if dot.kind == "person"][:most]
-    others = [dot.name for dot in ranked if dot.kind != "person"][:most]
-    order = [dot.name for dot in ranked if dot.name in {*people, *others}]
+    ranked = best([dot for dot in _dots(scores, metric) if dot.group == MACRO], most)
+    order = [dot.name for dot in ranked]
     shown = [dot for dot in dots if dot.name in order]
     if not shown:
         st.caption("None of those chosen under Annotators has this score.")
         return
     n_people = sum(one.kind is Kind.PERSON for one in scores)
-    if n_people > len(people):
+    if n_people > most:
         st.caption(
-            f"The best {len(people)} of {n_people:,} people, and the detectors; the table and the "
+            f"The best {most} of {n_people:,} people, and the detectors; the table and the "
             "download have everybody. Annotators, above, says who takes part."
         )
     show_chart(
@@ -168,7 +164,7 @@ def _chart(scores: Sequence[Scored], metric: str, *, per_language: bool) -> None
             shown,
             Wording("Annotator", NAMES[metric]),
             order=order,
-            columns=3 if per_language else 0,
+            columns=4 if per_language else 0,
         ),
         language_table(scores, metric) if per_language else score_table(scores),
         f"{metric}-{'languages' if per_language else 'scores'}",

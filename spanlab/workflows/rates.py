@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from spanlab.errors import UsageError
-from spanlab.labels import hard_of
-from spanlab.schema import HALLUCINATED, Annotation, Item, Kind, Record, Status
+from spanlab.labels import hard_of, intersection
+from spanlab.schema import HALLUCINATED, Annotation, Interval, Item, Kind, Record, Status
 from spanlab.scorers import Difference, MeanInterval, mean_of, paired
 from spanlab.storage import DatasetSummary, Store
 from spanlab.workflows.lookup import check_annotators, summary_of
@@ -24,6 +24,8 @@ MOST_GROUPS: Final = 200  # groups that a table can show
 _MOST_PAIRS: Final = 12  # groups up to which every two are compared
 _REPORT_EVERY: Final = 100
 NOTHING_THERE: Final = "(none)"
+LABEL: Final = "label"
+_Values: TypeAlias = Callable[[Record], Iterable[tuple[str, Record]]]  # by value, what counts
 
 
 class Measures(NamedTuple):
@@ -97,7 +99,8 @@ def rates(
     Args:
         store: the annotation database.
         dataset: an existing dataset.
-        field: "lang", or a path into the items' meta such as "meta.model_id".
+        field: "lang", a path into the items' meta such as "meta.model_id", or "label": then a
+            group has all items, and of their spans those with its label.
         annotators: whose labels count, the mean of several; by default the gold labels, else all
             people, else the only vote, else the only detector.
         on_progress: called now and then with the number of items read.
@@ -113,24 +116,27 @@ def rates(
         known = ", ".join(each.name for each in summary.annotators) or "none yet"
         raise UsageError(f"say whose labels count; {dataset!r} has the annotators: {known}")
     check_annotators(summary, names)
-    read = _reader(field)
+    values = _by_label(store.labels(dataset)) if field == LABEL else _by_field(field)
     groups: dict[str, list[_Counted]] = defaultdict(list)
     unlabelled = 0
     for record in reported(store.records(dataset), on_progress, _REPORT_EVERY):
-        counted = _counted(record, names)
-        if counted is None:
+        if _counted(record, names) is None:
             unlabelled += 1
             continue
-        groups[read(record.item)].append(counted)
+        for value, part in values(record):
+            counted = _counted(part, names)
+            if counted is not None:
+                groups[value].append(counted)
         if len(groups) > MOST_GROUPS:
             raise UsageError(f"{field} has more than {MOST_GROUPS} values: choose another field")
     if not groups:
-        raise UsageError(f"{', '.join(names)} has finished no item of {dataset!r}")
+        lacking = "given a label in" if field == LABEL else "finished no item of"
+        raise UsageError(f"{', '.join(names)} has {lacking} {dataset!r}")
     if set(groups) == {NOTHING_THERE}:
         raise UsageError(f"no item of {dataset!r} has {field}; it has: {_fields(store, dataset)}")
     found = [_group(value, counted) for value, counted in groups.items()]
     found.sort(key=lambda group: (group.rates.characters.mean, group.value))
-    pairs = _pairs(groups) if len(groups) <= _MOST_PAIRS else ()
+    pairs = _pairs(groups) if len(groups) <= _MOST_PAIRS and field != LABEL else ()
     return Rates(field, names, tuple(found), tuple(pairs), unlabelled)
 
 
@@ -155,7 +161,31 @@ def usual(summary: DatasetSummary) -> tuple[str, ...]:
 def fields_of(store: Store, dataset: str) -> tuple[str, ...]:
     """Return the fields by which a dataset's items can be grouped, as its first item has them."""
     first = next(iter(store.records(dataset)), None)
-    return ("lang",) if first is None else ("lang", *_paths(first.item.meta, "meta"))
+    labels = (LABEL,) if store.labels(dataset) else ()
+    return ("lang", *(() if first is None else _paths(first.item.meta, "meta")), *labels)
+
+
+def _by_label(labels: Sequence[str]) -> _Values:
+    """Return what parts a record into the spans of each label."""
+
+    def parts(record: Record) -> Iterable[tuple[str, Record]]:
+        for label in labels:
+            said = tuple(_only(each, label) for each in record.annotations)
+            yield label, record.model_copy(update={"annotations": said})
+
+    return parts
+
+
+def _only(annotation: Annotation, label: str) -> Annotation:
+    spans = tuple(span for span in annotation.spans if span.label == label)
+    hard = intersection(hard_of(annotation), spans)
+    kept = tuple(Interval(start=start, end=end) for start, end in hard)
+    return annotation.model_copy(update={"spans": spans, "hard": kept, "claims": ()})
+
+
+def _by_field(field: str) -> _Values:
+    read = _reader(field)
+    return lambda record: [(read(record.item), record)]
 
 
 def _reader(field: str) -> Callable[[Item], str]:
@@ -163,7 +193,9 @@ def _reader(field: str) -> Callable[[Item], str]:
         return lambda item: item.lang
     head, *path = field.split(".")
     if head != "meta" or not path:
-        raise UsageError(f"no field {field!r} to group by: it is lang or a path such as meta.model")
+        raise UsageError(
+            f"no field {field!r} to group by: it is lang, label or a path such as meta.model"
+        )
 
     def read(item: Item) -> str:
         value: object = item.meta

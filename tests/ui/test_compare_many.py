@@ -70,7 +70,7 @@ def test_languages_are_small_charts_beside_each_other(open_page: OpenPage, many:
     app.toggle(key="spanlab.per-language").set_value(True).run()
     (spec,) = specs(app)
     assert spec["facet"]["field"] == "group"
-    assert sum(name.startswith("annotator") for name in rows(spec)) == 8
+    assert sum(name.startswith("annotator") for name in rows(spec)) == 6
 
 
 def test_calibration_and_labels_are_drawn_on_request(open_page: OpenPage, many: Store) -> None:

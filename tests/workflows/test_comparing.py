@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from commands import run_here
 
 from spanlab.agreement import agreement, rated
 from spanlab.errors import NotFoundError
@@ -168,3 +172,23 @@ def test_items_come_by_disagreement(store: Store) -> None:
         for step in (1, -1)
     )
     assert (after, before) == ("same", None)
+
+
+def test_the_command_prints_the_agreement_of_people_and_detectors(
+    tmp_path: Path,
+) -> None:
+    """Ann and Ben mark 0-4 and 2-6 of ten characters: alpha is 5/24, as in tests/test_agreement."""
+    environment = {"SPANLAB_HOME": str(tmp_path / "home")}
+    one = record("a", "en", says("Ann", (0, 4)), says("Ben", (2, 6)))
+    with mock.patch.dict(os.environ, environment), Store.open() as store:
+        store.import_records("d", [one])
+    shown = run_here(["agreement", "d"], tmp_path, environment)
+    assert shown.returncode == 0, shown.stderr
+    assert [line.split()[-4:] for line in shown.stdout.splitlines()[1:]] == [
+        ["0.208", "1", "0.208", "1"],
+        ["0.208", "1", "0.208", "1"],
+        ["-", "0", "-", "0"],
+    ]
+    printed = json.loads(run_here(["agreement", "d", "--json"], tmp_path, environment).stdout)
+    assert printed["alpha"]["people"]["characters"]["n"] == 1
+    assert printed["pairs"] == [{"a": "Ann", "b": "Ben", "n": 1, "iou": 2 / 6, "f1": 0.5}]

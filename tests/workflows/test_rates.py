@@ -86,14 +86,31 @@ def test_people_count_on_average_where_there_is_no_gold(store: Store) -> None:
 def test_items_without_the_field_are_a_group_of_their_own(store: Store) -> None:
     store.import_records("d", [record("q-a", "a", (0, 5)), record("q-n", None)])
     assert [group.value for group in rates(store, "d", "meta.run.model").groups] == ["(none)", "a"]
-    assert fields_of(store, "d") == ("lang", "meta.run.model")
+    assert fields_of(store, "d") == ("lang", "meta.run.model", "label")
+
+
+def test_by_label_each_has_all_items_and_its_own_spans(store: Store) -> None:
+    """Of 20 characters "number" has 4, "name" 2; what is not above .5 is only suggested."""
+    first, second = record("q1-a", "a", (0, 4)), record("q2-a", "a")
+    spans = (
+        *first.annotations[0].spans,
+        Span.of(ANSWER, 3, 5, label="name"),
+        Span.of(ANSWER, 8, 9, prob=0.5, label="name"),
+    )
+    both = first.annotations[0].model_copy(update={"spans": spans})
+    store.import_records("d", [first.model_copy(update={"annotations": (both,)}), second])
+    found = {group.value: group for group in rates(store, "d", "label").groups}
+    assert {value: group.n for value, group in found.items()} == {"number": 2, "name": 2}
+    assert found["number"].rates.characters.mean == pytest.approx(4 / 20)
+    assert found["name"].rates.characters.mean == pytest.approx(2 / 20)
+    assert found["name"].rates.answers.mean == 0.5
 
 
 @pytest.mark.parametrize(
     ("field", "said"),
     [
         ("meta.run.nothing", "no item of 'd' has meta.run.nothing; it has: lang, meta.run.model"),
-        ("model", "it is lang or a path such as meta.model"),
+        ("model", "it is lang, label or a path such as meta.model"),
     ],
 )
 def test_a_field_that_is_not_there_is_refused(store: Store, field: str, said: str) -> None:
