@@ -11,7 +11,6 @@ from pathlib import Path
 import typer
 
 from spanlab.cli import progress
-from spanlab.cli.job_tables import usage_text
 from spanlab.datasets import WRITABLE, ReadOptions, detect, read, write
 from spanlab.detectors import Spec, asks_models
 from spanlab.errors import UsageError
@@ -20,7 +19,7 @@ from spanlab.schema import Record
 from spanlab.workflows.requesting import request_of
 from spanlab.workflows.streaming import Outcomes, Stream
 from spanlab.workflows.voting import Cleanup, vote_records
-from spanlab.workflows.wording import counted
+from spanlab.workflows.wording import counted, usage_in_words
 
 _CAUSES = 5  # of failures that are named
 
@@ -55,7 +54,7 @@ def annotate(job: Job, run: Detection, *, contexts: Path | None) -> None:
     if stream.spent is not None:
         progress.say(str(stream.spent))
     if any(asks_models(spec.detector) for spec in request.specs):
-        progress.say(usage_text(stream.usage))
+        progress.say(usage_in_words(stream.usage) or "no model calls")
     _say_failures(stream.outcomes)
 
 

@@ -1,4 +1,4 @@
-"""Jobs, and what model calls came to, as text."""
+"""Jobs as text."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from spanlab.cli.tables import aligned
-from spanlab.lm import Usage
-from spanlab.workflows.wording import duration
+from spanlab.jobs.summary import progress_in_words, summary_of
+from spanlab.workflows.wording import usage_in_words
 
 if TYPE_CHECKING:
     from spanlab.jobs import JobView
@@ -18,46 +18,23 @@ if TYPE_CHECKING:
 _FAILURES = 20  # that `jobs show` names
 
 
-def usage_text(usage: Usage) -> str:
-    """Return what model calls came to, in one line."""
-    cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
-    cost = "cost unknown: no price is set" if usage.cost is None else f"${usage.cost:,.4f}"
-    if usage.uncounted:
-        cost += f" (counted here for {usage.uncounted:,} calls: the endpoint gave no usage)"
-    again = f" and {usage.from_cache:,} answers kept from before" if usage.from_cache else ""
-    return (
-        f"{usage.calls:,} model calls{again}, {usage.input_tokens:,} tokens in{cached}, "
-        f"{usage.output_tokens:,} out, {cost}"
-    )
-
-
 def listed(jobs: Sequence[JobView]) -> str:
     """Return jobs as a table, one line each."""
     if not jobs:
         return "no jobs: spanlab annotate DATASET --detector NAME makes one"
-    rows = [["job", "state", "done", "left", "created", "what"]]
-    rows += [
-        [
-            job.id,
-            _state(job),
-            f"{job.progress.done:,} of {job.progress.total:,}",
-            "" if job.progress.remaining is None else duration(job.progress.remaining),
-            _when(job.created),
-            job.title if job.error is None else f"{job.title}: {job.error}",
-        ]
-        for job in jobs
-    ]
+    rows = [["job", "state", "done", "failed", "cost", "left", "created", "what", "model"]]
+    for job in jobs:
+        row = summary_of(job)
+        what = job.title if job.error is None else f"{job.title}: {job.error}"
+        state = job.state.value
+        cells = [job.id, state, row.done, row.failed, row.cost, row.left, _when(job.created)]
+        rows.append([*cells, what, row.models])
     lines = aligned(rows, left=len(rows[0])).split("\n")
     colours = [None, *(_colour(job) for job in jobs)]
     return "\n".join(
         typer.style(line, fg=colour) if colour else line
         for line, colour in zip(lines, colours, strict=True)
     )
-
-
-def _state(job: JobView) -> str:
-    failed = f", {job.progress.failed:,} failed" if job.progress.failed else ""
-    return f"{job.state.value}{failed}"
 
 
 def _colour(job: JobView) -> str | None:
@@ -73,16 +50,14 @@ def shown(job: JobView) -> str:
     lines = [
         f"{job.id}  {job.title}",
         f"state: {job.state.value}" + (f" ({progress.stopped})" if progress.stopped else ""),
-        f"items: {progress.done:,} of {progress.total:,}, {progress.failed:,} failed",
+        f"done: {progress_in_words(job)}",
+        *([f"models: {', '.join(job.models)}"] if job.models else []),
         f"created: {_when(job.created)}",
     ]
     if job.error is not None:
         lines.append(f"error: {job.error}")
-    if progress.rate > 0:
-        left = "" if progress.remaining is None else f", {duration(progress.remaining)} left"
-        lines.append(f"rate: {progress.rate:.1f} items/s{left}")
-    if progress.usage != Usage():
-        lines.append(f"usage: {usage_text(progress.usage)}")
+    if used := usage_in_words(progress.usage):
+        lines.append(f"usage: {used}")
     lines += [f"failed: {f.item_id} ({f.detector}): {f.reason}" for f in job.failures[:_FAILURES]]
     if len(job.failures) > _FAILURES:
         lines.append(f"… and {len(job.failures) - _FAILURES:,} more")

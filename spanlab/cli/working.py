@@ -9,9 +9,9 @@ import typer
 
 from spanlab import jobs
 from spanlab.cli import progress
-from spanlab.cli.job_tables import usage_text
 from spanlab.jobs import JobState, JobView, RunRequest
 from spanlab.settings import Settings
+from spanlab.workflows.wording import usage_in_words
 
 _NAME = "command"
 _INTERRUPTED = 130  # the exit status of a command that Ctrl+C ended
@@ -94,9 +94,8 @@ def follow(
 
 def sum_up(view: JobView) -> None:
     """Say what a job came to, and exit with 1 if it is not done."""
-    used = view.progress.usage
-    if used.calls or used.from_cache or used.failed:
-        progress.say(usage_text(used))
+    if used := usage_in_words(view.progress.usage):
+        progress.say(used)
     if view.progress.failed:
         progress.say(f"{view.progress.failed:,} items failed: spanlab jobs show {view.id}")
     if view.progress.stopped:

@@ -8,7 +8,7 @@ they have done.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -117,7 +117,21 @@ def view_of(row: WorkflowStatus) -> JobView:
         progress=progress if state is JobState.RUNNING else still(progress),
         error=_error(row),
         search=curve_of(row),
+        models=tuple(dict.fromkeys(_models(row.input))),
     )
+
+
+def _models(asked: object) -> Iterator[str]:
+    """Yield the names of the models in a request, wherever in it they stand."""
+    if isinstance(asked, dict):
+        name = asked.get("model")
+        if isinstance(name, str) and name:
+            yield name
+        for inner in asked.values():
+            yield from _models(inner)
+    elif isinstance(asked, list | tuple):
+        for inner in asked:
+            yield from _models(inner)
 
 
 def curve_of(row: WorkflowStatus) -> Curve | None:

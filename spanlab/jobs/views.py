@@ -38,7 +38,7 @@ class JobView:
 
     ``failures`` (the newest first, at most 200) and ``log`` (the newest last, at most 200) are
     filled for a single job and empty in lists. ``search`` is what an optimisation has found
-    so far, None for a detection.
+    so far, None for a detection. ``models`` are those that its request names.
     """
 
     id: str
@@ -53,6 +53,7 @@ class JobView:
     failures: tuple[Failure, ...] = ()
     log: tuple[LogLine, ...] = ()
     search: Curve | None = None
+    models: tuple[str, ...] = ()
 
     @property
     def is_over(self) -> bool:

@@ -16,7 +16,6 @@ from spanlab.ui.job_views import (
     job_failures,
     job_head,
     latest_job,
-    money,
 )
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import is_set_up
@@ -25,7 +24,7 @@ from spanlab.workflows.environment import ModelEnvironment, model_environment
 from spanlab.workflows.estimating import RunEstimate, estimate
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.requesting import RunForm, requested
-from spanlab.workflows.wording import counted
+from spanlab.workflows.wording import counted, money
 
 _ESTIMATE = "spanlab.detect.estimate"
 _TRIED = 3  # items, before a full run

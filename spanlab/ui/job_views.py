@@ -10,12 +10,13 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.errors import SpanlabError
-from spanlab.jobs import Failure, JobState, JobView, Progress
+from spanlab.jobs import Failure, JobState, JobView
+from spanlab.jobs.summary import progress_in_words, state_in_words
 from spanlab.ui.common import link, plain
 from spanlab.ui.messages import show_error
 from spanlab.ui.progress import share
 from spanlab.workflows.managing import DatasetSummary
-from spanlab.workflows.wording import counted, duration
+from spanlab.workflows.wording import counted, usage_in_words
 
 EVERY = 1.0  # seconds between two looks at a job that goes on
 _ERROR = "spanlab.job-error"
@@ -28,19 +29,19 @@ _LOOK_BACK = 40  # jobs among which a dataset's latest one is looked for
 
 @dataclass(frozen=True)
 class _Badge:
-    word: str
     icon: str
     colour: Literal["gray", "blue", "orange", "green", "red"]
 
 
 _BADGES = {
-    JobState.QUEUED: _Badge("Queued", ":material/schedule:", "gray"),
-    JobState.RUNNING: _Badge("Running", ":material/play_arrow:", "blue"),
-    JobState.PAUSED: _Badge("Paused", ":material/pause:", "orange"),
-    JobState.DONE: _Badge("Done", ":material/check:", "green"),
-    JobState.FAILED: _Badge("Failed", ":material/error:", "red"),
-    JobState.CANCELLED: _Badge("Cancelled", ":material/block:", "gray"),
+    JobState.QUEUED: _Badge(":material/schedule:", "gray"),
+    JobState.RUNNING: _Badge(":material/play_arrow:", "blue"),
+    JobState.PAUSED: _Badge(":material/pause:", "orange"),
+    JobState.DONE: _Badge(":material/check:", "green"),
+    JobState.FAILED: _Badge(":material/error:", "red"),
+    JobState.CANCELLED: _Badge(":material/block:", "gray"),
 }
+_SOME_FAILED = _Badge(":material/warning:", "orange")
 
 
 @dataclass(frozen=True)
@@ -65,26 +66,31 @@ _BUTTONS: Mapping[JobState, Sequence[_Button]] = {
 
 
 def job_head(view: JobView) -> None:
-    """Draw a job's title, state, progress and what it has used."""
-    badge = _badge(view)
+    """Draw a job's title and state, and what ``job_progress`` draws."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{plain(view.title)}**", width="content")
-        st.badge(badge.word, icon=badge.icon, color=badge.colour)
+        job_badge(view)
+    job_progress(view)
+
+
+def job_badge(view: JobView) -> None:
+    """Draw a job's state; done is amber and says how many items failed, if any."""
+    badge = _BADGES[view.state]
+    if view.state is JobState.DONE and view.progress.failed:
+        badge = _SOME_FAILED
+    st.badge(state_in_words(view), icon=badge.icon, color=badge.colour)
+
+
+def job_progress(view: JobView) -> None:
+    """Draw how far a job is, what it has used, and why it ended."""
     st.progress(_share(view), text=plain(progress_in_words(view)))
-    used = usage_in_words(view.progress)
+    used = usage_in_words(view.progress.usage)
     if used:
         st.caption(plain(used))
     if view.error:
         st.error(plain(view.error), icon=":material/error:")
     if view.progress.stopped and view.state is not JobState.RUNNING:
         st.warning(f"It ended early: {plain(view.progress.stopped)}", icon=":material/info:")
-
-
-def _badge(view: JobView) -> _Badge:
-    """Return the badge of a job's state; done is amber and says how many items failed, if any."""
-    if view.state is JobState.DONE and view.progress.failed:
-        return _Badge(f"Done, {view.progress.failed:,} failed", ":material/warning:", "orange")
-    return _BADGES[view.state]
 
 
 def job_actions(view: JobView, key: str, *extra: Callable[[], None]) -> None:
@@ -176,58 +182,6 @@ def latest_jobs(kind: str, summaries: Iterable[DatasetSummary]) -> dict[str, Job
 
 def _goes_on(view: JobView, newer: JobView) -> bool:
     return newer.is_over and not view.is_over
-
-
-def progress_in_words(view: JobView) -> str:
-    """Say how far a job is: items, failures, rate and the time left."""
-    progress = view.progress
-    if view.state is JobState.QUEUED and not progress.total:
-        return "Waits for a worker"
-    if not progress.total:
-        return "Nothing to do" if view.is_over else "Begins"
-    parts = [f"{progress.done:,} of {counted(progress.total, _NOUNS[view.kind])}"]
-    if progress.failed:
-        parts.append(f"{progress.failed:,} failed")
-    if view.state is JobState.RUNNING and progress.rate > 0:
-        parts.append(rate_in_words(progress.rate))
-    if view.state is JobState.RUNNING and progress.remaining is not None:
-        parts.append(f"{duration(progress.remaining)} left")
-    if view.is_over and view.started and view.ended:
-        parts.append(f"took {duration((view.ended - view.started).total_seconds())}")
-    return " · ".join(parts)
-
-
-_NOUNS = {"detect": "item", "optimise": "evaluation"}
-
-
-def rate_in_words(rate: float) -> str:
-    """Return items per second, or per minute where that says more."""
-    return f"{rate:,.1f} a second" if rate >= 1 else f"{rate * 60:,.1f} a minute"
-
-
-def usage_in_words(progress: Progress) -> str:
-    """Say what the model calls came to; empty if there were none."""
-    usage = progress.usage
-    if not (usage.calls or usage.from_cache or usage.failed):
-        return ""
-    parts = [counted(usage.calls, "call")]
-    if usage.from_cache:
-        parts.append(f"{usage.from_cache:,} from the cache")
-    if usage.failed:
-        parts.append(f"{usage.failed:,} without an answer")
-    cached = f" ({usage.cached_tokens:,} cached by the provider)" if usage.cached_tokens else ""
-    parts.append(f"{usage.input_tokens:,} tokens in{cached}")
-    parts.append(f"{usage.output_tokens:,} out")
-    about = "about " if usage.uncounted else ""
-    parts.append("cost unknown" if usage.cost is None else about + money(usage.cost))
-    return " · ".join(parts)
-
-
-def money(cost: float) -> str:
-    """Return US dollars: ``$0``, ``$0.0021``, ``$1,234.50``."""
-    if cost == 0:
-        return "$0"
-    return f"${cost:.2g}" if cost < 0.01 else f"${cost:,.2f}"
 
 
 def _share(view: JobView) -> float:

@@ -6,20 +6,24 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.jobs import JobView
+from spanlab.jobs.summary import summary_of
 from spanlab.ui.common import link, page_link, plain, store, title
 from spanlab.ui.job_views import (
     EVERY,
     dataset_of,
     job_actions,
+    job_badge,
     job_changed,
     job_failures,
-    job_head,
     job_log,
+    job_progress,
 )
 from spanlab.ui.messages import errors_shown
 from spanlab.workflows.managing import list_datasets
 
-_PER_PAGE = 10
+_PER_PAGE = 20
+_COLUMNS = ("State", "What", "Model", "Done", "Failed", "Cost", "Time left", "")
+_WIDTHS = (1.5, 3, 1.8, 1.3, 1.1, 0.9, 1.1, 1)
 _PAGE = "spanlab.jobs.page"
 _OPEN = "job"  # query parameter: the job whose details are shown
 
@@ -39,8 +43,10 @@ def _jobs() -> None:
         if not views and number == 0:
             _no_jobs()
             return
+        if views:
+            _head()
         for view in views:
-            _card(view)
+            _row(view)
         if not views:
             st.caption("There are no older jobs.")
         _turn(number, full=len(views) == _PER_PAGE)
@@ -55,31 +61,39 @@ def _no_jobs() -> None:
     page_link("detect", "Go to Detect", icon=":material/manage_search:")
 
 
-def _card(view: JobView) -> None:
+def _head() -> None:
+    for cell, name in zip(st.columns(_WIDTHS), _COLUMNS, strict=True):
+        cell.caption(name)
+
+
+def _row(view: JobView) -> None:
     is_open = st.query_params.get(_OPEN) == view.id
-    if is_open:
-        with errors_shown():
-            view = jobs.job(view.id)
-    with st.container(border=True, key=f"job-{view.id}"):
-        job_head(view)
-        st.caption(_about(view))
-
-        def details() -> None:
-            st.button(
-                "Hide" if is_open else "Details",
-                icon=":material/expand_less:" if is_open else ":material/expand_more:",
-                key=f"details-{view.id}",
-                type="tertiary",
-                on_click=_toggle,
-                args=(None if is_open else view.id,),
-            )
-
-        job_actions(view, "jobs", details)
+    row = summary_of(view)
+    with st.container(key=f"job-{view.id}", gap="small"):
+        cells = st.columns(_WIDTHS, vertical_alignment="center")
+        with cells[0]:
+            job_badge(view)
+        texts = (view.title, row.models, row.done, row.failed, row.cost, row.left)
+        for cell, text in zip(cells[1:-1], texts, strict=True):
+            cell.markdown(plain(text) or "–")
+        cells[-1].button(
+            "Hide" if is_open else "Details",
+            key=f"details-{view.id}",
+            type="tertiary",
+            on_click=_toggle,
+            args=(None if is_open else view.id,),
+        )
+        if view.error and not is_open:
+            st.caption(f":material/error: {plain(view.error)}")
         if is_open:
-            _details(view)
+            with errors_shown(), st.container(border=True):
+                _details(jobs.job(view.id))
 
 
 def _details(view: JobView) -> None:
+    st.caption(_about(view))
+    job_progress(view)
+    job_actions(view, "jobs")
     dataset = dataset_of(view, list_datasets(store()))
     if dataset is not None:
         link("review", f"Review {dataset}", icon=":material/edit_note:", dataset=dataset)

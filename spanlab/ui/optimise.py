@@ -14,7 +14,6 @@ from spanlab.ui.job_views import (
     job_head,
     job_log,
     latest_job,
-    money,
 )
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.optimise_form import tuning_form
@@ -22,7 +21,7 @@ from spanlab.ui.optimise_views import show_found, show_search
 from spanlab.ui.program_views import program_changed, show_programs
 from spanlab.workflows.environment import model_environment
 from spanlab.workflows.managing import DatasetSummary
-from spanlab.workflows.wording import counted
+from spanlab.workflows.wording import counted, money
 
 _ESTIMATE = "spanlab.optimise.estimate"
 

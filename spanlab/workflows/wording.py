@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spanlab.lm import Usage
     from spanlab.programs import HeldOut
 
 
@@ -47,3 +48,40 @@ def unsigned_zero(value: float | None, digits: int = 3) -> float | None:
     if value is not None and value < 0 and float(figure(value, digits)) == 0.0:
         return 0.0
     return value
+
+
+def usage_in_words(usage: Usage) -> str:
+    """Say what model calls came to; empty if there were none."""
+    if not (usage.calls or usage.from_cache or usage.failed):
+        return ""
+    parts = [counted(usage.calls, "model call")]
+    if usage.from_cache:
+        parts.append(f"{usage.from_cache:,} answers from the cache")
+    if usage.failed:
+        parts.append(f"{usage.failed:,} without an answer")
+    cached = f" ({usage.cached_tokens:,} cached by the provider)" if usage.cached_tokens else ""
+    parts.append(f"{usage.input_tokens:,} tokens in{cached}")
+    parts.append(f"{usage.output_tokens:,} out")
+    if usage.uncounted:
+        parts.append(f"counted here for {counted(usage.uncounted, 'call')} without usage")
+    parts.append("cost unknown: no price is set" if usage.cost is None else cost_in_words(usage))
+    return " · ".join(parts)
+
+
+def rate_in_words(rate: float) -> str:
+    """Return items per second, or per minute where that says more."""
+    return f"{rate:,.1f} a second" if rate >= 1 else f"{rate * 60:,.1f} a minute"
+
+
+def cost_in_words(usage: Usage) -> str:
+    """Return what model calls cost, with "about" where tokens were counted here."""
+    if usage.cost is None:
+        return "unknown"
+    return ("about " if usage.uncounted else "") + money(usage.cost)
+
+
+def money(cost: float) -> str:
+    """Return US dollars: ``$0``, ``$0.0021``, ``$1,234.50``."""
+    if cost == 0:
+        return "$0"
+    return f"${cost:.2g}" if cost < 0.01 else f"${cost:,.2f}"

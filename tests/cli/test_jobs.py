@@ -49,7 +49,8 @@ def test_a_dataset_is_annotated_as_a_job_that_can_be_looked_at_and_retried(
     assert "1 items failed: spanlab jobs show" in done.stderr
 
     listed = spanlab("jobs", "list").stdout.splitlines()[1].split()
-    assert listed[1:6] == ["done,", "1", "failed", "5", "of"]
+    assert listed[1:7] == ["done", "5", "of", "5", "1", "(20"]
+    assert listed[-1] == "m"
     shown = spanlab("jobs", "show", listed[0]).stdout
     assert "failed: i3 (ucsc-extract)" in shown
 

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from spanlab import jobs
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.jobs import RunRequest
+from spanlab.lm import ModelChoice
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, fail
@@ -38,6 +39,7 @@ def test_a_job_shows_its_state_and_what_can_be_done(open_page: OpenPage, store: 
     (job,) = submit(store, "mine")
     app = open_page("jobs")
     assert "offline on mine" in everything(app)
+    app.button(key=f"details-{job}").click().run()
     for button, state in (("Pause", "paused"), ("Resume", "queued"), ("Stop", "cancelled")):
         app.button(key=f"jobs-{button}-{job}").click().run()
         assert not app.exception
@@ -46,7 +48,7 @@ def test_a_job_shows_its_state_and_what_can_be_done(open_page: OpenPage, store: 
 
 def test_an_action_that_comes_too_late_is_said(open_page: OpenPage, store: Store) -> None:
     (job,) = submit(store, "mine")
-    app = open_page("jobs")
+    app = open_page("jobs", job=job)
     jobs.cancel(job)
     app.button(key=f"jobs-Pause-{job}").click().run()
     assert not app.exception
@@ -58,9 +60,15 @@ def test_done_is_amber_and_says_how_many_items_failed(
 ) -> None:
     store.import_records("mine", [Record(item=Item(id=name, answer=name)) for name in "abc"])
     model_server.script(lambda ask: fail(400, "no"))
-    request = RunRequest(dataset="mine", detectors=(DetectorSpec(detector="ucsc-extract"),))
+    request = RunRequest(
+        dataset="mine",
+        detectors=(DetectorSpec(detector="ucsc-extract", model=ModelChoice(model="small-model")),),
+    )
     jobs.wait(jobs.submit_detection(request), timeout=60)
-    assert ":orange-badge[:material/warning: Done, 3 failed]" in everything(open_page("jobs"))
+    shown = everything(open_page("jobs"))
+    assert ":orange-badge[:material/warning: Done, 3 failed]" in shown
+    assert "3 (100 %)" in shown
+    assert "small-model" in shown
 
 
 def test_a_wrong_key_ends_the_job_as_failed_with_the_reason(
@@ -88,9 +96,9 @@ def test_details_open_and_close(open_page: OpenPage, store: Store) -> None:
 
 
 def test_many_jobs_come_page_by_page_the_newest_first(open_page: OpenPage, store: Store) -> None:
-    submit(store, "mine", 20)
+    submit(store, "mine", 40)
     listed = jobs.jobs(limit=100)
-    assert len(listed) == 20
+    assert len(listed) == 40
     app = open_page("jobs")
     seen = []
     for _ in range(2):
