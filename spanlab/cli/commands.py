@@ -155,23 +155,35 @@ def score(
     claims: Annotated[
         bool, typer.Option("--claims", help="Score verdicts on claims instead of spans.")
     ] = False,
+    averitec: Annotated[
+        bool, typer.Option("--averitec", help="Score files of AVeriTeC's shared task its way.")
+    ] = False,
 ) -> None:
     """Score predictions against gold labels: IoU, Corr and more, per language and macro.
 
     Items are joined by their full id; ids that only one side has are reported. With --claims the
-    verdicts on claims are scored: accuracy, balanced accuracy, F1 of each verdict, AUROC.
+    verdicts on claims are scored: accuracy, balanced accuracy, F1 of each verdict, AUROC. With
+    --averitec both sides are files of that shared task, joined by claim_id.
 
     \b
     spanlab score pred.jsonl val.jsonl
     spanlab score 'pred/*.jsonl' 'val/*.jsonl' --json
     spanlab score mine.jsonl val.jsonl --against theirs.jsonl
     spanlab score checked.jsonl claims.jsonl --claims
+    spanlab score pred.json dev.json --averitec
     """
     from spanlab.cli import inputs, tables
+    from spanlab.workflows.averitec import score_averitec_files
     from spanlab.workflows.claim_scores import score_claim_files
     from spanlab.workflows.evaluating import score_files
 
     predictions, golds = inputs.two_sides(files)
+    if averitec:
+        if claims or against or annotator or gold:
+            raise UsageError("--averitec scores two files whole: leave the other options out")
+        found = score_averitec_files(predictions, golds)
+        typer.echo(tables.as_json(found) if as_json else tables.as_text(found))
+        return
     evaluation = (score_claim_files if claims else score_files)(
         predictions,
         golds,

@@ -16,6 +16,7 @@ class ExportFormat(StrEnum):
     MUSHROOM = "mushroom"
     LABELSTUDIO = "labelstudio"
     CLAIMS = "claims"
+    AVERITEC = "averitec"
     CSV = "csv"
     PARQUET = "parquet"
     HUGGINGFACE = "huggingface"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from spanlab.lm.checks import ModelCheck
 from spanlab.scorers import Comparison, Difference, MeanInterval, Means, Report
 from spanlab.storage import DatasetSummary
+from spanlab.workflows.averitec import AveritecEvaluation
 from spanlab.workflows.claim_scores import ClaimEvaluation
 from spanlab.workflows.evaluating import Evaluation
 from spanlab.workflows.wording import figure
@@ -24,13 +25,15 @@ _SHOWN = {  # metric → heading
 _IDS_SHOWN = 10
 
 
-def as_text(evaluation: Evaluation | ClaimEvaluation) -> str:
+def as_text(evaluation: Evaluation | ClaimEvaluation | AveritecEvaluation) -> str:
     """Return an evaluation as a table: languages as rows, then macro and the two baselines.
 
     One of claims has verdicts as rows.
     """
     if isinstance(evaluation, ClaimEvaluation):
         return _claims(evaluation)
+    if isinstance(evaluation, AveritecEvaluation):
+        return _averitec(evaluation)
     rows = [["", "n", *_SHOWN.values(), "mark all", "mark none"]]
     baselines = {row.lang: row for row in evaluation.everything.languages}
     nothing = {row.lang: row for row in evaluation.nothing.languages}
@@ -47,8 +50,12 @@ def as_text(evaluation: Evaluation | ClaimEvaluation) -> str:
     return "\n".join(parts)
 
 
-def as_json(evaluation: Evaluation | ClaimEvaluation) -> str:
+def as_json(evaluation: Evaluation | ClaimEvaluation | AveritecEvaluation) -> str:
     """Return all figures of an evaluation, those of every item included, as JSON."""
+    if isinstance(evaluation, AveritecEvaluation):
+        return json.dumps(
+            {**evaluation.report.model_dump(), "missing": evaluation.missing}, indent=1
+        )
     if isinstance(evaluation, ClaimEvaluation):
         difference = evaluation.against and evaluation.against.model_dump()
         figures = evaluation.report.model_dump()
@@ -70,6 +77,20 @@ def as_json(evaluation: Evaluation | ClaimEvaluation) -> str:
         ensure_ascii=False,
         indent=1,
     )
+
+
+def _averitec(evaluation: AveritecEvaluation) -> str:
+    report = evaluation.report
+    rows = [["label", "F1"], *([label, figure(f1)] for label, f1 in report.f1.items())]
+    rows += [["macro", figure(report.macro_f1)], ["accuracy", figure(report.accuracy)]]
+    rows += [["questions, METEOR", figure(report.questions)]]
+    rows += [["questions and answers, METEOR", figure(report.evidence)]]
+    rows += [[f"AVeriTeC score at {level}", figure(of)] for level, of in report.score.items()]
+    lines = [aligned(rows), f"over {len(report.items):,} claims"]
+    if evaluation.missing:
+        shown = ", ".join(evaluation.missing[:_IDS_SHOWN])
+        lines.append(f"{len(evaluation.missing):,} gold claims have no prediction: {shown}")
+    return "\n".join(lines)
 
 
 def _claims(evaluation: ClaimEvaluation) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from spanlab.datasets import claims_table, jsonl, labelstudio, mushroom
+from spanlab.datasets import averitec, claims_table, jsonl, labelstudio, mushroom
 from spanlab.datasets.choice import Chooser
 from spanlab.datasets.files import replacing
 from spanlab.datasets.flat import csv_chunks, write_parquet
@@ -111,6 +111,14 @@ def _mushroom(records: Iterable[Record], annotator: str | None) -> Iterator[byte
             yield mushroom.dumps(record.item.id, annotation)
 
 
+def _averitec(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
+    chooser = Chooser(annotator, role="prediction")
+    for record in records:
+        annotation = chooser.done(record)
+        if annotation is not None:
+            yield averitec.dumps(record.item, annotation)
+
+
 def _labelstudio(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
     return labelstudio.tasks(_only(records, annotator))
 
@@ -135,6 +143,7 @@ _WRITERS: dict[str, Callable[[Iterable[Record], str | None, BinaryIO, str], int]
     "spanlab": _Writer(_spanlab),
     "mushroom": _Writer(_mushroom),
     "labelstudio": _Writer(_labelstudio, before=b"[\n", between=b",\n", after=b"\n]\n"),
+    "averitec": _Writer(_averitec, before=b"[\n", between=b",\n", after=b"\n]\n"),
     "claims": _Writer(_claims, before=claims_table.header()),
     "csv": _Writer(_csv),
     "parquet": _parquet,

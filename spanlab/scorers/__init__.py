@@ -5,6 +5,13 @@ Shared-task on Hallucinations and Related Observable Overgeneration Mistakes". E
 intervals: the cost follows the number of spans, not the length of the answers.
 """
 
+from spanlab.scorers._averitec import (
+    LABELS,
+    AveritecReport,
+    GoldClaim,
+    PredictedClaim,
+    averitec,
+)
 from spanlab.scorers._calibration import Calibration, CalibrationBin, CalibrationSums, shares
 from spanlab.scorers._claims import (
     ClaimReport,
@@ -27,7 +34,9 @@ from spanlab.scorers._report import LanguageMeans, MeanInterval, Means, Report, 
 from spanlab.scorers._stages import StageAgreement, stage_agreement, stage_shares
 
 __all__ = [
+    "LABELS",
     "METRICS",
+    "AveritecReport",
     "Calibration",
     "CalibrationBin",
     "CalibrationSums",
@@ -35,15 +44,18 @@ __all__ = [
     "Comparison",
     "Difference",
     "Differences",
+    "GoldClaim",
     "ItemScore",
     "JudgedClaim",
     "LanguageDifferences",
     "LanguageMeans",
     "MeanInterval",
     "Means",
+    "PredictedClaim",
     "Report",
     "StageAgreement",
     "VerdictScore",
+    "averitec",
     "coarse",
     "compare",
     "compare_claims",

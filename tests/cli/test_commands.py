@@ -239,7 +239,7 @@ def test_a_dash_as_output_is_standard_output(spanlab: Run, items: Path, tmp_path
     exported = spanlab("export", "towers", "-o", "-")
     assert exported.returncode == 0, exported.stderr
     assert len(exported.stdout.splitlines()) == 3
-    assert exported.stderr.splitlines()[-1] == "wrote 3 items of 'towers'"
+    assert exported.stderr.splitlines()[-1] == "wrote 3 items of 'towers', labels of: gold"
     assert not (tmp_path / "-").exists()
 
 

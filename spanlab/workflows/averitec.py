@@ -1,0 +1,136 @@
+"""Predictions in the form of AVeriTeC's shared task, scored by its own measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+
+from spanlab.datasets.files import File
+from spanlab.datasets.problems import input_error
+from spanlab.errors import InputError
+from spanlab.scorers import LABELS, AveritecReport, GoldClaim, PredictedClaim, averitec
+
+NO_ANSWER = "No answer could be found."
+
+
+@dataclass(frozen=True)
+class AveritecEvaluation:
+    """Scores of predictions; ``missing`` are the claims that have none, which are not scored."""
+
+    report: AveritecReport
+    missing: tuple[str, ...]
+
+
+class _Id(BaseModel):
+    claim_id: str = Field(coerce_numbers_to_str=True)
+
+
+class _Pair(BaseModel):
+    question: str
+    answer: str
+
+
+class _Prediction(_Id):
+    pred_label: str
+    evidence: list[_Pair] = Field(default_factory=list)
+
+
+class _Answer(BaseModel):
+    answer: str
+    answer_type: str | None = None
+    boolean_explanation: str | None = None
+
+
+class _Question(BaseModel):
+    question: str
+    answers: list[_Answer] = Field(default_factory=list)
+
+
+class _Gold(_Id):
+    label: str
+    questions: list[_Question] = Field(default_factory=list)
+
+
+Model = TypeVar("Model", bound=_Id)
+
+
+def score_averitec_files(predictions: Sequence[Path], golds: Sequence[Path]) -> AveritecEvaluation:
+    """Score predictions, joined to gold claims by ``claim_id``.
+
+    Args:
+        predictions: JSON or JSONL of the shared task: claim_id, pred_label, evidence.
+        golds: AVeriTeC's files with labels, or their parts, as JSON or JSONL.
+
+    Raises:
+        InputError: a line is wrong, an id occurs twice, or no claim is common to both sides.
+        UsageError: NLTK, WordNet or its sentence model is not there.
+    """
+    gold = _by_id(golds, _Gold, lambda line: line.label)
+    said = _by_id(predictions, _Prediction, lambda line: line.pred_label)
+    both = [each for each in gold if each in said]
+    if not both:
+        raise InputError(
+            "no claim is in both files",
+            field="claim_id",
+            found=f"{next(iter(said), 'nothing')!r}… and {next(iter(gold), 'nothing')!r}…",
+            expected="predictions of the gold file's claims",
+        )
+    sides = [(_predicted(said[each]), _golden(gold[each])) for each in both]
+    missing = tuple(each for each in gold if each not in said)
+    return AveritecEvaluation(averitec(sides), missing)
+
+
+def _predicted(line: _Prediction) -> PredictedClaim:
+    pairs = tuple((pair.question, pair.answer) for pair in line.evidence)
+    return PredictedClaim(id=line.claim_id, label=line.pred_label, pairs=pairs)
+
+
+def _golden(line: _Gold) -> GoldClaim:
+    answered = [
+        f"{question.question} {_text(answer)}"
+        for question in line.questions
+        for answer in question.answers or [_Answer(answer=NO_ANSWER)]
+    ]
+    questions = tuple(question.question for question in line.questions)
+    return GoldClaim(label=line.label, questions=questions, answered=tuple(answered))
+
+
+def _text(answer: _Answer) -> str:
+    if answer.answer_type == "Boolean":
+        return f"{answer.answer}. {answer.boolean_explanation or ''}"
+    return answer.answer
+
+
+def _by_id(
+    files: Sequence[Path], model: type[Model], label: Callable[[Model], str]
+) -> Mapping[str, Model]:
+    found: dict[str, Model] = {}
+    for path in files:
+        for row in File(path, str(path)).rows():
+            try:
+                line = model.model_validate_json(row.raw)
+                _check(line.claim_id, label(line), found)
+            except ValidationError as error:
+                problem = input_error(error)
+            except InputError as error:
+                problem = error
+            else:
+                found[line.claim_id] = line
+                continue
+            raise problem.at(file=str(path), line=row.line, unit=row.unit)
+    return found
+
+
+def _check(claim: str, label: str, known: Mapping[str, object]) -> None:
+    if label not in LABELS:
+        raise InputError(
+            "this is no label of AVeriTeC", found=label, expected=" or ".join(map(repr, LABELS))
+        )
+    if claim in known:
+        raise InputError(
+            "this claim occurs twice", field="claim_id", found=claim, expected="every claim once"
+        )

@@ -1,0 +1,153 @@
+"""AVeriTeC's own scores: by hand, and equal to the shared task's evaluator."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import run_here
+
+from spanlab.datasets import read, write
+from spanlab.schema import Annotation, Claim, Item, Kind, Passage, Record, Verdict
+from spanlab.scorers import GoldClaim, PredictedClaim, averitec
+from spanlab.trace import PairStep
+
+SHARED = Path(os.environ.get("SPANLAB_SHARED", Path(__file__).parents[2] / "shared"))
+GOLD = GoldClaim(label="Refuted", questions=("a", "b"), answered=("a 1", "b 2", "b 3"))
+
+
+def same(said: str, gold: str) -> float:
+    """1 for the same text, a half for the same beginning."""
+    return 1.0 if said == gold else 0.5 if said[0] == gold[0] else 0.0
+
+
+@pytest.mark.parametrize(
+    ("pairs", "questions", "evidence"),
+    [
+        pytest.param((), 0.0, 0.0, id="nothing"),
+        pytest.param((("a", "1"),), 1 / 2, 1 / 3, id="one-of-three"),
+        pytest.param((("b", "x"), ("a", "x")), 1.0, (0.5 + 0.5) / 3, id="in-any-order"),
+        pytest.param((("b", "2"), ("b", "2")), 1 / 2, 1.5 / 3, id="each-gold-text-once"),
+        pytest.param((("x", "1"),) * 10 + (("a", "1"),), 0.0, 0.0, id="the-eleventh-is-not-read"),
+    ],
+)
+def test_pairs_are_assigned_to_gold_ones(
+    pairs: tuple[tuple[str, str], ...], questions: float, evidence: float
+) -> None:
+    (item,) = averitec([(PredictedClaim(id="1", label="Refuted", pairs=pairs), GOLD)], same).items
+    assert item.questions == pytest.approx(questions)
+    assert item.evidence == pytest.approx(evidence)
+
+
+def test_a_claim_scores_where_label_and_evidence_are_right_and_above_the_level() -> None:
+    quarter = GOLD.model_copy(update={"answered": ("a 1", "x", "y", "z")})  # matches by exactly .25
+    said = PredictedClaim(id="1", label="Refuted", pairs=(("a", "1"),))
+    wrong = said.model_copy(update={"label": "Supported"})
+    report = averitec([(said, quarter), (wrong, quarter)], same)
+    assert report.score == {0.2: 0.5, 0.25: 0.0, 0.3: 0.0}
+    assert report.accuracy == 0.5
+    assert report.f1["Refuted"] == pytest.approx(2 / 3)
+    assert report.macro_f1 == pytest.approx(2 / 3 / 4)
+
+
+def test_scores_equal_those_of_the_shared_tasks_evaluator(tmp_path: Path) -> None:
+    claims = SHARED / "claims"
+    kind = "gold_questions_other_answers"
+    lines = (claims / "averitec_predictions.jsonl").read_text(encoding="utf-8").splitlines()
+    said = [line for line in lines if json.loads(line)["kind"] == kind]
+    (tmp_path / "pred.jsonl").write_text("\n".join(said), encoding="utf-8")
+    words = {"NLTK_DATA": str(SHARED / "nltk_data")}
+    gold = str(claims / "averitec_dev60.jsonl")
+    arguments = ["score", "pred.jsonl", gold, "--averitec", "--json"]
+    found = run_here(arguments, tmp_path, os.environ | words)
+    assert found.returncode == 0, found.stderr
+    report = json.loads(found.stdout)
+    golden = json.loads((claims / "averitec_golden.json").read_text(encoding="utf-8"))
+    expected = golden["kinds"][kind]
+    assert len(report["items"]) == len(expected["items"]) == 60
+    for item, theirs in zip(report["items"], expected["items"], strict=True):
+        assert item["id"] == str(theirs["id"])
+        assert item["questions"] == pytest.approx(theirs["q_score"], abs=1e-9)
+        assert item["evidence"] == pytest.approx(theirs["qa_score"], abs=1e-9)
+        assert item["correct"] == theirs["correct"]
+    summary = expected["summary"]
+    assert report["macro_f1"] == pytest.approx(summary["veracity"]["macro"], abs=1e-9)
+    for level, value in report["score"].items():
+        assert value == pytest.approx(summary["averitec_score"][level], abs=1e-9)
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "a label": ({"claim_id": 1, "pred_label": "True", "evidence": []}, "found: 'True'; expected"),
+    "an id twice": ({"claim_id": 0, "pred_label": "Refuted"}, "2: this claim occurs twice"),
+    "no label": ({"claim_id": 1}, "field: pred_label"),
+}
+
+
+@pytest.mark.parametrize(("line", "words"), WRONG.values(), ids=WRONG)
+def test_a_wrong_line_is_named(line: Any, words: str, tmp_path: Path) -> None:
+    first = {"claim_id": 0, "pred_label": "Refuted"}
+    path = tmp_path / "pred.jsonl"
+    path.write_text(f"{json.dumps(first)}\n{json.dumps(line)}\n", encoding="utf-8")
+    gold = str(SHARED / "claims" / "averitec_dev60.jsonl")
+    found = run_here(["score", path.name, gold, "--averitec"], tmp_path, os.environ)
+    assert found.returncode == 1
+    assert "pred.jsonl:2" in found.stderr
+    assert words in found.stderr
+
+
+def judged(*verdicts: Verdict | None) -> Record:
+    steps = (
+        PairStep(question="Q?", answer="A.", searched="c", passages=(1,), claim=0, round=1),
+        PairStep(question="R?", answer="Nothing was found.", searched="c", claim=0, round=2),
+    )
+    passages = (Passage(text="x"), Passage(text="The page.", url="https://a.example"))
+    item = Item(id="claim-7", answer="The claim.", passages=passages)
+    claims = tuple(Claim(text="The claim.", verdict=verdict) for verdict in verdicts)
+    annotation = Annotation(annotator="papelo", kind=Kind.DETECTOR, claims=claims, trace=steps)
+    return Record(item=item, annotations=(annotation,))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "label"),
+    [
+        pytest.param(("supported",), "Supported", id="supported"),
+        pytest.param(("supported", "refuted"), "Refuted", id="the-worst-counts"),
+        pytest.param(("not-supported",), "Refuted", id="two-classes"),
+        pytest.param(("supported", None), "Not Enough Evidence", id="not-judged"),
+        pytest.param((), "Not Enough Evidence", id="no-claims"),
+    ],
+)
+def test_a_pursuit_goes_out_as_the_shared_task_wants_it(
+    verdicts: tuple[Verdict | None, ...], label: str
+) -> None:
+    stream = io.BytesIO()
+    write([judged(*verdicts)], stream, format="averitec")
+    assert json.loads(stream.getvalue()) == [
+        {
+            "claim_id": 7,
+            "claim": "The claim.",
+            "evidence": [
+                {
+                    "question": "Q?",
+                    "answer": "A.",
+                    "url": "https://a.example",
+                    "scraped_text": "The page.",
+                },
+                {"question": "R?", "answer": "Nothing was found.", "url": "", "scraped_text": ""},
+            ],
+            "pred_label": label,
+        }
+    ]
+
+
+def test_the_ids_of_the_shared_task_come_back(tmp_path: Path) -> None:
+    (first, *_) = read(SHARED / "claims" / "averitec_dev60.jsonl")
+    claim = Claim(text=first.item.answer, verdict="refuted")
+    said = Annotation(annotator="x", kind=Kind.DETECTOR, claims=(claim,))
+    write([Record(item=first.item, annotations=(said,))], tmp_path / "p.json", format="averitec")
+    (line,) = json.loads((tmp_path / "p.json").read_bytes())
+    assert line["claim_id"] == 0
