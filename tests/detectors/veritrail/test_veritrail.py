@@ -2,97 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 import pytest
 from detector_cases import ANSWER, TOWER, Make, detect
+from trail_answers import BUILDER, BUILT, PLACE, SUMMARISED, TRUE, TrailAnswers
 
-from spanlab.schema import Passage, Process, ProcessNode, Status
-from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
+from spanlab.schema import Passage, Status
+from spanlab.testing import Ask, ModelServer, Reply, fail
 from spanlab.trace import FactStep, RemarkStep, TrailStep
-
-BUILT = "The tower was built in 1989."
-BUILDER = "The tower was built by Ada Smith."
-PLACE = "The tower is in Paris."
-TRUE = "The tower was built in 1889"  # how every text that says so begins
-
-SUMMARISED = TOWER.model_copy(
-    update={
-        "passages": (),
-        "process": Process(
-            nodes=(
-                ProcessNode(id="chapter 1", text=f"Trees are green. {TRUE}.", stage="chapter"),
-                ProcessNode(id="chapter 2", text="Paris is a city.", stage="chapter"),
-                ProcessNode(
-                    id="summary 1",
-                    text="On trees. The tower was built in 1989.",
-                    stage="summary",
-                    sources=("chapter 1",),
-                ),
-                ProcessNode(
-                    id="summary 2", text="On Paris.", stage="summary", sources=("chapter 2",)
-                ),
-                ProcessNode(
-                    id="end", text=ANSWER, stage="answer", sources=("summary 1", "summary 2")
-                ),
-            )
-        ),
-    }
-)
-
-
-def field(prompt: str, name: str) -> str:
-    found = re.search(rf"\[\[ ## {name} ## \]\]\n(.*?)\n\n(?:\[\[|# Task)", prompt, re.DOTALL)
-    assert found, f"{name} in {prompt}"
-    return found[1]
-
-
-class Model:
-    """Answers all prompts of the system, by what the texts say of the year."""
-
-    def __init__(self, claims: tuple[str, ...] = (BUILT, BUILDER, PLACE), **changes: Any) -> None:
-        self.claims, self.changes = claims, changes
-        self.selected: list[str] = []
-        self.judged: list[str] = []
-
-    def __call__(self, ask: Ask) -> Reply:
-        prompt = ask.messages[-1]["content"]
-        if "`[[ ## verifiable ## ]]`" in prompt:
-            kept = self.changes.get("verifiable", field(prompt, "sentence"))
-            return say_fields(reason="it states facts", verifiable=kept)
-        if "`[[ ## resolved ## ]]`" in prompt:
-            return say_fields(reason="all is clear", resolved=field(prompt, "sentence"))
-        if "`[[ ## claims ## ]]`" in prompt:
-            sentence = field(prompt, "sentence")
-            return say_fields(claims=list(self.claims) if sentence == ANSWER else [sentence])
-        if "`[[ ## words ## ]]`" in prompt:
-            year = BUILT in field(prompt, "claim")
-            return say_fields(words=["1989"] if year else ["Ada Smith"])
-        if "`[[ ## chosen ## ]]`" in prompt:
-            return self.choose(prompt)
-        return self.rule(prompt)
-
-    def choose(self, prompt: str) -> Reply:
-        shown, claim = field(prompt, "sentences"), field(prompt, "claim")
-        self.selected.append(shown)
-        about = "Paris" if claim == PLACE else "The tower was built"
-        lines = [line for line in shown.splitlines() if about in line]
-        numbers = [re.match(r"\[(\d+)\]", line)[1] for line in lines]  # type: ignore[index]
-        return say_fields(chosen=[*numbers, "99"] if numbers else [], summary=" ".join(lines))
-
-    def rule(self, prompt: str) -> Reply:
-        evidence, claim = field(prompt, "evidence"), field(prompt, "claim")
-        self.judged.append(evidence)
-        true = claim == PLACE or (claim == BUILT and "1989" in evidence)
-        verdict = "Supported" if true else "Not Supported"
-        return say_fields(ruling={"reason": "so the texts say", "verdict": verdict})
 
 
 def test_claims_of_an_answer_are_followed_to_its_passages(
     model_server: ModelServer, make: Make
 ) -> None:
-    model_server.script(Model())
+    model_server.script(TrailAnswers())
     said = detect(make("veritrail")).annotation
     assert [(claim.text, claim.verdict) for claim in said.claims] == [
         (BUILT, "not-supported"),
@@ -110,7 +32,7 @@ def test_claims_of_an_answer_are_followed_to_its_passages(
 def test_a_process_is_walked_to_the_stage_where_the_error_came_in(
     model_server: ModelServer, make: Make
 ) -> None:
-    model = Model(claims=(BUILT,))
+    model = TrailAnswers(claims=(BUILT,))
     model_server.script(model)
     said = detect(make("veritrail"), SUMMARISED).annotation
     (claim,) = said.claims
@@ -131,7 +53,7 @@ def test_a_process_is_walked_to_the_stage_where_the_error_came_in(
 def test_roots_are_judged_by_their_whole_text_and_others_by_their_summary(
     model_server: ModelServer, make: Make
 ) -> None:
-    model = Model(claims=(BUILT,))
+    model = TrailAnswers(claims=(BUILT,))
     model_server.script(model)
     detect(make("veritrail"), SUMMARISED)
     assert model.judged == [
@@ -141,7 +63,7 @@ def test_roots_are_judged_by_their_whole_text_and_others_by_their_summary(
 
 
 def test_prompts_hold_no_more_sentences_than_set(model_server: ModelServer, make: Make) -> None:
-    model = Model(claims=(PLACE,))
+    model = TrailAnswers(claims=(PLACE,))
     model_server.script(model)
     said = detect(make("veritrail", options={"root_sentences": 1})).annotation
     assert sorted(model.selected) == [
@@ -159,7 +81,7 @@ def test_prompts_hold_no_more_sentences_than_set(model_server: ModelServer, make
 def test_without_anything_to_read_a_claim_is_not_supported(
     model_server: ModelServer, make: Make
 ) -> None:
-    model = Model(claims=(PLACE,))
+    model = TrailAnswers(claims=(PLACE,))
     model_server.script(model)
     said = detect(make("veritrail"), TOWER.model_copy(update={"passages": ()})).annotation
     assert [claim.verdict for claim in said.claims] == ["not-supported"]
@@ -167,7 +89,7 @@ def test_without_anything_to_read_a_claim_is_not_supported(
 
 
 def test_a_claim_that_fails_is_one_failed_claim(model_server: ModelServer, make: Make) -> None:
-    model = Model()
+    model = TrailAnswers()
 
     def fails(ask: Ask) -> Reply:
         if "`[[ ## chosen ## ]]`" in ask.text and BUILDER in ask.text:
@@ -185,7 +107,7 @@ def test_a_claim_that_fails_is_one_failed_claim(model_server: ModelServer, make:
 def test_an_item_of_which_every_claim_fails_is_failed(
     model_server: ModelServer, make: Make
 ) -> None:
-    model = Model()
+    model = TrailAnswers()
     model_server.script(
         lambda ask: fail(400, "too long") if "`[[ ## chosen ## ]]`" in ask.text else model(ask)
     )
@@ -193,7 +115,7 @@ def test_an_item_of_which_every_claim_fails_is_failed(
 
 
 def test_what_cannot_be_verified_is_no_claim(model_server: ModelServer, make: Make) -> None:
-    model_server.script(Model(verifiable="None."))
+    model_server.script(TrailAnswers(verifiable="None."))
     said = detect(make("veritrail")).annotation
     assert (said.status, said.claims, said.note) == (
         Status.DONE,
@@ -206,7 +128,7 @@ def test_what_cannot_be_verified_is_no_claim(model_server: ModelServer, make: Ma
 
 
 def test_the_answer_may_be_one_claim(model_server: ModelServer, make: Make) -> None:
-    model_server.script(Model(claims=(ANSWER,)))
+    model_server.script(TrailAnswers(claims=(ANSWER,)))
     said = detect(make("veritrail", options={"claims": "answer"})).annotation
     assert [claim.text for claim in said.claims] == [ANSWER]
     assert [step.text for step in said.trace if isinstance(step, FactStep)] == [ANSWER]
@@ -215,7 +137,7 @@ def test_the_answer_may_be_one_claim(model_server: ModelServer, make: Make) -> N
 def test_several_answers_to_each_question_give_a_soft_score(
     model_server: ModelServer, make: Make
 ) -> None:
-    model = Model(claims=(PLACE,))
+    model = TrailAnswers(claims=(PLACE,))
     model_server.script(model)
     options = {"samples": 3, "agreeing": 2}
     said = detect(make("veritrail", options=options)).annotation
@@ -257,7 +179,7 @@ def test_baselines_judge_by_the_same_prompt_on_texts_chosen_otherwise(
     judged: list[str],
     verdict: str,
 ) -> None:
-    model = Model(claims=(BUILT,))
+    model = TrailAnswers(claims=(BUILT,))
     model_server.script(model)
     said = detect(make(detector, options=options), SUMMARISED).annotation
     assert model.selected == []
@@ -272,7 +194,7 @@ def test_texts_that_do_not_fit_are_left_out_farthest_first(
     long = TOWER.model_copy(
         update={"passages": (Passage(text="Sea. " * 400), Passage(text=f"{TRUE}. " + "x" * 900))}
     )
-    model = Model(claims=(BUILT,))
+    model = TrailAnswers(claims=(BUILT,))
     model_server.script(model)
     detect(make("veritrail-source", context=1000), long)
     (shown,) = model.judged
