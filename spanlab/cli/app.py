@@ -6,6 +6,7 @@ import typer
 
 from spanlab.cli import (
     agreement,
+    annotators,
     check_model,
     commands,
     detectors,
@@ -65,6 +66,7 @@ app.command()(serving.serve)
 app.command()(serving.demo)
 app.command()(train_offline.train_offline)
 app.command()(optimize.optimize)
+app.add_typer(annotators.app, name="annotators")
 app.add_typer(programs.app, name="programs")
 app.add_typer(jobs.app, name="jobs")
 app.command()(jobs.worker)

@@ -37,7 +37,7 @@ class AnnotationRow:
 
 
 @dataclass(frozen=True)
-class _Row:
+class StoredRow:
     """The stored annotation of an item by one annotator."""
 
     annotator: int
@@ -107,7 +107,7 @@ def save_batches(
 
 def put(connection: Connection, dataset: Dataset, entries: Sequence[AnnotationRow]) -> None:
     """Write ``entries`` with counts, labels and facets; the items' rows must be locked."""
-    there = _stored(connection, dataset.id, [entry.position for entry in entries])
+    there = stored_at(connection, dataset.id, [entry.position for entry in entries])
     tally, changes, used = Tally(), facets.Changes(), dict[str, None]()
     rows, found_by = [], []
     for entry in entries:
@@ -117,7 +117,7 @@ def put(connection: Connection, dataset: Dataset, entries: Sequence[AnnotationRo
         place = before.place if before else 1 + max((o.place for o in others.values()), default=-1)
         row = annotation_row(dataset.id, entry.position, annotator.id, place, annotation)
         rows.append(row)
-        now = _Row(annotator.id, annotation.kind, place, annotation.status, row["json"])
+        now = StoredRow(annotator.id, annotation.kind, place, annotation.status, row["json"])
         others[annotator.id] = now
         tally.move(annotator.id, before.status if before else None, annotation.status)
         used |= dict.fromkeys(labels_of(annotation))
@@ -153,17 +153,18 @@ def annotation_row(
     }
 
 
-def _stored(
+def stored_at(
     connection: Connection, dataset: int, positions: Sequence[int]
-) -> dict[int, dict[int, _Row]]:
-    found: dict[int, dict[int, _Row]] = defaultdict(dict)
+) -> dict[int, dict[int, StoredRow]]:
+    """Return the stored annotations at ``positions`` by position and annotator."""
+    found: dict[int, dict[int, StoredRow]] = defaultdict(dict)
     rows = connection.execute(
         select(annotated, annotators.c.kind)
         .join(annotators)
         .where(annotated.c.dataset_id == dataset, annotated.c.position.in_(positions))
     )
     for row in rows:
-        found[row.position][row.annotator_id] = _Row(
+        found[row.position][row.annotator_id] = StoredRow(
             row.annotator_id, Kind(row.kind), row.place, Status(row.status), row.json
         )
     return found

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, bindparam, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, select, tuple_, update
 
 from spanlab.labels import disagreement
 from spanlab.schema import Annotation, Kind, Status
@@ -73,6 +73,13 @@ def of_annotators(connection: Connection, dataset: int, what: str) -> dict[int, 
     bounds = facets.c.name.between(f"{what}/", f"{what}/9999999999")
     names = connection.execute(query.where(bounds).distinct()).scalars()
     return {int(name.partition("/")[2]): name for name in names}
+
+
+def forget(connection: Connection, dataset: int, annotator: int) -> None:
+    """Delete all facets of an annotator."""
+    names = [f"{what}/{annotator}" for what in ("status", "prob", LABELS, CLAIMS)]
+    here = (facets.c.dataset_id == dataset, facets.c.name.in_(names))
+    connection.execute(delete(facets).where(*here))
 
 
 def decides(kind: Kind, status: Status) -> bool:

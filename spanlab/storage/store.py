@@ -14,6 +14,7 @@ from spanlab.schema import Annotation, Kind, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import (
     annotating,
+    annotator_edits,
     catalog,
     findings,
     imports,
@@ -119,6 +120,26 @@ class Store:
         """Store what ``change`` makes of a dataset's settings; see ``catalog.change_settings``."""
         with self._database.writing() as connection:
             return catalog.change_settings(connection, name, change)
+
+    def rename_annotator(self, dataset: str, name: str, new: str) -> None:
+        """Give an annotator of a dataset another name; see ``annotator_edits.rename``."""
+        with self._database.writing() as connection:
+            annotator_edits.rename(connection, catalog.find(connection, dataset), name, new)
+
+    def merge_annotators(self, dataset: str, name: str, into: str) -> int:
+        """Let one annotator be another one; see ``annotator_edits.merge``."""
+        with self._database.writing() as connection:
+            return annotator_edits.merge(connection, catalog.find(connection, dataset), name, into)
+
+    def remove_annotator(self, dataset: str, name: str) -> None:
+        """Delete all that an annotator said of a dataset; see ``annotator_edits.remove``."""
+        with self._database.writing() as connection:
+            annotator_edits.remove(connection, catalog.find(connection, dataset), name)
+
+    def set_gold(self, dataset: str, name: str, *, gold: bool) -> None:
+        """Let a person's annotations be gold labels, or not; see ``annotator_edits.set_gold``."""
+        with self._database.writing() as connection:
+            annotator_edits.set_gold(connection, catalog.find(connection, dataset), name, gold=gold)
 
     def duplicate_dataset(self, name: str, new: str) -> int:
         """Copy a dataset without its review logs and return its number of items."""

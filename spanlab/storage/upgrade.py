@@ -26,6 +26,7 @@ REVISIONS = (
     "0009",
     "0010",
     "0011",
+    "0012",
 )  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"

@@ -10,6 +10,7 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.schema import Kind, Status
+from spanlab.ui.annotator_dialog import edit_annotators
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import plain, remember_dataset, store
 from spanlab.ui.job_views import latest_job
@@ -143,6 +144,10 @@ def _settings(summary: DatasetSummary) -> None:
                 _finish(f"The settings of {summary.name} are saved.")
 
 
+def _annotators(summary: DatasetSummary) -> None:
+    edit_annotators(summary, _finish)
+
+
 def _rename(summary: DatasetSummary) -> None:
     with st.form("rename", border=False):
         new = st.text_input("New name", summary.name).strip()
@@ -187,6 +192,7 @@ ACTIONS: Mapping[str, Action] = {
     "detect": Action("Detect…", ":material/manage_search:", _detect),
     "vote": Action("Vote…", ":material/how_to_vote:", _vote),
     "settings": Action("Settings…", ":material/settings:", _settings),
+    "annotators": Action("Annotators…", ":material/group:", _annotators),
     "rename": Action("Rename…", ":material/edit:", _rename),
     "duplicate": Action("Duplicate…", ":material/content_copy:", _duplicate),
     "delete": Action("Delete…", ":material/delete:", _delete),

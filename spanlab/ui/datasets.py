@@ -115,7 +115,7 @@ def _actions(summary: DatasetSummary) -> None:
             ask(action, name)
     chosen = st.menu_button(
         "More",
-        ["settings", "rename", "duplicate", "delete"],
+        ["settings", "annotators", "rename", "duplicate", "delete"],
         format_func=lambda action: f"{ACTIONS[action].icon} {ACTIONS[action].label}",
         key=f"more-{name}",
     )

@@ -385,3 +385,44 @@ def test_what_done_makes_of_undecided_suggestions_is_a_setting(
     next(each for each in app.button if each.label == "Save").click().run()
     assert store.datasets()[0].settings.undecided is Undecided.ASK
     assert "The settings of mine are saved" in everything(app).replace("\\", "")
+
+
+def edit(open_page: OpenPage, annotator: str, act: str) -> AppTest:
+    app = ask(open_page, "annotators")
+    (choice,) = [box for box in app.selectbox if box.label == "Annotator"]
+    choice.select_index([name.split(" (")[0] for name in choice.options].index(annotator)).run()
+    app.radio(key="annotator-act").set_value(act).run()
+    return app
+
+
+def test_annotators_are_renamed_merged_marked_as_gold_and_removed(
+    open_page: OpenPage, store: Store
+) -> None:
+    annotated(store)
+    two = Annotation(annotator="Bea", kind=Kind.PERSON)
+    items = [record.item.id for record in store.records("mine")]
+    store.save_annotations("mine", [(item, two) for item in items])
+
+    def kinds() -> dict[str, str]:
+        (summary,) = store.datasets()
+        return {who.name: who.kind.value for who in summary.annotators}
+
+    app = edit(open_page, "Ann", "Rename")
+    app.text_input[-1].input("Bea")
+    submit(app, "Rename")
+    assert "merge the two instead" in app.error[0].value
+    app.text_input[-1].input("Anna")
+    submit(app, "Rename")
+    assert {"Anna", "Bea"} <= set(kinds())
+    submit(edit(open_page, "Anna", "Mark as gold"), "Mark as gold")
+    assert kinds()["Anna"] == "gold"
+    submit(edit(open_page, "Anna", "Not gold any more"), "Not gold any more")
+    submit(edit(open_page, "Anna", "Merge"), "Merge")
+    assert "Anna" not in kinds()
+    app = edit(open_page, "Bea", "Remove")
+    assert "what Bea said of 4 items for good" in app.warning[0].value
+    submit(app, "Remove")
+    assert "Nothing was removed" in app.error[0].value
+    app.text_input[-1].input("Bea")
+    submit(app, "Remove")
+    assert "Bea" not in kinds()

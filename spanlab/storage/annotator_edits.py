@@ -1,0 +1,245 @@
+"""Renaming, merging and removing annotators of a dataset, and marking one as gold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, insert, select, update
+
+from spanlab.errors import NotFoundError, StoreError, UsageError
+from spanlab.schema import Annotation, Kind, Name
+from spanlab.storage import facets, search
+from spanlab.storage.annotating import stored_at
+from spanlab.storage.annotators import Tally
+from spanlab.storage.catalog import Annotator, Dataset, annotators_of
+from spanlab.storage.items import lock, to_json
+from spanlab.storage.tables import annotated, annotators, loads, operations, reviews
+
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
+_LEAVING = "leaving"  # in place of a kind, in a transaction: its log of operations may be deleted
+_PIECE = 500  # positions at once
+
+_Change = dict[str, object]
+
+
+def rename(connection: Connection, dataset: Dataset, name: str, new: str) -> None:
+    """Give an annotator another name; votes that it has a part in name it so, too.
+
+    What people have accepted or rejected keeps the name under which it was suggested then.
+
+    Raises:
+        NotFoundError: nobody of this name has annotated the dataset.
+        UsageError: ``new`` cannot name an annotator.
+        StoreError: it is taken, or an import is under way.
+    """
+    known = _open(connection, dataset)
+    who = _named(known, dataset, name)
+    try:
+        _NAME.validate_python(new)
+    except ValidationError as error:
+        raise UsageError(
+            f"{new!r} cannot name an annotator: 1 to 200 characters without control characters"
+        ) from error
+    if new in known:
+        raise StoreError(
+            f"{dataset.name!r} has an annotator {new!r} already: merge the two instead"
+        )
+    connection.execute(
+        update(annotators).where(*_is(annotators.c.id, dataset, who)).values(name=new)
+    )
+    for position, annotation in _said(connection, dataset, who):
+        _rewrite(connection, dataset, who, position, annotation, {"annotator": new})
+    _rename_voters(connection, dataset, known, name, new)
+
+
+def merge(connection: Connection, dataset: Dataset, name: str, into: str) -> int:
+    """Let what one annotator said be said by another one, and remove the first.
+
+    Where both annotated an item, what ``into`` said stays and the other annotation goes.
+
+    Returns:
+        How many items were annotated by both.
+
+    Raises:
+        NotFoundError: nobody of one of these names has annotated the dataset.
+        UsageError: it is the same annotator twice.
+        StoreError: they are of two kinds, or an import is under way.
+    """
+    known = _open(connection, dataset)
+    who, other = _named(known, dataset, name), _named(known, dataset, into)
+    if who == other:
+        raise UsageError(f"{name!r} cannot be merged into itself")
+    if who.kind is not other.kind:
+        raise StoreError(f"{name!r} is a {who.kind.value}, {into!r} is a {other.kind.value}")
+    positions = set(_positions(connection, dataset, who))
+    both = positions & set(_positions(connection, dataset, other))
+    _let_go(connection, dataset, who)
+    tally, changes = Tally(), facets.Changes()
+    for piece in _pieces(sorted(positions - both)):
+        kept = _take_out(connection, dataset, who, piece)
+        for row in kept[annotated]:
+            said = Annotation.model_validate_json(row["json"])
+            said = said.model_copy(update={"annotator": into})
+            row["json"] = to_json(said)
+            tally.move(other.id, None, said.status)
+            changes.say(row["position"], other.id, said)
+            entry = search.of_annotation(row["position"], other.id, said)
+            search.put(connection, dataset.id, [entry])
+        for table, rows in kept.items():
+            if rows:
+                owned = [{**row, "annotator_id": other.id} for row in rows]
+                connection.execute(insert(table), owned)
+    tally.write(connection, dataset.id)
+    changes.write(connection, dataset.id)
+    _remove(connection, dataset, who)
+    _rename_voters(connection, dataset, known, name, into)
+    _judge(connection, dataset, sorted(positions))
+    return len(both)
+
+
+def remove(connection: Connection, dataset: Dataset, name: str) -> None:
+    """Delete all that an annotator said of a dataset, for good; votes stay as they were cast.
+
+    Raises:
+        NotFoundError: nobody of this name has annotated the dataset.
+        StoreError: an import is under way.
+    """
+    who = _named(_open(connection, dataset), dataset, name)
+    positions = _positions(connection, dataset, who)
+    _let_go(connection, dataset, who)
+    _remove(connection, dataset, who)
+    _judge(connection, dataset, positions)
+
+
+def set_gold(connection: Connection, dataset: Dataset, name: str, *, gold: bool) -> None:
+    """Let what a person said count as gold labels, or as that person's again.
+
+    Nobody can review under a name that stands for gold labels.
+
+    Raises:
+        NotFoundError: nobody of this name has annotated the dataset.
+        StoreError: it is a detector or a vote, or an import is under way.
+    """
+    who = _named(_open(connection, dataset), dataset, name)
+    if who.kind not in {Kind.PERSON, Kind.GOLD}:
+        raise StoreError(f"{name!r} is a {who.kind.value}: what a person said can be gold labels")
+    kind = Kind.GOLD if gold else Kind.PERSON
+    here = _is(annotators.c.id, dataset, who)
+    connection.execute(update(annotators).where(*here).values(kind=kind.value))
+    for position, annotation in _said(connection, dataset, who):
+        _rewrite(connection, dataset, who, position, annotation, {"kind": kind})
+    _judge(connection, dataset, _positions(connection, dataset, who))
+
+
+def _open(connection: Connection, dataset: Dataset) -> dict[str, Annotator]:
+    """Keep others from writing annotations until the transaction ends; return who there is."""
+    loading = select(loads.c.dataset_id).where(loads.c.dataset_id == dataset.id)
+    if connection.execute(loading).one_or_none() is not None:
+        raise StoreError(f"an import into {dataset.name!r} is under way: wait for its end")
+    lock(connection, dataset.id, 0, dataset.n_items)
+    return annotators_of(connection, dataset.id)
+
+
+def _named(known: dict[str, Annotator], dataset: Dataset, name: str) -> Annotator:
+    if name not in known:
+        there = ", ".join(map(repr, known)) or "nobody"
+        raise NotFoundError(f"{dataset.name!r} has no annotator {name!r}; it has: {there}")
+    return known[name]
+
+
+def _is(column: Any, dataset: Dataset, who: Annotator) -> list[ColumnElement[bool]]:
+    return [column.table.c.dataset_id == dataset.id, column == who.id]
+
+
+def _positions(connection: Connection, dataset: Dataset, who: Annotator) -> list[int]:
+    query = select(annotated.c.position).where(*_is(annotated.c.annotator_id, dataset, who))
+    return list(connection.execute(query.order_by(annotated.c.position)).scalars())
+
+
+def _pieces(positions: Sequence[int]) -> Iterator[Sequence[int]]:
+    for first in range(0, len(positions), _PIECE):
+        yield positions[first : first + _PIECE]
+
+
+def _said(
+    connection: Connection, dataset: Dataset, who: Annotator
+) -> Iterator[tuple[int, Annotation]]:
+    query = select(annotated.c.position, annotated.c.json)
+    query = query.where(*_is(annotated.c.annotator_id, dataset, who))
+    for piece in _pieces(_positions(connection, dataset, who)):
+        for position, text in connection.execute(
+            query.where(annotated.c.position.in_(piece))
+        ).all():
+            yield position, Annotation.model_validate_json(text)
+
+
+def _rewrite(
+    connection: Connection,
+    dataset: Dataset,
+    who: Annotator,
+    position: int,
+    annotation: Annotation,
+    change: _Change,
+) -> None:
+    connection.execute(
+        update(annotated)
+        .where(
+            *_is(annotated.c.annotator_id, dataset, who), annotated.c.position == bindparam("at")
+        )
+        .values(json=bindparam("text")),
+        {"at": position, "text": to_json(annotation.model_copy(update=change))},
+    )
+
+
+def _rename_voters(
+    connection: Connection, dataset: Dataset, known: dict[str, Annotator], name: str, new: str
+) -> None:
+    for vote in (each for each in known.values() if each.kind is Kind.VOTE):
+        for position, annotation in _said(connection, dataset, vote):
+            if name in annotation.voters:
+                voters = dict.fromkeys(new if each == name else each for each in annotation.voters)
+                change: _Change = {"voters": tuple(voters)}
+                _rewrite(connection, dataset, vote, position, annotation, change)
+
+
+def _let_go(connection: Connection, dataset: Dataset, who: Annotator) -> None:
+    here = _is(annotators.c.id, dataset, who)
+    connection.execute(update(annotators).where(*here).values(kind=_LEAVING))
+
+
+def _take_out(
+    connection: Connection, dataset: Dataset, who: Annotator, positions: Sequence[int]
+) -> dict[Table, list[dict[str, Any]]]:
+    """Delete an annotator's rows at ``positions``, and return them; parents come first."""
+    taken: dict[Table, list[dict[str, Any]]] = {}
+    for table in (annotated, reviews, operations):
+        here = [*_is(table.c.annotator_id, dataset, who), table.c.position.in_(positions)]
+        taken[table] = [
+            dict(row) for row in connection.execute(select(table).where(*here)).mappings()
+        ]
+    for table in reversed(taken):
+        here = [*_is(table.c.annotator_id, dataset, who), table.c.position.in_(positions)]
+        connection.execute(delete(table).where(*here))
+    gone = [search.Entry(position, who.id, frozenset()) for position in positions]
+    search.put(connection, dataset.id, gone)
+    return taken
+
+
+def _remove(connection: Connection, dataset: Dataset, who: Annotator) -> None:
+    for piece in _pieces(_positions(connection, dataset, who)):
+        _take_out(connection, dataset, who, piece)
+    facets.forget(connection, dataset.id, who.id)
+    connection.execute(delete(annotators).where(*_is(annotators.c.id, dataset, who)))
+
+
+def _judge(connection: Connection, dataset: Dataset, positions: Sequence[int]) -> None:
+    """Work out anew what depends on all annotations of an item."""
+    for piece in _pieces(positions):
+        changes = facets.Changes()
+        there = stored_at(connection, dataset.id, piece)
+        for position in piece:
+            deciding = [row.annotation() for row in there[position].values() if row.decides]
+            changes.judge(position, deciding)
+        changes.write(connection, dataset.id)

@@ -1,0 +1,131 @@
+"""Renaming, merging and removing annotators, and marking one as gold, on both databases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from spanlab.errors import NotFoundError, StoreError, UsageError
+from spanlab.labels import disagreement
+from spanlab.oplog import Add, Note, SetStatus
+from spanlab.schema import Annotation, Kind, Record, Status
+from spanlab.storage import QueueQuery, Store, Write
+
+MakeRecord = Callable[..., Record]
+Say = Callable[..., Annotation]
+
+
+@pytest.fixture
+def reviewed(store: Store, record: MakeRecord, said: Say) -> Store:
+    """Ada has reviewed items a and b, Ben c by review and b in the import; a vote of both at b."""
+    ben = said("Ben", (4, 9), kind=Kind.PERSON)
+    vote = said("vote", (4, 9), kind=Kind.VOTE).model_copy(update={"voters": ("Ada", "Ben")})
+    store.import_records(
+        "d", [record("a", said("det", (0, 3))), record("b", ben, vote), record("c")]
+    )
+    for n, (item, who) in enumerate((("a", "Ada"), ("b", "Ada"), ("c", "Ben"))):
+        writes = [
+            Write(f"s{n}", 1, 0, Add(span="x", start=0, end=3)),
+            Write(f"s{n}", 2, 1, Note(text=f"odd {item}")),
+            Write(f"s{n}", 3, 2, SetStatus(status=Status.DONE)),
+        ]
+        store.apply("d", item, who, writes)
+    return store
+
+
+def _who(store: Store) -> dict[str, tuple[Kind, int]]:
+    (summary,) = store.datasets()
+    return {a.name: (a.kind, a.counts[Status.DONE]) for a in summary.annotators}
+
+
+def _found(store: Store, searched: str) -> list[str]:
+    return [row.item_id for row in store.page("d", QueueQuery(reviewer="x", text=searched)).rows]
+
+
+def _is_consistent(store: Store) -> None:
+    """Check that what queues go by is what the annotations say."""
+    rows = {row.item_id: row for row in store.page("d", QueueQuery(reviewer="x")).rows}
+    for record in store.records("d"):
+        row = rows[record.item.id]
+        assert row.disagreement == disagreement(record.annotations)
+        people = [a for a in record.annotations if a.kind is Kind.PERSON]
+        assert row.n_annotators == sum(a.status is Status.DONE for a in people)
+
+
+def test_a_renamed_annotator_keeps_everything_under_the_new_name(reviewed: Store) -> None:
+    before = reviewed.review("d", "a", "Ada")
+    reviewed.rename_annotator("d", "Ada", "Ada L.")
+    assert _who(reviewed)["Ada L."] == (Kind.PERSON, 2)
+    assert "Ada" not in _who(reviewed)
+    after = reviewed.review("d", "a", "Ada L.")
+    assert (after.version, after.state) == (before.version, before.state)
+    record = reviewed.record("d", "b")
+    assert {annotation.annotator for annotation in record.annotations} == {"Ada L.", "Ben", "vote"}
+    vote = record.by("vote")
+    assert vote is not None and vote.voters == ("Ada L.", "Ben")
+    reviewed.apply("d", "a", "Ada L.", [Write("t", 1, 3, Note(text="more"))])
+    assert reviewed.review("d", "a", "Ada L.").state == reviewed.rebuild("d", "a", "Ada L.")
+
+
+def test_a_merged_annotator_brings_its_annotations_and_their_history(reviewed: Store) -> None:
+    kept = reviewed.record("d", "b").by("Ben")
+    assert reviewed.merge_annotators("d", "Ada", "Ben") == 1
+    assert _who(reviewed) == {
+        "det": (Kind.DETECTOR, 1),
+        "Ben": (Kind.PERSON, 3),
+        "vote": (Kind.VOTE, 1),
+    }
+    assert reviewed.record("d", "b").by("Ben") == kept
+    moved = reviewed.review("d", "a", "Ben")
+    assert (moved.version, moved.state.note) == (3, "odd a")
+    assert moved.state == reviewed.rebuild("d", "a", "Ben")
+    assert (_found(reviewed, "odd a"), _found(reviewed, "odd b")) == (["a"], [])
+    done = QueueQuery(reviewer="Ben", status=Status.DONE)
+    assert [row.item_id for row in reviewed.page("d", done).rows] == ["a", "b", "c"]
+    vote = reviewed.record("d", "b").by("vote")
+    assert vote is not None and vote.voters == ("Ben",)
+    _is_consistent(reviewed)
+
+
+def test_a_removed_annotator_leaves_nothing_behind(reviewed: Store) -> None:
+    reviewed.remove_annotator("d", "Ada")
+    assert set(_who(reviewed)) == {"det", "Ben", "vote"}
+    assert reviewed.record("d", "a").by("Ada") is None
+    assert _found(reviewed, "odd") == ["c"]
+    assert reviewed.n_operations("d") == 3
+    _is_consistent(reviewed)
+    # The number of the last annotator may be given out again, with nothing of the one before.
+    reviewed.apply("d", "a", "Cleo", [Write("c", 1, 0, Note(text="new"))])
+    todo = QueueQuery(reviewer="Cleo", status=Status.DONE)
+    assert reviewed.count("d", todo) == 0
+
+
+def test_a_person_marked_as_gold_counts_as_gold_labels_and_back(reviewed: Store) -> None:
+    reviewed.set_gold("d", "Ada", gold=True)
+    assert _who(reviewed)["Ada"] == (Kind.GOLD, 2)
+    record = reviewed.record("d", "a")
+    assert [a.kind for a in record.annotations] == [Kind.DETECTOR, Kind.GOLD]
+    _is_consistent(reviewed)
+    with pytest.raises(StoreError, match="is a gold"):
+        reviewed.review("d", "a", "Ada")
+    reviewed.set_gold("d", "Ada", gold=False)
+    assert reviewed.review("d", "a", "Ada").version == 3
+    _is_consistent(reviewed)
+
+
+def test_what_cannot_be_is_refused_and_changes_nothing(reviewed: Store) -> None:
+    before = _who(reviewed), list(reviewed.records("d"))
+    with pytest.raises(StoreError, match="has an annotator 'Ben' already: merge"):
+        reviewed.rename_annotator("d", "Ada", "Ben")
+    with pytest.raises(UsageError, match="cannot name an annotator"):
+        reviewed.rename_annotator("d", "Ada", "")
+    with pytest.raises(NotFoundError, match="no annotator 'Eve'; it has: 'det', 'Ben'"):
+        reviewed.remove_annotator("d", "Eve")
+    with pytest.raises(UsageError, match="into itself"):
+        reviewed.merge_annotators("d", "Ada", "Ada")
+    with pytest.raises(StoreError, match="'Ada' is a person, 'det' is a detector"):
+        reviewed.merge_annotators("d", "Ada", "det")
+    with pytest.raises(StoreError, match="'det' is a detector: what a person said"):
+        reviewed.set_gold("d", "det", gold=True)
+    assert (_who(reviewed), list(reviewed.records("d"))) == before
