@@ -6,10 +6,13 @@ Huang et al. 2025, "UCSC at SemEval-2025 Task 3".
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import dspy
 
 from spanlab.lm.lenient import ReplyModel, Text
 from spanlab.mappers import Quote, QuoteMapping, map_fact
+from spanlab.mappers.substring import FLOOR
 
 
 class WrongWords(ReplyModel):
@@ -34,21 +37,33 @@ class NameWrongWords(dspy.Signature):
     words: list[WrongWords] = dspy.OutputField(desc="the wrong words in the order of the answer")
 
 
+def wrong_words(prediction: dspy.Prediction) -> tuple[str, ...]:
+    """Return the words that a predictor of `NameWrongWords` named; blank ones are left out."""
+    words: list[WrongWords] = prediction.words or []
+    return tuple(each.text for each in words if each.text.strip())
+
+
 def placed(
-    answer: str, sentence: str, prediction: dspy.Prediction, *, prob: float, lang: str
+    answer: str,
+    sentence: str | None,
+    words: Iterable[str],
+    *,
+    prob: float | None,
+    lang: str,
+    floor: float = FLOOR,
 ) -> QuoteMapping:
     """Find the words that a model named.
 
     Args:
         answer: the text as it is.
-        sentence: the sentence of it that states the claim.
-        prediction: what a predictor of `NameWrongWords` returned.
+        sentence: the sentence of it that states the claim, None if that is not known.
+        words: what was named.
         prob: probability of the spans, in [0, 1].
         lang: BCP 47 tag of the answer.
+        floor: how alike the words and their place must be, in [0, 1].
 
     Returns:
         The places, and the words that were not found.
     """
-    words = [each.text for each in prediction.words or () if each.text.strip()]
     quotes = [Quote(text, prob) for text in words]
-    return map_fact(answer, sentence, quotes, lang=lang)
+    return map_fact(answer, sentence, quotes, lang=lang, floor=floor)

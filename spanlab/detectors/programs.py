@@ -40,6 +40,7 @@ def apply_program(program: dspy.Module, state: Mapping[str, Predictor]) -> None:
 
     Args:
         program: the program to change; predictors that ``state`` does not name stay as they are.
+            Its ``earlier_fields``, if it has any, say by predictor what fields were once called.
         state: instruction and demonstrations by predictor name.
 
     Raises:
@@ -55,7 +56,9 @@ def apply_program(program: dspy.Module, state: Mapping[str, Predictor]) -> None:
             )
         predictor = own[name]
         predictor.signature = predictor.signature.with_instructions(prompt.instruction)
-        predictor.demos = [_plain(demo, predictor) for demo in prompt.demos]
+        earlier = getattr(program, "earlier_fields", {}).get(name, {})
+        demos = ({earlier.get(key, key): demo[key] for key in demo} for demo in prompt.demos)
+        predictor.demos = [_plain(demo, predictor) for demo in demos]
 
 
 def add_guidance(program: dspy.Module, name: str, guidance: str) -> None:

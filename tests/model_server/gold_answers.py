@@ -134,8 +134,9 @@ class GoldAnswers:
 
     def _item(self, given: Mapping[str, str]) -> _Item | None:
         found = self._items.get(given.get("answer", "").strip())
-        if found is None and "fact" in given:
-            found = self._by_sentence.get(given["fact"])
+        fact = given.get("fact", given.get("claim"))
+        if found is None and fact is not None:
+            found = self._by_sentence.get(fact)
         return found
 
     def _seen(self, item: _Item, ask: Ask) -> list[tuple[Extent, float]]:
@@ -246,7 +247,7 @@ def _judgement(item: _Item, seen: Seen, given: Mapping[str, str]) -> Any:
 
 
 def _words(item: _Item, seen: Seen, given: Mapping[str, str]) -> Any:
-    return [{"text": text} for text in _within(item, seen, given["fact"])]
+    return [{"text": text} for text in _within(item, seen, given["claim"])]
 
 
 def _within(item: _Item, seen: Seen, sentence: str) -> list[str]:

@@ -81,7 +81,7 @@ def test_facts_are_sentences_and_wrong_where_they_hold_a_span(record: Record) ->
     ]
     judged = [value(script, asked({"fact": fact}, "judgement"))["verdict"] for fact in facts]
     assert judged == ["refuted", "refuted", "supported"]
-    words = value(script, asked({"answer": ANSWER, "fact": facts[1]}, "words"))
+    words = value(script, asked({"answer": ANSWER, "claim": facts[1]}, "words"))
     assert words == [{"text": "9"}]
 
 

@@ -6,16 +6,16 @@ A system's own file holds its verifier, ``verify``; a claim that fails is one fa
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import dspy
 
 from spanlab.claims.extraction import Extracted, Extraction
-from spanlab.claims.placing import NameWrongWords, placed
+from spanlab.claims.placing import NameWrongWords, placed, wrong_words
 from spanlab.detectors.common.claim_options import EXTRACTOR
-from spanlab.detectors.common.marking import places_of, span_of
+from spanlab.detectors.common.marking import places_of, span_of, strongest
 from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.kit import Kit
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
@@ -118,7 +118,7 @@ class ClaimDetector(Modelled):
         if len(failures) == len(results):
             raise failures[0]
         return self.annotation(
-            spans=_strongest(span for result in results for span in result.spans),
+            spans=strongest(span for result in results for span in result.spans),
             claims=[result.claim for result in results],
             trace=[step for result in results for step in result.steps],
             note=_note(len(failures), len(results)),
@@ -185,21 +185,11 @@ class ClaimDetector(Modelled):
             reason=said.reason,
         )
         prob = 1.0 if said.prob is None else said.prob
-        found = placed(item.answer, sentence, named, prob=prob, lang=item.lang)
+        found = placed(item.answer, sentence, wrong_words(named), prob=prob, lang=item.lang)
         return tuple(
             span_of(item.answer, each, said.reason).model_copy(update={"evidence": said.evidence})
             for each in found.spans
         )
-
-
-def _strongest(spans: Iterable[Span]) -> list[Span]:
-    """Return the spans in order, one for each place: that with the highest probability."""
-    best: dict[tuple[int, int], Span] = {}
-    for span in spans:
-        known = best.get((span.start, span.end))
-        if known is None or known.prob < span.prob:
-            best[span.start, span.end] = span
-    return [best[place] for place in sorted(best)]
 
 
 def _note(failed: int, claims: int) -> str | None:

@@ -17,6 +17,16 @@ def span_of(answer: str, found: MappedSpan, note: str | None = None) -> Span:
     return Span(start=start, end=end, text=text, prob=found.prob, note=note or None)
 
 
+def strongest(spans: Iterable[Span]) -> list[Span]:
+    """Return the spans in order, one for each place: that with the highest probability."""
+    best: dict[tuple[int, int], Span] = {}
+    for span in spans:
+        known = best.get((span.start, span.end))
+        if known is None or known.prob < span.prob:
+            best[span.start, span.end] = span
+    return [best[place] for place in sorted(best)]
+
+
 def places_of(found: Iterable[Extent | MappedSpan]) -> tuple[Place, ...]:
     """Return places of the answer as a step of a trace holds them."""
     return tuple(Place(start=each.start, end=each.end) for each in found)

@@ -107,7 +107,7 @@ EXAMPLES: Final[Mapping[str, Demo]] = {
         "question": _QUESTION,
         "answer": _ANSWER,
         "sentence": "its gallery is reached by 34 steps",
-        "fact": _STEPS,
+        "claim": _STEPS,
         "reason": "it is 186 steps",
         "words": [{"text": "34"}],
     },

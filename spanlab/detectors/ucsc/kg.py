@@ -29,13 +29,14 @@ from typing import ClassVar
 
 import dspy
 
-from spanlab.detectors.common.marking import places_of, span_of
+from spanlab.claims.placing import placed
+from spanlab.detectors.common.marking import places_of, span_of, strongest
 from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.ucsc.entries import UNVERIFIED, GraphOptions
 from spanlab.detectors.ucsc.graph import Edge
 from spanlab.detectors.ucsc.system import UcscDetector
 from spanlab.detectors.ucsc.verification import Checked
-from spanlab.mappers import Quote, QuoteMapping, map_fact, map_quotes
+from spanlab.mappers import Quote, QuoteMapping, map_quotes
 from spanlab.schema import Annotation, Claim, Item, Span
 from spanlab.trace import FactStep, RelationStep, RemarkStep, Step
 
@@ -62,19 +63,16 @@ class UcscKg(UcscDetector):
         """Find the words of every refuted fact; every fact becomes a claim."""
         relations = [RelationStep(**edge._asdict()) for edge in prediction.relations]
         left_out = [RemarkStep(text=text) for text in prediction.remarks]
-        spans: dict[tuple[int, int], Span] = {}
+        spans: list[Span] = []
         claims, facts = [], []
         for checked in prediction.checked:
             found = self._map(item, checked)
-            for mapped in found.spans:
-                span = span_of(item.answer, mapped, checked.judgement.reason)
-                known = spans.get((span.start, span.end))
-                if known is None or known.prob < span.prob:
-                    spans[span.start, span.end] = span
+            reason = checked.judgement.reason
+            spans += [span_of(item.answer, mapped, reason) for mapped in found.spans]
             claims.append(_claim(item, checked))
             facts.append(_step(checked, found))
         return self.annotation(
-            spans=[spans[place] for place in sorted(spans)],
+            spans=strongest(spans),
             claims=claims,
             trace=[*relations, *left_out, *facts],
         )
@@ -84,10 +82,9 @@ class UcscKg(UcscDetector):
         prob = judgement.confidence
         if judgement.verdict != "refuted":
             prob = min(1.0 if prob is None else prob, UNVERIFIED)
-        words = [Quote(text, prob, judgement.reason) for text in checked.words]
         floor = GraphOptions.model_validate(self.kit.spec.options).floor
         source = checked.fact.sentence or None
-        return map_fact(item.answer, source, words, lang=item.lang, floor=floor)
+        return placed(item.answer, source, checked.words, prob=prob, lang=item.lang, floor=floor)
 
 
 def _claim(item: Item, checked: Checked) -> Claim:

@@ -46,12 +46,6 @@ class Fact(ReplyModel):
         return has(given, "fact")
 
 
-class Words(ReplyModel):
-    """Words copied from the answer."""
-
-    text: Text
-
-
 class Judgement(ReplyModel):
     """Names to look up next, or none and why, the verdict, and how sure it is from 0 to 1."""
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import dspy
 
 from spanlab.background import wait
+from spanlab.claims.placing import NameWrongWords, wrong_words
 from spanlab.detectors.common.context import NOTHING_FOUND
 from spanlab.detectors.ucsc.entries import MAX_FACTS, MAX_ROUNDS
 from spanlab.detectors.ucsc.graph import Edge, Graph
-from spanlab.detectors.ucsc.replies import Fact, Judgement, Relation, Words
+from spanlab.detectors.ucsc.replies import Fact, Judgement, Relation
 from spanlab.detectors.ucsc.system import show_examples
 from spanlab.lm.gathering import keep, together
 
@@ -71,21 +73,6 @@ class CheckFact(dspy.Signature):
     judgement: Judgement = dspy.OutputField(desc="what to look up next, or the verdict")
 
 
-class NameWords(dspy.Signature):
-    """Name the words of an answer that state a fact which has turned out to be unsupported.
-
-    Copy them from the answer letter by letter, as few as carry the error: the wrong name, number,
-    date or word, not the sentence around it.
-    """
-
-    question: str = dspy.InputField(desc="what was asked")
-    answer: str = dspy.InputField(desc="the answer; only its words may be copied")
-    sentence: str = dspy.InputField(desc="the words of the answer behind the fact")
-    fact: str = dspy.InputField(desc="the fact")
-    reason: str = dspy.InputField(desc="why it is false, or not verified")
-    words: list[Words] = dspy.OutputField(desc="the wrong words in the order of the answer")
-
-
 @dataclass(frozen=True)
 class Checked:
     """A fact with its verdict, what was looked up for it, and the words that state it if false."""
@@ -104,12 +91,15 @@ class Verification(dspy.Module):
         unverified: name the words also of facts for which there is not enough evidence.
     """
 
+    # What a field of a predictor was called when programs were saved that are still about.
+    earlier_fields: ClassVar = {"words": {"fact": "claim"}}
+
     def __init__(self, *, reasoning: bool = False, unverified: bool = False) -> None:
         super().__init__()
         self.graph = dspy.Predict(BuildGraph)
         self.facts = dspy.Predict(ListFacts)
         self.check = (dspy.ChainOfThought if reasoning else dspy.Predict)(CheckFact)
-        self.words = dspy.Predict(NameWords)
+        self.words = dspy.Predict(NameWrongWords)
         self.unverified = unverified
         show_examples(self)
 
@@ -163,12 +153,10 @@ class Verification(dspy.Module):
             question=asking.question,
             answer=asking.answer,
             sentence=fact.sentence,
-            fact=fact.fact,
+            claim=fact.fact,
             reason=judgement.reason,
         )
-        words: list[Words] = named.words or []
-        texts = tuple(word.text for word in words if word.text.strip())
-        return keep(Checked(fact, judgement, looked_up, texts))
+        return keep(Checked(fact, judgement, looked_up, wrong_words(named)))
 
     async def _judged(self, fact: Fact, asking: CheckContext) -> tuple[Judgement, tuple[str, ...]]:
         seen: dict[Edge, None] = {}

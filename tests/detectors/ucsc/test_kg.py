@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from detector_cases import ANSWER, TOWER, Make, detect
 
+from spanlab.detectors.programs import apply_program
 from spanlab.detectors.ucsc.entries import MAX_ROUNDS
+from spanlab.detectors.ucsc.verification import Verification
+from spanlab.errors import InputError
+from spanlab.programs import Predictor
 from spanlab.schema import Status
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
 from spanlab.trace import FactStep, RelationStep
@@ -256,3 +261,18 @@ def test_what_could_not_be_verified_is_marked_if_asked_for_and_half_as_likely_at
         assert [claim.verdict for claim in said.claims] == ["not-enough-evidence"]
         found[unverified] = [(span.text, span.prob) for span in said.spans]
     assert found == {False: [], True: [("1989", 0.5)]}
+
+
+def test_programs_from_before_claims_were_shared_keep_their_demonstrations() -> None:
+    program = Verification()
+    earlier = Predictor(
+        instruction="Name the words.",
+        demos=({"fact": BUILT, "sentence": ANSWER, "words": [{"text": "1989"}]},),
+    )
+    apply_program(program, {"words": earlier})
+    assert program.words.demos == [
+        {"claim": BUILT, "sentence": ANSWER, "words": [{"text": "1989"}]}
+    ]
+    assert program.words.signature.instructions == "Name the words."
+    with pytest.raises(InputError, match="a program for another detector"):
+        apply_program(program, {"gone": earlier})
