@@ -1,7 +1,7 @@
 """Whoever reviews blind is not shown what others said, wherever Review could tell it.
 
-The places: spans, statuses, comments and labels of other people and gold labels; votes with a
-person among the voters, or with voters unknown; the traces of all these; the order by
+The places: spans, claims, statuses, comments and labels of other people and gold labels; votes with
+a person among the voters, or with voters unknown; the traces of all these; the order by
 disagreement, and the filter by it.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import QueueQuery, Store
 from spanlab.ui.span_editor import Answer, ReviewQueue, Sent, exchange
@@ -27,7 +27,10 @@ def _says(
     name: str, kind: Kind, start: int, voters: tuple[str, ...] = (), note: str | None = None
 ) -> Annotation:
     marked = Span.of(ANSWER, start, start + 3, label=note).model_copy(update={"note": note})
-    return Annotation(annotator=name, kind=kind, spans=(marked,), voters=voters, note=note)
+    claims = (Claim(text=note, verdict="refuted", note=note),) if note else ()
+    return Annotation(
+        annotator=name, kind=kind, spans=(marked,), claims=claims, voters=voters, note=note
+    )
 
 
 def _record(name: str, *, apart: bool) -> Record:

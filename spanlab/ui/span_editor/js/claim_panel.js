@@ -24,7 +24,8 @@ export class ClaimPanel {
         this.list = h("div", { class: "sl-claim-list", role: "listbox", tabindex: "0", "aria-label": "Claims" });
         this.card = new ClaimCard(this);
         this.write = view.button("Write a claim", "writeClaim");
-        this.side = h("div", { class: "sl-claim-side" }, this.list, this.write);
+        this.none = h("p", { class: "sl-quiet" }, "No annotator has taken claims out of this answer.");
+        this.side = h("div", { class: "sl-claim-side" }, this.none, this.list, this.write);
         this.node = h("section", { class: "sl-claims" }, this.side, this.card.node);
     }
 
@@ -123,9 +124,8 @@ export class ClaimPanel {
         this.rows = rowsOf(item, this.editor.hidden());
         this.view.panel.count("claims", this.rows.length);
         if (!this.isOpen) return this.dim();
-        const nodes = this.rows.map((row, index) => this.rowNode(row, index));
-        if (nodes.length === 0) nodes.push(h("p", { class: "sl-quiet" }, "No annotator has taken claims out of this answer."));
-        this.list.replaceChildren(...nodes);
+        this.none.hidden = this.rows.length > 0;
+        this.list.replaceChildren(...this.rows.map((row, index) => this.rowNode(row, index)));
         const chosen = this.list.querySelector('[aria-selected="true"]');
         if (chosen) this.list.setAttribute("aria-activedescendant", chosen.id);
         else this.list.removeAttribute("aria-activedescendant");

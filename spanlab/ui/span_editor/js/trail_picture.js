@@ -19,7 +19,7 @@ g:focus { outline: none; }
 g:focus .box, .chosen .box { stroke: var(--chosen); stroke-width: 4; }
 `;
 export const LIGHT = { ink: "#222", paper: "#fff", quiet: "#5b6470", line: "#b9c0c9", wrong: "#b35400", chosen: "#0065a8" };
-export const DARK = { ink: "#f0f2f5", paper: "#16191f", quiet: "#b4bcc8", line: "#5b6470", wrong: "#f0a13c", chosen: "#5cb8f5" };
+export const DARK = { ink: "#f0f2f5", paper: "var(--sl-paper)", quiet: "#b4bcc8", line: "#5b6470", wrong: "#f0a13c", chosen: "#5cb8f5" };
 
 /** Draw the trail of a claim; `data-node` names each node's group. */
 export function drawTrail(trail, claim, lang) {
