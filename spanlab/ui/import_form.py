@@ -189,6 +189,15 @@ def _columns(chosen: Chosen) -> Mapping[str, str] | None:
     return _mapping(there) if there else None
 
 
+def lacks_answer(chosen: Chosen) -> bool:
+    """Say whether the first file has columns, and nobody knows yet which is the answer."""
+    there: Sequence[str] = ()
+    with suppress(SpanlabError):
+        there = columns_of(chosen)
+    known = {*guess_columns(there), *(chosen.columns or {})}
+    return bool(there) and not known & {"answer", "messages"}
+
+
 def _mapping(there: Sequence[str]) -> Mapping[str, str] | None:
     st.markdown(
         "**Columns**",

@@ -10,7 +10,7 @@ import streamlit as st
 from spanlab.errors import UsageError
 from spanlab.ui.common import link, plain, remember_dataset, store
 from spanlab.ui.import_files import Chosen, Readable, preview_of, readable
-from spanlab.ui.import_form import clear_form, import_form
+from spanlab.ui.import_form import clear_form, import_form, lacks_answer
 from spanlab.ui.import_preview import show_preview
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
@@ -41,7 +41,13 @@ def import_panel(datasets: Sequence[str] = ()) -> None:
     """
     chosen = import_form(datasets)
     ready = chosen.is_any
-    if chosen.is_any and chosen.system is None:
+    if chosen.is_any and chosen.system is None and lacks_answer(chosen):
+        ready = False
+        st.info(
+            "Choose above which column holds the answer, or the chat that it ends.",
+            icon=":material/arrow_upward:",
+        )
+    elif chosen.is_any and chosen.system is None:
         ready = False
         with errors_shown("Nothing was imported."):
             show_preview(preview_of(chosen))

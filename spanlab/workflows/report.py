@@ -33,7 +33,7 @@ mark { color: inherit; border-radius: 2px;
   border-bottom: 2px dotted rgb(var(--mark)); }
 mark.hard { border-bottom: calc(1px + 2px * var(--p)) solid rgb(var(--mark)); }
 .about { font-size: .875rem; margin: .2rem 0; }
-table { border-collapse: collapse; } caption { text-align: start; }
+table { border-collapse: collapse; margin-bottom: 1.5rem; } caption { text-align: start; }
 td, th { text-align: start; padding: .2rem .9rem .2rem 0; border-bottom: 1px solid var(--line); }
 summary { cursor: pointer; }
 blockquote { margin: .2rem 0 .4rem; padding-inline-start: .7rem;

@@ -182,7 +182,8 @@ def test_json_of_other_fields_is_mapped_and_seen_before_it_is_imported(
     chat = [{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "<b>Paris"}]
     records = [{"nr": n, "talk": {"turns": chat}, "docs": ["Warsaw"][n:]} for n in range(2)]
     app = upload(open_page("datasets"), lines(*records))
-    assert "No column for answer" in app.error[0].value
+    assert "which column holds the answer" in app.info[0].value
+    assert app.button(key="import").disabled
     app.selectbox(key="import-column-messages-0").set_value("talk.turns").run()
     app.selectbox(key="import-column-passages-0").set_value("docs").run()
     assert not app.error
