@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
+from pictures import take_picture
 from playwright.sync_api import Page, expect
 from serving import Server, serving
 
@@ -50,7 +51,12 @@ def server(
 
 
 def test_a_better_prompt_is_found_watched_measured_and_used(
-    server: Server, store: Store, page: Page, records: list[Record], programs: Programs
+    server: Server,
+    store: Store,
+    page: Page,
+    records: list[Record],
+    programs: Programs,
+    tmp_path: Path,
 ) -> None:
     store.import_records("mine", records)
     page.goto(server.url(dataset="mine").replace("/?", "/optimise?"))
@@ -62,7 +68,8 @@ def test_a_better_prompt_is_found_watched_measured_and_used(
     # It goes on while nobody looks, and is there when one comes back.
     expect(page.get_by_text("ucsc-extract for iou on mine").first).to_be_visible()
     page.get_by_role("link", name="All jobs").click()
-    expect(page.get_by_text("Optimisation", exact=False).first).to_be_visible()
+    expect(page.get_by_role("button", name="Details").first).to_be_visible()
+    expect(page.get_by_text("ucsc-extract for iou").first).to_be_visible()
     page.get_by_role("link", name="Optimise").click()
     expect(page.get_by_text("Best prompt so far")).to_be_visible()
     expect(page.locator("[data-testid=stVegaLiteChart]").first).to_be_visible()
@@ -70,6 +77,7 @@ def test_a_better_prompt_is_found_watched_measured_and_used(
     # At the end: what it is worth on items it has not seen, by language, and one button.
     expect(page.get_by_text("Better than the untuned prompt").first).to_be_visible()
     expect(figure.filter(has_text="Held-out items").first).to_contain_text(str(len(records)))
+    take_picture(page, "optimise", tmp_path)
     page.get_by_text("What changed in the prompt").click()
     expect(page.locator("code", has_text="--- untuned")).to_contain_text("+++ ucsc-extract-iou-1")
     page.get_by_role("button", name="Use it for ucsc-extract").first.click()

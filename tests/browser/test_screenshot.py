@@ -1,17 +1,13 @@
-"""The picture in the README: the Review page on a sample, as this browser shows it.
-
-SPANLAB_SCREENSHOT=tests/browser/review.png makes it anew.
-"""
+"""The README's pictures of the samples: Review, Adjudicate and Compare; see pictures.py."""
 
 from __future__ import annotations
 
-import os
-import struct
 from pathlib import Path
 
 import pytest
 from driving import Desk
-from playwright.sync_api import Page
+from pictures import take_picture
+from playwright.sync_api import Page, expect
 from serving import PATIENCE, Server
 
 from spanlab import jobs
@@ -21,10 +17,9 @@ from spanlab.workflows.demo import DATASET, detection_of_samples, prepare_sample
 pytestmark = pytest.mark.browser
 
 ITEM = "sample-en-5"
-SHOWN = Path(__file__).with_name("review.png")
 
 
-def test_the_picture_shows_a_sample_under_review(
+def test_the_pictures_show_a_sample_under_review_adjudicated_and_compared(
     server: Server, store: Store, page: Page, tmp_path: Path
 ) -> None:
     prepare_samples(store)
@@ -33,15 +28,19 @@ def test_the_picture_shows_a_sample_under_review(
     desk.visit(ITEM)  # the first page lets the app work on jobs
     jobs.wait(detection, timeout=PATIENCE / 1000, settings=server.settings)
     desk.visit(ITEM)
-    desk.press("x", "a")  # not "New", but "New South Wales"
+    desk.press("a")
     page.get_by_text("1981").first.wait_for()
     desk.settle()
-    target = Path(os.environ.get("SPANLAB_SCREENSHOT", tmp_path / "review.png"))
-    page.screenshot(path=target)
-    assert _size(target) == _size(SHOWN) == (1280, 800)
-    assert target.stat().st_size > SHOWN.stat().st_size / 2  # not an empty page
+    take_picture(page, "review", tmp_path)
 
+    at = server.url(dataset=DATASET, item=ITEM, reviewer="Ada")
+    page.goto(at.replace("/?", "/adjudicate?"))
+    desk.wait_for(ITEM)
+    desk.press("m")
+    desk.settle()
+    expect(page.locator(".sl-toast")).to_be_hidden(timeout=PATIENCE)
+    take_picture(page, "adjudicate", tmp_path)
 
-def _size(picture: Path) -> tuple[int, int]:
-    """The width and height that a PNG states in its header."""
-    return struct.unpack(">II", picture.read_bytes()[16:24])
+    page.goto(at.replace("/?", "/compare?"))
+    expect(page.locator(".marked article").first).to_be_visible(timeout=PATIENCE)
+    take_picture(page, "compare", tmp_path)

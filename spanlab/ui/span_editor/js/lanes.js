@@ -56,7 +56,7 @@ export class Lanes {
             style: `--sl-lane: var(--sl-lane-${lane.number})`,
             title: `Take the spans of ${lane.name} (${lane.number})`,
         }, h("kbd", { "aria-hidden": "true" }, String(lane.number)), " ", h("b", {}, lane.name),
-        ` ${kindOf(lane)} · ${plural(lane.spans.length, "span")}`);
+        ` ${lane.kind === "person" ? "" : `${kindOf(lane)} · `}${plural(lane.spans.length, "span")}`);
         if (lane.note) node.append(" ", h("i", { dir: "auto", title: lane.note }, lane.note));
         return pressable(node, () => this.take(lane.number));
     }
