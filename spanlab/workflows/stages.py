@@ -110,7 +110,7 @@ def error_stages(
                 judged.add(said.annotator)
                 seen.wrong[said.annotator] += _wrong(said)
     if not judged:
-        raise UsageError(f"no claim of {dataset!r} is judged by {', '.join(names) or 'anybody'}")
+        raise UsageError(f"no claim of {dataset!r} is judged by {', '.join(names) or 'a detector'}")
     stages = seen.order()
     runs = tuple(_run(name, seen.wrong[name], stages) for name in names if name in judged)
     return ErrorStages(stages, runs, tuple(_pairs(runs, stages)))

@@ -50,4 +50,4 @@ def test_a_dataset_without_claims_is_said_so(spanlab: Run, tmp_path: Path) -> No
     spanlab("import", "plain.jsonl", "--dataset", "plain")
     done = spanlab("stages", "plain")
     assert done.returncode == 2
-    assert done.stderr == "spanlab: no claim of 'plain' is judged by anybody\n"
+    assert done.stderr == "spanlab: no claim of 'plain' is judged by a detector\n"
