@@ -128,6 +128,13 @@ def _kept(name: str) -> common.Kept:
 
 def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     """Ask which items to go through, and in which order."""
+    searched = st.text_input(
+        "Search",
+        max_chars=200,
+        placeholder="Question, answer, comment or id",
+        **_kept("text"),
+        help="Words or beginnings of words; all of them must stand in one of these texts.",
+    )
     left, right = st.columns(2)
     with left:
         state = st.selectbox("Your state", list(_STATES), **_kept("state"))
@@ -155,6 +162,7 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     return QueueQuery(
         reviewer=reviewer,
         blind=not people,
+        text=searched.strip() or None,
         lang=None if lang == _ALL else lang,
         status=_STATES[state],
         detector=None if detector == _ALL else detector,
@@ -173,6 +181,7 @@ def _describe(dataset: str, query: QueueQuery) -> str:
         dataset,
         f"as {query.reviewer}",
         None if query.blind else "not blind",
+        query.text and f"“{query.text}”",
         query.lang,
         query.status,
         query.detector,

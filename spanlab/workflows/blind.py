@@ -2,7 +2,8 @@
 
 Left out are annotations of other people with their spans, status and comments, gold labels (as a
 rule people's, too), votes with a person among the voters, and all traces of these. Queues of blind
-reviewers know of no disagreement but that of detectors (``QueueQuery.blind``). That a second
+reviewers know of no disagreement, labels and claims but those of detectors and their own, and find
+by a search only what these said (``QueueQuery.blind``). That a second
 annotator is needed stays known: it says who has finished an item, not what they said.
 """
 

@@ -119,6 +119,20 @@ def test_a_queue_says_where_one_is_and_opens_at_the_first_unfinished_item(desk: 
     expect(standing).to_have_text("2 of 3 in this queue")
 
 
+def test_a_search_can_be_the_queue_to_go_through(desk: Sit) -> None:
+    here = desk(_records())
+    here.open_queue()
+    here.page.get_by_role("textbox", name="Search").fill("33")
+    here.page.keyboard.press("Enter")
+    here.close_queue()
+    here.wait_for_queue(text="33")
+    here.wait_for("second")
+    expect(here.page.locator(".sl-standing")).to_have_text("1 of 2 in this queue")
+    here.focus_rests()
+    here.press("PageDown")
+    here.wait_for("third")
+
+
 def test_a_blind_table_has_nothing_of_what_others_said(desk: Sit) -> None:
     answer = ANSWERS["first"][1]
     mark = Span.of(answer, 0, 3, label="hidden label").model_copy(update={"note": "hidden"})

@@ -138,7 +138,7 @@ export class ItemTable {
             const sorted = head.dataset.order === order;
             head.setAttribute("aria-sort", sorted ? (rises(order) !== reverse ? "ascending" : "descending") : "none");
         }
-        const more = previous || next ? ", more before or after" : "";
+        const more = next ? ", more follow" : previous ? ", more before" : "";
         this.found.textContent = this.rows.length ? `${plural(this.rows.length, "item")}${more}` : "No item fits";
         [this.earlier.disabled, this.later.disabled] = [!previous, !next];
         this.mark();
