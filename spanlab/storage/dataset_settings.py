@@ -47,6 +47,7 @@ USUAL_LABELS = tuple(
 class DatasetSettings(Frozen):
     """The settings of a dataset; what is not stored takes the default.
 
+    ``always_blind`` takes from reviewers the choice to see what other people marked.
     ``guidelines`` are all texts that the guidelines have had, in Markdown, oldest first: the
     version that an annotation names is a place in it, counted from 1.
     """
@@ -54,6 +55,7 @@ class DatasetSettings(Frozen):
     undecided: Undecided = Undecided.REJECTED
     labels: tuple[Label, ...] = USUAL_LABELS
     label_required: bool = False
+    always_blind: bool = False
     guidelines: tuple[Annotated[str, Field(max_length=100_000)], ...] = ()
 
     @model_validator(mode="after")

@@ -137,9 +137,14 @@ def _settings(summary: DatasetSummary) -> None:
             format_func=_UNDECIDED.__getitem__,
             help="The editor says how many were counted how, and takes it back on request.",
         )
+        always_blind = st.checkbox(
+            "Nobody sees in Review what other people marked",
+            summary.settings.always_blind,
+            help="Otherwise reviewers may ask for it under Queue. Adjudicate and Compare show it.",
+        )
         if st.form_submit_button("Save", type="primary"):
             with errors_shown():
-                changed = {"undecided": undecided}
+                changed = {"undecided": undecided, "always_blind": always_blind}
                 change_settings(store(), summary.name, lambda now: now.model_copy(update=changed))
                 _finish(f"The settings of {summary.name} are saved.")
 

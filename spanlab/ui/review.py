@@ -153,15 +153,19 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
     order = st.segmented_control(
         "Order", [_IMPORTED, _SPLIT], default=_IMPORTED, required=True, **_kept("order")
     )
+    locked = summary.settings.always_blind
     people = st.checkbox(
         "Show what other people marked",
         **_kept("people"),
-        help="Other people's spans and comments, gold labels, and votes with people in them. "
+        disabled=locked,
+        help="The settings of this dataset do not allow it."
+        if locked
+        else "Other people's spans and comments, gold labels, and votes with people in them. "
         "Without it you review blind: disagreement then means that of detectors.",
     )
     return QueueQuery(
         reviewer=reviewer,
-        blind=not people,
+        blind=locked or not people,
         text=searched.strip() or None,
         lang=None if lang == _ALL else lang,
         status=_STATES[state],

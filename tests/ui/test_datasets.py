@@ -375,7 +375,7 @@ def test_many_datasets_are_searched(open_page: OpenPage, store: Store, count: in
     assert shown == ["##### set\\-0"]
 
 
-def test_what_done_makes_of_undecided_suggestions_is_a_setting(
+def test_what_done_makes_of_undecided_suggestions_and_blind_review_are_settings(
     open_page: OpenPage, store: Store
 ) -> None:
     store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
@@ -383,8 +383,10 @@ def test_what_done_makes_of_undecided_suggestions_is_a_setting(
     (radio,) = [each for each in app.radio if "undecided" in each.label]
     assert radio.value is Undecided.REJECTED
     radio.set_value(Undecided.ASK)
+    next(each for each in app.checkbox if "other people" in each.label).check()
     next(each for each in app.button if each.label == "Save").click().run()
-    assert store.datasets()[0].settings.undecided is Undecided.ASK
+    settings = store.datasets()[0].settings
+    assert (settings.undecided, settings.always_blind) == (Undecided.ASK, True)
     assert "The settings of mine are saved" in everything(app).replace("\\", "")
 
 

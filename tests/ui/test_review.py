@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Checkbox
 
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.storage import Store
@@ -91,3 +92,18 @@ def test_an_unknown_dataset_in_the_address_is_named_beside_the_one_that_is_shown
     assert said.value == "There is no dataset “go\\*ne”. This is “mine”."
     assert app.query_params["dataset"] in ("mine", ["mine"])
     assert not app.run().toast
+
+
+def test_a_dataset_may_take_the_choice_to_see_what_others_marked(
+    open_page: OpenPage, mine: Store
+) -> None:
+    def box(app: AppTest) -> Checkbox:
+        return next(each for each in app.checkbox if each.label == "Show what other people marked")
+
+    app = open_page("review", dataset="mine", reviewer="Ada")
+    box(app).check().run()
+    assert "not blind" in app.caption[0].value
+    mine.change_settings("mine", lambda now: now.model_copy(update={"always_blind": True}))
+    app.run()
+    assert box(app).disabled
+    assert "not blind" not in app.caption[0].value
