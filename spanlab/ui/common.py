@@ -15,10 +15,11 @@ _ITEM = "item"  # and of an item in it
 _CURRENT = "spanlab.dataset"
 _CHOICE = "spanlab.dataset-choice"
 _PAGES = "spanlab.pages"
-_TITLE_STYLE = """<style>
+_STYLE = """<style>
 .stMainBlockContainer { padding-top: 4.5rem; }
 .stMainBlockContainer h1 { font-size: 1.9rem; padding: 0 0 .75rem; }
 .stMainBlockContainer h3 { font-size: 1.2rem; padding: 0 0 .25rem; }
+.stApp [data-testid="stCaptionContainer"] { color: inherit; opacity: .75; }
 </style>"""
 
 
@@ -40,9 +41,13 @@ def server_files() -> ServerFiles | None:
 
 
 def title(text: str) -> None:
-    """Draw a page's title, close under the navigation: the page belongs to the data."""
-    st.html(_TITLE_STYLE)
+    """Draw a page's title."""
     st.title(text, anchor=False)
+
+
+def style() -> None:
+    """Style all pages: titles close under the navigation, small print that can be read."""
+    st.html(_STYLE)
 
 
 def register_pages(pages: Sequence[st.Page]) -> None:

@@ -44,7 +44,6 @@ class _Format:
     about: str
     ending: str = "jsonl"
     mime: str = "application/x-ndjson"
-    language: str = "json"  # of the preview
 
 
 _FORMATS = {
@@ -55,18 +54,13 @@ _FORMATS = {
     "labelstudio": _Format(
         "Label Studio", "Spans as Label Studio imports them.", "json", "application/json"
     ),
-    "claims": _Format(
-        "Claims as CSV", "One row per claim with its verdict.", "csv", "text/csv", "csv"
-    ),
-    "csv": _Format(
-        "CSV", "A row for each item and annotator; lists as JSON.", "csv", "text/csv", "csv"
-    ),
+    "claims": _Format("Claims as CSV", "One row per claim with its verdict.", "csv", "text/csv"),
+    "csv": _Format("CSV", "A row for each item and annotator; lists as JSON.", "csv", "text/csv"),
     "parquet": _Format(
         "Parquet",
         "The same rows, for pandas and the like.",
         "parquet",
         "application/vnd.apache.parquet",
-        "csv",
     ),
     "huggingface": _Format(
         "Hugging Face",
@@ -214,11 +208,7 @@ def _preview(request: _Request) -> bool:
         lines = [line if len(line) <= _LINE else f"{line[:_LINE]} …" for line in text.split("\n")]
         with st.expander("Preview", expanded=True, icon=":material/visibility:"):
             if text.strip():
-                st.code(
-                    "\n".join(lines[:60]).rstrip(),
-                    language=request.format.language,
-                    wrap_lines=True,
-                )
+                st.code("\n".join(lines[:60]).rstrip(), language=None, wrap_lines=True)
             else:
                 st.caption("The first items have nothing to write in this format.")
             if request.choice.format in _BINARY:

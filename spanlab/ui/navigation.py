@@ -36,6 +36,7 @@ def run() -> None:
         st.Page(export.page, title="Export", icon=":material/download:", url_path="export"),
     ]
     common.register_pages(pages)
+    common.style()
     st.navigation(pages, position="top").run()
 
 

@@ -14,8 +14,8 @@ export class Layout {
         this.view = view;
         this.splitter = h("div", { class: "sl-splitter", role: "separator", tabindex: "0",
             title: "Drag to share the room; double-click for the usual share" });
-        this.smaller = this.button("A−", "Smaller text", () => this.change("size", this.now.size - SIZE_STEP));
-        this.larger = this.button("A+", "Larger text", () => this.change("size", this.now.size + SIZE_STEP));
+        this.smaller = this.button("A−", "A−: smaller text", () => this.change("size", this.now.size - SIZE_STEP));
+        this.larger = this.button("A+", "A+: larger text", () => this.change("size", this.now.size + SIZE_STEP));
         this.turn = this.button("", "", () => this.set({ beside: !this.now.beside }));
         this.controls = h("div", { class: "sl-layout", role: "group", "aria-label": "Layout" },
             this.smaller, this.larger, this.turn);

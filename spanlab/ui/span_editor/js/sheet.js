@@ -7,7 +7,7 @@ import { keyName } from "./keys.js";
 export class KeySheet {
     constructor(view) {
         this.view = view;
-        this.node = h("div", { class: "sl-sheet", role: "dialog", "aria-modal": "true", "aria-label": "Keys", tabindex: "-1", hidden: "" });
+        this.node = h("div", { class: "sl-sheet", role: "dialog", "aria-modal": "true", "aria-label": "Keys", tabindex: "0", hidden: "" });
     }
 
     get isOpen() {

@@ -54,14 +54,15 @@ export class SpanList {
         const node = h("div", {
             class: `sl-row sl-row-${mark.kind}`, role: "option", "aria-selected": String(chosen),
             "aria-setsize": String(this.rows.length), "aria-posinset": String(index + 1),
-            "aria-label": describe(mark), "data-mark": mark.id,
+            "data-mark": mark.id,
         },
+        h("span", { class: "sl-unseen" }, describe(mark)),
         h("span", { class: "sl-sign", "aria-hidden": "true" }, sign),
-        h("span", { class: "sl-row-prob" }, mark.kind === "own" ? "" : String(Math.round(mark.prob * 100))),
-        h("span", { class: "sl-row-text", dir: "auto" }, shorten(mark.text, 80)),
-        mark.note ? h("span", { title: mark.note }, "✎") : "",
-        mark.label ? h("span", { class: "sl-label" }, mark.label) : "",
-        h("span", { class: "sl-row-by" }, mark.members.length > 1 ? `×${mark.members.length}` : ""));
+        h("span", { class: "sl-row-prob", "aria-hidden": "true" }, mark.kind === "own" ? "" : String(Math.round(mark.prob * 100))),
+        h("span", { class: "sl-row-text", dir: "auto", "aria-hidden": "true" }, shorten(mark.text, 80)),
+        mark.note ? h("span", { title: mark.note, "aria-hidden": "true" }, "✎") : "",
+        mark.label ? h("span", { class: "sl-label", "aria-hidden": "true" }, mark.label) : "",
+        h("span", { class: "sl-row-by", "aria-hidden": "true" }, mark.members.length > 1 ? `×${mark.members.length}` : ""));
         node.style.top = `${index * ROW}px`;
         return node;
     }

@@ -70,7 +70,7 @@ export class View {
             trace: { name: "Trace", node: this.trace.node, shown: () => this.trace.shown() },
         });
         this.left = h("section", { class: "sl-left", "aria-label": "Answer" },
-            this.question, this.lanes.node, this.threshold.node, this.answer, this.prompt.node);
+            h("div", { class: "sl-above" }, this.question, this.threshold.node), this.lanes.node, this.answer, this.prompt.node);
         this.main = h("div", { class: "sl-main" }, this.left, this.layout.splitter, this.panel.node);
         this.nothing = h("div", { class: "sl-nothing", role: "status", hidden: "" });
         this.live = h("div", { class: "sl-live", "aria-live": "polite", role: "status" });
