@@ -20,6 +20,7 @@ _STYLE = """<style>
 .stMainBlockContainer h1 { font-size: 1.9rem; padding: 0 0 .75rem; }
 .stMainBlockContainer h3 { font-size: 1.2rem; padding: 0 0 .25rem; }
 .stApp [data-testid="stCaptionContainer"] { color: inherit; opacity: .75; }
+.stApp [data-testid="stTable"] th { color: inherit; }
 </style>"""
 
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 import streamlit as st
 
 from spanlab import jobs as work
-from spanlab.ui import adjudicate, common, compare, datasets, detect, export, jobs, optimise, review
+from spanlab.ui import (
+    adjudicate,
+    common,
+    compare,
+    datasets,
+    detect,
+    export,
+    help_menu,
+    jobs,
+    optimise,
+    review,
+)
 
 # A marked line of text. Streamlit's emoji and material icons would be fetched from other hosts.
 _ICON = (
@@ -13,6 +24,13 @@ _ICON = (
     '<rect x="3" y="8" width="26" height="15" rx="3" fill="#f3b37a"/>'
     '<path d="M3 25h26" stroke="#b85500" stroke-width="4"/>'
     '<path d="M8 15.5h16" stroke="#262730" stroke-width="4" stroke-linecap="round"/></svg>'
+)
+_NAME = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 118 32"><title>spanlab</title>'
+    '<rect x="2" y="7" width="52" height="17" rx="3" fill="#f3b37a"/>'
+    '<path d="M2 26h52" stroke="#b85500" stroke-width="3"/>'
+    '<text x="6" y="21" font-family="sans-serif" font-size="18" font-weight="700" '
+    'fill="#262730">span<tspan dx="6" fill="#b85500">lab</tspan></text></svg>'
 )
 
 
@@ -37,7 +55,8 @@ def run() -> None:
     ]
     common.register_pages(pages)
     common.style()
-    st.navigation(pages, position="top").run()
+    st.logo(_NAME, size="medium")
+    st.navigation({"": pages, "Help": help_menu.pages()}, position="top").run()
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ COMPLAINTS = """async () => {
         ]);
 }"""
 
+HELP = ("keys", "glossary", "formats", "guidelines", "version")
 # Streamlit fetches what draws a style sheet when the first page has one.
 STYLED = """() => [...document.querySelectorAll("style")]
     .some((node) => node.textContent.includes("stCaptionContainer"))"""
@@ -67,10 +68,11 @@ def test_no_page_has_a_serious_fault(window: Page, server: Server, store: Store)
     found["keys"] = complaints(window)
     links = window.locator("[data-testid=stTopNavLink]").all()
     addresses = [link.get_attribute("href") for link in links]
+    addresses += [server.url().replace("?", name) for name in HELP]
     assert len(addresses) > 6
     for address in addresses[1:]:
         window.goto(f"{address}?dataset={name}")
-        window.locator("h1").wait_for()
+        window.locator("h1, .sl").first.wait_for()
         idle(window)
         window.wait_for_function(STYLED)
         found[str(address)] = complaints(window)

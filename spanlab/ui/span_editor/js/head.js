@@ -10,6 +10,7 @@ export class Head {
         this.view = view;
         this.progressText = h("span", { class: "sl-progress-text" });
         this.progressBar = h("div", { class: "sl-progress-bar", "aria-hidden": "true" }, h("div", {}));
+        this.finished = h("span", { class: "sl-finished", hidden: "" });
         this.standing = h("span", { class: "sl-standing" });
         this.itemName = h("span", { class: "sl-item" });
         this.status = h("span", { class: "sl-status" });
@@ -17,6 +18,7 @@ export class Head {
         this.savedText = h("span", { class: "sl-saved", role: "status" });
         this.node = h("header", { class: "sl-head" },
             h("div", { class: "sl-progress" }, this.progressText, this.progressBar),
+            this.finished,
             this.standing, this.itemName, this.status, this.remark, this.savedText);
     }
 
@@ -41,9 +43,20 @@ export class Head {
         actions.paint(item.history, editor.likely());
     }
 
-    paintProgress({ done, skipped, total }) {
+    paintProgress(progress) {
+        const { done, skipped, total } = progress;
         this.progressText.textContent = `${done} of ${total} done${skipped ? `, ${skipped} skipped` : ""}`;
         this.progressBar.firstChild.style.width = `${total ? ((done + skipped) / total) * 100 : 0}%`;
+        this.paintFinished(progress);
+    }
+
+    /** When nothing is left to do: where the labels are of use. */
+    paintFinished({ done, skipped, total }) {
+        this.finished.hidden = total === 0 || done + skipped < total;
+        if (this.finished.hidden) return;
+        const query = new URLSearchParams({ dataset: this.view.editor.navigation.place.dataset });
+        const links = ["Compare", "Export"].map((name) => h("a", { href: `${name.toLowerCase()}?${query}`, target: "_self" }, name));
+        this.finished.replaceChildren("Next: ", links[0], " or ", links[1]);
     }
 
     saved(outbox) {

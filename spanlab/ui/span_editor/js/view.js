@@ -10,6 +10,7 @@ import { h, pressable } from "./dom.js";
 import { Evidence } from "./evidence.js";
 import { Geometry } from "./geometry.js";
 import { Head } from "./head.js";
+import { Hints } from "./hints.js";
 import { Lanes } from "./lanes.js";
 import { ELSEWHERE, ONCE, keyName, specOf } from "./keys.js";
 import { Layout } from "./layout.js";
@@ -77,7 +78,7 @@ export class View {
         this.toast = h("div", { class: "sl-toast", "aria-hidden": "true", hidden: "" });
         this.root = h("div", { class: "sl", "data-unsaved": "0" },
             this.head.node, this.editor.conflict.node, this.nothing, this.main, this.notice.node, this.actions.node, this.sheet.node, this.items.node,
-            this.toast, this.live);
+            new Hints().node, this.toast, this.live);
         this.panel.node.firstChild.append(h("div", { class: "sl-panel-tools" }, this.evidence.controls, this.layout.controls));
         this.layout.paint();
         parent.append(this.root);
