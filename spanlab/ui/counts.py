@@ -30,7 +30,7 @@ GROUPS = {
 FEW = 3  # of a group that are shown at first
 # Told apart by pattern as well as by colour; translucent, so that they suit light and dark.
 _STYLE = """<style>
-.counts.bounded { max-height: 13rem; overflow-y: auto; }
+.counts.bounded { max-height: 15.5rem; overflow-y: auto; }
 .counts .others { grid-column: 1 / -1; }
 .counts .others summary { cursor: pointer; opacity: .8; }
 .counts .others .counts { margin-top: .3rem; }

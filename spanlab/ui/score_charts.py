@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -71,7 +72,7 @@ def dot_plot(
         dots: what to draw, at least one; several kinds are told apart by shape and colour.
         wording: the names of rows and values.
         order: the names from top to bottom.
-        columns: 0 for one plot; else a plot per group, so many beside each other.
+        columns: 0 for one plot; else how many stand beside each other, each group in its own.
     """
     import altair as alt
 
@@ -84,7 +85,7 @@ def dot_plot(
             "name:N",
             sort=list(order),
             title=None,
-            axis=alt.Axis(labelLimit=220, labelOverlap=False),
+            axis=alt.Axis(labelLimit=130 if columns else 220, labelOverlap=False, labelFlush=False),
         ),
         color=alt.Color(
             "kind:N", scale=alt.Scale(domain=kinds, range=list(colours)), legend=legend
@@ -107,10 +108,14 @@ def dot_plot(
         x=alt.X("mean:Q", title=wording.value, scale=scale, axis=axis),
         shape=alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=list(shapes)), legend=legend),
     )
-    plot = alt.layer(intervals, marks).properties(height=_AXES + _ROW * len(order))
+    layers = alt.layer(intervals, marks)
     if not columns:
-        return plot
-    return plot.properties(width=200).facet(facet=alt.Facet("group:N", title=None), columns=columns)
+        return layers.properties(height=_AXES + _ROW * len(order))
+    most = max(Counter(dot.group for dot in dots).values())
+    small = layers.properties(width=190, height=_ROW * most)
+    small_multiples = small.facet(facet=alt.Facet("group:N", title=None), columns=columns)
+    own_names: Chart = small_multiples.resolve_scale(y="independent")
+    return own_names
 
 
 def pair_chart(pairs: Sequence[Pair], which: str, order: Sequence[str]) -> Chart:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -55,7 +55,7 @@ MEANING = {
 }
 _MAIN = ("iou", "corr", "max_iou", "f1")
 _MOST = 20  # people, and others, in a chart
-_MOST_PER_LANGUAGE = 6  # in each of its small charts
+_MOST_PER_LANGUAGE = 5  # in each of its small charts
 _MOST_CURVES = 7  # that can be told apart
 
 
@@ -146,25 +146,28 @@ def _opened(label: str, icon: str) -> bool:
 def _chart(scores: Sequence[Scored], metric: str, *, per_language: bool) -> None:
     """Draw the best people and all machines, never more rows than can be read."""
     most = _MOST_PER_LANGUAGE if per_language else _MOST
-    dots = [dot for dot in _dots(scores, metric) if per_language == (dot.group != MACRO)]
-    ranked = best([dot for dot in _dots(scores, metric) if dot.group == MACRO], most)
-    order = [dot.name for dot in ranked]
-    shown = [dot for dot in dots if dot.name in order]
+    groups: dict[str, list[Dot]] = defaultdict(list)
+    for dot in _dots(scores, metric):
+        if per_language == (dot.group != MACRO):
+            groups[dot.group].append(dot)
+    shown = [dot for group in groups.values() for dot in best(group, most)]
+    ranked = sorted(shown, key=lambda dot: (-dot.mean, dot.name))
+    order = list(dict.fromkeys(dot.name for dot in ranked))
     if not shown:
         st.caption("None of those chosen under Annotators has this score.")
         return
     n_people = sum(one.kind is Kind.PERSON for one in scores)
     if n_people > most:
         st.caption(
-            f"The best {most} of {n_people:,} people, and the detectors; the table and the "
-            "download have everybody. Annotators, above, says who takes part."
+            f"The best {most} of {n_people:,} people{' in each language' if per_language else ''}, "
+            "and the detectors; the download has everybody. Annotators, above, says who takes part."
         )
     show_chart(
         dot_plot(
             shown,
             Wording("Annotator", NAMES[metric]),
             order=order,
-            columns=4 if per_language else 0,
+            columns=3 if per_language else 0,
         ),
         language_table(scores, metric) if per_language else score_table(scores),
         f"{metric}-{'languages' if per_language else 'scores'}",
