@@ -141,7 +141,7 @@ def _passages(here: ModelEnvironment) -> Sources:
     _heading("Passages")
     files = server_files()
     kinds = [name for name, kind in _SOURCES.items() if kind != "bm25" or files is not None]
-    label = st.selectbox("Where they come from", kinds, **kept("detect.sources"))
+    label = st.selectbox("Source of passages", kinds, **kept("detect.sources"))
     kind = _SOURCES[label or "The item's own"]
     st.caption(_ABOUT_SOURCES[kind])
     if kind == "given":
@@ -180,7 +180,7 @@ def _passages(here: ModelEnvironment) -> Sources:
 
 def _bounds(form: RunForm, asking: bool) -> RunForm:
     """Ask for limits, which most runs do without."""
-    with st.expander("How many, how fast, how much", icon=":material/tune:"):
+    with st.expander("Limits and concurrency", icon=":material/tune:"):
         how_many, how_fast, vote = st.columns(3)
         with how_many:
             limit = _number("Items at most", "detect.limit")

@@ -75,7 +75,7 @@ def _what(form: TuningForm) -> TuningForm:
     )
     member = str(detector) if detector in members else ""
     metric = st.selectbox(
-        "Made better for",
+        "Metric to optimise",
         METRICS,
         METRICS.index(members[member].metric) if member else 0,
         format_func=lambda name: _METRICS.get(name, name),
@@ -83,7 +83,7 @@ def _what(form: TuningForm) -> TuningForm:
     )
     programs = [program.name for program in registry() if program.owner == detector]
     begin = st.selectbox(
-        "Begins with",
+        "Starting program",
         [_OWN, *programs],
         help="A program found earlier can be tuned further.",
         **kept("optimise.begin"),
@@ -100,7 +100,7 @@ def _what(form: TuningForm) -> TuningForm:
 
 def _whose(form: TuningForm, summary: DatasetSummary) -> TuningForm:
     st.markdown("##### Labels")
-    choice = st.selectbox("Whose labels are the truth", list(_LABELS), **kept("optimise.labels"))
+    choice = st.selectbox("Reference labels", list(_LABELS), **kept("optimise.labels"))
     labels = _LABELS[choice or next(iter(_LABELS))]
     annotators: list[str] = []
     if labels != "gold":
@@ -187,7 +187,7 @@ def _how(form: TuningForm) -> TuningForm:
 
 
 def _bounds(form: TuningForm, summary: DatasetSummary) -> TuningForm:
-    with st.expander("For one language, how many, how fast, how much", icon=":material/tune:"):
+    with st.expander("Language, limits and concurrency", icon=":material/tune:"):
         target, transfer, name = st.columns(3)
         lang = target.text_input(
             "Tune for one language (optional)",

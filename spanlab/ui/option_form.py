@@ -50,7 +50,7 @@ def model_options_form(detectors: Sequence[str], page: str) -> dict[str, JsonVal
         What was chosen, also while another detector or role is shown, by "name" or "owner.name".
     """
     fields = model_fields(detectors)
-    with st.expander("How models are asked", icon=":material/tune:"):
+    with st.expander("Model options", icon=":material/tune:"):
         owner = st.selectbox(
             "For",
             list(fields),
