@@ -131,7 +131,7 @@ def test_a_detection_goes_on_when_its_page_is_left(
     expect(card(page, name).get_by_text("of 300 items")).to_be_visible(timeout=WAIT)
     page = visit("jobs")
     expect(page.get_by_text(f"offline on {name}")).to_be_visible(timeout=WAIT)
-    expect(page.get_by_text("300 of 300 items").first).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("300 of 300").first).to_be_visible(timeout=WAIT)
     page = visit("datasets")
     counts = card(page, name).locator(".counts .row")
     expect(counts).to_have_text([re.compile("offline.*300 of 300 done")], timeout=WAIT)
