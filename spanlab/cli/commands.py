@@ -200,6 +200,10 @@ def datasets(
         Literal["rejected", "likely", "ask"] | None,
         typer.Option(help="What Done in a review makes of suggestions left undecided."),
     ] = None,
+    overlap: Annotated[
+        int | None,
+        typer.Option(min=1, max=100, help="How many people are to finish each item in Review."),
+    ] = None,
 ) -> None:
     """List the datasets with their sizes, languages, annotators and settings, or set one's setting.
 
@@ -209,14 +213,16 @@ def datasets(
     \b
     spanlab datasets
     spanlab datasets mine --undecided likely
+    spanlab datasets mine --overlap 2
     """
     from spanlab.cli import tables
     from spanlab.storage import Store, Undecided
 
-    if (name is None) != (undecided is None):
+    given = {"undecided": undecided and Undecided(undecided), "overlap": overlap}
+    changed = {setting: value for setting, value in given.items() if value is not None}
+    if (name is None) != (not changed):
         raise UsageError("a setting needs the dataset and the value: NAME --undecided VALUE")
     with Store.open() as store:
-        if name is not None and undecided is not None:
-            changed = {"undecided": Undecided(undecided)}
+        if name is not None:
             store.change_settings(name, lambda now: now.model_copy(update=changed))
         typer.echo(tables.datasets(store.datasets()))

@@ -124,7 +124,10 @@ def datasets(summaries: Iterable[DatasetSummary]) -> str:
     rows = [["dataset", "items", "languages", "annotator", "states"]]
     for summary in summaries:
         languages = " ".join(f"{lang}:{count}" for lang, count in summary.languages.items())
-        setting = f"undecided suggestions: {summary.settings.undecided}"
+        setting = (
+            f"undecided suggestions: {summary.settings.undecided}, "
+            f"people per item: {summary.settings.overlap}"
+        )
         rows.append([summary.name, f"{summary.n_items:,}", languages, "", setting])
         for annotator in summary.annotators:
             states = ", ".join(f"{count:,} {state}" for state, count in annotator.counts.items())

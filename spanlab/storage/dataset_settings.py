@@ -47,6 +47,9 @@ USUAL_LABELS = tuple(
 class DatasetSettings(Frozen):
     """The settings of a dataset; what is not stored takes the default.
 
+    ``overlap`` is how many people are to finish each item: from 2 on it is a plan, by which Review
+    offers each reviewer what fewer have finished and they themselves have not. Nothing is
+    reserved: people who have the same item open at once may all finish it.
     ``always_blind`` takes from reviewers the choice to see what other people marked.
     ``guidelines`` are all texts that the guidelines have had, in Markdown, oldest first: the
     version that an annotation names is a place in it, counted from 1.
@@ -56,6 +59,7 @@ class DatasetSettings(Frozen):
     labels: tuple[Label, ...] = USUAL_LABELS
     label_required: bool = False
     always_blind: bool = False
+    overlap: Annotated[int, Field(ge=1, le=100)] = 1
     guidelines: tuple[Annotated[str, Field(max_length=100_000)], ...] = ()
 
     @model_validator(mode="after")

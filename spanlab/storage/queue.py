@@ -27,8 +27,8 @@ class QueueQuery:
     probability of ``detector`` (of any detector if None), where it has finished: 0 means that it
     found nothing; items it has not annotated have none and are left out. ``detector_status``
     needs ``detector``. ``min_annotators`` and ``max_annotators`` bound how many persons have
-    finished the item: ``max_annotators=1`` is the queue of a second annotator. All bounds are
-    inclusive.
+    finished the item, and ``unfinished`` leaves out what the reviewer has: with it,
+    ``max_annotators=1`` is the queue where two are to finish each item. All bounds are inclusive.
 
     ``text`` is looked for in questions, answers, ids and comments: all of its words, or beginnings
     of words, must stand in one of these texts. ``label`` is one of some span of the item.
@@ -56,6 +56,7 @@ class QueueQuery:
     min_disagreement: float | None = None
     min_annotators: int | None = None
     max_annotators: int | None = None
+    unfinished: bool = False
     text: str | None = None
     label: str | None = None
     blind: bool = False

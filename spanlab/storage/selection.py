@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from spanlab.schema import Status
 from spanlab.storage import facets, search
 from spanlab.storage.catalog import Annotator, Dataset, annotators_of, language_codes
 from spanlab.storage.facets import BLOCK, Array
@@ -20,6 +21,7 @@ from spanlab.storage.ranking import (
     disagreement_of,
     prob_facets,
     ranking,
+    status_facet,
     visible_authors,
 )
 
@@ -153,6 +155,11 @@ def _of_annotators(query: QueueQuery, annotators: dict[str, Annotator]) -> Itera
             # An unknown annotator has annotated nothing: a facet that does not exist is blank.
             facet = facets.status_of(-1 if annotator is None else annotator.id)
             yield _equal(facet, facets.STATUSES.index(status))
+    if query.unfinished:
+        done = facets.STATUSES.index(Status.DONE)
+        yield Condition(
+            (status_facet(annotators, query.reviewer),), lambda arrays: arrays[0] != done
+        )
     if query.min_prob is not None or query.max_prob is not None:
         low = 0.0 if query.min_prob is None else query.min_prob
         high = 1.0 if query.max_prob is None else query.max_prob

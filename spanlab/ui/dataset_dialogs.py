@@ -142,9 +142,19 @@ def _settings(summary: DatasetSummary) -> None:
             summary.settings.always_blind,
             help="Otherwise reviewers may ask for it under Queue. Adjudicate and Compare show it.",
         )
+        overlap = st.number_input(
+            "People to finish each item",
+            *(1, 100, summary.settings.overlap),
+            help="From 2 on, Review offers each reviewer the items that fewer people have "
+            "finished and that they have not finished themselves.",
+        )
         if st.form_submit_button("Save", type="primary"):
             with errors_shown():
-                changed = {"undecided": undecided, "always_blind": always_blind}
+                changed = {
+                    "undecided": undecided,
+                    "always_blind": always_blind,
+                    "overlap": overlap,
+                }
                 change_settings(store(), summary.name, lambda now: now.model_copy(update=changed))
                 _finish(f"The settings of {summary.name} are saved.")
 

@@ -144,7 +144,7 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
             **_kept("prob"),
             help="Of any detector, or of the one chosen beside.",
         )
-        second = st.checkbox("Needs a second annotator", **_kept("second"))
+        people_each = _people_each(summary.settings.overlap)
     with right:
         lang = st.selectbox("Language", [_ALL, *sorted(summary.languages)], **_kept("lang"))
         detectors = [who.name for who in summary.annotators if who.kind is Kind.DETECTOR]
@@ -173,10 +173,28 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         min_prob=low if low > 0.0 else None,
         max_prob=high if high < 1.0 else None,
         min_disagreement=split if split > 0.0 else None,
-        min_annotators=1 if second else None,
-        max_annotators=1 if second else None,
+        # without a plan, a second annotator is one for whom a first has been there
+        min_annotators=1 if people_each and summary.settings.overlap == 1 else None,
+        max_annotators=people_each - 1 if people_each else None,
+        unfinished=people_each is not None,
         order="disagreement" if order == _SPLIT else "import",
     )
+
+
+def _people_each(overlap: int) -> int | None:
+    """Ask whether to go by how many people are to finish each item; return how many, or None.
+
+    Where the dataset plans an ``overlap``, that is what its reviewers go by unless they say not to.
+    """
+    if overlap == 1:
+        return 2 if st.checkbox("Needs a second annotator", **_kept("second")) else None
+    planned = st.checkbox(
+        f"Finished by fewer than {overlap} people, and not by you",
+        value=True,
+        **_kept("planned"),
+        help=f"The settings of this dataset ask for {overlap} people per item.",
+    )
+    return overlap if planned else None
 
 
 def _describe(dataset: str, query: QueueQuery) -> str:
@@ -195,7 +213,11 @@ def _describe(dataset: str, query: QueueQuery) -> str:
     if query.min_disagreement is not None:
         parts.append(f"disagreement from {query.min_disagreement:g}")
     if query.max_annotators is not None:
-        parts.append("needs a second annotator")
+        parts.append(
+            "needs a second annotator"
+            if query.min_annotators
+            else f"fewer than {query.max_annotators + 1} people, and not you"
+        )
     if query.order == "disagreement":
         parts.append("most disagreement first")
     return " · ".join(part for part in parts if part)

@@ -11,6 +11,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 from serving import PATIENCE
 
 from spanlab.schema import Annotation, Item, Kind, Record, Span
+from spanlab.storage import QueueQuery
 
 pytestmark = pytest.mark.browser
 
@@ -145,6 +146,23 @@ def test_items_that_one_person_has_done_wait_for_a_second(desk: Sit) -> None:
     here.settle()
     assert here.texts("one") == ["one"]
     assert here.store.review(here.dataset, "one", REVIEWER).record.by("Grace") is not None
+
+
+def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit) -> None:
+    records = []
+    for name, people in (("one", ("Grace",)), ("two", ("Grace", "Alan")), ("last", ())):
+        done = [Annotation(annotator=who, kind=Kind.PERSON) for who in people]
+        records.append(Record(item=Item(id=name, answer=ANSWER), annotations=tuple(done)))
+    here = desk(records)
+    here.store.change_settings(here.dataset, lambda now: now.model_copy(update={"overlap": 2}))
+    here.visit()
+    here.page.wait_for_selector("text=fewer than 2 people, and not you")
+    here.wait_for("one")
+    here.press("Enter")
+    here.wait_for("last")
+    here.settle()
+    plan = QueueQuery(reviewer=REVIEWER, max_annotators=1, unfinished=True)
+    assert [row.item_id for row in here.store.page(here.dataset, plan).rows] == ["last"]
 
 
 def test_filters_combine_and_an_empty_queue_says_where_to_widen_it(desk: Sit) -> None:

@@ -263,13 +263,14 @@ def test_one_item_is_not_items(
     assert "wrote 1 item of 'one'" in spanlab("export", "one").stderr
 
 
-def test_what_done_makes_of_undecided_suggestions_is_set_by_command(
+def test_undecided_suggestions_and_people_per_item_are_set_by_command(
     spanlab: Run, items: Path
 ) -> None:
     spanlab("import", items, "--dataset", "towers")
     assert "undecided suggestions: rejected" in spanlab("datasets").stdout
     done = spanlab("datasets", "towers", "--undecided", "likely")
     assert "undecided suggestions: likely" in done.stdout
+    assert "people per item: 2" in spanlab("datasets", "towers", "--overlap", "2").stdout
     half = spanlab("datasets", "--undecided", "ask")
     assert (half.returncode, "NAME --undecided VALUE" in half.stderr) == (2, True)
 

@@ -94,6 +94,10 @@ _QUERIES = {
     "failed": replace(_ANY, detector="other", detector_status=Status.FAILED),
     "disputed": replace(_ANY, min_disagreement=0.8),
     "second annotator": replace(_TODO, reviewer="new", min_annotators=1, max_annotators=1),
+    "two people each": replace(_ANY, max_annotators=1, unfinished=True),
+    "two people each, new reviewer": replace(
+        _ANY, reviewer="new", max_annotators=1, unfinished=True
+    ),
     "many at once": replace(
         _TODO, lang="en", detector="det", min_prob=0.5, min_disagreement=0.5, max_annotators=1
     ),
@@ -271,6 +275,7 @@ def _most_claims(record: Record) -> int:
 def _passes(record: Record, query: QueueQuery) -> bool:
     tests = [query.lang in {None, record.item.lang}]
     tests.append(query.status in {None, _status(record, query.reviewer)})
+    tests.append(not query.unfinished or _status(record, query.reviewer) is not Status.DONE)
     if query.detector is not None:
         tests.append(query.detector_status in {None, _status(record, query.detector)})
     if query.min_prob is not None or query.max_prob is not None:

@@ -375,7 +375,7 @@ def test_many_datasets_are_searched(open_page: OpenPage, store: Store, count: in
     assert shown == ["##### set\\-0"]
 
 
-def test_what_done_makes_of_undecided_suggestions_and_blind_review_are_settings(
+def test_undecided_suggestions_blind_review_and_people_per_item_are_settings(
     open_page: OpenPage, store: Store
 ) -> None:
     store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
@@ -384,9 +384,11 @@ def test_what_done_makes_of_undecided_suggestions_and_blind_review_are_settings(
     assert radio.value is Undecided.REJECTED
     radio.set_value(Undecided.ASK)
     next(each for each in app.checkbox if "other people" in each.label).check()
+    next(each for each in app.number_input if "People" in each.label).set_value(2)
     next(each for each in app.button if each.label == "Save").click().run()
     settings = store.datasets()[0].settings
     assert (settings.undecided, settings.always_blind) == (Undecided.ASK, True)
+    assert settings.overlap == 2
     assert "The settings of mine are saved" in everything(app).replace("\\", "")
 
 
