@@ -109,7 +109,7 @@ def test_a_pickle_is_refused_by_name_and_never_opened(
         monkeypatch.setenv(name, value)
     page = AppTest.from_string("from spanlab.ui import jobs\njobs.page()", default_timeout=30).run()
     assert not page.exception
-    assert sum(REFUSED in error.value for error in page.error) == 4
+    assert sum(REFUSED in caption.value for caption in page.caption) == 4
     st.cache_resource.clear()
     with pytest.raises(SpanlabError, match=REFUSED):
         jobs.retry("broken", where)
