@@ -15,20 +15,29 @@ export class ActionBar {
         for (const type of ["mouseenter", "focus"]) this.acceptAll.addEventListener(type, which);
         for (const type of ["mouseleave", "blur", "click"]) this.acceptAll.addEventListener(type, () => view.text.highlight([]));
         this.node = h("footer", { class: "sl-actions" },
-            button("‹ Previous", "previousItem"), button("Next ›", "nextItem"), button("Items", "items"),
+            view.pointer.mark,
+            short(button("‹ Previous", "previousItem"), "‹", " Previous"), short(button("Next ›", "nextItem"), "", "Next ", "›"),
+            button("Items", "items"),
             h("span", { class: "sl-gap" }),
             this.undo, this.redo, this.acceptAll,
-            button("Comment answer", "commentItem"), button("Keys", "help"),
+            short(button("Comment answer", "commentItem"), "Comment", " answer"), button("Keys", "help"),
             h("span", { class: "sl-gap" }),
             button("Skip", "skip"), button("Done", "done", "sl-primary"));
     }
 
     paint(history, likely) {
         const least = percent(Math.min(1, ...likely.map((piece) => piece.prob)));
-        this.acceptAll.firstChild.textContent = likely.length ? `Accept ${likely.length} likely, from ${least}` : "Accept likely";
+        if (likely.length) short(this.acceptAll, `Accept ${likely.length} likely`, `, from ${least}`);
+        else this.acceptAll.firstChild.textContent = "Accept likely";
         this.acceptAll.title = likely.length ? `Accept ${likelyWords(likely)} (${keyName("A")})` : "No likely suggestion is open.";
         this.acceptAll.disabled = likely.length === 0;
         this.undo.disabled = !history.canUndo;
         this.redo.disabled = !history.canRedo;
     }
+}
+
+/** Name a button such that its middle is left out on the screen, not aloud, where there is little room. */
+function short(button, before, middle, after = "") {
+    button.firstChild.replaceChildren(before, h("span", { class: "sl-middle" }, middle), after);
+    return button;
 }

@@ -8,10 +8,16 @@ const HINTS = [
     "To mark text yourself, drag over it; or select with Shift and arrow keys and press d.",
     "Enter says that the item is done and opens the next one. Press ? for all keys.",
 ];
+const TOUCH_HINTS = [
+    "Tap a suggestion, then Accept or Reject.",
+    "To mark text yourself, press long on a word, drag the handles, then tap Mark.",
+    "Done says that the item is done and opens the next one.",
+];
 
 /** One hint at a time; what was seen does not come back. */
 export class Hints {
     constructor() {
+        this.hints = matchMedia("(pointer: coarse)").matches ? TOUCH_HINTS : HINTS;
         this.words = h("p", {});
         const seen = h("button", { class: "sl-button", type: "button" }, "Got it");
         this.node = h("div", { class: "sl-hint", role: "note", "aria-label": "Hint" }, this.words, pressable(seen, () => this.next()));
@@ -28,8 +34,8 @@ export class Hints {
     }
 
     paint() {
-        this.node.hidden = this.at >= HINTS.length;
-        if (!this.node.hidden) this.words.textContent = HINTS[this.at];
+        this.node.hidden = this.at >= this.hints.length;
+        if (!this.node.hidden) this.words.textContent = this.hints[this.at];
     }
 
     stored() {

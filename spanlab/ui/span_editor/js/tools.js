@@ -1,4 +1,4 @@
-/** What a mouse finds at the span that it clicked: a small toolbar, and handles at both ends. */
+/** What a mouse or finger finds at the span that it clicked: a small toolbar, and handles at both ends. */
 
 import { h } from "./dom.js";
 import { memberKey } from "./joining.js";
@@ -22,11 +22,13 @@ export class SpanTools {
     }
 
     place() {
-        const { editor, geometry, answer, pointer } = this.view;
+        const { editor, geometry, answer, pointer, actions } = this.view;
         const mark = editor.focused;
         this.node.hidden = !mark || !pointer.used;
         if (this.node.hidden) return;
         this.node.replaceChildren(...this.buttons(mark), this.labelChoice(mark));
+        (pointer.byTouch ? actions.node : answer).append(this.node); // fingers need the text around the span
+        if (pointer.byTouch) return;
         const rect = geometry.rectAt(Math.max(mark.start, Math.min(mark.end, editor.selection.caret)));
         const width = this.node.offsetWidth;
         const box = answer.getBoundingClientRect();
@@ -77,8 +79,10 @@ export class SpanTools {
         const mark = editor.focused;
         const { text } = editor.item;
         let [start, end] = [mark.start, mark.end];
+        const line = geometry.rectAt(mark[handle.dataset.side]);
+        const below = event.pointerType === "touch" ? event.clientY - (line.top + line.bottom) / 2 : 0; // fingers stay on the knob
         const move = (moved) => {
-            const at = geometry.unitAtPoint(moved.clientX, moved.clientY);
+            const at = geometry.unitAtPoint(moved.clientX, moved.clientY - below);
             if (at === null) return;
             const exactly = moved.altKey || moved.shiftKey;
             if (handle.dataset.side === "start" && at < end) start = exactly ? text.snapGrapheme(at, false) : wordEdge(text, at, "start");

@@ -141,6 +141,7 @@ export class View {
             this.paintedItem = item;
             this.answer.scrollTop = 0;
             this.tools.node.hidden = true;
+            this.pointer.touch(null);
         }
         this.evidence.build(item.payload);
         this.annotators.build(item.payload.annotators);
