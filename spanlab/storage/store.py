@@ -17,6 +17,7 @@ from spanlab.storage import (
     annotator_edits,
     catalog,
     findings,
+    finished,
     imports,
     items,
     paging,
@@ -28,6 +29,7 @@ from spanlab.storage.catalog import Dataset, DatasetSummary
 from spanlab.storage.dataset_settings import DatasetSettings
 from spanlab.storage.engine import Database
 from spanlab.storage.findings import FoundAnnotations
+from spanlab.storage.finished import FinishedDay
 from spanlab.storage.items import Stored
 from spanlab.storage.queue import Page, QueueQuery, Standing
 from spanlab.storage.selection import Selection
@@ -237,6 +239,11 @@ class Store:
         """Return how many operations all reviews of a dataset hold; it grows with every edit."""
         with self._reading(dataset) as place:
             return catalog.n_operations(*place)
+
+    def finished_by_day(self, dataset: str) -> tuple[FinishedDay, ...]:
+        """Return how many items each person finished on which day; see ``finished``."""
+        with self._reading(dataset) as place:
+            return finished.finished_by_day(*place)
 
     def labels(self, dataset: str, reviewer: str | None = None) -> tuple[str, ...]:
         """Return the span labels in use in a dataset, or in one person's reviews of it.

@@ -15,6 +15,7 @@ from spanlab.ui.claim_views import show_claims
 from spanlab.ui.common import choose_dataset, datasets_for, link, plain, store, title
 from spanlab.ui.comparisons import compared
 from spanlab.ui.counts import in_groups
+from spanlab.ui.finished_views import show_finished
 from spanlab.ui.item_list import ITEM, item_list, open_item
 from spanlab.ui.marked import item_html, legend_html, passage_html, question_html
 from spanlab.ui.messages import errors_shown
@@ -219,6 +220,10 @@ def _stages(asked: Asked) -> None:
     show_stages(asked.summary)
 
 
+def _progress(asked: Asked) -> None:
+    show_finished(asked.summary)
+
+
 _VIEWS: dict[str, Callable[[Asked], None]] = {
     "Items": _items,
     "Scores": _scores,
@@ -226,4 +231,5 @@ _VIEWS: dict[str, Callable[[Asked], None]] = {
     "Claims": _claims,
     "Models": _models,
     "Error stages": _stages,
+    "Progress": _progress,
 }

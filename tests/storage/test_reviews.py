@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from sqlalchemy import text
@@ -14,6 +15,7 @@ from spanlab.oplog import (
     AddClaim,
     ClaimMark,
     EditClaim,
+    Finish,
     Note,
     Operation,
     Redo,
@@ -57,6 +59,38 @@ def test_nothing_reviewed_is_version_0(reviewed: Store) -> None:
     assert reviewed.rebuild("d", "b", "me") == ReviewState()
     assert reviewed.apply("d", "b", "me", []) == Applied(0, 0)
     assert reviewed.record("d", "b").annotations == ()
+
+
+def test_people_finish_items_on_the_day_of_their_last_done(
+    settings: Settings, reviewed: Store
+) -> None:
+    """What is skipped or not done any more counts on no day, nor does a comment that says so."""
+    assert reviewed.finished_by_day("d") == ()
+    note = Note(text='{"kind":"finish"')
+    _apply(reviewed, _DONE, note)
+    _apply(reviewed, SetStatus(status=Status.NOT_ANNOTATED), _DONE)
+    _apply(reviewed, Finish(), session="b", item="b")
+    skipped = Write("t", 1, 0, SetStatus(status=Status.SKIPPED))
+    reviewed.apply("d", "a", "you", [skipped])
+    gold = Write("g", 1, 0, _DONE, author="me")
+    reviewed.apply("d", "a", "adjudicated", [gold])
+    days = ("2999-01-02", "1999-01-02")  # of two more Done of "b": the log takes what is added
+    database = Database(settings.database_url)
+    with database.writing() as connection:
+        for version, day in enumerate(days, start=2):
+            columns = "dataset_id, position, annotator_id"
+            connection.execute(
+                text(
+                    f"INSERT INTO operations ({columns}, version, session, seq, json, at) "
+                    f"SELECT {columns}, {version}, 'more', {version}, json, '{day}T23:59:59+00:00' "
+                    "FROM operations WHERE session = 'b'"
+                )
+            )
+    database.close()
+    today, later = reviewed.finished_by_day("d")
+    assert abs(today.day - datetime.now(UTC).date()) <= timedelta(days=1)
+    assert today[1:] == ("me", 1)
+    assert later == (date(2999, 1, 2), "me", 1)
 
 
 def test_operations_become_log_state_and_annotation(reviewed: Store) -> None:

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from traced import traced_file
 
 from spanlab.datasets import read
-from spanlab.oplog import Add, Remove
+from spanlab.oplog import Add, Remove, SetStatus
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 from spanlab.storage import Store, Write
 from spanlab.workflows.comparing import compare_dataset
@@ -161,6 +161,18 @@ def test_an_edit_of_a_finished_annotation_is_scored_anew(open_page: OpenPage, mi
     writes = [Write("tab", seq, seq - 1, edit) for seq, edit in enumerate(edits, start=1)]
     assert not mine.apply("mine", "apart", "Ben", writes).refused
     assert ben() == 1.0
+
+
+def test_progress_shows_what_each_person_finished_by_day(open_page: OpenPage, mine: Store) -> None:
+    app = open_page("compare", view="Progress", dataset="mine")
+    assert "Nobody has pressed Done" in app.info[0].value
+    done = SetStatus(status=Status.DONE)
+    for item, who in (("same", "Ann"), ("apart", "Ann"), ("apart", "Ben")):
+        writes = [Write(f"{item}-{who}", 1, 0, done)]
+        assert not mine.apply("mine", item, who, writes).refused
+    table = app.run().dataframe[0].value
+    assert table.groupby("Person")["Items"].sum().to_dict() == {"Ann": 2, "Ben": 1}
+    assert not app.exception
 
 
 def test_without_gold_labels_the_reference_can_be_chosen(open_page: OpenPage, store: Store) -> None:
