@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from optimizers.estimates import SearchEstimate, estimate_search
 from optimizers.examples import LabelKind, LabelSource, Transfer
-from optimizers.metrics import TARGETS
+from optimizers.metrics import METRICS
 from optimizers.preparing import resolved
 from optimizers.request import SEED, Auto, Optimisation, Search
-from spanlab.detectors import DetectorSpec, check_tunable, entries, spec_of, tunable
+from spanlab.detectors import DetectorSpec, check_tunable, entries, entry_of, spec_of, tunable
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice, Price
 from spanlab.workflows.choosing import Choice, is_ensemble, specifications, specs_in
@@ -20,18 +20,15 @@ from spanlab.workflows.programs import registry
 from spanlab.workflows.requesting import budget_of, problem
 
 __all__ = [
-    "METRICS",
     "SearchEstimate",
     "TuningForm",
     "estimate_search",
     "free_name",
+    "metrics_of",
     "optimisation_of",
     "tunable",
     "tunable_members",
 ]
-
-METRICS: tuple[str, ...] = tuple(TARGETS)
-DEFAULT_METRIC = "iou"
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,7 @@ class TuningForm:
 
     ``choice`` names one detector; its program is where the search begins. Of an ensemble
     ``member`` names the member that is tuned. Without ``metric`` it is what the member is for, or
-    IoU.
+    the first of ``metrics_of``.
     """
 
     dataset: str
@@ -66,6 +63,18 @@ class TuningForm:
     rate: float | None = None
 
 
+def metrics_of(detector: str) -> tuple[str, ...]:
+    """Return what a detector or a member of an ensemble can be tuned for, the usual one first.
+
+    Raises:
+        UsageError: no detector is called so.
+    """
+    members = tunable_members()
+    return METRICS[
+        entry_of(members[detector].detector if detector in members else detector).tuned_on
+    ]
+
+
 def free_name(detector: str, metric: str) -> str:
     """Return a program name that is not taken: the detector, the metric and a number."""
     stem = f"{detector}-{metric.replace('+', '-')}"
@@ -83,7 +92,7 @@ def optimisation_of(form: TuningForm) -> Optimisation:
         UsageError: something is missing or cannot be meant so; says what would be right.
     """
     spec = _tuned(form)
-    metric = form.metric or spec.metric or DEFAULT_METRIC
+    metric = form.metric or spec.metric or metrics_of(spec.detector)[0]
     same = ("strategy", "auto", "trials", "languages", "transfer", "folds", "limit")
     fields = {name: getattr(form, name) for name in (*same, "threads", "seed")} | {
         "name": form.name.strip() or free_name(spec.signs, metric),
@@ -106,9 +115,10 @@ def optimisation_of(form: TuningForm) -> Optimisation:
 
 
 class Member(NamedTuple):
-    """A member of an ensemble: whose, the metric that it is for, and the model that it asks."""
+    """A member of an ensemble: whose, which detector it is, its metric, the model that it asks."""
 
     ensemble: str
+    detector: str
     metric: str
     model: str
 
@@ -119,7 +129,10 @@ def tunable_members() -> dict[str, Member]:
     specs = (spec_of(entry.name) for entry in entries() if entry.members is not None)
     return {
         each.signs: Member(
-            spec.signs, each.metric or DEFAULT_METRIC, each.model.model if each.model else ""
+            spec.signs,
+            each.detector,
+            each.metric or METRICS[entry_of(each.detector).tuned_on][0],
+            each.model.model if each.model else "",
         )
         for spec in specs
         for each in specs_in(spec)

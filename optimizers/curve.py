@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field
 
 from spanlab.fields import Frozen
-from spanlab.programs import HeldOut, Predictor
+from spanlab.programs import HeldOut, Predictor, Unit
 
 Stage = Literal["search", "baseline", "held-out"]
 
@@ -33,11 +33,13 @@ class Trial(Frozen):
 class Curve(Frozen):
     """The trials of all folds, and the best prompt of the latest one.
 
-    ``items`` counts the labelled items. ``untuned`` are the prompts that the latest search began
-    with. ``program`` and ``held_out`` are what a finished job has saved.
+    ``items`` counts the labelled items, or claims (``unit``), of which scores are accuracies.
+    ``untuned`` are the prompts that the latest search began with. ``program`` and ``held_out`` are
+    what a finished job has saved.
     """
 
     items: int = 0
+    unit: Unit = "items"
     trials: tuple[Trial, ...] = ()
     untuned: dict[str, Predictor] = Field(default_factory=dict)
     best: Trial | None = None

@@ -9,11 +9,13 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from optimizers import gepa, mipro
-from optimizers.examples import folds
+from optimizers.examples import Labelled, folds
 from optimizers.preparing import chosen
 from optimizers.request import Optimisation, Search
 from spanlab.detectors import entry_of
 from spanlab.detectors.costs import Asked, detecting, retrieving
+from spanlab.programs import Unit
+from spanlab.schema import Item
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
@@ -45,14 +47,15 @@ class Effort:
 class SearchEstimate:
     """Upper bounds for a search.
 
-    ``items`` are the labelled ones, ``languages`` how many of them in each. ``cost`` is in US
-    dollars, None where no price is known.
+    ``items`` is the number of labelled items or claims (``unit``), ``languages`` how many of them
+    in each. ``cost`` is in US dollars, None where no price is known.
     """
 
     items: int
     languages: dict[str, int]
     effort: Effort
     cost: float | None
+    unit: Unit = "items"
 
 
 def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
@@ -67,9 +70,10 @@ def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
     if search.folds and search.target is None:
         folds(examples, search.folds, search.seed)  # says so if there are too few
     plan = planned(search, len(examples))
-    each = [list(detecting(one.item, search.detector)) for one in examples]
+    each = [list(detecting(_answer(one), search.detector)) for one in examples]
     source = search.detector.retriever
-    found = [call for one in examples if source for call in retrieving(one.item, source)]
+    items = {one.item.id: one.item for one in examples}.values()
+    found = [call for item in items if source for call in retrieving(item, source)]
     effort = Effort(
         trials=plan.trials,
         task_calls=round(plan.most([sum(call.number for call in calls) for calls in each])),
@@ -81,7 +85,13 @@ def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
         languages=dict(sorted(Counter(one.item.lang for one in examples).items())),
         effort=effort,
         cost=_cost(search, plan, each, found),
+        unit=search.unit,
     )
+
+
+def _answer(one: Labelled) -> Item:
+    """Return what is checked: the item, or one whose answer is the claim."""
+    return one.item.model_copy(update={"answer": one.claim.text}) if one.claim else one.item
 
 
 class Plan(NamedTuple):

@@ -1,18 +1,19 @@
-"""Labelled items for an optimisation: whose labels, which languages, and who is held out."""
+"""Labelled items or claims for an optimisation: whose labels, which languages, what is held out."""
 
 from __future__ import annotations
 
 import hashlib
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 from spanlab.errors import UsageError
 from spanlab.fields import Frozen, Name
 from spanlab.labels import Extent, Labels, hard_of, intersection, labels_of, length, vote
-from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.schema import Annotation, Item, Kind, Record, Status, Verdict
+from spanlab.workflows.claim_scores import by_text
 
 Transfer = Literal["pooled", "each", "others"]
 LabelKind = Literal["gold", "reviewed", "vote"]
@@ -36,12 +37,38 @@ class LabelSource(Frozen):
         return f"{self.kind} ({names})" if names else self.kind
 
 
+class ClaimLabel(Frozen):
+    """A claim of the item ``id``, and its gold verdict."""
+
+    id: str
+    text: str
+    verdict: Verdict
+
+
 @dataclass(frozen=True)
 class Labelled:
-    """An item and its gold labels."""
+    """An item and its gold labels; or a claim of it with its gold verdict, and no labels."""
 
     item: Item
     labels: Labels
+    claim: ClaimLabel | None = None
+
+    @classmethod
+    def of(cls, item: Item, label: Labels | ClaimLabel) -> Self:
+        """Return the item with its labels, or with one of its claims."""
+        if isinstance(label, Labels):
+            return cls(item, label)
+        return cls(item, Labels(item.id, item.lang, (), (), (), len(item.answer)), label)
+
+    @property
+    def label(self) -> Labels | ClaimLabel:
+        """What ``of`` was given."""
+        return self.claim or self.labels
+
+    @property
+    def key(self) -> str:
+        """What tells it from the others: the item's id, with the claim's text."""
+        return f"{self.item.id}\n{self.claim.text}" if self.claim else self.item.id
 
 
 class Target(Frozen):
@@ -70,12 +97,36 @@ def labelled(records: Iterable[Record], source: LabelSource) -> Iterator[Labelle
     Raises:
         UsageError: a vote names nobody.
     """
-    if source.kind == "vote" and not source.annotators:
-        raise UsageError("a vote of annotators needs their names")
+    _check(source)
     for record in records:
         labels = _labels(record, source)
         if labels is not None:
             yield Labelled(record.item, labels)
+
+
+def labelled_claims(records: Iterable[Record], source: LabelSource) -> Iterator[Labelled]:
+    """Yield the claims that the source has verdicts for.
+
+    Claims with the same text are one; of several verdicts on it the most frequent counts, and a
+    claim with a tie is passed over.
+
+    Raises:
+        UsageError: a vote names nobody.
+    """
+    _check(source)
+    for record in records:
+        verdicts: dict[str, Counter[Verdict]] = defaultdict(Counter)
+        texts: dict[str, str] = {}
+        for annotation in _sources(record, source):
+            for plain, claim in by_text(annotation.claims).items():
+                if claim.verdict is not None:
+                    verdicts[plain][claim.verdict] += 1
+                    texts.setdefault(plain, claim.text)
+        for plain, counts in verdicts.items():
+            (verdict, most), *others = counts.most_common()
+            if not others or others[0][1] < most:
+                label = ClaimLabel(id=record.item.id, text=texts[plain], verdict=verdict)
+                yield Labelled.of(record.item, label)
 
 
 def targets(labels: Labels, answer: str) -> tuple[Target, ...]:
@@ -114,8 +165,9 @@ def folds(examples: Sequence[Labelled], count: int, seed: int) -> tuple[Fold, ..
     """
     groups = _groups(examples)
     if len(examples) < FEWEST or len(groups) < count:
+        what = "claims" if any(each.claim for each in examples) else "items"
         raise UsageError(
-            f"{len(examples)} labelled items with {len(groups)} different questions are too few "
+            f"{len(examples)} labelled {what} with {len(groups)} different questions are too few "
             f"for {count} folds: at least {max(FEWEST, count)} are needed; review more items, "
             "or pool languages"
         )
@@ -170,22 +222,37 @@ def transferred(
 def fingerprint(examples: Iterable[Labelled]) -> str:
     """Return 64 hexadecimal digits that change with any item, answer or label, not with order."""
     lines = sorted(
-        repr(
-            (each.item.id, each.item.question, each.item.answer, each.labels.soft, each.labels.hard)
-        )
+        repr((each.item.id, each.item.question, each.item.answer, *_said(each)))
         for each in examples
     )
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _labels(record: Record, source: LabelSource) -> Labels | None:
+def _said(each: Labelled) -> tuple[object, ...]:
+    if each.claim is not None:
+        return (each.claim.text, each.claim.verdict)
+    return (each.labels.soft, each.labels.hard)
+
+
+def _check(source: LabelSource) -> None:
+    if source.kind == "vote" and not source.annotators:
+        raise UsageError("a vote of annotators needs their names")
+
+
+def _sources(record: Record, source: LabelSource) -> list[Annotation]:
+    """Return the finished annotations that a source means; of gold labels the first."""
     done = [each for each in record.annotations if each.status is Status.DONE]
     if source.kind == "gold":
-        gold = [each for each in done if each.kind is Kind.GOLD]
-        return labels_of(record, gold[0].annotator) if gold else None
-    voters = [each for each in done if _votes(each, source)]
+        return [each for each in done if each.kind is Kind.GOLD][:1]
+    return [each for each in done if _votes(each, source)]
+
+
+def _labels(record: Record, source: LabelSource) -> Labels | None:
+    voters = _sources(record, source)
     if not voters:
         return None
+    if source.kind == "gold":
+        return labels_of(record, voters[0].annotator)
     voted = vote(record.item, voters)
     with_vote = Record(item=record.item, annotations=(voted,))
     raters = tuple(tuple(hard_of(voter)) for voter in voters)

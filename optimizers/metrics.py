@@ -1,7 +1,9 @@
 """What an optimiser maximises: how right one answer's labels are, and in words what was wrong.
 
 The targets are those of Huang et al. 2025, "UCSC at SemEval-2025 Task 3": IoU, Corr, MaxIoU, the
-mean of the first two, and the mean of all three.
+mean of the first two, and the mean of all three. Verdicts on claims have ``verdict-f1``: one claim
+is right or wrong, so that the score of a trial is the share of right verdicts (accuracy), and macro
+F1 is what the held-out claims of both prompts are compared by (``optimizers.held_out``).
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
+from spanlab.detectors.entry import Entry
 from spanlab.errors import UsageError
 from spanlab.fields import Frozen
 from spanlab.labels import Extent, Labels, overlap
-from spanlab.scorers import score_item
+from spanlab.schema import Verdict
+from spanlab.scorers import coarse, score_item
 
 TARGETS: Final = {
     "iou": ("iou",),
@@ -23,8 +27,11 @@ TARGETS: Final = {
     "iou+corr": ("iou", "corr"),
     "all": ("iou", "corr", "max_iou"),
 }
+VERDICT_F1: Final = "verdict-f1"
+METRICS: Final = {"spans": tuple(TARGETS), "claims": (VERDICT_F1,)}  # by what they score
 _MOST = 5  # mistakes of one kind that the feedback spells out
 _LONGEST = 80  # characters of a quote in it
+_REASON = 500  # and of the reason for a verdict
 
 
 class ScoredAnswer(Frozen):
@@ -34,15 +41,22 @@ class ScoredAnswer(Frozen):
     feedback: str
 
 
-def check_target(target: str) -> str:
-    """Return ``target`` if it is one of ``TARGETS``.
+def check_metric(metric: str, tuned: Entry | None = None) -> None:
+    """Refuse what is no metric, or does not score what a detector is tuned on.
 
     Raises:
-        UsageError: it is none; lists those there are.
+        UsageError: says which metrics would be right.
     """
-    if target not in TARGETS:
-        raise UsageError(f"no metric is called {target!r} (known: {', '.join(TARGETS)})")
-    return target
+    known = [name for names in METRICS.values() for name in names]
+    if metric not in known:
+        raise UsageError(f"no metric is called {metric!r} (known: {', '.join(known)})")
+    if tuned is not None and metric not in METRICS[tuned.tuned_on]:
+        what = {"spans": "the spans of answers", "claims": "verdicts on claims"}
+        scored = "claims" if metric == VERDICT_F1 else "spans"
+        raise UsageError(
+            f"the metric {metric!r} scores {what[scored]}, and {tuned.name!r} is tuned on "
+            f"{what[tuned.tuned_on]} (its metrics: {', '.join(METRICS[tuned.tuned_on])})"
+        )
 
 
 def judge(gold: Labels, found: Labels, answer: str, target: str) -> ScoredAnswer:
@@ -58,12 +72,32 @@ def judge(gold: Labels, found: Labels, answer: str, target: str) -> ScoredAnswer
     Raises:
         UsageError: there is no such target.
     """
-    metrics = TARGETS[check_target(target)]
+    metrics = TARGETS.get(target)
+    if metrics is None:
+        raise UsageError(f"no metric is called {target!r} (known: {', '.join(TARGETS)})")
     known = gold if gold.raters else replace(gold, raters=(gold.hard,))
     score = score_item(known, found)
     values = [getattr(score, metric) for metric in metrics]
     return ScoredAnswer(
         score=sum(values) / len(values), feedback=_feedback(gold.hard, found.hard, answer)
+    )
+
+
+def judge_verdict(gold: Verdict, said: Verdict | None, reason: str = "") -> ScoredAnswer:
+    """Score a verdict on a claim, 1 if it is right and 0 if not, and say what would be right.
+
+    Where one of the two is "not-supported", the other is, too, if that covers it.
+
+    Args:
+        gold: what is right.
+        said: a detector's verdict; None where it gave none, which is wrong.
+        reason: why the detector said so.
+    """
+    if said is not None and coarse(gold, {gold, said}) == coarse(said, {gold, said}):
+        return ScoredAnswer(score=1.0, feedback=f"Right: the claim is {said}.")
+    why = f" The reason given was: {_shortened(reason)}" if reason else ""
+    return ScoredAnswer(
+        score=0.0, feedback=f"Wrong: the verdict was {said or 'none'}, right is {gold}.{why}"
     )
 
 
@@ -97,8 +131,11 @@ def _meeting(extent: Extent, others: Sequence[Extent]) -> list[Extent]:
 
 
 def _quote(answer: str, extent: Extent) -> str:
-    text = answer[extent.start : extent.end]
-    return f"“{text if len(text) <= _LONGEST else text[: _LONGEST - 1] + '…'}”"
+    return f"“{_shortened(answer[extent.start : extent.end], _LONGEST)}”"
+
+
+def _shortened(text: str, most: int = _REASON) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _listed(what: str, mistakes: Sequence[str]) -> str:

@@ -6,14 +6,17 @@ import asyncio
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from optimizers.examples import Labelled, labelled
+from optimizers.examples import Labelled, labelled, labelled_claims
+from optimizers.metrics import check_metric
 from optimizers.request import PROMPT_TEMPERATURE, TASK_TEMPERATURE, Optimisation, Search
+from optimizers.subjects import Claims, Spans, Subject
 from optimizers.tuning import Tuner
 from optimizers.watching import OnEvent, Stopper
-from spanlab.detectors import Tunable, build, entry_of
+from spanlab.detectors import Detector, Tunable, build, entry_of
 from spanlab.detectors.building import OWN_PROMPT
+from spanlab.detectors.common.claiming import ClaimDetector
 from spanlab.errors import UsageError
 from spanlab.lm import Meter, ModelChoice, answer_cache, language_model
 from spanlab.retrievers import ensure, retriever
@@ -23,6 +26,7 @@ from spanlab.settings import Settings
 if TYPE_CHECKING:
     from spanlab.storage import Store
 
+_LABELLED: Final = {"items": labelled, "claims": labelled_claims}
 _AT_ONCE = 16  # items that passages are fetched for
 
 
@@ -38,10 +42,12 @@ def resolved(request: Optimisation) -> Optimisation:
     """Fill in what the environment says, so that every worker does the same.
 
     Raises:
-        UsageError: nothing names a model.
+        UsageError: nothing names a model, or the metric does not score what the detector is tuned
+            on.
     """
     search = request.search
     spec = search.detector
+    check_metric(search.metric, entry_of(spec.detector))
     task = spec.choice(next(iter(entry_of(spec.detector).roles), ""))
     # Instructions are drawn freely, whatever holds for the detector's answers.
     free = dict.fromkeys(("temperature", "top_p", "seed"))
@@ -61,15 +67,13 @@ def tuner(request: Optimisation, settings: Settings, stopper: Stopper, on_event:
         NotFoundError: there is no program to begin from.
     """
     search = request.search
-    detector = build(search.detector, stopper, settings)
-    if not isinstance(detector, Tunable):
-        raise UsageError(f"{search.detector.detector!r} has no prompts of its own to tune")
+    subject = _subject(build(search.detector, stopper, settings), search)
     if search.detector.model is None or search.prompt_model is None:
         raise UsageError("the models have to be named before the search is built")
     cache = answer_cache(settings, "models")
     return Tuner(
         request=search,
-        detector=detector,
+        subject=subject,
         task_lm=language_model(search.detector.model, stopper, cache=cache),
         prompt_lm=language_model(search.prompt_model, stopper, cache=cache),
         stopper=stopper,
@@ -78,15 +82,24 @@ def tuner(request: Optimisation, settings: Settings, stopper: Stopper, on_event:
     )
 
 
+def _subject(detector: Detector, search: Search) -> Subject:
+    entry = entry_of(search.detector.detector)
+    if entry.prompts and isinstance(detector, ClaimDetector) and entry.tuned_on == "claims":
+        return Claims(detector, entry.prompts)
+    if isinstance(detector, Tunable) and entry.tuned_on == "spans":
+        return Spans(detector, search.metric)
+    raise UsageError(f"{search.detector.detector!r} has no prompts of its own to tune")
+
+
 def chosen(records: Iterable[Record], search: Search) -> list[Labelled]:
-    """Return the labelled items that a search is about, in an order of their ids.
+    """Return the labelled items or claims that a search is about, in an order of the items' ids.
 
     Raises:
         UsageError: there are none.
     """
     found = [
         each
-        for each in labelled(records, search.labels)
+        for each in _LABELLED[search.unit](records, search.labels)
         if not search.languages or each.item.lang in search.languages
     ]
     found.sort(key=lambda each: each.item.id)
@@ -94,8 +107,12 @@ def chosen(records: Iterable[Record], search: Search) -> list[Labelled]:
         drawn = random.Random(search.seed).sample(range(len(found)), search.limit)
         found = [found[index] for index in sorted(drawn)]
     if not found:
+        missing = {
+            "items": f"no item has finished {search.labels} labels",
+            "claims": f"no item has claims with {search.labels} verdicts",
+        }
         raise UsageError(
-            f"no item has finished {search.labels} labels"
+            missing[search.unit]
             + (f" in {', '.join(search.languages)}" if search.languages else "")
             + "; review some, or choose other labels"
         )
@@ -116,15 +133,16 @@ async def with_passages(
     source = retriever(spec, meter, Settings.read())
     turn = asyncio.Semaphore(_AT_ONCE)
 
-    async def filled(each: Labelled) -> Labelled:
+    async def filled(item: Item) -> Item:
         async with turn:
-            return replace(each, item=await ensure(each.item, source))
+            return await ensure(item, source)
 
-    full = list(await asyncio.gather(*(filled(each) for each in examples)))
+    items = {each.item.id: each.item for each in examples}  # several claims may be of one
+    full = {item.id: item for item in await asyncio.gather(*map(filled, items.values()))}
     await asyncio.to_thread(
-        store.save_findings, request.dataset, [_Fetched(each.item) for each in full]
+        store.save_findings, request.dataset, [_Fetched(item) for item in full.values()]
     )
-    return full
+    return [replace(each, item=full[each.item.id]) for each in examples]
 
 
 def _warm(choice: ModelChoice, temperature: float) -> ModelChoice:

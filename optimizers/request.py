@@ -7,12 +7,12 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from optimizers.examples import LabelSource, Transfer
-from optimizers.metrics import check_target
+from optimizers.metrics import VERDICT_F1, check_metric
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import UsageError
 from spanlab.fields import Frozen, Name, Rate
 from spanlab.lm import Budget, ModelChoice
-from spanlab.programs import ProgramName
+from spanlab.programs import ProgramName, Unit
 
 Auto = Literal["light", "medium", "heavy"]
 
@@ -30,7 +30,7 @@ class Search(Frozen):
         detector: what is tuned, with the model that will run it; its ``program``, if any, is
             where the search begins.
         prompt_model: writes new instructions; None takes the detector's model.
-        metric: one of ``optimizers.metrics.TARGETS``.
+        metric: one of ``optimizers.metrics.METRICS`` that fits the detector.
         strategy: "mipro" searches instructions and demonstrations together, "gepa" lets the
             prompt model reflect on the feedback.
         auto: how much to try; None needs ``trials``.
@@ -44,7 +44,7 @@ class Search(Frozen):
         labelled: most demonstrations made from the labels, per predictor.
         success: metric from which on an own answer is good enough to demonstrate, 0 to 1.
         threads: calls under way at once.
-        limit: at most so many labelled items, chosen by the seed; None for all.
+        limit: at most so many labelled items (or claims), chosen by the seed; None for all.
         seed: of every random choice.
     """
 
@@ -74,10 +74,15 @@ class Search(Frozen):
         if self.folds == 1:
             raise ValueError("one fold holds nothing out; take 2 or more, or 0")
         try:
-            check_target(self.metric)
+            check_metric(self.metric)
         except UsageError as error:
             raise ValueError(str(error)) from None
         return self
+
+    @property
+    def unit(self) -> Unit:
+        """What is labelled, learnt from and scored."""
+        return "claims" if self.metric == VERDICT_F1 else "items"
 
 
 class Optimisation(Frozen):

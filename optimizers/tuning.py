@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from statistics import fmean
-from typing import TYPE_CHECKING
 
 import dspy
 
 from optimizers.curve import Stage, Trial
-from optimizers.examples import Fold, Labelled, fingerprint, folds, halves, targets, transferred
-from optimizers.metrics import ScoredAnswer, judge
+from optimizers.examples import Fold, Labelled, fingerprint, folds, halves, transferred
+from optimizers.held_out import FoldScores, held_out
+from optimizers.metrics import ScoredAnswer
 from optimizers.request import Search
 from optimizers.strategies import SearchRound, strategy
+from optimizers.subjects import Subject
 from optimizers.watching import (
     Event,
     OnEvent,
@@ -24,28 +23,12 @@ from optimizers.watching import (
     Watcher,
 )
 from spanlab.detectors.programs import program_state
-from spanlab.fields import Frozen
-from spanlab.labels import Labels, flatten, hard_of
 from spanlab.lm import predicting, translate
-from spanlab.mappers import Quote
-from spanlab.programs import HeldOut, Program, Score
-from spanlab.schema import Annotation, Item, Status
-from spanlab.scorers import mean_of, paired
+from spanlab.programs import HeldOut, Program
+from spanlab.scorers import JudgedClaim
 from spanlab.workflows.interpreter import quiet
 
-if TYPE_CHECKING:
-    from spanlab.detectors.base import Tunable
-
 __all__ = ["Event", "OnEvent", "Remark", "Trial", "Tuner"]
-
-
-class FoldScores(Frozen):
-    """The metric of each item that a fold held out, under the untuned and the tuned prompt."""
-
-    ids: tuple[str, ...] = ()
-    languages: tuple[str, ...] = ()
-    before: tuple[float, ...] = ()
-    after: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,7 +37,7 @@ class Tuner:
 
     Attributes:
         request: what to do.
-        detector: what is tuned.
+        subject: what is tuned, and how right its answers are.
         task_lm: runs the detector's prompts.
         prompt_lm: writes new ones.
         stopper: counts the calls of both, and ends the search.
@@ -63,7 +46,7 @@ class Tuner:
     """
 
     request: Search
-    detector: Tunable
+    subject: Subject
     task_lm: dspy.LM
     prompt_lm: dspy.LM
     stopper: Stopper
@@ -123,7 +106,7 @@ class Tuner:
         """
         self.on_event(
             Remark(
-                text=f"fold {number}: searching on {len(part.seen)} items, "
+                text=f"fold {number}: searching on {len(part.seen)} {self.request.unit}, "
                 f"{len(part.held_out)} held out"
             )
         )
@@ -131,7 +114,7 @@ class Tuner:
         if not part.held_out:
             return FoldScores()
         programs: tuple[tuple[Stage, dspy.Module], ...] = (
-            ("baseline", self.detector.program),
+            ("baseline", self.subject.program),
             ("held-out", tuned),
         )
         before, after = (
@@ -141,8 +124,10 @@ class Tuner:
         return FoldScores(
             ids=tuple(each.item.id for each in part.held_out),
             languages=tuple(each.item.lang for each in part.held_out),
-            before=tuple(before),
-            after=tuple(after),
+            before=tuple(score for score, _ in before),
+            after=tuple(score for score, _ in after),
+            claims_before=_claims(part.held_out, before),
+            claims_after=_claims(part.held_out, after),
         )
 
     def finish(self, examples: Sequence[Labelled], scores: Sequence[FoldScores]) -> Program:
@@ -155,21 +140,23 @@ class Tuner:
         held = held_out(scores) if any(each.ids for each in scores) else None
         if request.target is not None:
             examples, _ = transferred(examples, request.target, request.transfer)
-        self.on_event(Remark(text=f"searching on all {len(examples)} items"))
+        unit = request.unit
+        self.on_event(Remark(text=f"searching on all {len(examples)} {unit}"))
         tuned = self._search(examples, fold=0)
+        if held is not None and unit == "claims":
+            self.on_event(Remark(text=_macro_f1(held)))
         if held is not None and not held.better:
-            self.on_event(
-                Remark(text="the tuned prompt does not beat the untuned one on held-out items")
-            )
+            text = f"the tuned prompt does not beat the untuned one on held-out {unit}"
+            self.on_event(Remark(text=text))
         return self._program(tuned, examples, held)
 
     def _scores(
         self, program: dspy.Module, examples: Sequence[Labelled], watcher: Watcher
-    ) -> list[float]:
-        """Return the metric of each item; one that the program fails on scores 0."""
+    ) -> list[tuple[float, dspy.Prediction]]:
+        """Return the metric and the prediction of each; what the program fails on scores 0."""
         judged = self._judge(examples)
         evaluate = dspy.Evaluate(
-            devset=[self._example(each) for each in examples],
+            devset=[self.subject.example(each) for each in examples],
             metric=lambda example, prediction: judged(example, prediction).score,
             num_threads=self.request.threads,
             max_errors=len(examples) + 1,
@@ -178,16 +165,17 @@ class Tuner:
         with quiet(), predicting(self.task_lm), dspy.context(callbacks=[watcher]):
             results = evaluate(program).results
         self._check()
-        return [float(score) for _, _, score in results]
+        return [(float(score), prediction) for _, prediction, score in results]
 
     def _search(self, seen: Sequence[Labelled], *, fold: int) -> dspy.Module:
         learn, choose = (
-            tuple(self._example(each) for each in half) for half in halves(seen, self.request.seed)
+            tuple(self.subject.example(each) for each in half)
+            for half in halves(seen, self.request.seed)
         )
         watcher = self._watcher(len(choose), fold)
         work = SearchRound(
             request=self.request,
-            program=self.detector.program.deepcopy(),
+            program=self.subject.program.deepcopy(),
             learn=learn,
             choose=choose,
             has_answers=all(each.labels() for each in learn),
@@ -211,26 +199,14 @@ class Tuner:
         if self.stopper.reason is not None:
             raise self.stopper.reason
 
-    def _example(self, each: Labelled) -> dspy.Example:
-        inputs = self.detector.inputs(each.item)
-        quotes = [
-            Quote(target.text, target.prob) for target in targets(each.labels, each.item.answer)
-        ]
-        answers = self.detector.expected(each.item, quotes)
-        # Fields that begin with dspy_ stay out of prompts, demonstrations and summaries.
-        example = dspy.Example(**inputs, **answers, dspy_item=each.item.id)
-        return example.with_inputs(*inputs)
-
     def _judge(
         self, examples: Sequence[Labelled]
     ) -> Callable[[dspy.Example, dspy.Prediction], ScoredAnswer]:
-        """Return the metric on these items; an example names its item, several may read alike."""
-        known = {each.item.id: each for each in examples}
+        """Return the metric on these; an example names which it is, several may read alike."""
+        known = {each.key: each for each in examples}
 
         def judged(example: dspy.Example, prediction: dspy.Prediction) -> ScoredAnswer:
-            each = known[example.dspy_item]
-            found = labels(each.item, self.detector.mark(each.item, prediction))
-            return judge(each.labels, found, each.item.answer, self.request.metric)
+            return self.subject.judge(known[example.dspy_key], prediction)
 
         return judged
 
@@ -250,7 +226,7 @@ class Tuner:
             dataset=self.dataset,
             labels=str(request.labels),
             languages=tuple(sorted({each.item.lang for each in examples})),
-            items=len(examples),
+            items=len({each.item.id for each in examples}),
             fingerprint=fingerprint(examples),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             parent=request.detector.program,
@@ -260,39 +236,20 @@ class Tuner:
         )
 
 
-def labels(item: Item, annotation: Annotation) -> Labels:
-    """Return what an annotation marks, for a scorer; a failed one marks nothing."""
-    done = annotation.status is Status.DONE
-    return Labels(
-        id=item.id,
-        lang=item.lang,
-        soft=tuple(flatten(annotation.spans)) if done else (),
-        hard=tuple(hard_of(annotation)) if done else (),
-        length=len(item.answer),
+def _claims(
+    examples: Sequence[Labelled], scored: Sequence[tuple[float, dspy.Prediction]]
+) -> tuple[JudgedClaim, ...]:
+    """Return the verdicts on held-out claims, none where one failed; empty for items."""
+    return tuple(
+        JudgedClaim(each.item.id, each.claim.verdict, prediction.get("verdict"))
+        for each, (_, prediction) in zip(examples, scored, strict=True)
+        if each.claim is not None
     )
 
 
-def held_out(folds: Sequence[FoldScores]) -> HeldOut:
-    """Compare the untuned and the tuned prompt on the items that the folds held out."""
-    rows = sorted(
-        row
-        for fold in folds
-        for row in zip(fold.ids, fold.languages, fold.before, fold.after, strict=True)
-    )
-    was, now = [row[2] for row in rows], [row[3] for row in rows]
-    difference = paired(now, was)
-    by_language: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for _, lang, before, after in rows:
-        by_language[lang].append((before, after))
-    return HeldOut(
-        items=len(rows),
-        folds=len(folds),
-        baseline=Score(**mean_of(was).model_dump()),
-        tuned=Score(**mean_of(now).model_dump()),
-        difference=Score(mean=difference.difference, low=difference.low, high=difference.high),
-        p=difference.p,
-        languages={
-            lang: (fmean(before for before, _ in pairs), fmean(after for _, after in pairs))
-            for lang, pairs in sorted(by_language.items())
-        },
+def _macro_f1(held: HeldOut) -> str:
+    return (
+        "trials were scored by the share of right verdicts (accuracy); on held-out claims the "
+        f"macro F1 of the untuned prompt is {held.baseline.mean:.3f}, "
+        f"of the tuned one {held.tuned.mean:.3f}"
     )

@@ -37,8 +37,11 @@ class Predictor(Frozen):
     demos: Annotated[tuple[Demo, ...], Field(max_length=200)] = ()
 
 
+Unit = Literal["items", "claims"]  # of what a program is tuned and measured on
+
+
 class Score(Frozen):
-    """A mean with its 95 % interval over items that the program was not tuned on."""
+    """A mean, or a macro F1, with its 95 % interval over items that nothing was tuned on."""
 
     mean: float
     low: float
@@ -50,6 +53,7 @@ class HeldOut(Frozen):
 
     ``difference`` is tuned minus untuned, paired by item; ``p`` in (0, 1] is the chance of one at
     least as large if the two were equally good. ``languages`` maps a language to the two means.
+    Where the ``unit`` is claims, ``items`` counts those, and all figures are macro F1s of verdicts.
     """
 
     items: Count
@@ -59,6 +63,7 @@ class HeldOut(Frozen):
     difference: Score
     p: float
     languages: dict[str, tuple[float, float]]
+    unit: Unit = "items"
 
     @property
     def better(self) -> bool:

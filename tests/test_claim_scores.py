@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spanlab.errors import InputError
-from spanlab.scorers import JudgedClaim, score_claims
+from spanlab.scorers import JudgedClaim, compare_macro_f1, score_claims
 
 
 def claims(*pairs: tuple[str, str | None], support: list[float] | None = None) -> list[JudgedClaim]:
@@ -92,3 +92,33 @@ def test_intervals_come_from_items_not_claims() -> None:
 def test_no_claims_are_an_error() -> None:
     with pytest.raises(InputError, match="no claim"):
         score_claims([])
+
+
+def test_two_systems_are_compared_by_their_macro_f1() -> None:
+    """All called supported: 2/3 for supported, 0 for refuted; the other system is right."""
+    gold = [("supported", "refuted")[n % 2] for n in range(24)]
+    right = claims(*((verdict, verdict) for verdict in gold))
+    blind = claims(*((verdict, "supported") for verdict in gold))
+    found = compare_macro_f1(right, blind)
+    assert (found.a.mean, found.b.mean) == pytest.approx((1, 1 / 3))
+    assert found.difference.difference == pytest.approx(2 / 3)
+    assert (found.difference.low, found.difference.high) == pytest.approx((2 / 3, 2 / 3))
+    assert found.difference.p < 0.01
+    same = compare_macro_f1(blind, blind).difference
+    assert (same.difference, same.low, same.high, same.p) == (0, 0, 0, 1)
+
+
+def test_macro_f1_is_compared_in_the_verdicts_that_both_sides_tell_apart() -> None:
+    """One system knows "not-supported" alone: the other's "refuted" is that, too."""
+    gold = ("supported", "refuted", "refuted", "not-enough-evidence")
+    coarse = claims(
+        *((each, "supported" if each == "supported" else "not-supported") for each in gold)
+    )
+    fine = claims(*((each, "refuted" if each != "supported" else each) for each in gold))
+    found = compare_macro_f1(coarse, fine)
+    assert (found.a.mean, found.b.mean) == (1.0, 1.0)
+
+
+def test_macro_f1_is_compared_on_the_same_claims_alone() -> None:
+    with pytest.raises(InputError, match="1 and 0 claims"):
+        compare_macro_f1(claims(("supported", "supported")), [])

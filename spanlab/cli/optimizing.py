@@ -25,7 +25,7 @@ def estimate_search(request: Optimisation) -> None:
     effort = expected.effort
     cost = "no price known" if expected.cost is None else f"${expected.cost:,.2f}"
     typer.echo(
-        f"{expected.items} labelled items; at most {effort.trials:,} evaluations, "
+        f"{expected.items} labelled {expected.unit}; at most {effort.trials:,} evaluations, "
         f"{effort.calls:,} calls ({effort.prompt_calls:,} of them of the prompt model), {cost}"
     )
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
@@ -78,6 +78,8 @@ class Entry:
         roles: the roles of the language models it asks; empty if it asks none.
         asked: how its models are asked unless something else is chosen.
         prompts: the names of the predictors that an optimiser can tune; empty if there are none.
+        tuned_on: what its prompts are tuned on: the spans of answers, or verdicts on their claims
+            (for a ``ClaimDetector`` whose ``program`` has the predictors).
         estimate: the most model calls that an item of this size will take.
         members: for an ensemble, the JSON file of an ``EnsembleSpec``.
         reads_pages: whether it reads web pages, through ``Kit.pages``.
@@ -91,6 +93,7 @@ class Entry:
     roles: tuple[str, ...] = ()
     asked: ModelOptions = _AS_IT_COMES
     prompts: tuple[str, ...] = ()
+    tuned_on: Literal["spans", "claims"] = "spans"
     estimate: Callable[[Size, DetectorSpec], Iterable[Calls]] = _no_calls
     members: Path | None = None
     reads_pages: bool = False

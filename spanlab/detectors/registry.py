@@ -67,8 +67,9 @@ def asks_models(name: str) -> bool:
 
 
 def tunable() -> tuple[str, ...]:
-    """Return the names of the detectors that have prompts to tune."""
-    return tuple(entry.name for entry in entries() if entry.prompts)
+    """Return the names of the detectors that have prompts to tune, on spans or then on claims."""
+    found = sorted(entries(), key=lambda entry: entry.tuned_on == "claims")
+    return tuple(entry.name for entry in found if entry.prompts)
 
 
 def check_tunable(name: str) -> None:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from spanlab.jobs.worker import Worker
 
 T = TypeVar("T")
-Pinned = list[dict[str, Any]]  # the labels of each item, as JSON
+Pinned = list[dict[str, Any]]  # the labels of each item or claim, as JSON
 
 _EVERY = 0.5  # seconds between two reports of how far a search is
 
@@ -83,6 +83,7 @@ async def optimise(asked: dict[str, Any]) -> dict[str, Any]:
 
 @step("spanlab.optimise.prepare")
 async def _prepare(asked: dict[str, Any]) -> Pinned:
+    from optimizers.examples import ClaimLabel
     from optimizers.preparing import chosen, with_passages
 
     me, request = worker.current(), Optimisation.model_validate(asked)
@@ -94,10 +95,12 @@ async def _prepare(asked: dict[str, Any]) -> Pinned:
     found = await with_passages(found, request, meter, me.store)
     trials = planned(request.search, len(found)).trials
     progress = Progress(total=trials, started=time.time(), usage=meter.usage)
-    await asyncio.to_thread(me.jobs.report, job_id, progress, Curve(items=len(found)))
-    await asyncio.to_thread(me.jobs.note, job_id, f"{me.name} begins: {len(found)} labelled items")
-    labels = [each.labels for each in found]
-    pinned: Pinned = TypeAdapter(list[Labels]).dump_python(labels, mode="json")
+    unit = request.search.unit
+    curve = Curve(items=len(found), unit=unit)
+    await asyncio.to_thread(me.jobs.report, job_id, progress, curve)
+    await asyncio.to_thread(me.jobs.note, job_id, f"{me.name} begins: {len(found)} labelled {unit}")
+    labels = [each.label for each in found]
+    pinned: Pinned = TypeAdapter(list[Labels | ClaimLabel]).dump_python(labels, mode="json")
     return pinned
 
 
@@ -116,7 +119,7 @@ async def _fold(job_id: str, asked: dict[str, Any], pinned: Pinned, number: int)
 async def _finish(
     job_id: str, asked: dict[str, Any], pinned: Pinned, scores: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    from optimizers.tuning import FoldScores
+    from optimizers.held_out import FoldScores
 
     programs = Programs(worker.current().settings.programs)
 
@@ -144,7 +147,7 @@ async def _watched(
     fold: int,
 ) -> T:
     """Do ``work`` in a thread; meanwhile tell how far it is, and stop it if the job is stopped."""
-    from optimizers.examples import Labelled
+    from optimizers.examples import ClaimLabel, Labelled
     from optimizers.preparing import tuner
     from optimizers.watching import Stopper
 
@@ -163,13 +166,13 @@ async def _watched(
         wait=calls.from_other_loops(lambda: "stopped" if stopped.is_set() else None),
         concurrency=request.search.threads,
     )
-    labels = {each.id: each for each in TypeAdapter(list[Labels]).validate_python(pinned)}
+    labels = TypeAdapter(list[Labels | ClaimLabel]).validate_python(pinned)
+    ids = list(dict.fromkeys(each.id for each in labels))
 
     def run() -> T:
-        found = me.store.records_at(
-            request.dataset, me.store.positions_of(request.dataset, list(labels))
-        )
-        examples = [Labelled(record.item, labels[record.item.id]) for record in found]
+        found = me.store.records_at(request.dataset, me.store.positions_of(request.dataset, ids))
+        items = {record.item.id: record.item for record in found}
+        examples = [Labelled.of(items[each.id], each) for each in labels if each.id in items]
         examples.sort(key=lambda each: each.item.id)
         return work(tuner(request, me.settings, stopper, progress_log.add), examples)
 

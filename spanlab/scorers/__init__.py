@@ -16,9 +16,11 @@ from spanlab.scorers._calibration import Calibration, CalibrationBin, Calibratio
 from spanlab.scorers._claims import (
     ClaimReport,
     JudgedClaim,
+    MacroF1s,
     VerdictScore,
     coarse,
     compare_claims,
+    compare_macro_f1,
     score_claims,
 )
 from spanlab.scorers._compare import (
@@ -49,6 +51,7 @@ __all__ = [
     "JudgedClaim",
     "LanguageDifferences",
     "LanguageMeans",
+    "MacroF1s",
     "MeanInterval",
     "Means",
     "PredictedClaim",
@@ -59,6 +62,7 @@ __all__ = [
     "coarse",
     "compare",
     "compare_claims",
+    "compare_macro_f1",
     "mark_all",
     "mark_none",
     "mean_of",

@@ -16,7 +16,7 @@ from spanlab.fields import Frozen
 from spanlab.schema import Verdict
 from spanlab.scorers._compare import Difference, paired
 from spanlab.scorers._report import MeanInterval
-from spanlab.scorers._resample import Table, interval, weights
+from spanlab.scorers._resample import Table, interval, p_value, swaps, weights
 
 _NAME: Final = "claims"  # of what is resampled
 _COARSE: Final[dict[Verdict, Verdict]] = {
@@ -68,6 +68,14 @@ class ClaimReport(Frozen):
     verdicts: tuple[VerdictScore, ...]
 
 
+class MacroF1s(Frozen):
+    """The macro F1 of two systems on the same claims, and that of ``a`` minus that of ``b``."""
+
+    a: MeanInterval
+    b: MeanInterval
+    difference: Difference
+
+
 def score_claims(claims: Sequence[JudgedClaim]) -> ClaimReport:
     """Score verdicts.
 
@@ -114,9 +122,58 @@ def compare_claims(a: Sequence[JudgedClaim], b: Sequence[JudgedClaim]) -> Differ
     return paired(right[: len(a)], right[len(a) :])
 
 
+def compare_macro_f1(a: Sequence[JudgedClaim], b: Sequence[JudgedClaim]) -> MacroF1s:
+    """Compare the macro F1 of two systems on the same claims, given in the same order.
+
+    Intervals come from resampling items; for ``p`` the two systems' verdicts on an item change
+    places at random.
+
+    Raises:
+        InputError: the lists are empty or differ in length.
+    """
+    if not a or len(a) != len(b):
+        raise InputError(f"{len(a)} and {len(b)} claims", expected="as many of both, at least one")
+    both = _comparable([*a, *b])
+    classes = sorted({claim.gold for claim in both})
+    names = tuple(dict.fromkeys(claim.item for claim in both))
+    first, second = (
+        _confusion(side, classes, names).reshape(len(names), -1)
+        for side in (both[: len(a)], both[len(a) :])
+    )
+    shape = (-1, len(classes), len(classes) + 1)
+
+    def f1(counts: Table) -> Table:
+        scores: Table = _figures(counts.reshape(shape))[:, 2]
+        return scores
+
+    drawn = list(weights(len(names), _NAME))
+    resampled = [np.concatenate([f1(each @ side) for each in drawn]) for side in (first, second)]
+    swapped = np.concatenate(
+        [
+            f1(each @ first + (1 - each) @ second) - f1(each @ second + (1 - each) @ first)
+            for each in swaps(len(names), _NAME)
+        ]
+    )
+    observed = [float(f1(side.sum(axis=0))[0]) for side in (first, second)]
+    difference = observed[0] - observed[1]
+    low, high = interval(resampled[0] - resampled[1])
+    return MacroF1s(
+        a=_mean(observed[0], resampled[0]),
+        b=_mean(observed[1], resampled[1]),
+        difference=Difference(
+            difference=difference, low=low, high=high, p=p_value(difference, swapped)
+        ),
+    )
+
+
 def coarse(verdict: Verdict, used: Collection[Verdict | None]) -> Verdict:
     """Return "not-supported" for a verdict that it covers where it is among those ``used``."""
     return _COARSE.get(verdict, verdict) if "not-supported" in used else verdict
+
+
+def _mean(observed: float, samples: Table) -> MeanInterval:
+    low, high = interval(samples)
+    return MeanInterval(mean=observed, low=low, high=high)
 
 
 def _comparable(claims: Sequence[JudgedClaim]) -> Sequence[JudgedClaim]:

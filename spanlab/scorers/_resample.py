@@ -87,6 +87,20 @@ def flipped(differences: Table, lang: str) -> Table:
     return np.concatenate(parts)
 
 
+def swaps(items: int, name: str) -> Iterator[Table]:
+    """Yield ``RESAMPLES`` rows, a few at a time: 1 for the items whose two results change places.
+
+    Where a figure is no mean over items, this takes the place of ``flipped``.
+
+    Args:
+        items: how many there are, at least one.
+        name: what is resampled; the same name gives the same draws.
+    """
+    generator = _generator(name, "swapped")
+    for rows in _chunks(items):
+        yield generator.integers(2, size=(rows, items)).astype(np.float64)
+
+
 def interval(samples: Table) -> tuple[float, float]:
     """Return the percentile interval of one metric's samples."""
     tail = (1 - CONFIDENCE) / 2

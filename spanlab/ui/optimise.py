@@ -94,7 +94,7 @@ def _start(summary: DatasetSummary, form: TuningForm) -> None:
 def _show(estimate: SearchEstimate) -> None:
     effort = estimate.effort
     figures = {
-        "Labelled items": f"{estimate.items:,}",
+        f"Labelled {estimate.unit}": f"{estimate.items:,}",
         "Evaluations": f"{effort.trials:,}",
         "Calls at most": f"{effort.calls:,}",
         "Cost at most": "unknown" if estimate.cost is None else f"\\{money(estimate.cost)}",

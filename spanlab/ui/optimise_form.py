@@ -7,7 +7,7 @@ from typing import Literal
 
 import streamlit as st
 
-from optimizers.choosing import METRICS, TuningForm, tunable, tunable_members
+from optimizers.choosing import TuningForm, metrics_of, tunable, tunable_members
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import kept, plain
 from spanlab.ui.detect_form import rate_limit
@@ -23,6 +23,7 @@ _METRICS = {
     "max-iou": "MaxIoU, the best with any one annotator",
     "iou+corr": "mean of IoU and Corr",
     "all": "mean of all three",
+    "verdict-f1": "macro F1 of verdicts on claims",
 }
 _LABELS: dict[str, Literal["gold", "reviewed", "vote"]] = {
     "Gold labels of the dataset": "gold",
@@ -74,12 +75,18 @@ def _what(form: TuningForm) -> TuningForm:
         **kept("optimise.detector"),
     )
     member = str(detector) if detector in members else ""
+    metrics = metrics_of(str(detector))
+    kind = member or ("claims" if "verdict-f1" in metrics else "")
     metric = st.selectbox(
         "Metric to optimise",
-        METRICS,
-        METRICS.index(members[member].metric) if member else 0,
+        metrics,
+        metrics.index(members[member].metric) if member else 0,
         format_func=lambda name: _METRICS.get(name, name),
-        **kept(f"optimise.metric.{member}" if member else "optimise.metric"),
+        help="Trials on claims are scored by the share of right verdicts; macro F1 is measured "
+        "on held-out claims."
+        if kind == "claims"
+        else None,
+        **kept(f"optimise.metric.{kind}" if kind else "optimise.metric"),
     )
     programs = [program.name for program in registry() if program.owner == detector]
     begin = st.selectbox(

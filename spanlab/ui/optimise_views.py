@@ -32,7 +32,8 @@ def show_search(view: JobView) -> None:
         return
     chart, best = st.columns([1.2, 1], gap="large")
     with chart:
-        st.altair_chart(curve(trials), width="stretch")
+        score = "Accuracy per claim" if search.unit == "claims" else "Score"
+        st.altair_chart(curve(trials, score), width="stretch")
     found = search.best
     with best:
         if found is not None:
@@ -57,11 +58,12 @@ def show_found(view: JobView) -> None:
         st.caption(plain(f"The program {name} has been removed since."))
 
 
-def curve(trials: Sequence[Trial]) -> Chart:
+def curve(trials: Sequence[Trial], score: str = "Score") -> Chart:
     """Return the chart of a job's searches: points for trials, a line for the best so far.
 
     Args:
         trials: as the job reports them, at least one.
+        score: what their scores are.
     """
     import altair as alt
 
@@ -76,7 +78,7 @@ def curve(trials: Sequence[Trial]) -> Chart:
         legend=alt.Legend(orient="bottom"),
     )
     low = min(0.0, float(data["score"].min()))
-    y = alt.Y("score:Q", title="Score", scale=alt.Scale(domain=[low, 1.0]))
+    y = alt.Y("score:Q", title=score, scale=alt.Scale(domain=[low, 1.0]))
     x = alt.X("number:Q", title="Trial", axis=alt.Axis(tickMinStep=1, format="d"))
     shape = alt.Shape(
         "on:N",
@@ -95,7 +97,7 @@ def curve(trials: Sequence[Trial]) -> Chart:
             tooltip=[
                 alt.Tooltip("search:N", title="Search"),
                 alt.Tooltip("number:Q", title="Trial"),
-                alt.Tooltip("score:Q", title="Score", format=".3f"),
+                alt.Tooltip("score:Q", title=score, format=".3f"),
                 alt.Tooltip("items:Q", title="Items"),
                 alt.Tooltip("on:N", title="Scored on"),
             ],

@@ -90,7 +90,7 @@ def _choice(field: OptionField, key: Kept) -> JsonValue:
         field.label,
         choices,
         index,
-        format_func=lambda value: _SWITCH[value] if isinstance(value, bool) else value,
+        format_func=lambda value: _SWITCH[value] if isinstance(value, bool) else str(value),
         placeholder="as it comes",
         help=field.about,
         **key,

@@ -61,14 +61,15 @@ def show_held_out(held_out: HeldOut | None) -> None:
     base, tuned, difference = held_out.baseline, held_out.tuned, held_out.difference
     low, high = figure(difference.low, signed=True), figure(difference.high, signed=True)
     sure = f"95 % of resamples between {low} and {high}"
+    seen = held_out.unit
     if held_out.better:
         st.success(
-            plain(f"Better than the untuned prompt on items it has not seen: {sure}."),
+            plain(f"Better than the untuned prompt on {seen} it has not seen: {sure}."),
             icon=":material/trending_up:",
         )
     else:
         st.warning(
-            plain(f"It does not beat the untuned prompt on items it has not seen: {sure}."),
+            plain(f"It does not beat the untuned prompt on {seen} it has not seen: {sure}."),
             icon=":material/trending_flat:",
         )
     columns = st.columns(4)
@@ -79,8 +80,10 @@ def show_held_out(held_out: HeldOut | None) -> None:
         figure(difference.mean, signed=True),
         help=_interval(tuned.low, tuned.high),
     )
-    columns[2].metric("Held-out items", f"{held_out.items:,}", help=f"{held_out.folds} folds")
+    columns[2].metric(f"Held-out {seen}", f"{held_out.items:,}", help=f"{held_out.folds} folds")
     columns[3].metric("p, paired", f"{held_out.p:.2g}")
+    if seen == "claims":
+        st.caption("Figures are the macro F1 of the verdicts.")
     table = pd.DataFrame(
         [
             {"language": lang, "untuned": before, "tuned": after, "difference": after - before}

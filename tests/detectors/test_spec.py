@@ -23,6 +23,7 @@ from spanlab.detectors import (
     entry_of,
     spec_of,
 )
+from spanlab.detectors.common.claiming import ClaimDetector
 from spanlab.detectors.programs import apply_program, program_state
 from spanlab.errors import InputError, MissingKeyError, UsageError
 from spanlab.lm import Meter, ModelChoice
@@ -123,6 +124,17 @@ def test_every_model_detector_is_built_signs_and_can_be_tuned(
     assert isinstance(built, Tunable)
     assert built.name == "signature"
     assert tuple(program_state(built.program)) == entry_of(name).prompts
+
+
+@pytest.mark.parametrize("name", [*VERITRAIL, "papelo"])
+def test_the_verdict_s_prompt_of_every_claim_detector_can_be_tuned(
+    name: str, model_server: ModelServer, settings: Settings
+) -> None:
+    built = build(DetectorSpec(detector=name), Meter(), settings)
+    assert isinstance(built, ClaimDetector)
+    assert entry_of(name).tuned_on == "claims"
+    assert entry_of(name).prompts == ("judge",)
+    assert "judge" in program_state(built.program)
 
 
 def test_without_a_model_the_environment_names_it(

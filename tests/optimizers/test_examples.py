@@ -16,13 +16,14 @@ from optimizers.examples import (
     folds,
     halves,
     labelled,
+    labelled_claims,
     targets,
     transferred,
 )
 from spanlab.datasets import read
 from spanlab.errors import UsageError
 from spanlab.labels import Extent, Labels, Soft
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status, Verdict
 
 ANSWER = "Ada was born in Paris in 1816."
 
@@ -81,6 +82,51 @@ def test_a_target_is_a_hard_span_with_the_mean_of_its_soft_labels() -> None:
     (target,) = targets(Labels("ada", "en", soft, (Extent(16, 21),), (), len(ANSWER)), ANSWER)
     assert (target.start, target.end, target.text) == (16, 21, "Paris")
     assert target.prob == pytest.approx((2 * 0.6 + 3 * 0.9) / 5)
+
+
+def judged(name: str, kind: Kind, *verdicts: Verdict | None) -> Annotation:
+    """Verdicts on the claims that she was born in Paris, and in 1816."""
+    texts = ("Ada was born in Paris.", "Ada was  born in 1816.")
+    pairs = zip(texts, verdicts, strict=True)
+    claims = tuple(Claim(text=text, verdict=verdict) for text, verdict in pairs)
+    return Annotation(annotator=name, kind=kind, claims=claims)
+
+
+def test_claims_take_the_verdicts_of_the_source_and_most_of_several() -> None:
+    several = record(
+        judged("gold", Kind.GOLD, "refuted", None),
+        judged("Ada", Kind.PERSON, "refuted", "supported"),
+        judged("Bo", Kind.PERSON, "supported", "supported"),
+        judged("Cy", Kind.PERSON, "refuted", "refuted"),
+        judged("veritrail", Kind.DETECTOR, "supported", "not-supported"),
+    )
+
+    def verdicts(*records: Record, **source: object) -> list[tuple[str, str]]:
+        found = labelled_claims(records, LabelSource.model_validate(source))
+        return [(each.claim.text, each.claim.verdict) for each in found if each.claim]
+
+    paris, year = "Ada was born in Paris.", "Ada was  born in 1816."
+    assert verdicts(several) == [(paris, "refuted")]
+    assert verdicts(several, kind="reviewed") == [(paris, "refuted"), (year, "supported")]
+    pair = {"kind": "vote", "annotators": ("Bo", "veritrail")}
+    assert verdicts(several, **pair) == [(paris, "supported")], "a tie is nobody's verdict"
+    assert verdicts(record(by("gold", Kind.GOLD, (0, 3))), record()) == []
+
+
+def test_the_claims_of_an_item_stay_together() -> None:
+    records = [
+        Record(
+            item=Item(id=name, lang="en", question=f"What of {name}?", answer=f"It is {name}."),
+            annotations=(judged("gold", Kind.GOLD, "supported", "refuted"),),
+        )
+        for name in ("a", "b", "c", "d")
+    ]
+    examples = list(labelled_claims(records, LabelSource()))
+    assert len({each.key for each in examples}) == 8
+    for part in folds(examples, 2, seed=9):
+        assert (len(part.seen), len(part.held_out)) == (4, 4)
+        assert _names(part.seen).isdisjoint(_names(part.held_out))
+    assert fingerprint(examples) != fingerprint(examples[:-1])
 
 
 def _names(part: Sequence[Labelled]) -> set[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from optimizers.metrics import judge
+from optimizers.metrics import judge, judge_verdict
 from spanlab.errors import UsageError
 from spanlab.labels import Extent, Labels, Soft
+from spanlab.schema import Verdict
 
 ANSWER = "Ada was born in Paris in 1816."
 #         0123456789012345678901234567890
@@ -81,3 +82,28 @@ def test_the_feedback_stays_short() -> None:
 def test_an_unknown_target_is_named_with_those_there_are() -> None:
     with pytest.raises(UsageError, match=r"'bleu' \(known: iou, corr, max-iou, iou\+corr, all\)"):
         judge(labels(), labels(), ANSWER, "bleu")
+
+
+@pytest.mark.parametrize(
+    ("gold", "said", "right"),
+    [
+        pytest.param("supported", "supported", True, id="same"),
+        pytest.param("refuted", "not-supported", True, id="covered"),
+        pytest.param("not-supported", "not-enough-evidence", True, id="covers"),
+        pytest.param("refuted", "not-enough-evidence", False, id="told-apart"),
+        pytest.param("supported", "not-supported", False, id="other-side"),
+        pytest.param("not-supported", "inconclusive", False, id="inconclusive"),
+        pytest.param("supported", None, False, id="none"),
+    ],
+)
+def test_a_verdict_is_right_where_it_says_what_gold_says(
+    gold: Verdict, said: Verdict | None, right: bool
+) -> None:
+    judged = judge_verdict(gold, said, "so it is written")
+    assert judged.score == right
+    assert judged.feedback == (
+        f"Right: the claim is {said}."
+        if right
+        else f"Wrong: the verdict was {said or 'none'}, right is {gold}. "
+        "The reason given was: so it is written"
+    )

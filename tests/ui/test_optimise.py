@@ -15,6 +15,7 @@ from spanlab import jobs
 from spanlab.datasets import read
 from spanlab.jobs import job_store
 from spanlab.programs import Programs
+from spanlab.schema import Annotation, Claim, Kind
 from spanlab.storage import Store
 from spanlab.testing import ModelServer
 
@@ -110,7 +111,8 @@ def test_only_what_can_be_tuned_is_offered(
     store.import_records("mine", read(samples))
     offered = open_page("optimise", dataset="mine").selectbox(key="spanlab.optimise.detector")
     assert offered.options[:3] == ["ucsc-extract", "ucsc-kg", "ucsc-revise"]
-    assert {name.partition("-")[0] for name in offered.options[3:]} == {"ucsc"}, "members"
+    assert {name.partition("-")[0] for name in offered.options[3:8]} == {"papelo", "veritrail"}
+    assert {name.partition("-")[0] for name in offered.options[8:]} == {"ucsc"}, "members"
     app = offered.select("ucsc-4-gpt4o-extract-any").run()
     assert not app.exception
     app.button(key="start-search").click().run()
@@ -120,6 +122,32 @@ def test_only_what_can_be_tuned_is_offered(
     assert asked is not None
     search = asked["args"][0]["search"]
     assert search["detector"]["model"]["model"] == "gpt-4o"
+
+
+def test_a_detector_is_made_better_for_what_it_is_tuned_on(
+    open_page: OpenPage, programs: Programs, store: Store, samples: Path, model_server: ModelServer
+) -> None:
+    claims = (Claim(text="It is so.", verdict="supported"), Claim(text="Not.", verdict="refuted"))
+    gold = Annotation(annotator="gold", kind=Kind.GOLD, claims=claims)
+    records = [record.model_copy(update={"annotations": (gold,)}) for record in read(samples)]
+    store.import_records("mine", records)
+    app = open_page("optimise", dataset="mine")
+    spans = app.selectbox(key="spanlab.optimise.metric").options
+    assert (len(spans), "macro F1 of verdicts on claims" in spans) == (5, False)
+    app.selectbox(key="spanlab.optimise.detector").select("veritrail").run()
+    assert not app.exception
+    metric = app.selectbox(key="spanlab.optimise.metric.claims")
+    assert metric.options == ["macro F1 of verdicts on claims"]
+    figures = {figure.label: figure.value for figure in app.metric}
+    assert figures["Labelled claims"] == str(2 * len(records))
+    app.button(key="start-search").click().run()
+    (job,) = jobs.jobs()
+    assert job.title == "veritrail for verdict-f1 on mine"
+    app.selectbox(key="spanlab.optimise.detector").select("papelo").run()
+    assert not app.exception
+    assert app.selectbox(key="spanlab.optimise.metric.claims").options == metric.options
+    app.selectbox(key="spanlab.optimise.detector").select("ucsc-kg").run()
+    assert app.selectbox(key="spanlab.optimise.metric").options == spans
 
 
 def test_labels_that_nobody_made_are_said_to_be_missing(

@@ -6,7 +6,8 @@ A system's own file holds its verifier, ``verify``; a claim that fails is one fa
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +22,7 @@ from spanlab.detectors.kit import Kit
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.labels import Extent
 from spanlab.lm.gathering import together
-from spanlab.schema import HALLUCINATED, Annotation, Claim, Evidence, Span, Verdict
+from spanlab.schema import HALLUCINATED, Annotation, Claim, Evidence, Item, Span, Verdict
 from spanlab.trace import FactStep, RemarkStep, Step
 
 CLAIMS_AT_ONCE: Final = 4  # claims of one answer under way at the same time
@@ -99,6 +100,27 @@ class ClaimDetector(Modelled):
         Raises:
             SpanlabError: it could not be judged; the other claims still are.
         """
+
+    async def verify_with(
+        self, item: Item, claim: str, predictors: Mapping[str, dspy.Module]
+    ) -> Verified:
+        """Judge a claim of an item with other predictors, as an optimiser tries them.
+
+        Args:
+            item: the item with its passages.
+            claim: the claim, understandable by itself.
+            predictors: what takes the place of the program's own, by name.
+
+        Raises:
+            SpanlabError: it could not be judged.
+        """
+        other = copy(self)
+        other.program = copy(self.program)
+        for name, predictor in predictors.items():
+            setattr(other.program, name, predictor)
+        case = Case(item)
+        await other.prepare(case)
+        return await other.verify(case, 0, claim)
 
     async def steps(self, case: Case) -> Annotation:
         """Take an item through the steps."""

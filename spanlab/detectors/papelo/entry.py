@@ -74,6 +74,8 @@ ENTRY = Entry(
     create=_create,
     options=PapeloOptions,
     roles=(JUDGE, EXTRACTOR),
+    prompts=("judge",),
+    tuned_on="claims",
     estimate=_calls,
     reads_pages=True,
 )

@@ -86,6 +86,8 @@ VERITRAIL = Entry(
     create=_create,
     options=VeriTrailOptions,
     roles=(JUDGE, EXTRACTOR),
+    prompts=("judge",),
+    tuned_on="claims",
     estimate=_calls,
 )
 
@@ -106,6 +108,8 @@ def _baseline(name: str, method: Method, what: str, options: type[ClaimOptions])
         create=create,
         options=options,
         roles=(JUDGE, EXTRACTOR),
+        prompts=("judge",),
+        tuned_on="claims",
         estimate=_judging,
     )
 

@@ -1,0 +1,95 @@
+"""What a search is worth on items that it has not seen: the untuned and the tuned prompt compared.
+
+Spans are compared by the mean of the metric over items, verdicts on claims by their macro F1.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import fmean
+
+from spanlab.fields import Frozen
+from spanlab.programs import HeldOut, Score
+from spanlab.scorers import (
+    Difference,
+    JudgedClaim,
+    MeanInterval,
+    compare_macro_f1,
+    mean_of,
+    paired,
+)
+
+
+class FoldScores(Frozen):
+    """The metric of each item that a fold held out, under the untuned and the tuned prompt.
+
+    Of held-out claims, ``ids`` and ``languages`` are those of their items, the metric is 1 for a
+    right verdict and 0 for another, and ``claims_before`` and ``claims_after`` are the verdicts.
+    """
+
+    ids: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    before: tuple[float, ...] = ()
+    after: tuple[float, ...] = ()
+    claims_before: tuple[JudgedClaim, ...] = ()
+    claims_after: tuple[JudgedClaim, ...] = ()
+
+
+def held_out(folds: Sequence[FoldScores]) -> HeldOut:
+    """Compare the untuned and the tuned prompt on the items or claims that the folds held out."""
+    if any(fold.claims_before for fold in folds):
+        return _verdicts(folds)
+    rows = sorted(
+        row
+        for fold in folds
+        for row in zip(fold.ids, fold.languages, fold.before, fold.after, strict=True)
+    )
+    was, now = [row[2] for row in rows], [row[3] for row in rows]
+    difference = paired(now, was)
+    by_language: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for _, lang, before, after in rows:
+        by_language[lang].append((before, after))
+    return HeldOut(
+        items=len(rows),
+        folds=len(folds),
+        baseline=_score(mean_of(was)),
+        tuned=_score(mean_of(now)),
+        difference=_difference(difference),
+        p=difference.p,
+        languages={
+            lang: (fmean(before for before, _ in pairs), fmean(after for _, after in pairs))
+            for lang, pairs in sorted(by_language.items())
+        },
+    )
+
+
+def _verdicts(folds: Sequence[FoldScores]) -> HeldOut:
+    by_language: dict[str, list[tuple[JudgedClaim, JudgedClaim]]] = defaultdict(list)
+    for fold in folds:
+        for row in zip(fold.languages, fold.claims_before, fold.claims_after, strict=True):
+            by_language[row[0]].append((row[1], row[2]))
+    pairs = [pair for _, found in sorted(by_language.items()) for pair in found]
+    macro = compare_macro_f1([now for _, now in pairs], [was for was, _ in pairs])
+    languages = {
+        lang: compare_macro_f1([now for _, now in found], [was for was, _ in found])
+        for lang, found in sorted(by_language.items())
+    }
+    return HeldOut(
+        items=len(pairs),
+        folds=len(folds),
+        baseline=_score(macro.b),
+        tuned=_score(macro.a),
+        difference=_difference(macro.difference),
+        p=macro.difference.p,
+        languages={lang: (each.b.mean, each.a.mean) for lang, each in languages.items()},
+        unit="claims",
+    )
+
+
+def _score(found: MeanInterval) -> Score:
+    return Score(mean=found.mean, low=found.low, high=found.high)
+
+
+def _difference(found: Difference) -> Score:
+    return Score(mean=found.difference, low=found.low, high=found.high)
