@@ -221,7 +221,7 @@ def _stages(asked: Asked) -> None:
 
 
 def _progress(asked: Asked) -> None:
-    show_finished(asked.summary)
+    show_finished(asked.summary, asked.chosen)
 
 
 _VIEWS: dict[str, Callable[[Asked], None]] = {

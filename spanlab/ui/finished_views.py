@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -15,13 +16,14 @@ if TYPE_CHECKING:
     import altair as alt
 
 
-def show_finished(summary: DatasetSummary) -> None:
-    """Draw how many items each person finished on each day."""
-    found = store().finished_by_day(summary.name)
+def show_finished(summary: DatasetSummary, chosen: Collection[str]) -> None:
+    """Draw how many items each person of those chosen finished on each day."""
+    every = store().finished_by_day(summary.name)
+    found = [each for each in every if each.annotator in chosen]
     if not found:
         st.info(
-            "Nobody has pressed Done in Review yet. Imported annotations do not say when they "
-            "were made.",
+            "None of the annotators chosen has pressed Done in Review yet. Imported annotations do "
+            "not say when they were made.",
             icon=":material/event_available:",
         )
         return

@@ -165,13 +165,15 @@ def test_an_edit_of_a_finished_annotation_is_scored_anew(open_page: OpenPage, mi
 
 def test_progress_shows_what_each_person_finished_by_day(open_page: OpenPage, mine: Store) -> None:
     app = open_page("compare", view="Progress", dataset="mine")
-    assert "Nobody has pressed Done" in app.info[0].value
+    assert "has pressed Done" in app.info[0].value
     done = SetStatus(status=Status.DONE)
     for item, who in (("same", "Ann"), ("apart", "Ann"), ("apart", "Ben")):
         writes = [Write(f"{item}-{who}", 1, 0, done)]
         assert not mine.apply("mine", item, who, writes).refused
     table = app.run().dataframe[0].value
     assert table.groupby("Person")["Items"].sum().to_dict() == {"Ann": 2, "Ben": 1}
+    app.session_state["spanlab.chosen.compare-mine"] = frozenset({"Ben"})
+    assert list(app.run().dataframe[0].value["Person"]) == ["Ben"]
     assert not app.exception
 
 
