@@ -243,7 +243,7 @@ class Annotation(Frozen):
     ``rejected_claims`` claims whose verdict a person refused. ``voters`` are the annotators behind
     a vote, ``decided_by`` is the person who adjudicated: who made these labels from those of
     others. ``note`` is a remark on the whole, or why it failed. ``trace`` tells what a detector
-    did, step by step.
+    did, step by step. ``guidelines`` is the version of the dataset's guidelines that a person had.
     """
 
     annotator: Name
@@ -258,6 +258,7 @@ class Annotation(Frozen):
     decided_by: Name | None = None
     note: str | None = None
     trace: tuple[Step, ...] = ()
+    guidelines: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="after")
     def _failure_has_a_reason(self) -> Self:

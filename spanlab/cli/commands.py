@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -204,6 +205,15 @@ def datasets(
         int | None,
         typer.Option(min=1, max=100, help="How many people are to finish each item in Review."),
     ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            help="A shipped label set: spanlab, FaithBench, RAGTruth or Mu-SHROOM (none)."
+        ),
+    ] = None,
+    guidelines: Annotated[
+        Path | None, typer.Option(help="A Markdown file that annotators see.", dir_okay=False)
+    ] = None,
 ) -> None:
     """List the datasets with their sizes, languages, annotators and settings, or set one's setting.
 
@@ -214,15 +224,26 @@ def datasets(
     spanlab datasets
     spanlab datasets mine --undecided likely
     spanlab datasets mine --overlap 2
+    spanlab datasets mine --labels RAGTruth --guidelines guidelines.md
     """
-    from spanlab.cli import tables
-    from spanlab.storage import Store, Undecided
+    from spanlab.cli import inputs, tables
+    from spanlab.workflows.managing import Undecided, change_settings, label_set, open_store
 
-    given = {"undecided": undecided and Undecided(undecided), "overlap": overlap}
-    changed = {setting: value for setting, value in given.items() if value is not None}
-    if (name is None) != (not changed):
+    changed = {
+        **({} if undecided is None else {"undecided": Undecided(undecided)}),
+        **({} if overlap is None else {"overlap": overlap}),
+        **({} if labels is None else {"labels": label_set(labels)}),
+    }
+    if (name is not None) != bool(changed or guidelines):
         raise UsageError("a setting needs the dataset and the value: NAME --undecided VALUE")
-    with Store.open() as store:
+    text = None if guidelines is None else inputs.text_of(guidelines)
+    with open_store() as store:
         if name is not None:
-            store.change_settings(name, lambda now: now.model_copy(update=changed))
+            change_settings(
+                store,
+                name,
+                lambda now: now.model_copy(update=changed).with_guidelines(
+                    text if text is not None else now.guidelines_now
+                ),
+            )
         typer.echo(tables.datasets(store.datasets()))

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from spanlab.errors import UsageError
+from spanlab.errors import InputError, UsageError
+from spanlab.fields import storable
 from spanlab.workflows.sources import files_named
+
+_TEXT_MOST = 400_000
 
 
 def files(patterns: Sequence[str]) -> list[Path]:
@@ -21,6 +24,22 @@ def are_files(source: Sequence[str]) -> bool:
     name = source[0]
     looks_like_path = "/" in name or "\\" in name or any(mark in name for mark in "*?[")
     return looks_like_path or Path(name).exists() or Path(name).suffix in {".jsonl", ".json"}
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file of at most 400,000 bytes.
+
+    Raises:
+        InputError: there is no such file, it is larger, or no UTF-8.
+    """
+    try:
+        with path.open("rb") as file:
+            text = file.read(_TEXT_MOST + 1)
+        if len(text) > _TEXT_MOST:
+            raise InputError(f"{path}: larger than {_TEXT_MOST:,} bytes")
+        return storable(text.decode("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def mapping(pairs: Sequence[str]) -> dict[str, str] | None:

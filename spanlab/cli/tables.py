@@ -124,10 +124,11 @@ def datasets(summaries: Iterable[DatasetSummary]) -> str:
     rows = [["dataset", "items", "languages", "annotator", "states"]]
     for summary in summaries:
         languages = " ".join(f"{lang}:{count}" for lang, count in summary.languages.items())
-        setting = (
-            f"undecided suggestions: {summary.settings.undecided}, "
-            f"people per item: {summary.settings.overlap}"
-        )
+        settings = summary.settings
+        setting = f"undecided suggestions: {settings.undecided}; labels: {len(settings.labels)}"
+        setting += f"; people per item: {settings.overlap}"
+        if settings.guidelines_now:
+            setting += f"; guidelines: version {len(settings.guidelines)}"
         rows.append([summary.name, f"{summary.n_items:,}", languages, "", setting])
         for annotator in summary.annotators:
             states = ", ".join(f"{count:,} {state}" for state, count in annotator.counts.items())

@@ -15,7 +15,7 @@ One record per line. The item's fields stand at the top, its annotations in ``an
                                   "evidence": […], "note": …, "error_stages": […],
                                   "suggested_by": …}], "rejected_claims": [claim, …],
                       "voters": [name, …], "decided_by": …, "note": …,
-                      "trace": [{"kind": …, …}]}]}
+                      "trace": [{"kind": …, …}], "guidelines": …}]}
 
 A process that is large, or that several items came from, stands before them, node by node: see
 ``node_lines``.
@@ -157,6 +157,8 @@ def _annotation(annotation: Annotation) -> dict[str, Any]:
         out["note"] = annotation.note
     if annotation.trace:
         out["trace"] = [_filled(step) for step in annotation.trace]
+    if annotation.guidelines is not None:
+        out["guidelines"] = annotation.guidelines
     return out
 
 

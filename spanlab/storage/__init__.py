@@ -1,12 +1,14 @@
 """The annotation database: datasets, annotations, review logs and queues behind one Store."""
 
 from spanlab.storage.catalog import AnnotatorSummary, DatasetSummary
-from spanlab.storage.dataset_settings import DatasetSettings, Label, Undecided
+from spanlab.storage.dataset_settings import DatasetSettings, Undecided
+from spanlab.storage.label_sets import LABEL_SETS, Label
 from spanlab.storage.queue import Cursor, Order, Page, QueueQuery, QueueRow, Standing
 from spanlab.storage.store import Store
 from spanlab.storage.writes import Applied, Refusal, Review, Write
 
 __all__ = [
+    "LABEL_SETS",
     "AnnotatorSummary",
     "Applied",
     "Cursor",

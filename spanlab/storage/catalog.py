@@ -183,6 +183,13 @@ def rename(connection: Connection, name: str, new: str) -> None:
         connection.execute(update(datasets).where(datasets.c.id == dataset.id).values(name=new))
 
 
+def settings_of(connection: Connection, name: str) -> DatasetSettings:
+    """Return the settings of the dataset ``name``; raises as ``find`` does."""
+    here = datasets.c.id == find(connection, name).id
+    stored = connection.execute(select(datasets.c.settings).where(here))
+    return DatasetSettings.model_validate_json(stored.scalar_one())
+
+
 def change_settings(
     connection: Connection, name: str, change: Callable[[DatasetSettings], DatasetSettings]
 ) -> DatasetSettings:

@@ -7,7 +7,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from spanlab.fields import Frozen, Name, unique
+from spanlab.fields import Frozen, unique
+from spanlab.storage.label_sets import USUAL_LABELS, Label
 
 
 class Undecided(StrEnum):
@@ -16,32 +17,6 @@ class Undecided(StrEnum):
     REJECTED = "rejected"
     LIKELY = "likely"  # accepted where the annotator takes them for hallucinated, else rejected
     ASK = "ask"  # the reviewer says which of the two, item by item
-
-
-class Label(Frozen):
-    """A kind of hallucination that a span can have.
-
-    ``colour`` is ``#rrggbb``, None for one of the editor's own; ``key`` the digit that sets the
-    label, None for the first digit that no other label has.
-    """
-
-    name: Name
-    colour: Annotated[str, Field(pattern=r"^#[0-9a-f]{6}$")] | None = None
-    key: Annotated[str, Field(pattern=r"^[1-9]$")] | None = None
-    description: Annotated[str, Field(max_length=2_000)] = ""
-
-
-USUAL_LABELS = tuple(
-    Label(name=name, description=description)
-    for name, description in (
-        ("contradicted", "The evidence says otherwise."),
-        ("unsupported", "The evidence does not say so."),
-        ("wrong name", "A person, place or thing is called what it is not."),
-        ("wrong number", "A count, measure or amount is wrong."),
-        ("wrong date", "A day, year or period is wrong."),
-        ("other", "Hallucinated in another way."),
-    )
-)
 
 
 class DatasetSettings(Frozen):
@@ -68,9 +43,13 @@ class DatasetSettings(Frozen):
         unique((label.key for label in self.labels if label.key), "the key of a label:")
         return self
 
+    @property
+    def guidelines_now(self) -> str:
+        """The newest guidelines, empty for none."""
+        return self.guidelines[-1] if self.guidelines else ""
+
     def with_guidelines(self, text: str) -> Self:
         """Return the settings with ``text`` as the newest guidelines; no version if it is that."""
-        before = self.guidelines[-1] if self.guidelines else ""
-        if text == before:
+        if text == self.guidelines_now:
             return self
         return self.model_copy(update={"guidelines": (*self.guidelines, text)})

@@ -104,6 +104,7 @@ class Log:
                     "seq": write.seq,
                     "json": operation_json(write.operation),
                     "at": now,
+                    "guidelines": write.guidelines,
                 }
                 | ({} if write.author is None else {"author": write.author})
                 for index, write in enumerate(self._added)
@@ -125,6 +126,8 @@ class Log:
         author = self._added[-1].author
         if author is not None:
             result = result.model_copy(update={"decided_by": author})
+        if version := self._added[-1].guidelines:
+            result = result.model_copy(update={"guidelines": version})
         # Looked at before it is parsed: with thousands of spans that takes longer than an edit.
         fields = from_json(self._snapshot).keys() if self._snapshot else set()
         snapshot = self.snapshot if "hard" in fields else None

@@ -116,6 +116,11 @@ class Store:
         with self._database.writing() as connection:
             catalog.rename(connection, name, new)
 
+    def settings(self, name: str) -> DatasetSettings:
+        """Return the settings of a dataset."""
+        with self._database.reading() as connection:
+            return catalog.settings_of(connection, name)
+
     def change_settings(
         self, name: str, change: Callable[[DatasetSettings], DatasetSettings]
     ) -> DatasetSettings:

@@ -27,6 +27,7 @@ REVISIONS = (
     "0010",
     "0011",
     "0012",
+    "0013",
 )  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"

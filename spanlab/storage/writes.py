@@ -18,7 +18,8 @@ class Write:
 
     ``seq`` counts the writes of ``session`` from 1; ``base`` is the number of operations that
     the writer believes the log to have before this one. ``author`` is the person who adjudicates:
-    gold labels' logs alone have one, and several people may write to the same.
+    gold labels' logs alone have one, and several people may write to the same. ``guidelines``
+    is the version of the dataset's guidelines that the writer had, 0 for none.
     """
 
     session: Name
@@ -26,6 +27,7 @@ class Write:
     base: Annotated[int, Field(ge=0)]
     operation: Operation
     author: Name | None = None
+    guidelines: Annotated[int, Field(ge=0)] = 0
 
     @property
     def kind(self) -> Kind:

@@ -32,7 +32,7 @@ def page() -> None:
     described.caption(common.plain(f"{summary.name} · {queue.described} · decided by {author}"))
     query = queue.query
     labels = review.labels(common.store(), summary.name, query)
-    span_editor.editor(labels, summary.settings.undecided, adjudicating=True)
+    span_editor.editor(labels, summary.settings, adjudicating=True)
     with errors_shown():
         entry = entry_of(summary.name, query, _PAGE)
         answer_editor(span_editor.ReviewQueue(summary.name, query, entry, author), _PAGE)

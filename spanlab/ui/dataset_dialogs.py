@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 import streamlit as st
 
@@ -13,6 +13,7 @@ from spanlab.schema import Kind, Status
 from spanlab.ui.annotator_dialog import edit_annotators
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import plain, remember_dataset, store
+from spanlab.ui.dataset_settings import ask_settings
 from spanlab.ui.job_views import latest_job
 from spanlab.ui.job_watch import watch
 from spanlab.ui.messages import errors_shown, tell_after_rerun
@@ -20,8 +21,6 @@ from spanlab.ui.progress import progress
 from spanlab.workflows.choosing import Choice, Entry, installed, specifications
 from spanlab.workflows.managing import (
     DatasetSummary,
-    Undecided,
-    change_settings,
     delete_dataset,
     duplicate_dataset,
     rename_dataset,
@@ -41,6 +40,7 @@ class Action:
     label: str
     icon: str
     body: Callable[[DatasetSummary], None]
+    width: Literal["small", "large"] = "small"
 
 
 def ask(action: str, dataset: str) -> None:
@@ -55,7 +55,9 @@ def show_dialog(summaries: Mapping[str, DatasetSummary]) -> None:
         action = ACTIONS[name]
         title = f"{action.label.rstrip('…')}: {plain(dataset)}"
         # Closing it runs the page anew, which also stops work that is under way.
-        st.dialog(title, icon=action.icon, on_dismiss=_forget)(action.body)(summaries[dataset])
+        st.dialog(title, icon=action.icon, width=action.width, on_dismiss=_forget)(action.body)(
+            summaries[dataset]
+        )
 
 
 def _detect(summary: DatasetSummary) -> None:
@@ -121,42 +123,9 @@ def _vote(summary: DatasetSummary) -> None:
                 _finish(f"{name.strip()} has {counted(count, 'vote')} in {summary.name}.")
 
 
-_UNDECIDED = {
-    Undecided.REJECTED: "Rejected",
-    Undecided.LIKELY: "Accepted if likely (probability above 0.5), else rejected",
-    Undecided.ASK: "Ask each time",
-}
-
-
 def _settings(summary: DatasetSummary) -> None:
-    with st.form("settings", border=False):
-        undecided = st.radio(
-            "Suggestions left undecided when a reviewer presses Done",
-            list(_UNDECIDED),
-            index=list(_UNDECIDED).index(summary.settings.undecided),
-            format_func=_UNDECIDED.__getitem__,
-            help="The editor says how many were counted how, and takes it back on request.",
-        )
-        always_blind = st.checkbox(
-            "Nobody sees in Review what other people marked",
-            summary.settings.always_blind,
-            help="Otherwise reviewers may ask for it under Queue. Adjudicate and Compare show it.",
-        )
-        overlap = st.number_input(
-            "People to finish each item",
-            *(1, 100, summary.settings.overlap),
-            help="From 2 on, Review offers each reviewer the items that fewer people have "
-            "finished and that they have not finished themselves.",
-        )
-        if st.form_submit_button("Save", type="primary"):
-            with errors_shown():
-                changed = {
-                    "undecided": undecided,
-                    "always_blind": always_blind,
-                    "overlap": overlap,
-                }
-                change_settings(store(), summary.name, lambda now: now.model_copy(update=changed))
-                _finish(f"The settings of {summary.name} are saved.")
+    if ask_settings(summary):
+        _finish(f"The settings of {summary.name} are saved.")
 
 
 def _annotators(summary: DatasetSummary) -> None:
@@ -206,7 +175,7 @@ def _delete(summary: DatasetSummary) -> None:
 ACTIONS: Mapping[str, Action] = {
     "detect": Action("Detect…", ":material/manage_search:", _detect),
     "vote": Action("Vote…", ":material/how_to_vote:", _vote),
-    "settings": Action("Settings…", ":material/settings:", _settings),
+    "settings": Action("Settings…", ":material/settings:", _settings, width="large"),
     "annotators": Action("Annotators…", ":material/group:", _annotators),
     "rename": Action("Rename…", ":material/edit:", _rename),
     "duplicate": Action("Duplicate…", ":material/content_copy:", _duplicate),

@@ -59,7 +59,7 @@ def page() -> None:
     if asked is not None and not review.has_item(common.store(), dataset, asked):
         _say_unknown(dataset, asked)
         return
-    span_editor.editor(review.labels(common.store(), dataset, query), summary.settings.undecided)
+    span_editor.editor(review.labels(common.store(), dataset, query), summary.settings)
     with errors_shown():
         answer_editor(
             span_editor.ReviewQueue(dataset, query, entry_of(dataset, query, _PAGE)), _PAGE

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from pydantic import ValidationError
+
+from spanlab.errors import UsageError
 from spanlab.storage import (
+    LABEL_SETS,
     AnnotatorSummary,
     DatasetSettings,
     DatasetSummary,
+    Label,
     Store,
     Undecided,
 )
 
 __all__ = [
+    "LABEL_SETS",
     "AnnotatorSummary",
     "DatasetSettings",
     "DatasetSummary",
+    "Label",
     "Store",
     "Undecided",
     "change_settings",
     "count_edits",
     "delete_dataset",
     "duplicate_dataset",
+    "label_of",
+    "label_set",
     "list_datasets",
     "open_store",
     "rename_dataset",
@@ -91,6 +101,33 @@ def change_settings(
         UsageError: they contradict each other, such as in two labels of one name.
     """
     return store.change_settings(dataset, change)
+
+
+def label_set(name: str) -> tuple[Label, ...]:
+    """Return a label set that ships with spanlab.
+
+    Raises:
+        UsageError: there is none of this name; names those that there are.
+    """
+    for known, labels in LABEL_SETS.items():
+        if known.casefold() == name.casefold():
+            return labels
+    raise UsageError(f"there is no label set {name!r}; there are: {', '.join(LABEL_SETS)}")
+
+
+def label_of(fields: Mapping[str, Any]) -> Label:
+    """Return a label from the fields of a table or file, where what is empty is not given.
+
+    Raises:
+        UsageError: it has no name, or a field that is none of a label's.
+    """
+    given = {name: value for name, value in fields.items() if isinstance(value, str) and value}
+    try:
+        return Label.model_validate({**given, "colour": given.get("colour", "").lower() or None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = f"{given.get('name', 'without a name')!r}, {first['loc'][0]}"
+        raise UsageError(f"label {where}: {first['msg']}, found {first['input']!r}") from error
 
 
 def delete_dataset(store: Store, dataset: str) -> None:

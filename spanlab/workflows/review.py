@@ -16,6 +16,7 @@ from spanlab.oplog import Operation
 from spanlab.schema import Annotation, Interval, Kind, Name, Span, Status
 from spanlab.storage import (
     Cursor,
+    Label,
     Order,
     Page,
     QueueQuery,
@@ -29,6 +30,7 @@ from spanlab.workflows.blind import without_others
 
 __all__ = [
     "Cursor",
+    "Label",
     "Neighbours",
     "Order",
     "Outcome",
@@ -52,16 +54,6 @@ __all__ = [
     "suggestions",
 ]
 
-USUAL_LABELS = (
-    "contradicted",
-    "unsupported",
-    "wrong name",
-    "wrong number",
-    "wrong date",
-    "other",
-)
-
-
 _LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps
 
 
@@ -81,6 +73,7 @@ class SentWrite(BaseModel):
     reviewer: Name
     author: Name | None = None
     op: Operation
+    guidelines: int = Field(default=0, ge=0, le=2**31 - 1)
 
 
 @dataclass(frozen=True)
@@ -246,15 +239,23 @@ def progress(store: Store, dataset: str, reviewer: str) -> QueueProgress:
     )
 
 
-def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[str, ...]:
-    """Return the labels to choose from: the dataset's own, then the usual ones, nine at most.
+def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[Label, ...]:
+    """Return the labels to choose from: the dataset's set, then others that spans of it have.
 
-    Each keeps its place, and so its key, when a reviewer uses one for the first time. To whoever
-    reviews blind, the dataset's own are those that this person has used.
+    The first nine without a key of their own get the digits that are left, in order, so that each
+    keeps its key when somebody uses another label. To whoever reviews blind, the others are those
+    that this person has used.
     """
+    chosen = store.settings(dataset).labels
+    names = {label.name for label in chosen}
     used = store.labels(dataset, query.reviewer if query.blind else None)
-    own = (label for label in used if label not in USUAL_LABELS)
-    return (*own, *USUAL_LABELS)[:9]
+    found = [Label(name=name) for name in used if name not in names]
+    taken = {label.key for label in chosen}
+    free = (digit for digit in "123456789" if digit not in taken)
+    return tuple(
+        label if label.key else label.model_copy(update={"key": next(free, None)})
+        for label in (*chosen, *found)
+    )
 
 
 def _log_of(write: SentWrite) -> tuple[str, str, str]:
@@ -263,7 +264,7 @@ def _log_of(write: SentWrite) -> tuple[str, str, str]:
 
 def _apply(store: Store, log: tuple[str, str, str], writes: list[SentWrite]) -> list[Outcome]:
     dataset, item, reviewer = log
-    batch = [Write(w.session, w.seq, w.base, w.op, w.author) for w in writes]
+    batch = [Write(w.session, w.seq, w.base, w.op, w.author, w.guidelines) for w in writes]
     try:
         refused = {each.seq: each for each in store.apply(dataset, item, reviewer, batch).refused}
     except StoreError as error:

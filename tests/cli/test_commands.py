@@ -263,14 +263,21 @@ def test_one_item_is_not_items(
     assert "wrote 1 item of 'one'" in spanlab("export", "one").stderr
 
 
-def test_undecided_suggestions_and_people_per_item_are_set_by_command(
-    spanlab: Run, items: Path
+def test_the_settings_of_a_dataset_are_set_by_command(
+    spanlab: Run, items: Path, tmp_path: Path
 ) -> None:
     spanlab("import", items, "--dataset", "towers")
     assert "undecided suggestions: rejected" in spanlab("datasets").stdout
     done = spanlab("datasets", "towers", "--undecided", "likely")
     assert "undecided suggestions: likely" in done.stdout
-    assert "people per item: 2" in spanlab("datasets", "towers", "--overlap", "2").stdout
+    done = spanlab("datasets", "towers", "--overlap", "2")
+    assert "people per item: 2" in done.stdout
+    guide = tmp_path / "guide.md"
+    guide.write_text("Mark names.", encoding="utf-8")
+    done = spanlab("datasets", "towers", "--labels", "ragtruth", "--guidelines", str(guide))
+    assert "likely; labels: 4; people per item: 2; guidelines: version 1" in done.stdout
+    unknown = spanlab("datasets", "towers", "--labels", "mine")
+    assert "no label set 'mine'; there are: spanlab, FaithBench" in unknown.stderr
     half = spanlab("datasets", "--undecided", "ask")
     assert (half.returncode, "NAME --undecided VALUE" in half.stderr) == (2, True)
 

@@ -276,3 +276,15 @@ def test_writes_that_make_no_sense_are_refused(reviewed: Store) -> None:
         reviewed.apply("d", "z", "me", [Write("s", 1, 0, _ADD)])
     with pytest.raises(NotFoundError, match="no dataset 'e'"):
         reviewed.review("e", "a", "me")
+
+
+def test_an_annotation_keeps_the_version_of_the_guidelines_that_its_author_had(
+    reviewed: Store,
+) -> None:
+    add, done = Add(span="s", start=4, end=9), SetStatus(status=Status.DONE)
+    reviewed.apply("d", "a", "me", [Write("tab", 1, 0, add, guidelines=1)])
+    assert reviewed.record("d", "a").annotations[-1].guidelines == 1
+    reviewed.apply("d", "a", "me", [Write("tab", 2, 1, done, guidelines=2)])
+    assert reviewed.record("d", "a").annotations[-1].guidelines == 2
+    reviewed.apply("d", "a", "me", [Write("tab", 3, 2, Undo())])
+    assert reviewed.record("d", "a").annotations[-1].guidelines is None

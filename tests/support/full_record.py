@@ -115,6 +115,7 @@ def full_record() -> Record:
                 hard=(Interval(start=46, end=55),),
                 voters=("ada", "bo"),
             ),
+            Annotation(annotator="eve", kind=Kind.PERSON, spans=(wrong,), guidelines=2),
             Annotation(annotator="gold", kind=Kind.GOLD, spans=(wrong,), hard=()),
         ),
     )

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from spanlab import jobs
 from spanlab.jobs import JobState
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
-from spanlab.storage import Store, Undecided
+from spanlab.storage import LABEL_SETS, Store, Undecided
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "Marie Curie was born in Paris."
@@ -431,3 +431,18 @@ def test_annotators_are_renamed_merged_marked_as_gold_and_removed(
     app.text_input[-1].input("Bea")
     submit(app, "Remove")
     assert "Bea" not in kinds()
+
+
+def test_labels_and_guidelines_are_settings(open_page: OpenPage, store: Store) -> None:
+    store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
+    app = ask(open_page, "settings")
+    (shipped,) = [each for each in app.selectbox if each.label == "Label set"]
+    shipped.set_value("FaithBench").run()
+    (required,) = [each for each in app.checkbox if "needs a label" in each.label]
+    required.check()
+    (text,) = [each for each in app.text_area if each.label.startswith("Guidelines")]
+    text.input("Mark *all* names.")
+    next(each for each in app.button if each.label == "Save").click().run()
+    settings = store.settings("mine")
+    assert settings.labels == LABEL_SETS["FaithBench"]
+    assert (settings.label_required, settings.guidelines) == (True, ("Mark *all* names.",))

@@ -23,7 +23,7 @@ from spanlab.schema import (
 from spanlab.settings import Settings
 from spanlab.storage import QueueQuery, Store
 from spanlab.workflows.review import (
-    USUAL_LABELS,
+    Label,
     Neighbours,
     Outcome,
     QueueProgress,
@@ -211,16 +211,26 @@ def test_an_item_that_is_not_there_is_said_so(store: Store) -> None:
         open_item(store, "words", "gone", "Ada")
 
 
-def test_labels_in_use_come_before_the_usual_ones(store: Store) -> None:
+def test_labels_in_use_are_added_and_never_replace_the_set(store: Store) -> None:
     ada, bob = QueueQuery(reviewer="Ada"), QueueQuery(reviewer="Bob")
-    assert labels(store, "words", ada) == USUAL_LABELS
+    usual = labels(store, "words", ada)
+    assert [label.key for label in usual] == ["1", "2", "3", "4", "5", "6"]
     apply_writes(store, [_write(1, 0, kind="add", span="s", start=0, end=3, label="my own")], "Ada")
-    assert labels(store, "words", ada)[0] == labels(store, "words", bob)[0] == "my own"
-    assert labels(store, "words", replace(ada, blind=True))[0] == "my own"
-    assert labels(store, "words", replace(bob, blind=True)) == USUAL_LABELS
+    added = (*usual, Label(name="my own", key="7"))
+    assert labels(store, "words", ada) == labels(store, "words", bob) == added
+    assert labels(store, "words", replace(ada, blind=True)) == added
+    assert labels(store, "words", replace(bob, blind=True)) == usual
 
 
 def test_a_label_keeps_its_key_when_it_is_used_for_the_first_time(store: Store) -> None:
-    used = USUAL_LABELS[4]
-    apply_writes(store, [_write(1, 0, kind="add", span="s", start=0, end=3, label=used)], "Ada")
-    assert labels(store, "words", QueueQuery(reviewer="Ada")) == USUAL_LABELS
+    usual = labels(store, "words", QueueQuery(reviewer="Ada"))
+    fifth = usual[4].name
+    apply_writes(store, [_write(1, 0, kind="add", span="s", start=0, end=3, label=fifth)], "Ada")
+    assert labels(store, "words", QueueQuery(reviewer="Ada")) == usual
+
+
+def test_labels_without_a_key_of_their_own_get_the_digits_that_are_left(store: Store) -> None:
+    chosen = (Label(name="a"), Label(name="b", key="1"), *(Label(name=f"n{n}") for n in range(9)))
+    store.change_settings("words", lambda now: now.model_copy(update={"labels": chosen}))
+    keys = [label.key for label in labels(store, "words", QueueQuery(reviewer="Ada"))]
+    assert keys == ["2", "1", "3", "4", "5", "6", "7", "8", "9", None, None]

@@ -19,8 +19,9 @@ from streamlit.components.v2.types import ComponentRenderer
 
 from spanlab.ui.span_editor.exchange import Answer, ReviewQueue, Sent, exchange
 from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS, KEYS, Key
+from spanlab.ui.span_editor.markdown import markdown_tree
 from spanlab.ui.span_editor.modules import script
-from spanlab.workflows.managing import Undecided
+from spanlab.workflows.managing import DatasetSettings, Label
 
 __all__ = ["KEYS", "Answer", "Key", "ReviewQueue", "Sent", "editor", "exchange", "sent", "wire"]
 
@@ -48,19 +49,26 @@ function remember(reviewer) {
 """
 
 
-def editor(labels: Sequence[str], undecided: Undecided, *, adjudicating: bool = False) -> None:
+def editor(
+    labels: Sequence[Label], settings: DatasetSettings, *, adjudicating: bool = False
+) -> None:
     """Mount the editor.
 
     Args:
-        labels: the labels of the keys 1 to 9, at most nine.
-        undecided: what Done makes of suggestions that are not decided.
+        labels: what spans can be labelled with.
+        settings: those of the dataset under review.
         adjudicating: show a lane for every annotator, with keys to take what is in it.
     """
     data = {
         "keys": [asdict(key) for key in (ADJUDICATION_KEYS if adjudicating else KEYS)],
-        "labels": list(labels),
-        "undecided": undecided.value,
         "adjudicating": adjudicating,
+        "labels": [label.model_dump() for label in labels],
+        "label_required": settings.label_required,
+        "undecided": settings.undecided.value,
+        "guidelines": {
+            "version": len(settings.guidelines),
+            "tree": markdown_tree(settings.guidelines_now),
+        },
     }
     _component("spanlab_editor", script(), _style())(
         key="span_adjudicator" if adjudicating else "span_editor", data=data

@@ -41,6 +41,7 @@ KEYS: tuple[Key, ...] = (
     Key("Decide", (">", "."), "fewerSuggestions", "Show only suggestions of higher probability"),
     Key("Decide", ("Delete", "Backspace"), "remove", "Remove your span, or reject a suggestion"),
     Key("Decide", ("1", "2", "3", "4", "5", "6", "7", "8", "9"), "label", "Label the span"),
+    Key("Decide", ("L",), "findLabel", "Find a label by its name"),
     Key("Decide", ("0",), "unlabel", "Take the label away"),
     Key("Decide", ("c",), "comment", "Comment on the span or suggestion; decides nothing"),
     Key("Decide", ("C",), "commentItem", "Comment on the whole answer"),
@@ -91,6 +92,7 @@ KEYS: tuple[Key, ...] = (
     Key("In the claims", ("Escape",), "leaveClaims", "Back to the answer", "claims"),
     Key("Anywhere", ("u", "Ctrl+z"), "undo", "Undo"),
     Key("Anywhere", ("U", "Ctrl+Shift+z", "Ctrl+y"), "redo", "Redo"),
+    Key("Anywhere", ("g",), "guidelines", "Show or hide the dataset's guidelines"),
     Key("Anywhere", ("?",), "help", "Show or hide this sheet"),
     Key("Anywhere", ("Escape",), "escape", "Close, cancel, drop the selection; then Tab leaves"),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { byParagraph, lineHeight, piecesOf, segmentClasses, segmentStyle, signatureOf, spread } from "./pieces.js";
+import { shorten } from "./words.js";
 
 const CHUNK = 2000;
 const LINE = 60;
@@ -88,6 +89,11 @@ export class AnswerText {
         if (begins.length > 0) node.dataset.n = percents(begins);
         const lanes = piece.over.map(({ mark }) => mark).filter((mark) => mark.kind === "lane" && mark.start === piece.start);
         if (lanes.length > 0) node.dataset.lanes = lanes.map((mark) => mark.number).join("·");
+        const [tagged] = piece.over.map(({ mark }) => mark).filter((mark) => mark.end === piece.end && mark.label && mark.kind !== "rejected");
+        if (tagged) {
+            node.dataset.tag = shorten(tagged.label, 24);
+            node.style.setProperty("--sl-tag", this.view.editor.labels.colour(tagged.label));
+        }
         node.append(content);
         return node;
     }

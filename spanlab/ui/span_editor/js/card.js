@@ -21,7 +21,7 @@ export class SpanCard {
             h("div", { class: "sl-card-head" },
                 h("span", { class: `sl-kind sl-kind-${mark.kind}` }, kind),
                 mark.kind === "own" ? "" : h("span", { class: "sl-prob" }, meter(mark.prob), percent(mark.prob)),
-                mark.label ? h("span", { class: "sl-label" }, mark.label) : "",
+                mark.label ? editor.labels.tag(mark.label) : "",
                 h("span", { class: "sl-card-tools" }, ...tools.buttons(mark))),
             h("blockquote", { dir: "auto", lang: editor.item.payload.lang }, shorten(mark.text, 220)),
             mark.note ? h("p", { class: "sl-note", dir: "auto" }, mark.note) : "",
@@ -30,12 +30,18 @@ export class SpanCard {
     }
 
     labelRow(mark) {
+        const { labels } = this.view.editor;
         const row = h("div", { class: "sl-labels", role: "group", "aria-label": "Label" });
-        this.view.editor.labels.forEach((label, index) => {
-            const node = this.view.button(label, "label", mark.label === label ? "sl-chosen" : "", String(index + 1));
-            node.setAttribute("aria-pressed", String(mark.label === label));
+        const all = labels.all();
+        for (const { name, key, description } of all.filter((label) => label.key)) {
+            const node = this.view.button(name, "label", mark.label === name ? "sl-chosen" : "", key);
+            node.setAttribute("aria-pressed", String(mark.label === name));
+            if (description) node.title = `${description} (${key})`;
+            node.style.setProperty("--sl-tag", labels.colour(name));
             row.append(node);
-        });
+        }
+        const others = all.filter((label) => !label.key).length;
+        if (others > 0) row.append(this.view.button(`${others} more…`, "findLabel"));
         return row;
     }
 }

@@ -46,9 +46,10 @@ export const COMMANDS = {
         return editor.view.say(`Removed ${quote(mark.text)}.`);
     },
     label: (editor, event, key) => {
-        const label = editor.labels[Number(key) - 1];
+        const label = editor.labels.byKey(key);
         return label ? editor.label(label) : editor.view.say(`There is no label ${key}.`, true);
     },
+    findLabel: (editor) => (editor.focused ? editor.view.labelSearch.open() : editor.view.say("Choose a span first.", true)),
     unlabel: (editor) => editor.label(null),
     comment: (editor) => editor.comment(),
     commentItem: (editor) => editor.commentItem(),
@@ -99,6 +100,7 @@ export const COMMANDS = {
     undo: (editor) => again(editor, "undo", editor.item.history.canUndo, "Undone."),
     redo: (editor) => again(editor, "redo", editor.item.history.canRedo, "Redone."),
     items: (editor) => editor.view.items.show(),
+    guidelines: (editor) => editor.view.guidelines.toggle(),
     help: (editor) => editor.view.sheet.toggle(),
     escape: (editor) => editor.view.escape(),
     ...CLAIM_COMMANDS,

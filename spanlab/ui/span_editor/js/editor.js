@@ -8,6 +8,7 @@ import { Finishing } from "./finishing.js";
 import { newId } from "./ids.js";
 import { byLikelihood, memberKey } from "./joining.js";
 import { bindings } from "./keys.js";
+import { Labels } from "./labels.js";
 import { marksOf } from "./marks.js";
 import { Navigation } from "./navigation.js";
 import { Outbox } from "./outbox.js";
@@ -16,13 +17,14 @@ import { View } from "./view.js";
 import { Visibility } from "./visibility.js";
 import { STATUS_WORDS, describe, plural } from "./words.js";
 
-const ALWAYS = new Set(["help", "escape"]);
+const ALWAYS = new Set(["help", "guidelines", "escape"]);
 const RETRY_EVERY = 500;
 
 /** The open item, the mark in focus, and the operations on them. */
 export class Editor {
     constructor(parent, data, wire) {
-        this.labels = data.labels;
+        this.labels = new Labels(this);
+        this.labels.take(data);
         this.keys = data.keys;
         this.adjudicating = data.adjudicating;
         this.bindings = bindings(data.keys.filter((key) => key.where === "answer"));
@@ -61,6 +63,7 @@ export class Editor {
         if (!again && this.view.notice.asks) this.view.notice.hide();
         this.conflict.layOnTop();
         this.finishing.shown();
+        this.view.guidelines.atFirstItem();
     }
 
     /** Run a command by name; false means "not for me, try the next binding". */
@@ -186,7 +189,7 @@ export class Editor {
             this.view.say(error.message, true);
             return false;
         }
-        this.outbox.add({ base, op, dataset, reviewer, author, item: this.item.id });
+        this.outbox.add({ base, op, dataset, reviewer, author, item: this.item.id, guidelines: this.view.guidelines.version });
         this.refresh();
         this.view.marksChanged();
         return true;

@@ -36,6 +36,7 @@ export class Finishing {
         const { editor } = this;
         const { item, view } = editor;
         const { accepted, rejected } = (RULES[rule] ?? RULES.rejected)(open); // "ask" has nothing to ask here
+        if (status === "done" && !editor.labels.areGiven(accepted)) return;
         const marks = (chosen) => chosen.map((mark) => mark.best);
         const op = open.length > 0
             ? { kind: "finish", spans: accepted.map(newId), accepted: marks(accepted), rejected: marks(rejected) }

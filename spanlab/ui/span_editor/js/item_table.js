@@ -92,7 +92,7 @@ export class ItemTable {
 
     fillChoices() {
         const { status, label } = this.asked;
-        const labels = [...new Set([...this.view.editor.labels.map((one) => one.name ?? one), ...(label ? [label] : [])])];
+        const labels = [...new Set([...this.view.editor.labels.all().map((one) => one.name), ...(label ? [label] : [])])];
         fill(this.state, "Any state", STATES.map((one) => [one, STATUS_WORDS[one]]), status);
         fill(this.label, "Any label", labels.map((one) => [one, one]), label);
     }

@@ -23,7 +23,8 @@ export default function mount(component) {
         wire.receive = (answered) => editor.conversation.receive(answered);
         if (wire.component) editor.conversation.receive(wire.component);
     }
-    editor.labels = data.labels;
+    editor.labels.take(data);
+    editor.view.guidelines.take(data.guidelines);
     editor.finishing.rule = data.undecided;
     editor.view.theme(parentElement);
     return () => {

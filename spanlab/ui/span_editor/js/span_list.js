@@ -61,7 +61,7 @@ export class SpanList {
         h("span", { class: "sl-row-prob", "aria-hidden": "true" }, mark.kind === "own" ? "" : String(Math.round(mark.prob * 100))),
         h("span", { class: "sl-row-text", dir: "auto", "aria-hidden": "true" }, shorten(mark.text, 80)),
         mark.note ? h("span", { title: mark.note, "aria-hidden": "true" }, "✎") : "",
-        mark.label ? h("span", { class: "sl-label", "aria-hidden": "true" }, mark.label) : "",
+        mark.label ? h("span", { "aria-hidden": "true" }, this.view.editor.labels.tag(mark.label)) : "",
         h("span", { class: "sl-row-by", "aria-hidden": "true" }, mark.members.length > 1 ? `×${mark.members.length}` : ""));
         node.style.top = `${index * ROW}px`;
         return node;

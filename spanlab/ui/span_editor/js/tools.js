@@ -62,10 +62,11 @@ export class SpanTools {
 
     labelChoice(mark) {
         const { editor } = this.view;
+        const labels = editor.labels.all().map((label) => label.name);
         const select = h("select", { "aria-label": "Label", class: "sl-choice" },
             h("option", { value: "" }, "no label"),
-            ...editor.labels.map((label) => h("option", { value: label }, label)));
-        select.value = editor.labels.includes(mark.label) ? mark.label : "";
+            ...labels.map((label) => h("option", { value: label }, label)));
+        select.value = labels.includes(mark.label) ? mark.label : "";
         select.addEventListener("change", () => {
             editor.label(select.value || null);
             this.view.focusAnswer();

@@ -9,10 +9,12 @@ import { ClaimPanel } from "./claim_panel.js";
 import { h, pressable } from "./dom.js";
 import { Evidence } from "./evidence.js";
 import { Geometry } from "./geometry.js";
+import { Guidelines } from "./guidelines.js";
 import { Head } from "./head.js";
 import { Hints } from "./hints.js";
 import { Lanes } from "./lanes.js";
 import { ELSEWHERE, ONCE, keyName, specOf } from "./keys.js";
+import { LabelSearch } from "./labels.js";
 import { Layout } from "./layout.js";
 import { Notice } from "./notice.js";
 import { Panel } from "./panel.js";
@@ -26,7 +28,7 @@ import { Threshold } from "./threshold.js";
 import { SpanTools } from "./tools.js";
 import { TracePanel } from "./trace.js";
 
-const OPENS = new Set(["help", "trace", "findEvidence", "items"]); // what takes the focus with it
+const OPENS = new Set(["help", "trace", "findEvidence", "items", "guidelines", "findLabel"]); // what takes the focus with it
 
 /** The page of one editor: its parts, when they are painted, and what is said aloud. */
 export class View {
@@ -46,6 +48,7 @@ export class View {
         this.pointer = new Pointer(this);
         this.threshold = new Threshold(this);
         this.prompt = new Prompt(this);
+        this.labelSearch = new LabelSearch(this);
         this.card = new SpanCard(this);
         this.trace = new TracePanel(this);
         this.claims = new ClaimPanel(this);
@@ -55,6 +58,7 @@ export class View {
         this.list = new SpanList(this);
         this.sheet = new KeySheet(this);
         this.items = new ItemTable(this);
+        this.guidelines = new Guidelines(this);
         this.notice = new Notice(this);
         this.actions = new ActionBar(this);
         this.question = h("div", { class: "sl-question", dir: "auto" });
@@ -71,13 +75,13 @@ export class View {
             trace: { name: "Trace", node: this.trace.node, shown: () => this.trace.shown() },
         });
         this.left = h("section", { class: "sl-left", "aria-label": "Answer" },
-            h("div", { class: "sl-above" }, this.question, this.threshold.node), this.lanes.node, this.answer, this.prompt.node);
+            h("div", { class: "sl-above" }, this.question, this.threshold.node), this.lanes.node, this.answer, this.prompt.node, this.labelSearch.node);
         this.main = h("div", { class: "sl-main" }, this.left, this.layout.splitter, this.panel.node);
         this.nothing = h("div", { class: "sl-nothing", role: "status", hidden: "" });
         this.live = h("div", { class: "sl-live", "aria-live": "polite", role: "status" });
         this.toast = h("div", { class: "sl-toast", "aria-hidden": "true", hidden: "" });
         this.root = h("div", { class: "sl", "data-unsaved": "0" },
-            this.head.node, this.editor.conflict.node, this.nothing, this.main, this.notice.node, this.actions.node, this.sheet.node, this.items.node,
+            this.head.node, this.editor.conflict.node, this.nothing, this.main, this.notice.node, this.actions.node, this.sheet.node, this.items.node, this.guidelines.node,
             new Hints().node, this.toast, this.live);
         this.panel.node.firstChild.append(h("div", { class: "sl-panel-tools" }, this.evidence.controls, this.layout.controls));
         this.layout.paint();
@@ -239,8 +243,10 @@ export class View {
         this.layout.listen(on);
         this.threshold.listen(on);
         this.prompt.listen(on);
+        this.labelSearch.listen(on);
         this.sheet.listen(on);
         this.items.listen(on);
+        this.guidelines.listen(on);
         on(this.answer, "focus", () => this.editor.item && this.caretChanged());
         on(this.answer, "blur", () => this.editor.item && this.caretChanged());
         on(window, "popstate", () => this.editor.navigation.follow());
@@ -254,8 +260,8 @@ export class View {
     key(event) {
         event.stopPropagation(); // Streamlit has letters of its own: r reruns, c clears the cache
         if (event.isComposing) return;
-        if (this.prompt.node.contains(event.target)) return this.prompt.key(event);
-        if (this.items.node.contains(event.target)) return this.items.key(event);
+        const asking = [this.prompt, this.labelSearch, this.items].find((one) => one.node.contains(event.target));
+        if (asking) return asking.key(event);
         if (["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName)) return undefined;
         const spec = specOf(event);
         if (this.notice.key(spec, event)) return event.preventDefault();
@@ -264,6 +270,7 @@ export class View {
         if (inClaims && !this.sheet.isOpen && this.claims.key(spec, event)) return undefined;
         if (!inText && ELSEWHERE.has(event.key)) return undefined;
         if (this.sheet.isOpen && !["?", "Escape"].includes(spec)) return undefined;
+        if (this.guidelines.isOpen && !["g", "Escape"].includes(spec)) return undefined;
         this.pointer.used = false;
         this.tools.node.hidden = true;
         const leaving = this.leaving && event.key === "Tab";
@@ -281,6 +288,7 @@ export class View {
     escape() {
         const { editor } = this;
         if (this.sheet.isOpen) return this.sheet.toggle(false);
+        if (this.guidelines.isOpen) return this.guidelines.toggle(false);
         if (this.trace.node.contains(document.activeElement)) return this.trace.close();
         if (editor.selection.range) return editor.selection.drop();
         if (editor.focus) return editor.focusOn(null, { scroll: false });

@@ -1,0 +1,117 @@
+"""The settings of a dataset: what Done makes of suggestions, its labels, its guidelines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from spanlab.ui.common import store
+from spanlab.ui.messages import errors_shown
+from spanlab.workflows.managing import (
+    LABEL_SETS,
+    DatasetSettings,
+    DatasetSummary,
+    Label,
+    Undecided,
+    change_settings,
+    label_of,
+)
+
+_UNDECIDED = {
+    Undecided.REJECTED: "Rejected",
+    Undecided.LIKELY: "Accepted if likely (probability above 0.5), else rejected",
+    Undecided.ASK: "Ask each time",
+}
+_COLUMNS = {
+    "name": st.column_config.TextColumn("Label", required=True, max_chars=200),
+    "key": st.column_config.SelectboxColumn("Key", options=list("123456789"), help="Else in order"),
+    "colour": st.column_config.TextColumn(
+        "Colour", validate="^#[0-9a-fA-F]{6}$", help="#rrggbb; else one of the editor's own"
+    ),
+    "description": st.column_config.TextColumn("Description", width="large"),
+}
+
+
+def ask_settings(summary: DatasetSummary) -> bool:
+    """Draw the settings of a dataset, and store them when they are saved.
+
+    Returns:
+        Whether they were saved just now.
+    """
+    now = summary.settings
+    review, labels, guidelines = st.tabs(["Review", "Labels", "Guidelines"])
+    with review:
+        undecided = st.radio(
+            "Suggestions left undecided when a reviewer presses Done",
+            list(_UNDECIDED),
+            index=list(_UNDECIDED).index(now.undecided),
+            format_func=_UNDECIDED.__getitem__,
+            help="The editor says how many were counted how, and takes it back on request.",
+        )
+        always_blind = st.checkbox(
+            "Nobody sees in Review what other people marked",
+            now.always_blind,
+            help="Otherwise reviewers may ask for it under Queue. Adjudicate and Compare show it.",
+        )
+        overlap = st.number_input(
+            "People to finish each item",
+            *(1, 100, now.overlap),
+            help="From 2 on, Review offers each reviewer the items that fewer people have "
+            "finished and that they have not finished themselves.",
+        )
+    with labels:
+        rows = _labels(now.labels)
+        required = st.checkbox("Every span needs a label before Done", now.label_required)
+    with guidelines:
+        text = st.text_area(
+            "Guidelines, in Markdown",
+            now.guidelines_now,
+            height=280,
+            max_chars=100_000,
+            help="Annotators see them at their first item, after a change again, and with the key "
+            "g. Every annotation keeps the version that its author had.",
+        )
+        if now.guidelines:
+            st.caption(f"This is version {len(now.guidelines)}.")
+    if not st.button("Save", type="primary", key="save-settings"):
+        return False
+    with errors_shown("Nothing was saved."):
+        values = {
+            "undecided": undecided,
+            "always_blind": always_blind,
+            "overlap": overlap,
+            "labels": tuple(label_of(row) for row in rows),
+            "label_required": required,
+        }
+
+        def change(stored: DatasetSettings) -> DatasetSettings:
+            return stored.model_copy(update=values).with_guidelines(text)
+
+        change_settings(store(), summary.name, change)
+        return True
+    return False
+
+
+def _labels(chosen: Sequence[Label]) -> list[dict[str, Any]]:
+    """Draw a table of labels and return its rows; labels that spans have are added in Review."""
+    shipped = st.selectbox(
+        "Label set",
+        [None, *LABEL_SETS],
+        format_func=lambda name: (
+            "As it is" if name is None else f"{name} ({len(LABEL_SETS[name])})"
+        ),
+        help="A shipped set replaces the labels below; spans keep theirs.",
+    )
+    labels = chosen if shipped is None else LABEL_SETS[shipped]
+    rows = [label.model_dump() for label in labels]
+    table = st.data_editor(
+        pd.DataFrame(rows, columns=list(_COLUMNS), dtype=object),
+        column_config=_COLUMNS,
+        num_rows="dynamic",
+        hide_index=True,
+        key=f"labels-{shipped}",
+    )
+    return [{str(name): cell for name, cell in row.items()} for row in table.to_dict("records")]
