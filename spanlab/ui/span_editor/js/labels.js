@@ -71,7 +71,7 @@ export class LabelSearch {
             placeholder: "Part of a label", autocomplete: "off", dir: "auto",
         });
         this.list = h("ul", { class: "sl-found", id: "sl-found-labels", role: "listbox", "aria-label": "Labels" });
-        this.node = h("div", { class: "sl-ask sl-label-search", hidden: "" }, this.input, this.list);
+        this.node = h("div", { class: "sl-find-label", hidden: "" }, this.input, this.list);
     }
 
     get isOpen() {
