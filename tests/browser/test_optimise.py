@@ -63,7 +63,7 @@ def test_a_better_prompt_is_found_watched_measured_and_used(
     figure = page.get_by_test_id("stMetric")
     expect(figure.filter(has_text="Labelled items")).to_contain_text(str(len(records)))
     assert "sk-secret" not in page.content()
-    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Start", exact=True).click()
 
     # It goes on while nobody looks, and is there when one comes back.
     expect(page.get_by_text("ucsc-extract for iou on mine").first).to_be_visible()

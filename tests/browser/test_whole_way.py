@@ -114,7 +114,7 @@ def test_review_and_export_need_no_keyboard(desk: Sit) -> None:
     here.click_on("prize")
     expect(page.locator(".sl-card .sl-note")).to_have_text("two")
 
-    page.get_by_role("link", name="Export").click()
+    page.get_by_test_id("stTopNav").get_by_role("link", name="Export").click()
     page.get_by_role("button", name="Make the file").click()
     with page.expect_download() as caught:
         page.get_by_role("button", name="Download").click()
