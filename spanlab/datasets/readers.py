@@ -55,6 +55,7 @@ READERS: dict[str, Callable[[File, ReadOptions], Reader]] = {
     "json": JsonReader,
 }
 FORMATS = tuple(READERS)
+_OF_FOLDERS = (graphrag.GraphRagReader, ParquetReader, ArrowReader)
 
 
 def read(path: Path, options: ReadOptions | None = None) -> Iterator[Record]:
@@ -81,7 +82,7 @@ def read_placed(path: Path, options: ReadOptions | None = None) -> Iterator[Plac
     chosen = options or ReadOptions()
     file = File(path, chosen.name or str(path))
     reader = _reader(file, chosen)
-    if not path.is_dir():
+    if not (path.is_dir() and isinstance(reader, _OF_FOLDERS)):
         file.head()
     contexts = Contexts(chosen.contexts) if chosen.contexts is not None else None
     return _records(reader, file, chosen, contexts)

@@ -92,6 +92,7 @@ def test_done_needs_a_label_where_the_dataset_requires_one(desk: Sit) -> None:
     here.hears("Not done: 1 span without a label")
     here.press("D")
     here.hears("Not done: 2 spans without a label")
+    here.settle()
     assert here.state("b").status is Status.NOT_ANNOTATED
     here.press("1", "Enter")
     here.settle()

@@ -44,7 +44,7 @@ def _records() -> list[Record]:
 def _choose(here: Desk, label: str, option: str) -> None:
     here.open_queue()
     here.page.click(f"[aria-label*='{label}']")
-    here.page.click(f"[role=option]:has-text('{option}')")
+    here.page.get_by_role("option", name=option, exact=True).click()
     here.close_queue()
 
 
