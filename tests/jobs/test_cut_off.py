@@ -81,8 +81,8 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing_and_asks_little_twice(
     where = job_store.of(shared_settings)
     proxy = {"http_proxy": f"http://127.0.0.1:{model_cable.port}", "no_proxy": ""}
     with working(far, "far", environ=proxy), working(near, "near"):
-        for host, name in ((far, "far"), (near, "near")):
-            wait_until(lambda log=host.home / f"{name}.log": log.read_text() != "", "a worker")  # type: ignore[misc]  # a default is no parameter to mypy
+        logs = [far.home / "far.log", near.home / "near.log"]  # written once a worker is ready
+        wait_until(lambda: all(log.exists() and log.read_text() for log in logs), "the workers")
         job_id = jobs.submit_detection(request(model, concurrency=AT_ONCE), shared_settings)
         wait_until(lambda: len(by(model, "far")) >= 250, "calls of both workers")
         with cable.pulled(), model_cable.pulled():
