@@ -2,32 +2,37 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+FOR_TESTS := .venv/.ready_for_tests
+COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 
 .PHONY: run test check bench lock clean
 
 run: $(READY)  ## import and annotate the samples once, then serve the app
 	@$(BIN)/spanlab demo $(ARGS)
 
-test: $(READY)  ## all tests, on SQLite and PostgreSQL and in a real Chromium
+test: $(FOR_TESTS)  ## all tests, on SQLite and PostgreSQL and in a real Chromium
 	sh tests/system_packages.sh
 	$(BIN)/pytest -n 3 --dist worksteal $(ARGS)  # more than cores: many of them wait
 
-check: $(READY)  ## formatting, lint, types, import contracts, unsafe calls
+check: $(FOR_TESTS)  ## formatting, lint, types, import contracts, unsafe calls
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest tests/test_project.py -k unsafe
 
-bench: $(READY)  ## print every figure that the README names
+bench: $(FOR_TESTS)  ## print every figure that the README names
 	sh tests/system_packages.sh
 	for file in tests/benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
+# What the app runs on, and, with the extras that `make run` does not install, what tests run on.
 lock: $(READY)  ## pin all dependencies anew, with hashes and without addresses
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --all-extras --universal \
-	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
-	  --no-header --no-annotate --output-file requirements.lock
+	$(BIN)/$(COMPILE) pyproject.toml --extra api --extra averitec --extra llm --extra mcp \
+	  --extra postgres --extra train --extra web --output-file requirements.lock
+	$(BIN)/$(COMPILE) pyproject.toml --all-extras --constraint requirements.lock \
+	  --output-file tests/requirements.lock
 
 clean:  ## remove the environment; annotations in .spanlab stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
@@ -42,3 +47,7 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(READY)
+
+$(FOR_TESTS): $(READY) tests/requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r tests/requirements.lock
+	@touch $(FOR_TESTS)

@@ -15,8 +15,9 @@ import spanlab
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def test_the_lock_pins_every_package_with_hashes_and_names_no_address() -> None:
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["requirements.lock", "tests/requirements.lock"])
+def test_a_lock_pins_every_package_with_hashes_and_names_no_address(name: str) -> None:
+    lock = (ROOT / name).read_text(encoding="utf-8")
     packages = re.findall(r"^[a-z0-9].*$", lock, re.MULTILINE)
     assert len(packages) > 50
     for package in packages:
@@ -26,8 +27,8 @@ def test_the_lock_pins_every_package_with_hashes_and_names_no_address() -> None:
     assert "--index" not in lock
 
 
-def test_nothing_that_is_installed_runs_neural_networks() -> None:
-    """Users ask for a light install, whatever extras they choose."""
+def test_nothing_that_the_app_is_installed_with_runs_neural_networks() -> None:
+    """Users ask for a light install; tests alone have what the extra `encoder` names."""
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     packages = set(re.findall(r"^([a-z0-9._-]+)==", lock, re.MULTILINE))
     heavy = ("torch", "transformers", "tensorflow", "jax", "onnxruntime", "nvidia", "triton")
