@@ -1,0 +1,106 @@
+"""What is wrong with a step for certain, found without a model.
+
+Each check says by which rule it found something. It keeps silent wherever a reader could disagree:
+a step that it reports is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from spanlab.detectors.safe.protocol import ErrorType, first_error
+from spanlab.detectors.safe.reading import ReasoningStep, StepKind, final_answer
+from spanlab.detectors.safe.recomputing import wrong_results
+from spanlab.terms import terms
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """An error with the rule that a step breaks, and how to mend it."""
+
+    error: ErrorType
+    diagnosis: str
+    guidance: str
+
+
+def flaw_in(step: ReasoningStep, earlier: Sequence[ReasoningStep], passages: int) -> Flaw | None:
+    """Return what is certainly wrong with a step.
+
+    Args:
+        step: the step; one of unknown kind counts as attribution.
+        earlier: the steps before it.
+        passages: how many passages there are; 0 if they are not known.
+
+    Returns:
+        The first flaw in the order of the protocol; None if nothing is certain.
+    """
+    found = {flaw.error: flaw for flaw in _flaws(step, earlier, passages)}
+    kind = step.kind or StepKind.ATTRIBUTION
+    error = first_error(kind, found.keys())
+    if error is None:
+        return None
+    known = found.get(error) or next(iter(found.values()))
+    return Flaw(error, known.diagnosis, known.guidance)
+
+
+def _flaws(step: ReasoningStep, earlier: Sequence[ReasoningStep], passages: int) -> Iterator[Flaw]:
+    if step.kind is StepKind.FINAL_ANSWER:
+        if not final_answer(step.text):
+            yield Flaw(
+                ErrorType.WRONG_CONCLUSION,
+                "A final answer has a value: this one has none.",
+                "Give the value that the steps lead to, as ####ANSWER: <value>.",
+            )
+        return
+    words = _words(step.text)
+    for number, other in enumerate(earlier, start=1):
+        if words and _words(other.text) == words:
+            yield Flaw(
+                ErrorType.REDUNDANCY,
+                f"A step says something new: this one repeats step {number} word for word.",
+                f"Do not repeat step {number}; take the next action.",
+            )
+            break
+    if not words or _PLAN.match(step.text):
+        yield Flaw(
+            ErrorType.INEFFICIENCY,
+            "A step states one fact or draws one conclusion: this one has no subject, relation "
+            "and object.",
+            "State one fact of one passage, or one conclusion from the steps.",
+        )
+    missing = [number for number in _cited(step.text) if not 0 < number <= passages]
+    if missing and passages:
+        yield Flaw(
+            ErrorType.UNSUPPORTED,
+            f"A step cites a passage that exists: there is no passage {missing[0]} "
+            f"(there are {passages}).",
+            f"Cite one of the passages 1 to {passages}.",
+        )
+    wrong = next(wrong_results(step.text), None)
+    if wrong is not None:
+        yield Flaw(
+            ErrorType.LOGICAL_FALLACY,
+            f"What can be recomputed has to be right: {wrong}",
+            f"Correct this: {wrong}",
+        )
+
+
+_PLAN = re.compile(
+    r"(?:(?:first|next|now|then|so|okay|ok|well),?\s+)?"
+    r"(?:let me|let us|let's|let’s|i will|i'll|i’ll|i need to|i am going to|i'm going to|"
+    r"we will|we'll|we need to|we should|i should|the next step is to)\b[^.!?;:]*[.!…]*\s*$",
+    re.I,
+)
+_CITED = re.compile(r"\bpassages?\s+(\d{1,4}(?:\s*(?:,|and|&|-|–)\s*\d{1,4})*)\b", re.I)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(terms(text))
+
+
+def _cited(text: str) -> Iterator[int]:
+    """Yield the numbers of the passages that a step cites, of a range its ends."""
+    for cited in _CITED.finditer(text):
+        yield from map(int, re.findall(r"\d+", cited[1]))

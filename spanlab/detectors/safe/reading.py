@@ -1,0 +1,136 @@
+"""The steps of an answer that reasons, each with its characters (Kwon et al. 2026, §3.2).
+
+Answers are written in four ways: with tags ("Step 3: … (Attribution)"), numbered, with bullets, or
+as free text, whose sentences are its steps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from spanlab.mappers import sentences
+
+ANSWER_MARK: Final = "####ANSWER:"
+
+
+class StepKind(StrEnum):
+    """What a step does: state one fact of one passage, conclude from steps, or give the answer."""
+
+    ATTRIBUTION = "Attribution"
+    LOGICAL = "Logical"
+    FINAL_ANSWER = "Final Answer"
+
+
+@dataclass(frozen=True)
+class ReasoningStep:
+    """A step: characters ``[start, end)`` of the answer, without number and tag.
+
+    ``kind`` is None where the answer does not say it.
+    """
+
+    start: int
+    end: int
+    text: str
+    kind: StepKind | None = None
+
+
+# What may repeat is bounded: models repeat spaces and marks without end.
+_LEAD = r"^[ \t]{0,8}[>*_#]{0,4}[ \t]{0,2}"
+_STEP = re.compile(
+    _LEAD + r"step[ \t]{0,3}\d{1,3}[*_]{0,3}[ \t]{0,3}[:.)–—-][*_]{0,3}", re.I | re.M
+)
+_NUMBER = re.compile(_LEAD + r"\d{1,3}[.)][ \t]", re.M)
+_BULLET = re.compile(r"^[ \t]{0,8}[-*•‣·–][ \t]", re.M)
+_TAG = re.compile(
+    r"[*_`]{0,3}[(\[][ \t]{0,2}(attribution|logical|final[ \t_-]?answer)[ \t]{0,2}[)\]]"
+    r"[*_`]{0,3}\.?",
+    re.I,
+)
+_ANSWER = re.compile(r"#{2,6}[ \t]{0,4}answer[ \t]{0,4}[:：][*_]{0,3}", re.I)
+_PARAGRAPH = re.compile(r"\n[ \t]{0,8}\n(?=\S)")
+_KINDS: Final = {
+    "attribution": StepKind.ATTRIBUTION,
+    "logical": StepKind.LOGICAL,
+    "finalanswer": StepKind.FINAL_ANSWER,
+}
+
+
+def steps_in(answer: str, lang: str) -> tuple[ReasoningStep, ...]:
+    """Read an answer into its steps.
+
+    Args:
+        answer: the text as it is.
+        lang: BCP 47 tag of the answer, for the sentences of free text.
+
+    Returns:
+        The steps in order; empty for a blank answer. In free text the kind is known only of a
+        final answer with its mark.
+    """
+    marks = _marks(answer)
+    if not marks:
+        if _TAG.search(answer):
+            return tuple(_tagged(answer, 0, len(answer)))
+        return tuple(_free(answer, 0, len(answer), lang))
+    starts = [mark.end() for mark in marks]
+    ends = [*(mark.start() for mark in marks[1:]), len(answer)]
+    before = _free(answer, 0, marks[0].start(), lang)
+    found = [step for step in before if not step.text.endswith((":", "："))]
+    for start, end in zip(starts, ends, strict=True):
+        found += _tagged(answer, start, end)
+    return tuple(found)
+
+
+def final_answer(text: str) -> str | None:
+    """Return the value of a final answer, without its mark and tag; None for any other step."""
+    mark = _ANSWER.search(text)
+    if mark is None:
+        return None
+    value = _TAG.split(text[mark.end() :], maxsplit=1)[0].strip()
+    return value.partition("\n")[0].strip(" \t*_`")
+
+
+def _marks(answer: str) -> list[re.Match[str]]:
+    """Return what begins the steps, for the first way of writing that the answer has."""
+    found = list(_STEP.finditer(answer))
+    for way in (_NUMBER, _BULLET):
+        if not found and len(listed := list(way.finditer(answer))) > 1:
+            found = listed
+    return found
+
+
+def _tagged(answer: str, start: int, end: int) -> Iterator[ReasoningStep]:
+    """Yield the steps of a part: what ends with a tag, and paragraphs."""
+    at = start
+    for tag in (*_TAG.finditer(answer, start, end), None):
+        stop = end if tag is None else tag.start()
+        paragraphs = [*(gap.start() for gap in _PARAGRAPH.finditer(answer, at, stop)), stop]
+        kind = None if tag is None else _KINDS[re.sub(r"[\s_-]", "", tag[1].casefold())]
+        for last in paragraphs:
+            found = _step(answer, at, last, kind if last == stop else None)
+            if found is not None:
+                yield found
+            at = last
+        at = end if tag is None else tag.end()
+
+
+def _free(answer: str, start: int, end: int, lang: str) -> Iterator[ReasoningStep]:
+    for place in sentences(answer[start:end], lang):
+        found = _step(answer, start + place.start, start + place.end, None)
+        if found is not None:
+            yield found
+
+
+def _step(answer: str, start: int, end: int, kind: StepKind | None) -> ReasoningStep | None:
+    """Return the step at some characters, without space and marks around; None if nothing is."""
+    text = answer[start:end]
+    start += len(text) - len(text.lstrip(" \t\r\n*_"))
+    text = answer[start:end].rstrip(" \t\r\n*_")
+    if not text:
+        return None
+    if final_answer(text) is not None:
+        kind = StepKind.FINAL_ANSWER
+    return ReasoningStep(start, start + len(text), text, kind)
