@@ -145,7 +145,8 @@ class Claim(Frozen):
 
     ``prob`` is how sure the verdict is, ``note`` why it was given or, where there is none, why it
     could not be. ``error_stages`` are the stages of the item's process where what is not supported
-    came in. ``suggested_by`` names the annotator whose claim a person took over.
+    came in. ``suggested_by`` names the annotator whose claim a person took over; where it was taken
+    from several, as by a majority, ``voters`` are those who gave its verdict.
     """
 
     text: str
@@ -156,6 +157,7 @@ class Claim(Frozen):
     note: str | None = None
     error_stages: tuple[str, ...] = ()
     suggested_by: Name | None = None
+    voters: tuple[Name, ...] = ()
 
 
 class Retrieval(Frozen):

@@ -29,6 +29,7 @@ from spanlab.oplog import (
     Relabel,
     Remove,
     RemoveClaim,
+    ReplaceClaims,
     Resize,
     ReviewState,
     SetStatus,
@@ -192,7 +193,7 @@ def test_spans_may_touch_and_overlap() -> None:
             [FIRST, Accept(span="x", mark=NUMBER)], "already in use", id="id drawn and accepted"
         ),
         pytest.param(
-            [AcceptAll(spans=("x", "x"), marks=(TOWER, NUMBER))], "already in use", id="id in one"
+            [AcceptAll(spans=("x", "x"), marks=(TOWER, NUMBER))], "an id twice", id="id in one"
         ),
         pytest.param(
             [AcceptAll(spans=("x",), marks=(TOWER, NUMBER))],
@@ -282,6 +283,25 @@ def test_a_corrected_verdict_loses_what_spoke_for_the_other() -> None:
     assert _claims(AcceptClaim(claim="c", mark=HEIGHT), edit) == _claims(correct)
 
 
+def test_claims_of_several_annotators_replace_what_there_is() -> None:
+    voted = HEIGHT.model_copy(update={"suggested_by": "majority", "voters": ("A", "B")})
+    other = ClaimMark(suggested_by="majority", text="It has floors.", verdict="supported")
+    before = (AddClaim(claim="c", text="mine"), RejectClaim(mark=HEIGHT))
+    replaced = _claims(*before, ReplaceClaims(claims=("x", "y"), marks=(voted, other)))
+    height, floors = replaced.claims.values()
+    assert (height.suggested_by, height.voters, height.prob) == ("majority", ("A", "B"), None)
+    assert (floors.verdict, replaced.rejected_claims) == ("supported", ())
+    assert _claims(*before, ReplaceClaims(), Undo()) == _claims(*before)
+    corrected = _claims(
+        ReplaceClaims(claims=("x",), marks=(voted,)),
+        AcceptClaim(claim="x", mark=HEIGHT, verdict="conflicting"),
+    )
+    # One decision on a claim, whoever suggests it: the other one goes.
+    assert [(c.suggested_by, c.voters) for c in corrected.claims.values()] == [("det", ())]
+    with pytest.raises(OperationError, match="replace-claims has 0 ids for 1 suggestion"):
+        _claims(ReplaceClaims(marks=(voted,)))
+
+
 def test_a_refused_verdict_is_kept_and_its_claim_no_longer_the_reviewers() -> None:
     state = _claims(AcceptClaim(claim="c", mark=HEIGHT), RejectClaim(mark=HEIGHT))
     assert state.claims == {}
@@ -369,6 +389,7 @@ def test_operations_travel_as_json_that_names_their_kind() -> None:
         AddClaim(claim="c", text="t"),
         EditClaim(claim="c", text="t", verdict="conflicting", note="n"),
         RemoveClaim(claim="c"),
+        ReplaceClaims(claims=("c",), marks=(HEIGHT,)),
         Undo(),
         Redo(),
     ]

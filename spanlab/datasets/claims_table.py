@@ -28,6 +28,7 @@ COLUMNS: Final = (
     "words",
     "note",
     "suggested_by",
+    "voters",
     "error_stages",
     "evidence",
 )
@@ -70,6 +71,7 @@ def _cells(claim: Claim, item: Item, annotation: Annotation, *, rejected: bool) 
         source and source.text,
         claim.note,
         claim.suggested_by,
+        " | ".join(claim.voters),
         " | ".join(claim.error_stages),
         " | ".join(quote.text for quote in claim.evidence),
     ]

@@ -13,7 +13,8 @@ One record per line. The item's fields stand at the top, its annotations in ``an
                       "hard": [{"start": …, "end": …}], "rejected": [span, …],
                       "claims": [{"text": …, "source": span, "verdict": …, "prob": …,
                                   "evidence": […], "note": …, "error_stages": […],
-                                  "suggested_by": …}], "rejected_claims": [claim, …],
+                                  "suggested_by": …, "voters": [name, …]}],
+                      "rejected_claims": [claim, …],
                       "voters": [name, …], "decided_by": …, "note": …,
                       "trace": [{"kind": …, …}], "guidelines": …}]}
 
@@ -203,6 +204,8 @@ def _claim(claim: Claim) -> dict[str, Any]:
         out["error_stages"] = claim.error_stages
     if claim.suggested_by is not None:
         out["suggested_by"] = claim.suggested_by
+    if claim.voters:
+        out["voters"] = claim.voters
     return out
 
 

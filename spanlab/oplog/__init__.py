@@ -13,6 +13,7 @@ from spanlab.oplog._claims import (
     EditClaim,
     RejectClaim,
     RemoveClaim,
+    ReplaceClaims,
 )
 from spanlab.oplog._log import in_force, replay
 from spanlab.oplog._operations import (
@@ -60,6 +61,7 @@ __all__ = [
     "Remove",
     "RemoveClaim",
     "Replace",
+    "ReplaceClaims",
     "Resize",
     "ReviewState",
     "SetStatus",

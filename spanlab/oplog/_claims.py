@@ -9,19 +9,24 @@ from pydantic import Field
 
 from spanlab.errors import OperationError
 from spanlab.fields import Frozen
-from spanlab.oplog._edit import BaseEdit, Comment
+from spanlab.oplog._edit import BaseEdit, Comment, named
 from spanlab.oplog._state import ReviewState
 from spanlab.oplog._suggestions import Cited, cite, quote
 from spanlab.schema import Claim, Interval, Item, Name, Probability, Verdict
 
 _ClaimText = Annotated[str, Field(min_length=1, max_length=10_000)]
-_Key: TypeAlias = tuple[str | None, str, int | None, int | None]  # what makes two claims the same
+# What makes two claims the same: whether it is a suggestion, whoever makes it, its text and place.
+_Key: TypeAlias = tuple[bool, str, int | None, int | None]
 
 
 class ClaimMark(Frozen):
-    """A claim that an annotator suggests, with its verdict and what speaks for that."""
+    """A claim that an annotator suggests, with its verdict and what speaks for that.
+
+    ``suggested_by`` may be "union" or "majority": how it was made from the claims of ``voters``.
+    """
 
     suggested_by: Name
+    voters: tuple[Name, ...] = ()
     text: _ClaimText
     source: Interval | None = None
     verdict: Verdict | None = None
@@ -40,8 +45,27 @@ class AcceptClaim(BaseEdit):
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
         suggested = _suggested(item, self.mark)
-        taken = _judged(suggested.model_copy(update={"prob": None}), self.verdict)
-        return _with(_without(state, suggested), self.claim, taken)
+        return _with(
+            _without(state, suggested), self.claim, _judged(_taken(suggested), self.verdict)
+        )
+
+
+class ReplaceClaims(BaseEdit):
+    """Put suggestions in place of all claims there are; ``claims[i]`` is the id for ``marks[i]``.
+
+    An adjudicator takes one annotator's claims, the union or the majority in this way.
+    """
+
+    kind: Literal["replace-claims"] = "replace-claims"
+    claims: tuple[Name, ...] = ()
+    marks: tuple[ClaimMark, ...] = ()
+
+    def apply(self, item: Item, state: ReviewState) -> ReviewState:
+        state = _put(state, {})
+        for name, mark in named(self.kind, self.claims, self.marks):
+            suggested = _suggested(item, mark)
+            state = _with(_without(state, suggested), name, _taken(suggested))
+        return state
 
 
 class RejectClaim(BaseEdit):
@@ -100,7 +124,13 @@ def _judged(claim: Claim, verdict: Verdict | None) -> Claim:
     """Return the claim with a verdict; what spoke for another one goes."""
     if verdict is None or verdict == claim.verdict:
         return claim
-    return claim.model_copy(update={"verdict": verdict, "evidence": (), "error_stages": ()})
+    changed = {"verdict": verdict, "evidence": (), "error_stages": (), "voters": ()}
+    return claim.model_copy(update=changed)
+
+
+def _taken(suggested: Claim) -> Claim:
+    """Return the claim as it is once a person has decided: how sure a detector was goes."""
+    return suggested.model_copy(update={"prob": None})
 
 
 def _suggested(item: Item, mark: ClaimMark) -> Claim:
@@ -112,6 +142,7 @@ def _suggested(item: Item, mark: ClaimMark) -> Claim:
         evidence=tuple(cite(item, cited) for cited in mark.evidence),
         error_stages=mark.error_stages,
         suggested_by=mark.suggested_by,
+        voters=mark.voters,
     )
 
 
@@ -142,4 +173,4 @@ def _own(state: ReviewState, name: str) -> Claim:
 
 def _key(claim: Claim) -> _Key:
     place = (claim.source.start, claim.source.end) if claim.source else (None, None)
-    return (claim.suggested_by, claim.text, *place)
+    return (claim.suggested_by is not None, claim.text, *place)

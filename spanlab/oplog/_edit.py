@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
+from spanlab.errors import OperationError
 from spanlab.fields import Frozen
 from spanlab.oplog._state import ReviewState
 from spanlab.schema import Item
 
+_T = TypeVar("_T")
 Comment = Annotated[str, Field(max_length=10_000)]  # empty takes a comment away
 
 
@@ -24,3 +27,16 @@ class BaseEdit(Frozen):
                 answer.
         """
         raise NotImplementedError
+
+
+def named(kind: str, names: Sequence[str], marks: Sequence[_T]) -> list[tuple[str, _T]]:
+    """Return what an operation of this kind takes over, each with the id it gets.
+
+    Raises:
+        OperationError: there are not as many ids as suggestions, or one is there twice.
+    """
+    if len(set(names)) < len(names):
+        raise OperationError(f"{kind} has an id twice")
+    if len(names) != len(marks):
+        raise OperationError(f"{kind} has {len(names)} ids for {len(marks)} suggestions")
+    return list(zip(names, marks, strict=True))

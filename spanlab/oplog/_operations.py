@@ -8,8 +8,15 @@ from pydantic import Field, TypeAdapter
 
 from spanlab.errors import OperationError
 from spanlab.fields import Frozen
-from spanlab.oplog._claims import AcceptClaim, AddClaim, EditClaim, RejectClaim, RemoveClaim
-from spanlab.oplog._edit import BaseEdit, Comment
+from spanlab.oplog._claims import (
+    AcceptClaim,
+    AddClaim,
+    EditClaim,
+    RejectClaim,
+    RemoveClaim,
+    ReplaceClaims,
+)
+from spanlab.oplog._edit import BaseEdit, Comment, named
 from spanlab.oplog._state import ReviewState
 from spanlab.oplog._suggestions import Mark, place_of, quote, refuse, suggested, take, without
 from spanlab.schema import Item, Name, Offset, Span, Status
@@ -34,7 +41,7 @@ class AcceptAll(BaseEdit):
     marks: tuple[Mark, ...]
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
-        return take(item, state, _named(self.kind, self.spans, self.marks))
+        return take(item, state, named(self.kind, self.spans, self.marks))
 
 
 class Replace(BaseEdit):
@@ -48,7 +55,7 @@ class Replace(BaseEdit):
     marks: tuple[Mark, ...] = ()
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
-        taken = _named(self.kind, self.spans, self.marks)
+        taken = named(self.kind, self.spans, self.marks)
         return take(item, state.model_copy(update={"spans": {}}), taken)
 
 
@@ -175,7 +182,7 @@ class Finish(BaseEdit):
     rejected: tuple[Mark, ...] = ()
 
     def apply(self, item: Item, state: ReviewState) -> ReviewState:
-        taken = take(item, state, _named(self.kind, self.spans, self.accepted))
+        taken = take(item, state, named(self.kind, self.spans, self.accepted))
         decided = refuse(item, taken, self.rejected)
         return decided.model_copy(update={"status": Status.DONE})
 
@@ -210,15 +217,10 @@ Edit = (
     | AddClaim
     | EditClaim
     | RemoveClaim
+    | ReplaceClaims
 )
 Operation = Annotated[Edit | Undo | Redo, Field(discriminator="kind")]
 OPERATION: TypeAdapter[Operation] = TypeAdapter(Operation)
-
-
-def _named(kind: str, names: tuple[str, ...], marks: tuple[Mark, ...]) -> list[tuple[str, Mark]]:
-    if len(names) != len(marks):
-        raise OperationError(f"{kind} has {len(names)} ids for {len(marks)} suggestions")
-    return list(zip(names, marks, strict=True))
 
 
 def _change(state: ReviewState, name: str, update: dict[str, object]) -> ReviewState:

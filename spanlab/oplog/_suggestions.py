@@ -69,7 +69,7 @@ def take(item: Item, state: ReviewState, taken: list[tuple[str, Mark]]) -> Revie
     spans: dict[str, Span] = {}
     comments = _comments((*state.noted, *state.rejected))
     for name, mark in taken:
-        if name in state.spans or name in spans:
+        if name in state.spans:
             raise OperationError(f"span id {name!r} is already in use")
         span = suggested(item, mark)
         spans[name] = span.model_copy(update={"note": comments.get(place_of(span))})

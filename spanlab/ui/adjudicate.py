@@ -27,6 +27,7 @@ def page() -> None:
             author = ask_reviewer()
             queue = _queue(summary)
         described = st.empty()
+        common.link("export", "Export", icon=":material/download:", dataset=summary.name)
     if not may_review(summary, author):
         return
     described.caption(common.plain(f"{summary.name} · {queue.described} · decided by {author}"))

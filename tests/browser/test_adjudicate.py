@@ -10,11 +10,12 @@ from playwright.sync_api import expect
 from serving import PATIENCE
 
 from spanlab.oplog import ReviewState
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status, Verdict
 
 pytestmark = pytest.mark.browser
 
 Sit = Callable[[Sequence[Record]], Desk]
+CURIE = "She was born in Paris. 🎉She won two Nobel Prizes."
 ANSWER = "🎉 The tower in Paris has 330 floors and 5 lifts."
 TARGET = "adjudicated"
 
@@ -142,12 +143,76 @@ def test_a_decision_is_kept_with_who_decided_and_leaves_everybodys_annotation_al
     assert decided.spans[1].label is not None
 
 
+PEOPLE = [f"Person {n:02}" for n in range(1, 12)]
+BORN = Claim(text="She was born in Paris.", source=Span.of(CURIE, 0, 23))
+WON = Claim(text="She won two Nobel Prizes.", source=Span.of(CURIE, 24, 49))
+
+
+def _judged(name: str, born: Verdict, won: Verdict | None) -> Annotation:
+    claims = [BORN.model_copy(update={"verdict": born})]
+    claims += [] if won is None else [WON.model_copy(update={"verdict": won})]
+    return Annotation(annotator=name, kind=Kind.PERSON, claims=tuple(claims))
+
+
+def test_verdicts_on_claims_are_taken_from_one_the_majority_or_all_of_more_than_nine(
+    desk: Sit,
+) -> None:
+    annotations = (
+        *(_judged(name, "refuted", "supported") for name in PEOPLE[:6]),
+        *(_judged(name, "supported", "refuted") for name in PEOPLE[6:9]),
+        *(_judged(name, "conflicting", None) for name in PEOPLE[9:]),
+    )
+    here = desk([Record(item=Item(id="curie", answer=CURIE), annotations=annotations)])
+    here.page.goto(_address(here))
+    here.wait_for("curie")
+
+    def decided() -> list[tuple[str, str | None, str | None, int]]:
+        here.settle()
+        claims = _state(here, "curie").claims.values()
+        return [(c.text, c.verdict, c.suggested_by, len(c.voters)) for c in claims]
+
+    here.press("l")
+    said_of = here.page.locator(".sl-claim").first.locator(".sl-claim-said")
+    expect(said_of).to_have_text(["1·2·3·4·5·6✕ refuted", "7·8·9✓ supported", "+2≠ conflicting"])
+    here.press("m")
+    born, won = (BORN.text, "refuted", "majority", 6), (WON.text, "supported", "majority", 6)
+    assert decided() == [born, won]
+    here.press("7")
+    seventh = [(BORN.text, "supported", PEOPLE[6], 0), (WON.text, "refuted", PEOPLE[6], 0)]
+    assert decided() == seventh
+    here.press(")", "2")
+    assert decided() == [(BORN.text, "conflicting", PEOPLE[10], 0)]
+    expect(here.page.locator(".sl-claim-side .sl-lane b")).to_have_text(PEOPLE[9:])
+    here.press("+", "k", "Alt+4", "Alt+3")  # a verdict on one claim: others give it, or nobody
+    assert decided() == [
+        (*won[:2], "union", 6),
+        (BORN.text, "not-enough-evidence", PEOPLE[9], 0),
+    ]
+    here.press("-")
+    assert decided() == []
+    here.press("u", "u", "u", "u", "u")
+    assert decided() == seventh
+    here.press("(")
+    here.page.get_by_role("button", name="Majority of 11 people").last.click()
+    here.press("Escape", "Enter")
+    here.settle()
+    gold = here.store.record(here.dataset, "curie").by(TARGET)
+    assert gold is not None
+    assert (gold.decided_by, [claim.voters for claim in gold.claims]) == (
+        REVIEWER,
+        [tuple(PEOPLE[:6])] * 2,
+    )
+    # What was decided leaves by the link beside the queue.
+    exported = here.page.get_by_role("link", name="Export").last
+    assert f"dataset={here.dataset}" in (exported.get_attribute("href") or "")
+
+
 def test_review_under_the_same_name_goes_on_in_a_log_of_its_own(bench: Desk) -> None:
     bench.press("1")
     assert _decided(bench) == [("330", "Ann", ())]
     bench.page.get_by_role("link", name="Review").first.click()
     bench.page.wait_for_selector(".sl .sl-p", state="attached", timeout=PATIENCE)
-    expect(bench.page.locator(".sl-lanes")).to_be_hidden()
+    expect(bench.page.locator(".sl-left .sl-lanes")).to_be_hidden()
     bench.visit("split")
     bench.press("A")
     bench.settle()

@@ -24,10 +24,18 @@ ITEM = Item(
     passages=(Passage(text="The 🎉 party was dull."),),
 )
 LOGS = 150
+CLAIM_KINDS = [
+    "accept-claim",
+    "reject-claim",
+    "add-claim",
+    "edit-claim",
+    "remove-claim",
+    "replace-claims",
+]
 KINDS = (
     *("accept", "accept-all", "replace", "reject", "reject", "add", "remove", "resize", "relabel"),
     *("note", "note", "note-suggestion", "note-suggestion", "note-suggestion", "status", "finish"),
-    *("accept-claim", "reject-claim", "add-claim", "edit-claim", "remove-claim"),
+    *CLAIM_KINDS,
     *("undo", "undo", "undo", "redo", "redo"),
 )
 LENGTH = 90  # operations of a log, beyond one checkpoint of the JavaScript
@@ -48,7 +56,7 @@ async ([logs, snapshot, length]) => {
                                  (span.evidence ?? []).map(cited)];
         const said = (claim) => [claim.text, claim.source?.start ?? null, claim.source?.end ?? null,
                                  claim.verdict ?? null, claim.prob ?? null, claim.note ?? null,
-                                 claim.suggested_by ?? null, claim.error_stages,
+                                 claim.suggested_by ?? null, claim.voters ?? [], claim.error_stages,
                                  claim.evidence.map(cited)];
         return { refused, spans: [...spans].map(([id, span]) => [id, ...plain(span)]),
                  rejected: rejected.map(plain), noted: noted.map(plain),
@@ -124,8 +132,8 @@ def _plain(span: Span) -> list[object]:
 def _said(claim: Claim) -> list[object]:
     place = [claim.source.start, claim.source.end] if claim.source else [None, None]
     evidence = [[one.passage, one.start, one.end] for one in claim.evidence]
-    rest = [claim.verdict, claim.prob, claim.note, claim.suggested_by, [*claim.error_stages]]
-    return [claim.text, *place, *rest, evidence]
+    rest = [claim.verdict, claim.prob, claim.note, claim.suggested_by, [*claim.voters]]
+    return [claim.text, *place, *rest, [*claim.error_stages], evidence]
 
 
 def _random_log(dice: random.Random) -> Iterator[dict[str, Any]]:
@@ -155,20 +163,19 @@ def _random_log(dice: random.Random) -> Iterator[dict[str, Any]]:
             operation["text"] = dice.choice(["", "why", "🎉"])
         if kind == "status":
             operation["status"] = dice.choice(["done", "skipped", "not-annotated"])
-        if kind.endswith("-claim"):
+        if kind in CLAIM_KINDS:
             operation |= _about_claim(dice, kind)
         yield operation
 
 
 def _about_claim(dice: random.Random, kind: str) -> dict[str, Any]:
-    place = dice.choice([None, {"start": 3, "end": 5}, _extent(dice)])
-    source = place if place is None or place["end"] > place["start"] else None
-    text, verdict = dice.choice("st"), dice.choice([None, "supported", "refuted"])
-    named: dict[str, Any] = {"claim": dice.choice(["c0", "c1", "c2", "c3", "i0"])}
-    mark: dict[str, Any] = {"suggested_by": dice.choice("ab"), "text": text, "source": source}
-    mark |= {"verdict": dice.choice([None, "supported"]), "prob": dice.choice([None, 0.5])}
-    mark |= {"error_stages": dice.choice([[], ["summary"]])}
-    mark |= {"evidence": dice.choice([[], [{"passage": 0, "start": 4, "end": 11}]])}
+    ids = ["c0", "c1", "c2", "c3", "i0"]
+    verdict, named = dice.choice([None, "supported", "refuted"]), {"claim": dice.choice(ids)}
+    if kind == "replace-claims":
+        names = dice.choices(ids, k=dice.randint(0, 3))
+        return {"claims": names, "marks": [_claim_mark(dice) for _ in names]}
+    mark = _claim_mark(dice)
+    text, source = mark["text"], mark["source"]
     more: dict[str, dict[str, Any]] = {
         "accept-claim": {**named, "mark": mark, "verdict": verdict},
         "reject-claim": {"mark": mark},
@@ -177,6 +184,20 @@ def _about_claim(dice: random.Random, kind: str) -> dict[str, Any]:
         "remove-claim": named,
     }
     return more[kind]
+
+
+def _claim_mark(dice: random.Random) -> dict[str, Any]:
+    place = dice.choice([None, {"start": 3, "end": 5}, _extent(dice)])
+    return {
+        "suggested_by": dice.choice("ab"),
+        "voters": dice.choice([[], ["a", "b"]]),
+        "text": dice.choice("st"),
+        "source": place if place is None or place["end"] > place["start"] else None,
+        "verdict": dice.choice([None, "supported"]),
+        "prob": dice.choice([None, 0.5]),
+        "error_stages": dice.choice([[], ["summary"]]),
+        "evidence": dice.choice([[], [{"passage": 0, "start": 4, "end": 11}]]),
+    }
 
 
 def _mark(dice: random.Random) -> dict[str, Any]:

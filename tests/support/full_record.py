@@ -64,7 +64,9 @@ def full_record() -> Record:
                 spans=(wrong.model_copy(update={"note": "no", "source": "offline"}),),
                 rejected=(Span.of(ANSWER, 0, 4, prob=0.2),),
                 claims=(Claim(text="Oslo is large.", verdict="refuted", suggested_by="offline"),),
-                rejected_claims=(Claim(text="Oslo is.", evidence=(evidence,), suggested_by="x"),),
+                rejected_claims=(
+                    Claim(text="Oslo is.", evidence=(evidence,), suggested_by="x", voters=("y",)),
+                ),
                 note="checked twice",
             ),
             Annotation(annotator="bo", kind=Kind.PERSON),

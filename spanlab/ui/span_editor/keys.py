@@ -97,18 +97,28 @@ KEYS: tuple[Key, ...] = (
     Key("Anywhere", ("Escape",), "escape", "Close, cancel, drop the selection; then Tab leaves"),
 )  # fmt: skip
 
+_DIGITS = tuple("123456789")
 _LANES = (
-    Key("Adjudicate", ("1", "2", "3", "4", "5", "6", "7", "8", "9"), "takeLane",
+    Key("Adjudicate", _DIGITS, "takeLane",
         "Take this annotator's spans in place of those there are"),
     Key("Adjudicate", ("m",), "takeMajority", "Take what more than half of the annotators mark"),
     Key("Adjudicate", ("+",), "takeUnion", "Take what anybody marks"),
     Key("Adjudicate", ("-",), "takeNone", "Take nothing: no spans"),
+    Key("Adjudicate", (")",), "nextLanes", "Show the next nine annotators"),
+    Key("Adjudicate", ("(",), "previousLanes", "Show the nine annotators before"),
+    Key("Adjudicate in the claims", _DIGITS, "takeClaimsOf",
+        "Take this annotator's claims and verdicts in place of those there are", "claims"),
+    Key("Adjudicate in the claims", ("m",), "takeMajorityOfClaims",
+        "Take the claims with the verdict that more than half of the annotators give", "claims"),
+    Key("Adjudicate in the claims", ("+",), "takeUnionOfClaims",
+        "Take everybody's claims, each with its most frequent verdict", "claims"),
+    Key("Adjudicate in the claims", ("-",), "takeNoClaims", "Take no claims", "claims"),
 )  # fmt: skip
 
-# Digits choose an annotator's lane there; labels have Alt before theirs.
+# Digits choose an annotator's lane there; labels and verdicts have Alt before theirs.
 ADJUDICATION_KEYS: tuple[Key, ...] = _LANES + tuple(
     replace(key, keys=tuple(f"Alt+{digit}" for digit in key.keys))
-    if key.command in {"label", "unlabel"}
+    if key.command in {"label", "unlabel", "judgeClaim"}
     else key
     for key in KEYS
 )

@@ -131,6 +131,7 @@ def _claim(claim: Claim) -> dict[str, JsonValue]:
         "note": claim.note,
         "error_stages": list(claim.error_stages),
         "suggested_by": claim.suggested_by,
+        "voters": list(claim.voters),
     }
 
 

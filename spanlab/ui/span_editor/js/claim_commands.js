@@ -60,6 +60,10 @@ export const CLAIM_COMMANDS = {
         });
     },
     claimTrail: (editor) => editor.view.claims.card.trail.enter(),
+    takeClaimsOf: (editor, event, key) => editor.view.claims.lanes.take(Number(key)),
+    takeMajorityOfClaims: (editor) => editor.view.claims.lanes.takeMajority(),
+    takeUnionOfClaims: (editor) => editor.view.claims.lanes.takeUnion(),
+    takeNoClaims: (editor) => editor.view.claims.lanes.replace([], "Nothing taken"),
     leaveClaims: (editor) => editor.view.claims.leave(),
 };
 
@@ -78,8 +82,8 @@ function edit(own, change) {
 }
 
 /** The suggestion that the reviewer took over. */
-function taken({ own, members, best }) {
-    return members.find((member) => member.annotator === own.suggested_by) ?? best ?? own;
+function taken({ own, members }) {
+    return members.find((member) => member.annotator === own.suggested_by) ?? own;
 }
 
 /** The words of the answer that a claim of one's own is about: what is selected, else the span in focus. */

@@ -1,6 +1,6 @@
 /** What each edit of claims does to a review's state; the mirror of spanlab/oplog/_claims.py. */
 
-import { checkExtent } from "./extent.js";
+import { checkExtent, named } from "./extent.js";
 
 export const CLAIM_EDITS = {
     "accept-claim": (state, { claim, mark, verdict }, length) => {
@@ -9,6 +9,15 @@ export const CLAIM_EDITS = {
         checkFree(new Map([...state.claims].filter(([, own]) => claimKey(own) !== claimKey(mark))), claim);
         drop(state, mark);
         state.claims.set(claim, judged(taken, verdict));
+    },
+    "replace-claims": (state, { kind, claims, marks }, length) => {
+        const taken = named(kind, claims, marks);
+        for (const mark of marks) checkSource(mark, length);
+        state.claims = new Map();
+        for (const [id, mark] of taken) {
+            drop(state, mark);
+            state.claims.set(id, { ...mark, prob: null, note: null });
+        }
     },
     "reject-claim": (state, { mark }, length) => {
         checkSource(mark, length);
@@ -20,7 +29,7 @@ export const CLAIM_EDITS = {
         checkFree(state.claims, claim);
         state.claims.set(claim, {
             text, source: source ?? null, verdict: verdict ?? null, prob: null, evidence: [], note: null,
-            error_stages: [], suggested_by: null,
+            error_stages: [], suggested_by: null, voters: [],
         });
     },
     "edit-claim": (state, { claim, text, verdict, note }) => {
@@ -36,7 +45,7 @@ export const CLAIM_EDITS = {
 /** The claim with a verdict; what spoke for another one goes. */
 function judged(claim, verdict) {
     if (!verdict || verdict === claim.verdict) return claim;
-    return { ...claim, verdict, evidence: [], error_stages: [] };
+    return { ...claim, verdict, evidence: [], error_stages: [], voters: [] };
 }
 
 function drop(state, mark) {
@@ -59,7 +68,7 @@ function ownClaim(state, id) {
     return claim;
 }
 
-/** What makes two claims the same: who suggests it, what it says, and where. */
+/** What makes two claims the same: whether it is a suggestion, whoever makes it, what it says, and where. */
 export function claimKey({ suggested_by: by, text, source }) {
-    return JSON.stringify([by ?? null, text, source?.start ?? null, source?.end ?? null]);
+    return JSON.stringify([Boolean(by), text, source?.start ?? null, source?.end ?? null]);
 }

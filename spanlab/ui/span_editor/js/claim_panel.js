@@ -1,6 +1,7 @@
 /** The tab of claims: a list with their verdicts, and what is known of the chosen one. */
 
 import { ClaimCard } from "./claim_card.js";
+import { ClaimLanes } from "./claim_lanes.js";
 import { rowsOf } from "./claims.js";
 import { h } from "./dom.js";
 import { shorten } from "./words.js";
@@ -8,7 +9,7 @@ import { verdictNode } from "./verdicts.js";
 
 const SHARED = new Set([
     "claims", "undo", "redo", "help", "done", "skip", "reopen", "nextItem", "previousItem", "nextTab", "commentItem",
-    "nextEvidence", "previousEvidence", "findEvidence", "guidelines",
+    "nextEvidence", "previousEvidence", "findEvidence", "guidelines", "nextLanes", "previousLanes",
 ]); // commands that mean the same wherever the focus is
 const SIGNS = { own: "■", open: "◌", rejected: "✕" };
 const KINDS = { own: "your verdict", open: "suggestion", rejected: "rejected" };
@@ -23,9 +24,10 @@ export class ClaimPanel {
         this.lit = false;
         this.list = h("div", { class: "sl-claim-list", role: "listbox", tabindex: "0", "aria-label": "Claims" });
         this.card = new ClaimCard(this);
+        this.lanes = new ClaimLanes(this);
         this.write = view.button("Write a claim", "writeClaim");
         this.none = h("p", { class: "sl-quiet" }, "No annotator has taken claims out of this answer.");
-        this.side = h("div", { class: "sl-claim-side" }, this.none, this.list, this.write);
+        this.side = h("div", { class: "sl-claim-side" }, this.lanes.node, this.none, this.list, this.write);
         this.node = h("section", { class: "sl-claims" }, this.side, this.card.node);
     }
 
@@ -52,7 +54,7 @@ export class ClaimPanel {
     key(spec, event) {
         if (event.target.tagName === "BUTTON" && ["Enter", "Space"].includes(spec)) return true;
         const commands = this.editor.claimBindings.get(spec) ?? [];
-        for (const command of commands) this.editor.run(command, event, event.key);
+        for (const command of commands) this.editor.run(command, event, spec.at(-1));
         if (commands.length > 0) event.preventDefault();
         const others = this.editor.bindings.get(spec) ?? [];
         return commands.length > 0 || (event.key !== "Tab" && !others.some((command) => SHARED.has(command)));
@@ -98,7 +100,7 @@ export class ClaimPanel {
 
     /** The next claim that is not decided, from the chosen one on. */
     toNextOpen() {
-        const at = this.rows.findIndex(({ key }) => key === this.chosen);
+        const at = Math.max(0, this.rows.findIndex(({ key }) => key === this.chosen));
         const next = [...this.rows.slice(at), ...this.rows.slice(0, at)].find(({ kind }) => kind === "open");
         if (next) this.choose(next.key);
     }
@@ -125,6 +127,7 @@ export class ClaimPanel {
         this.view.panel.count("claims", this.rows.length);
         if (!this.isOpen) return this.dim();
         this.none.hidden = this.rows.length > 0;
+        this.lanes.paint();
         this.list.replaceChildren(...this.rows.map((row, index) => this.rowNode(row, index)));
         const chosen = this.list.querySelector('[aria-selected="true"]');
         if (chosen) this.list.setAttribute("aria-activedescendant", chosen.id);
@@ -134,14 +137,21 @@ export class ClaimPanel {
         return this.light();
     }
 
+    /** The verdict of one's own, or those of the annotators; who decides between these sees both. */
+    chips(row) {
+        const own = row.own ? [verdictNode(row.own.verdict)] : [];
+        if (this.view.lanes.isOn) return [...own, ...this.lanes.said(row)];
+        const members = row.members.length > 0 ? row.members : [row.best];
+        return row.own ? own : [...new Set(members.map(({ verdict }) => verdict))].map(verdictNode);
+    }
+
     rowNode(row, index) {
-        const verdicts = row.own ? [row.own.verdict] : [...new Set((row.members.length ? row.members : [row.best]).map(({ verdict }) => verdict))];
         return h("div", {
             class: `sl-claim sl-row-${row.kind}`, role: "option", id: `sl-claim-${index}`, "data-claim": String(index),
             "aria-selected": String(row.key === this.chosen), "aria-label": described(row),
         },
         h("span", { class: "sl-sign", "aria-hidden": "true" }, SIGNS[row.kind]),
-        h("span", { class: "sl-claim-chips" }, ...verdicts.map(verdictNode)),
+        h("span", { class: "sl-claim-chips" }, ...this.chips(row)),
         h("span", { class: "sl-claim-text", dir: "auto", lang: this.editor.item.payload.lang }, shorten(row.text, 300)));
     }
 

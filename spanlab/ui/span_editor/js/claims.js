@@ -14,7 +14,7 @@ export function rowsOf(item, hidden) {
         claims.forEach((claim, index) => {
             const key = claimKey({ ...claim, suggested_by: null });
             if (!rows.has(key)) rows.set(key, rowOf(claim));
-            rows.get(key).members.push({ ...claim, annotator: name, kind, index, suggested_by: name });
+            rows.get(key).members.push({ ...claim, annotator: name, kind, index, suggested_by: name, voters: [] });
         });
     }
     for (const row of rows.values()) row.best = bestOf(row.members);
@@ -48,8 +48,8 @@ function bestOf(members) {
 }
 
 /** How an operation names what an annotator suggests. */
-export function markOf({ suggested_by: by, text, source, verdict, prob, evidence, error_stages: stages }) {
-    return { suggested_by: by, text, source, verdict, prob, evidence, error_stages: stages };
+export function markOf({ suggested_by: by, text, source, verdict, prob, evidence, error_stages: stages, voters = [] }) {
+    return { suggested_by: by, text, source, verdict, prob, evidence, error_stages: stages, voters };
 }
 
 /** Whose trace tells how the verdict on a row came about; null if nobody's does. */

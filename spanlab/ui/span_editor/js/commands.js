@@ -26,6 +26,8 @@ export const COMMANDS = {
     takeMajority: (editor) => editor.view.lanes.takeMajority(),
     takeUnion: (editor) => editor.view.lanes.takeUnion(),
     takeNone: (editor) => editor.view.lanes.replace([], "Nothing taken"),
+    nextLanes: (editor) => editor.view.lanes.turn(1),
+    previousLanes: (editor) => editor.view.lanes.turn(-1),
     acceptAll: (editor) => {
         const likely = editor.likely();
         if (likely.length === 0) return editor.view.say("No likely suggestion is open.", true);

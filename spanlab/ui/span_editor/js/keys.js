@@ -11,7 +11,8 @@ export function bindings(keys) {
 
 /** Write a keyboard event the way the key table writes keys. */
 export function specOf(event) {
-    const name = event.key === " " ? "Space" : event.key;
+    const digit = event.altKey && /^Digit\d$/.test(event.code); // with Alt a Mac types another character
+    const name = event.key === " " ? "Space" : digit ? event.code.at(-1) : event.key;
     const graph = event.getModifierState?.("AltGraph") ?? false;
     const ctrl = (event.ctrlKey || event.metaKey) && !graph;
     const alt = event.altKey && !graph;

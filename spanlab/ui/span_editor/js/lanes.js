@@ -6,14 +6,16 @@ import { newId } from "./ids.js";
 import { byPlace } from "./marks.js";
 import { kindOf, plural } from "./words.js";
 
-const MOST = 9; // lanes: there are nine digits to choose one
+const MOST = 9; // lanes at a time: there are nine digits to choose one
 const KINDS = ["person", "detector"]; // votes and gold labels are made of what these say
 
 /** The annotators of the open item who have finished it: their lanes, keys and comments. */
 export class Lanes {
     constructor(view) {
         this.view = view;
+        this.raters = [];
         this.shown = [];
+        this.first = 0; // of the raters whose lanes are shown
         this.node = h("div", { class: "sl-lanes", role: "group", "aria-label": "Annotators' lanes", hidden: "" });
     }
 
@@ -24,41 +26,61 @@ export class Lanes {
     build(item) {
         this.node.hidden = !this.isOn;
         if (!this.isOn) return;
+        if (this.item !== item) this.first = 0;
+        this.item = item;
         const hidden = this.view.editor.hidden();
         this.raters = KINDS.flatMap((kind) => item.payload.annotators.filter((one) => (
             one.kind === kind && one.status === "done" && !hidden.has(one.name)
-        ))).map((one, index) => ({ ...one, number: index + 1, spans: one.spans.filter((span) => span.likely) }));
-        this.shown = this.raters.slice(0, MOST);
+        ))).map((one) => ({ ...one, spans: one.spans.filter((span) => span.likely) }));
+        this.shown = this.raters.slice(this.first, this.first + MOST).map((one, index) => ({ ...one, number: index + 1 }));
         this.view.text.node.style.setProperty("--sl-lanes", String(this.shown.length));
-        const more = this.raters.length - this.shown.length;
         this.node.replaceChildren(
-            ...this.shown.map((lane) => this.chip(lane)),
-            more > 0 ? h("span", { class: "sl-quiet" }, `and ${more} more, counted below`) : "",
-            this.view.button(`Majority of ${this.counted()}`, "takeMajority"), this.view.button("Union", "takeUnion"),
+            ...this.shown.map((lane) => this.chip(lane, plural(lane.spans.length, "span"), "takeLane")),
+            ...this.turners(),
+            this.view.button(`Majority of ${this.counted(this.voters())}`, "takeMajority"), this.view.button("Union", "takeUnion"),
             this.view.button("No spans", "takeNone"));
     }
 
-    /** People, or where none has finished the item, detectors: whose majority and union it is. */
-    voters() {
-        const people = this.raters.filter((one) => one.kind === "person");
-        return people.length > 0 ? people : this.raters;
+    /** Where there are more annotators than lanes: which are shown, and the way to the others. */
+    turners() {
+        const all = this.raters.length;
+        if (all <= MOST) return [];
+        const said = h("span", { class: "sl-quiet" }, `${this.first + 1} to ${this.first + this.shown.length} of ${all} annotators`);
+        return [this.view.button("Previous", "previousLanes"), said, this.view.button("Next", "nextLanes")];
     }
 
-    counted() {
-        const voters = this.voters();
+    /** Show the lanes of the next nine annotators, or of those before; after the last come the first. */
+    turn(by) {
+        const pages = Math.ceil(this.raters.length / MOST);
+        if (pages < 2) return this.view.say("All annotators have a lane.", true);
+        this.first = ((this.first / MOST + by + pages) % pages) * MOST;
+        this.build(this.item);
+        this.view.marksChanged();
+        const names = this.shown.map(({ name, number }) => `${number} ${name}`);
+        return this.view.say(`Annotators ${this.first + 1} to ${this.first + this.shown.length}: ${names.join(", ")}.`);
+    }
+
+    /** People, or where none of `raters` is one, detectors: whose majority and union it is. */
+    voters(raters = this.raters) {
+        const people = raters.filter((one) => one.kind === "person");
+        return people.length > 0 ? people : raters;
+    }
+
+    counted(voters) {
         if (voters[0]?.kind === "person") return voters.length === 1 ? "1 person" : `${voters.length} people`;
         return plural(voters.length, "detector");
     }
 
-    chip(lane) {
+    /** A button that takes what is in a lane. */
+    chip(lane, has, command) {
         const node = h("button", {
             class: "sl-chip sl-lane", type: "button", "data-lane": String(lane.number), "data-kind": lane.kind,
             style: `--sl-lane: var(--sl-lane-${lane.number})`,
-            title: `Take the spans of ${lane.name} (${lane.number})`,
+            title: `Take what ${lane.name} has (${lane.number})`,
         }, h("kbd", { "aria-hidden": "true" }, String(lane.number)), " ", h("b", {}, lane.name),
-        ` ${lane.kind === "person" ? "" : `${kindOf(lane)} · `}${plural(lane.spans.length, "span")}`);
+        ` ${lane.kind === "person" ? "" : `${kindOf(lane)} · `}${has}`);
         if (lane.note) node.append(" ", h("i", { dir: "auto", title: lane.note }, lane.note));
-        return pressable(node, () => this.take(lane.number));
+        return pressable(node, () => this.view.editor.run(command, null, String(lane.number)));
     }
 
     // -- what is painted
@@ -73,7 +95,7 @@ export class Lanes {
                 const lane = numbers.get(annotator);
                 if (!lane || !likely) continue;
                 const mark = {
-                    id: `lane:${lane.number}:${key}`, kind: "lane", number: lane.number, by: lane.kind,
+                    id: `lane:${lane.number}:${lane.kind}:${key}`, kind: "lane", number: lane.number, by: lane.kind,
                     start, end, prob: 0, label: null,
                 };
                 found.push({ mark, lane: depth - lane.number, depth });
@@ -84,21 +106,25 @@ export class Lanes {
 
     // -- what is taken
 
+    /** The annotator of a lane, or null, said aloud. */
+    at(number) {
+        return this.shown[number - 1] ?? (this.view.say(`There is no lane ${number}.`, true) && null);
+    }
+
     take(number) {
-        const lane = this.shown[number - 1];
-        if (!lane) return this.view.say(`There is no lane ${number}.`, true);
-        return this.replace(lane.spans.map((span) => soleSource(lane.name, span)), `Taken from ${lane.name}`);
+        const lane = this.at(number);
+        return !lane || this.replace(lane.spans.map((span) => soleSource(lane.name, span)), `Taken from ${lane.name}`);
     }
 
     takeMajority() {
         const voters = this.voters();
-        const marks = agreed(this.view.editor.item.text, voters, Math.floor(voters.length / 2) + 1, "majority");
-        return this.replace(marks, `Taken by the majority of ${this.counted()}`);
+        const marks = agreed(this.view.editor.item.text, voters, majorityOf(voters), "majority");
+        return this.replace(marks, `Taken by the majority of ${this.counted(voters)}`);
     }
 
     takeUnion() {
-        const marks = agreed(this.view.editor.item.text, this.voters(), 1, "union");
-        return this.replace(marks, `Taken from any of ${this.counted()}`);
+        const voters = this.voters();
+        return this.replace(agreed(this.view.editor.item.text, voters, 1, "union"), `Taken from any of ${this.counted(voters)}`);
     }
 
     replace(marks, said) {
@@ -108,4 +134,9 @@ export class Lanes {
         this.view.focusChanged({ scroll: false });
         return this.view.say(`${said}: ${plural(marks.length, "span")}.`, true);
     }
+}
+
+/** How many of them more than half are. */
+export function majorityOf(voters) {
+    return Math.floor(voters.length / 2) + 1;
 }

@@ -4,7 +4,7 @@
  */
 
 import { CLAIM_EDITS } from "./claim_operations.js";
-import { checkExtent } from "./extent.js";
+import { checkExtent, named } from "./extent.js";
 
 /** A reviewer's spans and claims by id, in the order in which they were made. */
 export class ReviewState {
@@ -102,11 +102,6 @@ export const EDITS = {
     ...CLAIM_EDITS,
 };
 
-function named(kind, ids, marks) {
-    if (ids.length !== marks.length) throw new Error(`${kind} has ${ids.length} ids for ${marks.length} suggestions`);
-    return ids.map((id, index) => [id, marks[index]]);
-}
-
 function refuse(state, marks, length) {
     for (const mark of marks) checkExtent(mark.start, mark.end, length);
     const keys = new Set(marks.map(originKey));
@@ -123,11 +118,9 @@ function refuse(state, marks, length) {
 }
 
 function take(state, taken, length) {
-    const ids = new Set();
     for (const [id, mark] of taken) {
-        if (state.spans.has(id) || ids.has(id)) throw new Error(`span id '${id}' is already in use`);
+        if (state.spans.has(id)) throw new Error(`span id '${id}' is already in use`);
         checkExtent(mark.start, mark.end, length);
-        ids.add(id);
     }
     const keys = new Set();
     const commented = [...state.noted, ...state.rejected].filter((span) => span.note);

@@ -278,7 +278,7 @@ export class View {
         if (leaving) return undefined; // Escape, then Tab: out of the text, however many spans it has
         for (const command of this.editor.bindings.get(spec) ?? []) {
             if (event.repeat && ONCE.has(command)) return event.preventDefault(); // a key held down
-            if (!this.editor.run(command, event, event.key)) continue;
+            if (!this.editor.run(command, event, spec.at(-1))) continue;
             event.preventDefault();
             return undefined;
         }
