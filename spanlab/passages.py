@@ -22,7 +22,7 @@ from spanlab.schema import (
     SharedProcess,
     Span,
 )
-from spanlab.trace import PairStep, QueryStep, Step
+from spanlab.trace import PairStep, PassageQuote, QueryStep, Step
 
 _ANSWER: Final = "answer"  # id of the node that is the answer
 _T = TypeVar("_T")
@@ -167,6 +167,8 @@ def _uses(annotation: Annotation) -> set[int]:
     for step in annotation.trace:
         if isinstance(step, QueryStep | PairStep):
             used.update(step.passages)
+        if isinstance(step, PairStep):
+            used.update(quote.passage for quote in (step.window, step.sentence) if quote)
     return used
 
 
@@ -195,4 +197,11 @@ def _quotes(quotes: tuple[Evidence, ...], moved: Mapping[int, int]) -> tuple[Evi
 def _step(step: Step, moved: Mapping[int, int]) -> Step:
     if not isinstance(step, QueryStep | PairStep):
         return step
-    return step.model_copy(update={"passages": tuple(moved[index] for index in step.passages)})
+    now: dict[str, object] = {"passages": tuple(moved[index] for index in step.passages)}
+    if isinstance(step, PairStep):
+        now |= {name: _quote(getattr(step, name), moved) for name in ("window", "sentence")}
+    return step.model_copy(update=now)
+
+
+def _quote(quote: PassageQuote | None, moved: Mapping[int, int]) -> PassageQuote | None:
+    return quote and quote.model_copy(update={"passage": moved[quote.passage]})

@@ -16,7 +16,7 @@ from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
 from spanlab.fields import Frozen, Language, Name, Offset, Probability, unique
 from spanlab.process import Process, ProcessNode
 from spanlab.shared_process import SharedProcess
-from spanlab.trace import HALLUCINATED, Step, Verdict
+from spanlab.trace import HALLUCINATED, PassageQuote, Step, Verdict
 
 __all__ = [
     "HALLUCINATED",
@@ -290,6 +290,9 @@ class Annotation(Frozen):
         for index, step in enumerate(self.trace):
             for place in getattr(step, "places", ()):
                 _check_end(place.end, item, f"trace.{index}")
+            for quote in (getattr(step, "window", None), getattr(step, "sentence", None)):
+                if quote is not None:
+                    _check_read(quote, item, f"trace.{index}")
 
 
 class Record(Frozen):
@@ -319,6 +322,12 @@ class Record(Frozen):
 def _check_end(end: int, item: Item, field: str) -> None:
     if end > len(item.answer):
         raise ValueError(f"{field}: end {end} is past the answer's {len(item.answer)} characters")
+
+
+def _check_read(quote: PassageQuote, item: Item, field: str) -> None:
+    passages = item.passages
+    if quote.passage >= len(passages) or quote.end > len(passages[quote.passage].text):
+        raise ValueError(f"{field}: no passage {quote.passage} has {quote.end} characters")
 
 
 def _check_span(span: Span, item: Item, field: str) -> None:

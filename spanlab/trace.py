@@ -107,11 +107,21 @@ class TrailStep(_Step):
     dropped: Count = 0
 
 
+class PassageQuote(Frozen):
+    """Characters ``[start, end)`` of one of the item's passages, by its 0-based index."""
+
+    passage: Offset
+    start: Offset
+    end: Offset
+
+
 class PairStep(_Step):
     """A question about a claim and its answer.
 
     ``searched`` is what was searched for; ``passages`` are the 0-based indices of what the answer
-    rests on.
+    rests on. Where it was given from one document, ``window`` is the part of it that was read, and
+    ``sentence`` the sentence of that part that comes closest to the answer. ``settled`` is the
+    verdict that this answer led to, if it ended the questions.
     """
 
     kind: Literal["pair"] = "pair"
@@ -119,6 +129,9 @@ class PairStep(_Step):
     answer: str
     searched: str
     passages: tuple[Offset, ...] = ()
+    window: PassageQuote | None = None
+    sentence: PassageQuote | None = None
+    settled: Verdict | None = None
     remark: str | None = None
 
 

@@ -16,7 +16,7 @@ from spanlab.schema import (
     Retrieval,
     Span,
 )
-from spanlab.trace import QueryStep, RemarkStep
+from spanlab.trace import PairStep, PassageQuote, QueryStep, RemarkStep
 
 A, B, C, D = (Passage(text=text) for text in ("alpha", "beta", "gamma", "delta"))
 
@@ -80,6 +80,7 @@ def test_merging_what_is_there_changes_nothing() -> None:
 def test_evidence_is_renumbered_wherever_it_stands() -> None:
     item = _item(A, B)
     quote = Evidence(start=0, end=4, text="beta", passage=1)
+    read = PassageQuote(passage=1, start=0, end=4)
     span = Span.of(item.answer, 0, 3, evidence=(quote,))
     annotation = Annotation(
         annotator="det",
@@ -87,7 +88,11 @@ def test_evidence_is_renumbered_wherever_it_stands() -> None:
         spans=(span,),
         rejected=(span,),
         claims=(Claim(text="c", source=span, evidence=(quote,)), Claim(text="d")),
-        trace=(QueryStep(text="q", retriever="web", passages=(0, 1)), RemarkStep(text="r")),
+        trace=(
+            QueryStep(text="q", retriever="web", passages=(0, 1)),
+            RemarkStep(text="r"),
+            PairStep(question="q?", answer="a", searched="q", passages=(0,), window=read),
+        ),
     )
     stored = _item(B, C, A)
     now = renumbered(annotation, merged(stored, item).moved)
@@ -99,6 +104,13 @@ def test_evidence_is_renumbered_wherever_it_stands() -> None:
     assert now.trace == (
         QueryStep(text="q", retriever="web", passages=(2, 0)),
         RemarkStep(text="r"),
+        PairStep(
+            question="q?",
+            answer="a",
+            searched="q",
+            passages=(2,),
+            window=PassageQuote(passage=0, start=0, end=4),
+        ),
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Retrieval
-from spanlab.trace import FactStep, Place, QuoteStep, RemarkStep, Step
+from spanlab.trace import FactStep, PairStep, PassageQuote, Place, QuoteStep, RemarkStep, Step
 
 ITEM = Item(id="oslo", answer="Oslo is large.", passages=(Passage(text="Oslo is a city."),))
 
@@ -40,6 +40,15 @@ def test_one_retriever_is_asked_the_same_once() -> None:
 def test_a_place_in_a_trace_lies_in_the_answer(step: QuoteStep | FactStep) -> None:
     annotation = Annotation(annotator="d", kind=Kind.DETECTOR, trace=(step,))
     with pytest.raises(ValidationError, match=r"annotations.0.trace.0: end 15 is past"):
+        Record(item=ITEM, annotations=(annotation,))
+
+
+@pytest.mark.parametrize(("passage", "end"), [(0, 16), (1, 1)], ids=["too-long", "no-passage"])
+def test_what_an_answer_was_read_from_is_there(passage: int, end: int) -> None:
+    read = PassageQuote(passage=passage, start=0, end=end)
+    step = PairStep(question="?", answer=".", searched="?", window=read)
+    annotation = Annotation(annotator="d", kind=Kind.DETECTOR, trace=(step,))
+    with pytest.raises(ValidationError, match=f"trace.0: no passage {passage} has {end} char"):
         Record(item=ITEM, annotations=(annotation,))
 
 

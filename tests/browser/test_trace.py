@@ -14,6 +14,7 @@ from spanlab.trace import (
     FactStep,
     NodeQuote,
     PairStep,
+    PassageQuote,
     Place,
     QueryStep,
     QuoteStep,
@@ -54,7 +55,12 @@ def told(name: str, *steps: Step, spans: tuple[Span, ...] = ()) -> Annotation:
 
 
 def curie(*annotations: Annotation, name: str = "curie") -> Record:
-    passages = (Passage(text="Nothing of use. " * 80, title="Paris"), Passage(text=PASSAGE))
+    whole = f"Heads. {PASSAGE} " + "Tails. " * 80
+    passages = (
+        Passage(text="Nothing of use. " * 80, title="Paris"),
+        Passage(text=PASSAGE),
+        Passage(text=whole, title="Curie", url="https://www.lives.example/1", date="2019-05-01"),
+    )
     item = Item(id=name, lang="en", question="Where?", answer=ANSWER, passages=passages)
     return Record(item=item, annotations=annotations)
 
@@ -122,9 +128,13 @@ PURSUED = told(
         answer="In Warsaw.",
         searched="Curie was born in Paris. Where was she born?",
         passages=(1,),
+        window=PassageQuote(passage=2, start=7, end=7 + len(PASSAGE)),
+        sentence=PassageQuote(passage=2, start=7 + REFUTES.start, end=7 + REFUTES.end),
+        settled="supported",
         remark="read by its snippet",
     ),
     PairStep(claim=0, round=2, question="When?", answer="In 1867.", searched="x", passages=(0, 1)),
+    FactStep(text="Curie was born in Paris.", verdict="refuted", claim=0),
     spans=(span("Paris", REFUTES),),
 )
 BROKEN = Annotation(
@@ -224,9 +234,24 @@ def test_a_claim_is_shown_with_the_questions_that_were_asked_about_it(desk: Sit)
     here = desk([curie(PURSUED)])
     open_trace(here, "Questions and answers")
     first, second = here.page.locator(".sl-pair").all()
-    for text in ("Where was she born?", "In Warsaw.", SENTENCE, "read by its snippet", "round 1"):
-        expect(first).to_contain_text(text)
+    chain = (
+        "Where was she born?",
+        "Curie www.lives.example · 2019-05-01",
+        PASSAGE,
+        "In Warsaw.",
+        "Early verdict: ✓ supported",
+        "read by its snippet",
+    )
+    said = first.inner_text()
+    assert [said.find(text) for text in chain] == sorted(said.index(text) for text in chain)
+    expect(first.locator(".sl-sentence mark")).to_have_text(SENTENCE)
+    first.locator(".sl-read").click()
+    expect(here.page.locator(".sl-passage mark")).to_have_text(SENTENCE)
     expect(second).to_contain_text("from 2 search results")
+    second.locator("summary").click()
+    expect(second.locator(".sl-read")).to_have_count(2)
+    last = here.page.locator(".sl-step", has_text="Questions and answers")
+    expect(last).to_contain_text("Verdict: ✕ refuted, which overturns the early one")
 
 
 def test_a_quote_leads_to_its_place_in_the_answer(desk: Sit) -> None:

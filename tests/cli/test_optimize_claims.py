@@ -23,7 +23,7 @@ NAMES = ("Ada", "Ben", "Cy", "Dee", "Eve", "Fay", "Gus", "Hal", "Ida", "Jo", "Ki
 ASKED_FOR = re.compile(
     r"`\[\[ ## (verifiable|resolved|claims|chosen|ruling|question|next|ways|picked) ## \]\]`"
 )
-_ALWAYS = {"chosen": ["1"], "next": {"settled": "open", "question": "And when?"}, "ways": []}
+_ALWAYS = {"chosen": ["1"], "next": {"claim_is": "open", "question": "And when?"}, "ways": []}
 
 
 def _record(number: int, name: str) -> Record:

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
+from spanlab.detectors.common.evidence import CLOSE
 from spanlab.detectors.papelo.pursuit import align
-from spanlab.mappers import sentences
-from spanlab.schema import Passage
+from spanlab.labels import Extent
+from spanlab.mappers import closest_sentence, sentences
+from spanlab.schema import Item, Passage
+from spanlab.trace import PassageQuote
 
 HITS: Final = 10  # search results that are read (§3.3)
 _RAREST: Final = 8  # words that stand in for names where writing has no capitals
@@ -22,13 +25,15 @@ _WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
 class Answered:
     """An answer, the passages it rests on (0-based indices of the item's), and how it was found.
 
-    ``document`` is the one passage that was read for it, None if it rests on the search results.
+    ``window`` is what was read of the one document, None if the answer rests on the search
+    results; ``sentence`` is the sentence of it that comes closest to the answer.
     """
 
     text: str
     searched: str
     passages: tuple[int, ...] = ()
-    document: int | None = None
+    window: PassageQuote | None = None
+    sentence: PassageQuote | None = None
     remark: str | None = None
 
 
@@ -48,11 +53,16 @@ def names_in(text: str) -> str:
     return " ".join(dict.fromkeys(named))
 
 
-def shown(passage: Passage, *, text: str | None = None, metadata: bool = True) -> str:
-    """Return a passage as a prompt shows it: title, site and date in front of its text."""
+def shown(passage: Passage, text: str, *, metadata: bool = True) -> str:
+    """Return text of a passage as a prompt shows it: quoted, after its title, site and date."""
     about = [passage.title, site(passage.url), passage.date] if metadata else []
-    head = ", ".join(each for each in about if each)
-    return f"({head}): {text or passage.text}" if head else text or passage.text
+    head = ", ".join(" ".join(each.split()) for each in about if each)
+    return f"({head}):\n{quoted(text)}" if head else quoted(text)
+
+
+def quoted(text: str) -> str:
+    """Return text that others wrote with a mark in front of every line, which nothing can end."""
+    return "\n".join(f"> {line}" for line in text.splitlines())
 
 
 def site(url: str | None) -> str | None:
@@ -67,16 +77,27 @@ def site(url: str | None) -> str | None:
 def numbered(passages: Sequence[Passage], *, metadata: bool = True) -> str:
     """Return search results as a prompt shows them, numbered from 1."""
     return "\n\n".join(
-        f"Document {number} {shown(each, metadata=metadata)}"
+        f"Document {number} {shown(each, each.text, metadata=metadata)}"
         for number, each in enumerate(passages, start=1)
     )
 
 
-def window(page: str, snippet: str, lang: str) -> str | None:
-    """Return the part of a page that a snippet comes from; None if it does not hold it."""
+def window(page: str, snippet: str, lang: str) -> Extent | None:
+    """Return the characters of a page that a snippet comes from; None if it does not hold it."""
     places = sentences(page, lang)
     found = align([page[slice(*place)] for place in places], snippet)
     if found is None:
         return None
     first, last = found
-    return page[places[first].start : places[last - 1].end]
+    return Extent(places[first].start, places[last - 1].end)
+
+
+def answering(item: Item, read: PassageQuote, answer: str) -> PassageQuote | None:
+    """Return the sentence of what was read that comes closest to an answer; None if none does."""
+    text = item.passages[read.passage].text[read.start : read.end]
+    found = closest_sentence([text], answer, lang=item.lang)
+    if found is None or found.score < CLOSE:
+        return None
+    return PassageQuote(
+        passage=read.passage, start=read.start + found.start, end=read.start + found.end
+    )

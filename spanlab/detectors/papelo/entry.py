@@ -25,6 +25,10 @@ class PapeloOptions(ClaimsOption):
         Literal["rephrase", "model"],
         Field(description="The first question: the claim rephrased, or what the model would ask."),
     ] = "rephrase"
+    questions: Annotated[
+        Literal["pursued", "at-once"],
+        Field(description="Each question is asked when the last one is answered, or all at once."),
+    ] = "pursued"
     classes: Annotated[
         Literal[2, 4],
         Field(description="2: supported or refuted; 4: not enough and conflicting evidence, too."),
@@ -34,7 +38,10 @@ class PapeloOptions(ClaimsOption):
     ] = True
     fill: Annotated[
         Literal["paraphrase", "repeat", "none"],
-        Field(description="How pairs are filled up once the claim is settled."),
+        Field(
+            description="How pairs are filled up once the claim is settled: paraphrased questions "
+            "are answered anew, repeated ones are not."
+        ),
     ] = "paraphrase"
     documents: Annotated[
         Literal["one", "many"],

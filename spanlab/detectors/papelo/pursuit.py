@@ -33,10 +33,12 @@ class Pair(NamedTuple, Generic[A]):
 class Pursuit(Generic[A, V]):
     """What was asked and answered about a claim, and what it amounts to.
 
-    ``early`` is the verdict that ended the questions, None if none did.
+    The first ``asked`` pairs are questions, those after them fill up. ``early`` is the verdict
+    that ended the questions, None if none did.
     """
 
     pairs: tuple[Pair[A], ...]
+    asked: int
     early: bool | None
     verdict: V | bool
 
@@ -81,13 +83,51 @@ async def pursue(  # noqa: PLR0913 - the steps of algorithm 1, by their names
             early = said
         else:
             question = said
+    asked = len(pairs)
     if paraphrase is not None:
         again = await _again([pair.question for pair in pairs], n, paraphrase)
-        answers = await together(*(_awaited(answer(claim, each)) for each in again))
-        pairs += map(Pair, again, answers)
+        pairs += await _answered(claim, again, answer)
     if early is not None and not late:
-        return Pursuit(tuple(pairs), early, early)
-    return Pursuit(tuple(pairs), early, await verdict(claim, tuple(pairs)))
+        return Pursuit(tuple(pairs), asked, early, early)
+    return Pursuit(tuple(pairs), asked, early, await verdict(claim, tuple(pairs)))
+
+
+async def ask_at_once(
+    claim: str,
+    *,
+    questions: Callable[[str], Awaitable[Sequence[str]]],
+    answer: Callable[[str, str], Awaitable[A]],
+    paraphrase: Callable[[str], Awaitable[Sequence[str]]] | None,
+    verdict: Callable[[str, Sequence[Pair[A]]], Awaitable[V]],
+    n: int = PAIRS,
+) -> Pursuit[A, V]:
+    """Ask all questions about a claim at once, without follow-up questions (AllAtOnce, §3.2).
+
+    Args:
+        claim: the claim.
+        questions: ``questions(claim)`` returns the questions, of which the first ``n`` count; the
+            claim itself is asked where there is none.
+        answer: as for ``pursue``; all questions are answered at the same time.
+        paraphrase: as for ``pursue``.
+        verdict: as for ``pursue``.
+        n: how many pairs there will be at most.
+
+    Returns:
+        All pairs in order and the verdict; there is no early one.
+    """
+    asked = list(await questions(claim))[:n] or [claim]
+    pairs = await _answered(claim, asked, answer)
+    if paraphrase is not None:
+        pairs += await _answered(claim, await _again(asked, n, paraphrase), answer)
+    return Pursuit(tuple(pairs), len(asked), None, await verdict(claim, tuple(pairs)))
+
+
+async def _answered(
+    claim: str, questions: Sequence[str], answer: Callable[[str, str], Awaitable[A]]
+) -> list[Pair[A]]:
+    """Answer several questions at the same time."""
+    answers = await together(*(_awaited(answer(claim, each)) for each in questions))
+    return list(map(Pair, questions, answers))
 
 
 async def _again(

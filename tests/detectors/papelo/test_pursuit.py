@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.detectors.papelo.pursuit import Pair, Pursuit, align, pursue
+from spanlab.detectors.papelo.pursuit import Pair, Pursuit, align, ask_at_once, pursue
 
 
 class Script:
@@ -20,6 +20,8 @@ class Script:
         self.followed: list[int] = []
         self.paraphrased: list[str] = []
         self.judged: list[int] = []
+        self.under_way = self.most = 0
+        self.first_alone = False
 
     async def first(self, claim: str) -> str:
         return f"is it so that {claim}?"
@@ -29,6 +31,11 @@ class Script:
         return self.follows[len(pairs) - 1]
 
     async def answer(self, _claim: str, question: str) -> str:
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await asyncio.sleep(0)
+        self.first_alone = self.first_alone or self.most == 1
+        self.under_way -= 1
         return f"answer to {question}"
 
     async def paraphrase(self, question: str) -> list[str]:
@@ -49,6 +56,19 @@ class Script:
             verdict=self.verdict,
             n=n,
             late=late,
+        )
+        return asyncio.run(found)
+
+    def run_at_once(self, questions: str, *, fill: bool) -> Pursuit[str, str]:
+        async def all_of(_claim: str) -> list[str]:
+            return list(questions)
+
+        found = ask_at_once(
+            "x",
+            questions=all_of,
+            answer=self.answer,
+            paraphrase=self.paraphrase if fill else None,
+            verdict=self.verdict,
         )
         return asyncio.run(found)
 
@@ -106,6 +126,33 @@ def test_more_pairs_than_paraphrases_begin_with_the_first_one_again() -> None:
     assert questions == [X, f"{X} (1)", f"{X} (2)", f"{X} (1)", f"{X} (2)"]
 
 
+@pytest.mark.parametrize(
+    ("questions", "fill", "asked"),
+    [
+        pytest.param("ab", True, ["a", "b", "a (1)", "b (1)", "a (2)"], id="filled-up-in-turn"),
+        pytest.param("ab", False, ["a", "b"], id="not-filled-up"),
+        pytest.param("abcdefg", True, list("abcde"), id="five-of-seven"),
+        pytest.param("", False, ["x"], id="none-then-the-claim-itself"),
+    ],
+)
+def test_all_questions_can_be_asked_at_once(questions: str, fill: bool, asked: list[str]) -> None:
+    script = Script()
+    found = script.run_at_once(questions, fill=fill)
+    assert [pair.question for pair in found.pairs] == asked
+    assert [pair.answer for pair in found.pairs] == [f"answer to {each}" for each in asked]
+    assert (found.early, found.verdict, script.judged) == (None, "refuted", [len(asked)])
+    assert script.followed == []
+
+
+def test_answers_that_do_not_wait_for_each_other_are_under_way_together() -> None:
+    script = Script(True)
+    script.run(5)
+    assert (script.most, script.first_alone) == (4, True)  # four paraphrases after the question
+    script = Script()
+    script.run_at_once("abc", fill=False)
+    assert script.most == 3
+
+
 @given(
     n=st.integers(1, 9),
     settled=st.one_of(st.none(), st.integers(1, 9)),
@@ -122,6 +169,35 @@ def test_there_are_n_pairs_and_nothing_is_asked_once_settled(
     assert script.followed == list(range(1, asked + 1))
     assert script.paraphrased == [pair.question for pair in found.pairs[: min(asked, n - asked)]]
     assert found.early is (True if settled is not None and settled <= n else None)
+    for at, pair in enumerate(found.pairs[asked:], start=asked):
+        question = found.pairs[at % asked].question
+        turn = (at // asked - 1) % ways + 1 if ways else None
+        assert pair.question == (question if turn is None else f"{question} ({turn})")
+    assert [pair.answer for pair in found.pairs] == [
+        f"answer to {pair.question}" for pair in found.pairs
+    ]
+
+
+WORDS = st.text("ab ", max_size=6)
+
+
+@given(sentences=st.lists(WORDS, max_size=9), snippet=WORDS, size=st.integers(1, 5))
+def test_a_window_holds_more_of_the_snippet_than_asked_and_is_the_middle_one(
+    sentences: list[str], snippet: str, size: int
+) -> None:
+    wanted = set(snippet.split())
+    last = max(len(sentences) - size, 0)
+    enough = [
+        at
+        for at in range(last + 1 if sentences else 0)
+        if len(wanted & set(" ".join(sentences[at : at + size]).split())) > 0.7 * len(wanted)
+    ]
+    found = align(sentences, snippet, size)
+    if not enough:
+        assert found is None
+    else:
+        at = enough[len(enough) // 2]
+        assert found == (at, min(at + size, len(sentences)))
 
 
 A, B, C, D, E, F, G = "alpha one", "beta", "gamma", "delta", "epsilon", "zeta", "eta one"

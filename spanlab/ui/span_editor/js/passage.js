@@ -106,13 +106,20 @@ function placesOf(quotes, text) {
         .sort((one, two) => one.start - two.start);
 }
 
-/** Title, host or address, and date. */
-function headOf({ title, url, date }, index) {
-    const name = title ?? `Passage ${index + 1}`;
+/** A passage's name, and its site or address with its date. */
+export function sourceOf({ title, url, date }, index) {
     const web = /^https?:\/\//i.test(url ?? "") && URL.canParse(url);
+    return {
+        name: title ?? `Passage ${index + 1}`,
+        source: [web ? new URL(url).host : url, date].filter(Boolean).join(" · "),
+        web,
+    };
+}
+
+function headOf(passage, index) {
+    const { name, source, web } = sourceOf(passage, index);
     const shown = web
-        ? h("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, name)
+        ? h("a", { href: passage.url, target: "_blank", rel: "noopener noreferrer" }, name)
         : h("span", {}, name);
-    const rest = [web ? new URL(url).host : url, date].filter(Boolean).join(" · ");
-    return h("h4", { dir: "auto" }, shown, rest ? h("small", {}, ` ${rest}`) : "");
+    return h("h4", { dir: "auto" }, shown, source ? h("small", {}, ` ${source}`) : "");
 }

@@ -2,8 +2,9 @@
 
 import { h } from "./dom.js";
 import { distinct } from "./joining.js";
+import { sourceOf } from "./passage.js";
 import { Text } from "./text.js";
-import { VERDICTS, WRONG, probNode } from "./verdicts.js";
+import { VERDICTS, WRONG, probNode, verdictNode } from "./verdicts.js";
 import { plural, stanceWords } from "./words.js";
 
 const AROUND = 70;
@@ -28,7 +29,7 @@ export const SECTIONS = {
     },
     trail: (panel, steps) => section("Followed to its sources", h("ol", { class: "sl-steps sl-trail" }, ...steps.map(roundNode))),
     pair: (panel, steps, context) => section("Questions and answers",
-        h("ol", { class: "sl-steps" }, ...steps.map((step) => pairNode(panel, step, context)))),
+        h("ol", { class: "sl-steps" }, ...steps.map((step) => pairNode(panel, step, context))), verdictsNode(steps, context.about)),
     relation: (panel, steps) => relationsNode(steps),
     revision: (panel, [step], { item }) => revisionNode(step, item),
     remark: (panel, steps) => section("Remarks", ...steps.map((step) => h("p", { dir: "auto" }, step.text, stageNode(step)))),
@@ -48,24 +49,51 @@ function queryNode(panel, step, { about, item }) {
         h("ul", { class: "sl-steps" }, ...passages.map((index) => h("li", { dir: "auto" }, readNode(panel, index, about, item)))));
 }
 
-/** A question about a claim: what was read for it, and the answer. */
+/** A question about a claim: the document, what of it was read, the answer, and what that settled. */
 function pairNode(panel, step, { about, item }) {
     const passages = step.passages ?? [];
-    const read = passages.length === 1 ? readNode(panel, passages[0], about, item)
-        : `from ${plural(passages.length, "search result")}`;
+    const results = `from ${plural(passages.length, "search result")}`;
+    const read = (index) => readNode(panel, index, about, item);
+    const found = step.window ? windowNode(panel, step, item)
+        : passages.length === 0 ? h("p", { class: "sl-quiet" }, results)
+            : h("details", {}, h("summary", {}, results), h("ul", { class: "sl-steps" }, ...passages.map((index) => h("li", {}, read(index)))));
     return h("li", { class: "sl-pair", dir: "auto" },
-        h("p", { class: "sl-asked", dir: "auto" }, step.question),
-        h("p", { dir: "auto" }, step.answer),
-        h("div", {}, read),
+        h("p", { class: "sl-asked", dir: "auto" }, step.question), found,
+        h("p", { class: "sl-answered", dir: "auto" }, step.answer),
+        step.settled ? h("p", {}, "Early verdict: ", verdictNode(step.settled)) : "",
         h("p", { class: "sl-quiet", dir: "auto" }, [`searched for: ${step.searched}`, ...stage(step)].join(" · ")),
         step.remark ? h("p", { class: "sl-quiet", dir: "auto" }, step.remark) : "");
+}
+
+/** The one document that an answer was given from: title, site and date, and the part that was read. */
+function windowNode(panel, { window, sentence }, item) {
+    const passage = item.payload.passages[window.passage];
+    if (!passage) return missingNode(window.passage);
+    const text = panel.view.evidence.texts[window.passage];
+    const cut = (from, to) => text.slice(text.unit(from), text.unit(to));
+    const { name, source } = sourceOf(passage, window.passage);
+    const { start, end } = sentence ?? { start: window.end, end: window.end };
+    const act = () => panel.view.evidence.showPassage(window.passage, [{ ...(sentence ?? window), stance: "closest" }]);
+    return panel.leading("sl-read", "Show the passage", act, h("b", {}, name), source ? h("small", {}, ` ${source}`) : "",
+        h("span", { class: "sl-sentence" }, cut(window.start, start), start < end ? h("mark", { class: "sl-quote sl-closest" }, cut(start, end)) : "",
+            cut(end, window.end)));
+}
+
+/** The verdict that the questions ended with, beside the early one. */
+function verdictsNode(steps, about) {
+    const { claim } = steps.at(-1);
+    const early = steps.find((step) => step.settled)?.settled;
+    const late = about.steps.find((step) => step.kind === "fact" && step.claim === claim)?.verdict;
+    if (!late) return "";
+    const than = early && early !== late ? ", which overturns the early one" : "";
+    return h("p", {}, "Verdict: ", verdictNode(late), than);
 }
 
 /** A passage that was read, with the sentence that mattered. */
 function readNode(panel, index, about, item) {
     const passage = item.payload.passages[index];
-    const name = passage?.title ?? `Passage ${index + 1}`;
-    if (!passage) return h("span", { class: "sl-quiet" }, `${name} came after this item was opened; reload to read it.`);
+    if (!passage) return missingNode(index);
+    const { name, source } = sourceOf(passage, index);
     const quotes = distinct(about.evidence.filter((quote) => quote.passage === index));
     const text = panel.view.evidence.texts[index];
     const marked = quotes.slice(0, MOST_SENTENCES).map((quote) => {
@@ -75,7 +103,11 @@ function readNode(panel, index, about, item) {
             h("small", { class: "sl-stance" }, stanceWords(quote)));
     });
     const act = () => panel.view.evidence.showPassage(index, quotes);
-    return panel.leading("sl-read", "Show the passage", act, h("b", {}, name), ...marked);
+    return panel.leading("sl-read", "Show the passage", act, h("b", {}, name), source ? h("small", {}, ` ${source}`) : "", ...marked);
+}
+
+function missingNode(index) {
+    return h("span", { class: "sl-quiet" }, `Passage ${index + 1} came after this item was opened; reload to read it.`);
 }
 
 /** The words just before a quote, with an ellipsis where text is left out. */

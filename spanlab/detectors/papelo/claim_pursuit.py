@@ -1,0 +1,252 @@
+"""The pursuit of one claim with models, a search and pages: what ``pursue`` is given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import date, timedelta
+from typing import Final
+from urllib.parse import quote
+
+import dspy
+
+from spanlab.detectors.common.claiming import ClaimProgram
+from spanlab.detectors.common.modelled import Case, Modelled
+from spanlab.detectors.papelo.answering import (
+    HITS,
+    Answered,
+    answering,
+    names_in,
+    numbered,
+    quoted,
+    shown,
+    window,
+)
+from spanlab.detectors.papelo.entry import PapeloOptions
+from spanlab.detectors.papelo.prompts import (
+    AnswerFrom,
+    AskAll,
+    AskFirst,
+    AskNext,
+    JudgeClaim,
+    JudgeClaimOfFour,
+    ParaphraseQuestion,
+    PickDocument,
+    RephraseAsQuestion,
+    asked,
+)
+from spanlab.detectors.papelo.pursuit import Pair, Pursuit, ask_at_once, pursue
+from spanlab.errors import PageError
+from spanlab.passages import joined
+from spanlab.retrievers import Query
+from spanlab.retrievers.dates import latest_day
+from spanlab.schema import Item, Passage, Retrieval, Verdict
+from spanlab.trace import PassageQuote
+
+PAGES: Final = "pages"  # the retriever that pages which were read are noted under
+NOTHING: Final = "Nothing was found."
+_DAY_FIRST = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})")
+_SETTLED: Final = {"true": True, "false": False}
+
+
+class PapeloProgram(ClaimProgram):
+    """The model's parts: extraction, questions, documents, answers, verdict, wrong words."""
+
+    def __init__(self, options: PapeloOptions) -> None:
+        super().__init__()
+        self.all = dspy.Predict(AskAll)
+        self.first = dspy.Predict(RephraseAsQuestion if options.first == "rephrase" else AskFirst)
+        self.follow = dspy.Predict(AskNext)
+        self.paraphrase = dspy.Predict(ParaphraseQuestion)
+        self.pick = dspy.Predict(PickDocument)
+        self.answer = dspy.Predict(AnswerFrom)
+        self.judge = dspy.Predict(JudgeClaim if options.classes == 2 else JudgeClaimOfFour)
+
+
+class ClaimPursuit:
+    """Asks the models and the web about one claim.
+
+    Args:
+        detector: whose models and retriever are asked.
+        program: the prompts.
+        options: how the claim is pursued.
+        case: the item; what is found is noted with it.
+        claim: the claim.
+    """
+
+    def __init__(
+        self,
+        detector: Modelled,
+        program: PapeloProgram,
+        options: PapeloOptions,
+        case: Case,
+        claim: str,
+    ) -> None:
+        self._detector, self._program, self._options = detector, program, options
+        self._case, self._claim = case, claim
+        self._about = about(case.item, claim)
+        self._before = published_before(case.item)
+        self._known: dict[str, Answered] = {}
+        self.reason = ""
+
+    async def pursue(self) -> Pursuit[Answered, Verdict]:
+        """Ask, answer and judge; ``reason`` says why the verdict was given."""
+        options = self._options
+        ways: dict[str, Callable[[str], Awaitable[Sequence[str]]] | None] = {
+            "paraphrase": self._paraphrases,
+            "repeat": self._repeated,
+            "none": None,
+        }
+        if options.questions == "at-once":
+            return await ask_at_once(
+                self._claim,
+                questions=self._all,
+                answer=self._answer,
+                paraphrase=ways[options.fill],
+                verdict=self._judge,
+                n=options.n,
+            )
+        return await pursue(
+            self._claim,
+            first=self._first,
+            follow=self._follow,
+            answer=self._answer,
+            paraphrase=ways[options.fill],
+            verdict=self._judge,
+            n=options.n,
+            late=options.late,
+        )
+
+    async def _all(self, _claim: str) -> list[str]:
+        said = await self._detector.ask(self._program.all, claim=self._about)
+        return list(dict.fromkeys(each.strip() for each in said.questions or () if each.strip()))
+
+    async def _first(self, _claim: str) -> str:
+        said = await self._detector.ask(self._program.first, claim=self._about)
+        return asked(said.question or "", self._case.item.lang) or self._claim
+
+    async def _follow(self, _claim: str, pairs: Sequence[Pair[Answered]]) -> str | bool:
+        said = await self._detector.ask(
+            self._program.follow, claim=self._about, pairs=_listed(pairs)
+        )
+        if (settled := _SETTLED.get(said.next.claim_is)) is not None:
+            return settled
+        return asked(said.next.question, self._case.item.lang) or pairs[-1].question
+
+    async def _paraphrases(self, question: str) -> list[str]:
+        said = await self._detector.ask(self._program.paraphrase, question=question)
+        return [way.strip() for way in said.ways or () if way.strip()]
+
+    async def _repeated(self, question: str) -> list[str]:
+        return [question]
+
+    async def _judge(self, _claim: str, pairs: Sequence[Pair[Answered]]) -> Verdict:
+        said = await self._detector.ask(
+            self._program.judge, claim=self._about, pairs=_listed(pairs)
+        )
+        self.reason = said.ruling.reason
+        verdict: Verdict = said.ruling.verdict
+        return verdict
+
+    async def _answer(self, claim: str, question: str) -> Answered:
+        """Answer a question; one that was asked in the same words is not asked again."""
+        if question not in self._known:
+            self._known[question] = await self._found(claim, question)
+        return self._known[question]
+
+    async def _found(self, claim: str, question: str) -> Answered:
+        searched = f"{claim} {question}"
+        hits = await self._search(searched)
+        if not hits and (names := names_in(searched)):
+            searched = names
+            hits = await self._search(names)
+        if not hits:
+            return Answered(NOTHING, searched, remark="the search found nothing")
+        passages = [self._case.item.passages[index] for index in hits]
+        listed = numbered(passages, metadata=self._options.metadata)
+        if self._options.documents == "many":
+            return Answered(await self._answered(question, listed), searched, hits)
+        said = await self._detector.ask(self._program.pick, question=question, documents=listed)
+        number = said.picked.document
+        if number is None or not 0 < number <= len(hits):
+            return Answered(said.picked.answer or NOTHING, searched, hits)
+        return await self._read(question, searched, hits[number - 1])
+
+    async def _search(self, text: str) -> tuple[int, ...]:
+        query = Query(text, language=self._case.item.lang, k=HITS, before=self._before)
+        found = await self._case.retrieve(self._detector.kit.retriever, query)
+        kept = [each for each in found if self._case.item.passages[each].text.strip()]
+        return tuple(kept[:HITS])
+
+    async def _read(self, question: str, searched: str, hit: int) -> Answered:
+        """Answer from the window of a page, or from the snippet where there is none."""
+        snippet, remark = self._case.item.passages[hit], None
+        rests_on = (hit,)
+        read = PassageQuote(passage=hit, start=0, end=len(snippet.text))
+        if self._options.long_document and snippet.url:
+            try:
+                rests_on, read = await self._window(snippet)
+            except PageError as error:
+                remark = f"read by its snippet: {error}"
+        document = self._case.item.passages[read.passage]
+        found = shown(
+            document, document.text[read.start : read.end], metadata=self._options.metadata
+        )
+        text = await self._answered(question, found)
+        sentence = answering(self._case.item, read, text)
+        return Answered(text, searched, rests_on, read, sentence, remark)
+
+    async def _window(self, snippet: Passage) -> tuple[tuple[int], PassageQuote]:
+        """Note a page with the item: the window around the snippet, and the whole text after it.
+
+        Returns:
+            The passage that is the window, and where it stands in the whole text.
+        """
+        pages = self._detector.kit.pages
+        if pages is None or snippet.url is None:
+            raise PageError("there is nothing to read pages with")
+        page = await pages.read(snippet.url)
+        part = window(page.text, snippet.text, self._case.item.lang)
+        if part is None:
+            raise PageError("the page does not hold what the search showed of it")
+        fields = {"title": snippet.title or page.title, "url": snippet.url, "date": snippet.date}
+        texts = [Passage(text=text, **fields) for text in (page.text[slice(*part)], page.text)]
+        retrieval = Retrieval(
+            retriever=PAGES, query=f"{snippet.url}#:~:text={quote(snippet.text[:80])}"
+        )
+        known = {each.key: each for each in self._case.item.retrievals}.get(retrieval.key)
+        if known is None:
+            self._case.item = joined(self._case.item, retrieval, texts)
+            known = self._case.item.retrievals[-1]
+        read, whole = known.passages[0], known.passages[-1]  # one where the window is the page
+        return (read,), PassageQuote(passage=whole, start=part.start, end=part.end)
+
+    async def _answered(self, question: str, found: str) -> str:
+        said = await self._detector.ask(self._program.answer, question=question, found=found)
+        return (said.answer or "").strip() or NOTHING
+
+
+def about(item: Item, claim: str) -> str:
+    """Return a claim with who said it and when, as far as the item's ``meta`` says."""
+    speaker, day = item.meta.get("speaker"), item.meta.get("claim_date") or item.meta.get("date")
+    said = [f"by {speaker}" if speaker else "", f"on {day}" if day else ""]
+    known = " ".join(filter(None, said))
+    return f"{claim} (said {known})" if known else claim
+
+
+def published_before(item: Item) -> date | None:
+    """Return the day after a claim's, before which evidence must be published; None if unknown."""
+    written = str(item.meta.get("claim_date") or item.meta.get("date") or "")
+    found = _DAY_FIRST.fullmatch(written.strip())
+    try:
+        day = date(int(found[3]), int(found[2]), int(found[1])) if found else latest_day(written)
+    except ValueError:
+        return None
+    return None if day is None else day + timedelta(days=1)
+
+
+def _listed(pairs: Sequence[Pair[Answered]]) -> str:
+    return "\n".join(
+        f"{number}. {pair.question}\n{quoted(pair.answer.text)}"
+        for number, pair in enumerate(pairs, start=1)
+    )
