@@ -17,6 +17,7 @@
     │   │   └── NoConnectionError       nothing listens at the address
     │   └── BudgetError             the run's own limit on calls, tokens or money is reached
     ├── PageError             a web page that cannot or may not be read
+    ├── ToolError             a tool that cannot be called, or failed
     └── StoreError            the annotation database
         ├── NotFoundError     a dataset, item or annotator that is not there   (exit status 1)
         ├── StaleWriteError   somebody else changed this annotation meanwhile
@@ -162,6 +163,10 @@ class BudgetError(ModelError):
 
 class PageError(SpanlabError):
     """A web page that cannot be read, or may not: its address is not public, or it is no text."""
+
+
+class ToolError(SpanlabError):
+    """A tool that does not exist, may not be called, was called wrongly, or failed."""
 
 
 class StoreError(SpanlabError):

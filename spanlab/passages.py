@@ -22,9 +22,10 @@ from spanlab.schema import (
     SharedProcess,
     Span,
 )
-from spanlab.trace import PairStep, PassageQuote, QueryStep, Step
+from spanlab.trace import PairStep, PassageQuote, QueryStep, RecallStep, Step, ThoughtStep
 
 _ANSWER: Final = "answer"  # id of the node that is the answer
+_READING: Final = (QueryStep, PairStep, RecallStep, ThoughtStep)  # steps that name passages
 _T = TypeVar("_T")
 
 
@@ -165,7 +166,7 @@ def _uses(annotation: Annotation) -> set[int]:
     """Return the indices of all passages that an annotation names."""
     used = {quote.passage for quote in _evidence(annotation)}
     for step in annotation.trace:
-        if isinstance(step, QueryStep | PairStep):
+        if isinstance(step, _READING):
             used.update(step.passages)
         if isinstance(step, PairStep):
             used.update(quote.passage for quote in (step.window, step.sentence) if quote)
@@ -195,7 +196,7 @@ def _quotes(quotes: tuple[Evidence, ...], moved: Mapping[int, int]) -> tuple[Evi
 
 
 def _step(step: Step, moved: Mapping[int, int]) -> Step:
-    if not isinstance(step, QueryStep | PairStep):
+    if not isinstance(step, _READING):
         return step
     now: dict[str, object] = {"passages": tuple(moved[index] for index in step.passages)}
     if isinstance(step, PairStep):

@@ -135,6 +135,35 @@ class PairStep(_Step):
     remark: str | None = None
 
 
+class RecallStep(_Step):
+    """What the memory held about the entities of a claim.
+
+    ``passages`` are the 0-based indices of what was recalled, best first, and ``notes`` say of
+    each how old it is and what found it.
+    """
+
+    kind: Literal["recall"] = "recall"
+    entities: tuple[str, ...]
+    passages: tuple[Offset, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class ThoughtStep(_Step):
+    """What an agent thought, the tool it called, and what it observed.
+
+    Without a ``tool`` it called none; the last thought comes with the verdict. ``passages`` are
+    the 0-based indices of what the call brought, ``failure`` is why it brought nothing.
+    ``repeats`` is the round whose call it made again; it was given the observation of that one.
+    """
+
+    kind: Literal["thought"] = "thought"
+    text: str
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    passages: tuple[Offset, ...] = ()
+    failure: str | None = None
+    repeats: Annotated[int, Field(ge=1)] | None = None
+
+
 class RevisionStep(_Step):
     """The whole answer as a model corrected it."""
 
@@ -174,6 +203,8 @@ Step = Annotated[
     | FactStep
     | TrailStep
     | PairStep
+    | RecallStep
+    | ThoughtStep
     | RevisionStep
     | RemarkStep
     | CallsStep,

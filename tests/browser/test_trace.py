@@ -18,10 +18,12 @@ from spanlab.trace import (
     Place,
     QueryStep,
     QuoteStep,
+    RecallStep,
     RelationStep,
     RemarkStep,
     RevisionStep,
     Step,
+    ThoughtStep,
     TrailStep,
 )
 
@@ -137,6 +139,21 @@ PURSUED = told(
     FactStep(text="Curie was born in Paris.", verdict="refuted", claim=0),
     spans=(span("Paris", REFUTES),),
 )
+AGENT = told(
+    "agent",
+    RecallStep(entities=("Curie",), passages=(0,), notes=("kept on 2026-11-01 from search",)),
+    ThoughtStep(
+        text="Look for it.",
+        tool="search",
+        arguments={"query": "Curie <b>born</b>"},
+        passages=(1,),
+        round=1,
+        claim=0,
+    ),
+    ThoughtStep(text="Read.", tool="read_page", failure="no such page", round=2, repeats=1),
+    ThoughtStep(text="It was Warsaw.", round=3),
+    spans=(span("Paris", REFUTES),),
+)
 BROKEN = Annotation(
     annotator="broken",
     kind=Kind.DETECTOR,
@@ -216,6 +233,23 @@ def test_a_step_says_of_which_claim_it_is_in_which_round_and_with_which_tool(des
     expect(trace.locator("li", has_text="She was born.")).to_contain_text("(claim 1)")
     expect(trace.locator("li", has_text="in Berlin")).to_contain_text("(round 1)")
     expect(trace).to_contain_text("Enough is known. (claim 3 · calculator)")
+
+
+def test_an_agent_s_steps_are_shown_with_their_observations_folded(desk: Sit) -> None:
+    here = desk([curie(AGENT)])
+    open_trace(here, "Thoughts and calls")
+    trace = here.page.get_by_role("region", name="Trace of agent")
+    expect(trace).to_contain_text("Recalled from memory")
+    expect(trace).to_contain_text("kept on 2026-11-01 from search")
+    first, second, last = trace.locator(".sl-thought").all()
+    expect(first).to_contain_text("search — query: Curie <b>born</b>")
+    sentence = first.locator(".sl-read")
+    expect(sentence).to_be_hidden()
+    first.locator("summary").click()
+    expect(sentence).to_be_visible()
+    expect(second).to_contain_text("Observation: as in round 1, failed")
+    expect(last).to_contain_text("It was Warsaw.")
+    expect(last.locator("details")).to_have_count(0)
 
 
 def test_a_claim_is_shown_on_its_way_to_the_sources(desk: Sit) -> None:

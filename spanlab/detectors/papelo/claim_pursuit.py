@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import date, timedelta
 from typing import Final
 from urllib.parse import quote
 
 import dspy
 
 from spanlab.detectors.common.claiming import ClaimProgram
+from spanlab.detectors.common.dated import about, published_before
 from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.papelo.answering import (
     HITS,
@@ -39,13 +38,11 @@ from spanlab.detectors.papelo.pursuit import Pair, Pursuit, ask_at_once, pursue
 from spanlab.errors import PageError
 from spanlab.passages import joined
 from spanlab.retrievers import Query
-from spanlab.retrievers.dates import latest_day
-from spanlab.schema import Item, Passage, Retrieval, Verdict
+from spanlab.schema import Passage, Retrieval, Verdict
 from spanlab.trace import PassageQuote
 
 PAGES: Final = "pages"  # the retriever that pages which were read are noted under
 NOTHING: Final = "Nothing was found."
-_DAY_FIRST = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})")
 _SETTLED: Final = {"true": True, "false": False}
 
 
@@ -224,25 +221,6 @@ class ClaimPursuit:
     async def _answered(self, question: str, found: str) -> str:
         said = await self._detector.ask(self._program.answer, question=question, found=found)
         return (said.answer or "").strip() or NOTHING
-
-
-def about(item: Item, claim: str) -> str:
-    """Return a claim with who said it and when, as far as the item's ``meta`` says."""
-    speaker, day = item.meta.get("speaker"), item.meta.get("claim_date") or item.meta.get("date")
-    said = [f"by {speaker}" if speaker else "", f"on {day}" if day else ""]
-    known = " ".join(filter(None, said))
-    return f"{claim} (said {known})" if known else claim
-
-
-def published_before(item: Item) -> date | None:
-    """Return the day after a claim's, before which evidence must be published; None if unknown."""
-    written = str(item.meta.get("claim_date") or item.meta.get("date") or "")
-    found = _DAY_FIRST.fullmatch(written.strip())
-    try:
-        day = date(int(found[3]), int(found[2]), int(found[1])) if found else latest_day(written)
-    except ValueError:
-        return None
-    return None if day is None else day + timedelta(days=1)
 
 
 def _listed(pairs: Sequence[Pair[Answered]]) -> str:

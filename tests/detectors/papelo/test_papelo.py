@@ -11,8 +11,8 @@ import pytest
 from detector_cases import Make, detect
 
 from spanlab.detectors import Detector
+from spanlab.detectors.common.dated import published_before
 from spanlab.detectors.papelo.answering import names_in
-from spanlab.detectors.papelo.claim_pursuit import published_before
 from spanlab.detectors.papelo.prompts import asked
 from spanlab.retrievers import SearchSpec
 from spanlab.retrievers.addresses import ALLOWED

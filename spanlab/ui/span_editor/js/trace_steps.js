@@ -30,6 +30,9 @@ export const SECTIONS = {
     trail: (panel, steps) => section("Followed to its sources", h("ol", { class: "sl-steps sl-trail" }, ...steps.map(roundNode))),
     pair: (panel, steps, context) => section("Questions and answers",
         h("ol", { class: "sl-steps" }, ...steps.map((step) => pairNode(panel, step, context))), verdictsNode(steps, context.about)),
+    recall: (panel, steps, context) => section("Recalled from memory", ...steps.map((step) => recallNode(panel, step, context))),
+    thought: (panel, steps, context) => section("Thoughts and calls",
+        h("ol", { class: "sl-steps" }, ...steps.map((step) => thoughtNode(panel, step, context)))),
     relation: (panel, steps) => relationsNode(steps),
     revision: (panel, [step], { item }) => revisionNode(step, item),
     remark: (panel, steps) => section("Remarks", ...steps.map((step) => h("p", { dir: "auto" }, step.text, stageNode(step)))),
@@ -87,6 +90,33 @@ function verdictsNode(steps, about) {
     if (!late) return "";
     const than = early && early !== late ? ", which overturns the early one" : "";
     return h("p", {}, "Verdict: ", verdictNode(late), than);
+}
+
+/** What the memory held about a claim: each passage with its age and what had found it. */
+function recallNode(panel, step, { about, item }) {
+    const passages = step.passages ?? [];
+    return h("div", { class: "sl-query" },
+        h("p", { class: "sl-quiet", dir: "auto" }, [step.entities.join(", "), ...stage(step)].join(" · ")),
+        passages.length ? "" : h("p", {}, "Nothing was known yet."),
+        h("ul", { class: "sl-steps" }, ...passages.map((index, at) => h("li", { dir: "auto" },
+            readNode(panel, index, about, item), h("p", { class: "sl-quiet", dir: "auto" }, (step.notes ?? [])[at] ?? "")))));
+}
+
+/** A thought, the call that followed from it, and what that brought, folded. */
+function thoughtNode(panel, step, { about, item }) {
+    const passages = step.passages ?? [];
+    const given = Object.entries(step.arguments ?? {}).map(([name, value]) =>
+        `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
+    const brought = step.failure ? "failed" : passages.length ? plural(passages.length, "passage") : "nothing found";
+    const called = step.tool ? h("p", { class: "sl-asked", dir: "auto" }, [step.tool, given.join(", ")].filter(Boolean).join(" — ")) : "";
+    const observed = step.tool ? h("details", {},
+        h("summary", {}, `Observation: ${step.repeats ? `as in round ${step.repeats}, ` : ""}${brought}`),
+        step.failure ? h("p", { dir: "auto" }, step.failure) : "",
+        h("ul", { class: "sl-steps" }, ...passages.map((index) => h("li", { dir: "auto" }, readNode(panel, index, about, item))))) : "";
+    const where = stage({ ...step, tool: undefined });
+    return h("li", { class: "sl-thought", dir: "auto" },
+        step.text ? h("p", { dir: "auto" }, step.text) : "", called, observed,
+        where.length ? h("p", { class: "sl-quiet" }, where.join(" · ")) : "");
 }
 
 /** A passage that was read, with the sentence that mattered. */

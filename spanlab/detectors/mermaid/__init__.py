@@ -1,0 +1,1 @@
+"""MERMAID: an agent with tools, and a memory of evidence that spares it searches."""

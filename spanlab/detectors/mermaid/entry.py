@@ -1,0 +1,63 @@
+"""What MERMAID says of itself, its options, and what it costs at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from spanlab.detectors.base import Detector
+from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
+from spanlab.detectors.entry import INSTRUCTION, JUDGE, Calls, Entry, Size
+from spanlab.detectors.kit import Kit
+from spanlab.detectors.spec import DetectorSpec
+
+_OBSERVATION = 1_000  # tokens that a call brings
+
+
+class MermaidOptions(ClaimsOption):
+    """How evidence for a claim is gathered."""
+
+    steps: Annotated[
+        int, Field(ge=0, le=20, description="Steps per claim; then an answer is forced.")
+    ] = 5
+    decompose: Annotated[
+        bool, Field(description="Take the claim apart into triplets and topics first.")
+    ] = True
+    classes: Annotated[
+        Literal[2, 4],
+        Field(description="2: supported or refuted; 4: not enough and conflicting evidence, too."),
+    ] = 2
+
+
+def _create(kit: Kit) -> Detector:
+    from spanlab.detectors.mermaid.detector import Mermaid
+
+    return Mermaid(kit)
+
+
+def _calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
+    options = MermaidOptions.model_validate(spec.options)
+    claims, calls = claim_calls(size, options)
+    yield from calls
+    steps = options.steps
+    if options.decompose:
+        yield Calls(claims, INSTRUCTION, 120)
+    # What the calls before a step brought is read again at every step.
+    yield Calls(claims * steps, INSTRUCTION + _OBSERVATION * steps // 2, 120)
+    yield Calls(claims, INSTRUCTION + _OBSERVATION * steps, 120)
+
+
+ENTRY = Entry(
+    name="mermaid",
+    what="an agent with tools gathers evidence for every claim, step by step, and judges it",
+    needs="a model, up to 7 calls a claim, and a search; without one the item's passages",
+    create=_create,
+    options=MermaidOptions,
+    roles=(JUDGE, EXTRACTOR),
+    prompts=("think", "judge"),
+    tuned_on="claims",
+    estimate=_calls,
+    reads_pages=True,
+)

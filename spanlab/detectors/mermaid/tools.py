@@ -1,0 +1,64 @@
+"""The tools that every claim has: a search, and the pages that it found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+from pydantic import JsonValue
+
+from spanlab.detectors.common.modelled import Case
+from spanlab.detectors.common.selection import ranked
+from spanlab.detectors.kit import Kit
+from spanlab.errors import ToolError
+from spanlab.retrievers import Given, Query
+from spanlab.schema import Passage
+from spanlab.tools import Tool
+
+HITS = 5  # passages that a search gives
+SEARCH = "search"
+PAGE = "read_page"
+
+
+def own_tools(kit: Kit, case: Case, before: date | None) -> list[Tool]:
+    """Return the search of a run, over the item's passages if it has none, and its pages.
+
+    Args:
+        kit: with the retriever and the pages.
+        case: the item, whose passages name the addresses that may be read.
+        before: the day before which evidence must be published; None for any.
+    """
+    given = tuple(case.item.passages) if isinstance(kit.retriever, Given) else None
+
+    async def search(arguments: Mapping[str, JsonValue]) -> Sequence[Passage]:
+        text = " ".join(str(arguments["query"]).split())
+        if given is not None:
+            best = ranked([passage.text for passage in given], text)
+            return [given[index] for index in best[:HITS]]
+        query = Query(text, language=case.item.lang, k=HITS, before=before)
+        found = await kit.retriever.search(query)
+        return [passage for passage in found.passages if query.admits(passage)][:HITS]
+
+    async def read(arguments: Mapping[str, JsonValue]) -> Sequence[Passage]:
+        url = str(arguments["url"]).strip()
+        known = next((each for each in case.item.passages if each.url == url), None)
+        if known is None or kit.pages is None:
+            raise ToolError(f"no search has found {url[:200]!r}: only what was found can be read")
+        page = await kit.pages.read(url)
+        return [Passage(text=page.text, title=known.title or page.title, url=url, date=known.date)]
+
+    where = "the passages that came with the answer" if given is not None else "the sources"
+    tools = [
+        Tool(
+            SEARCH,
+            f"Search {where}; gives up to {HITS} passages.",
+            {"query": {"type": "string"}},
+            search,
+            ("query",),
+            source=kit.retriever.name,
+        )
+    ]
+    if kit.pages is not None and given is None:
+        about = "Read the whole page at an address that a search has found."
+        tools.append(Tool(PAGE, about, {"url": {"type": "string"}}, read, ("url",), source="pages"))
+    return tools

@@ -1,0 +1,152 @@
+"""What a tool is, and the one place where tools are called."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import JsonValue
+
+from spanlab.errors import ToolError
+from spanlab.fields import storable
+from spanlab.schema import Passage
+
+SECONDS: Final = 30.0  # for a call, unless a tool has another limit
+LONGEST: Final = 100_000  # characters of all passages that a call gives
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool, as an agent sees it and as it runs.
+
+    Attributes:
+        name: what it is called by.
+        description: what it does, for the prompt.
+        parameters: its arguments as JSON schemas, by name.
+        run: takes checked arguments and returns what was found.
+        required: names of the arguments that a call must have.
+        source: who is noted with an item as having found the passages, such as a retriever.
+        kind: the kind of source, by which kept evidence expires.
+        seconds: how long a call may take.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, JsonValue]
+    run: Callable[[Mapping[str, JsonValue]], Awaitable[Sequence[Passage]]]
+    required: tuple[str, ...] = ()
+    source: str = ""
+    kind: str = "search"
+    seconds: float = SECONDS
+
+
+class Toolbox:
+    """The tools that may be called; whatever else a model names cannot be.
+
+    Args:
+        tools: the tools, each with a name of its own.
+    """
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
+
+    def described(self) -> str:
+        """Return the tools as a prompt shows them, one a line; empty if there are none."""
+        return "\n".join(
+            f"- {tool.name}({', '.join(_parameters(tool))}): {' '.join(tool.description.split())}"
+            for tool in self.tools.values()
+        )
+
+    async def call(self, name: str, arguments: Mapping[str, JsonValue]) -> tuple[Passage, ...]:
+        """Call a tool.
+
+        Args:
+            name: the tool.
+            arguments: by name; those of an only parameter may come under any name.
+
+        Returns:
+            What it found, cut to ``LONGEST`` characters in all; empty if nothing was found.
+
+        Raises:
+            ToolError: there is no such tool, or the arguments are not what it takes.
+            TimeoutError: it took longer than it may.
+            SpanlabError: it failed.
+        """
+        tool = self.tools.get(name)
+        if tool is None:
+            known = ", ".join(self.tools) or "none"
+            raise ToolError(f"there is no tool {name[:100]!r} (there are: {known})")
+        given = checked(tool, arguments)
+        try:
+            async with asyncio.timeout(tool.seconds):
+                found = await tool.run(given)
+        except TimeoutError:
+            raise TimeoutError(f"{name} gave no answer within {tool.seconds:g} s") from None
+        return _bounded(found)
+
+
+def checked(tool: Tool, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the arguments of a call as the tool takes them.
+
+    Raises:
+        ToolError: one is missing, unknown or of another type.
+    """
+    given = dict(arguments)
+    if len(tool.parameters) == len(given) == 1:
+        given = {next(iter(tool.parameters)): next(iter(given.values()))}
+    takes = f"{tool.name} takes {', '.join(_parameters(tool)) or 'no arguments'}"
+    for name in tool.required:
+        if given.get(name) in (None, ""):
+            raise ToolError(f"{name!r} is missing: {takes}")
+    for name, value in given.items():
+        if name not in tool.parameters:
+            raise ToolError(f"{name[:100]!r} is no argument: {takes}")
+        wanted = _type(tool, name)
+        is_bool = isinstance(value, bool) and wanted != "boolean"
+        if wanted in _TYPES and (is_bool or not isinstance(value, _TYPES[wanted])):
+            raise ToolError(f"{name!r} is {str(value)[:100]!r}, which is no {wanted}: {takes}")
+    return given
+
+
+def asked(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:
+    """Return what a call asks, in one line: its only argument, or all of them as JSON."""
+    given = dict(arguments)
+    (only, *others) = given.values() if given else ("",)
+    if isinstance(only, str) and not others:
+        return " ".join(only.split())
+    return json.dumps(given, ensure_ascii=False, sort_keys=True)
+
+
+def _type(tool: Tool, name: str) -> str:
+    schema = tool.parameters[name]
+    return str(schema.get("type", "")) if isinstance(schema, dict) else ""
+
+
+def _parameters(tool: Tool) -> list[str]:
+    return [
+        f"{name}: {_type(tool, name) or 'any'}{'' if name in tool.required else ' (optional)'}"
+        for name in tool.parameters
+    ]
+
+
+def _bounded(found: Sequence[Passage]) -> tuple[Passage, ...]:
+    kept: list[Passage] = []
+    room = LONGEST
+    for passage in found:
+        if room <= 0:
+            break
+        if text := storable(passage.text[:room]).strip():
+            kept.append(passage.model_copy(update={"text": text}))
+            room -= len(text)
+    return tuple(kept)

@@ -1,0 +1,214 @@
+"""`mermaid`: an agent gathers evidence with a scripted model, search and pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from detector_cases import Make, detect
+
+from spanlab.detectors import Detector
+from spanlab.retrievers import SearchSpec
+from spanlab.retrievers.addresses import ALLOWED
+from spanlab.schema import Item, Passage
+from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
+from spanlab.trace import ThoughtStep
+
+CLAIM = "The tower of Aldmere was built in 1989."
+ITEM = Item(id="tower", lang="en", answer=CLAIM)
+HIT = "Ships pass by. The tower of Aldmere was finished in 1889. Trees are green."
+PARTS = {
+    "triplets": [
+        {"subject": "tower of Aldmere", "relation": "built", "object": "1989", "attributes": None}
+    ],
+    "topics": ["architecture"],
+}
+
+
+class Web:
+    """A search API and a page, on one scripted server."""
+
+    def __init__(self, server: ModelServer) -> None:
+        self.server, self.root = server, server.url.removesuffix("/v1")
+        self.searched: list[str] = []
+        server.script(self.answer)
+
+    def answer(self, ask: Ask) -> Reply:
+        parts = urlsplit(ask.path)
+        if parts.path == "/search":
+            (query,) = parse_qs(parts.query)["q"]
+            self.searched.append(query)
+            hit = {"title": "Towers", "url": f"{self.root}/tower", "content": HIT}
+            return Reply(body={"results": [hit] if "nothing" not in query else []})
+        if parts.path == "/tower":
+            return Reply(
+                body=b"<p>The tower of Aldmere was a gift of the guilds in 1889.</p>",
+                headers={"Content-Type": "text/html"},
+            )
+        return fail(404, "no such page")
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    with ModelServer() as server:
+        monkeypatch.setenv(ALLOWED, f"127.0.0.1:{server.port}")
+        yield Web(server)
+
+
+class Model:
+    """Answers by what is asked; ``steps`` are its thoughts, of which the last one stays."""
+
+    def __init__(self, *steps: object) -> None:
+        self.steps = list(steps)
+        self.prompts: list[str] = []
+        self.judged: list[str] = []
+
+    def __call__(self, ask: Ask) -> Reply:
+        prompt = ask.messages[-1]["content"]
+        wanted = re.findall(r"`\[\[ ## (\w+) ## \]\]`", prompt)[0]
+        if wanted == "step":
+            self.prompts.append(prompt)
+            return say_fields(step=self.steps[min(len(self.prompts), len(self.steps)) - 1])
+        if wanted == "ruling":
+            self.judged.append(prompt)
+        said: dict[str, object] = {
+            "decomposition": PARTS,
+            "ruling": {"reason": "it is from 1889", "verdict": "False"},
+            "words": ["1989"],
+        }
+        return say_fields(**{wanted: said[wanted]})
+
+
+def search(query: str, thought: str = "look it up") -> dict[str, object]:
+    return {"thought": thought, "action": {"tool": "search", "arguments": {"query": query}}}
+
+
+def mermaid(make: Make, web: Web, **options: object) -> Detector:
+    spec = SearchSpec(url=f"{web.root}/search?q={{query}}&n={{k}}")
+    return make("mermaid", retriever=spec, options={"claims": "answer", **options})
+
+
+def thoughts(steps: Sequence[object]) -> list[ThoughtStep]:
+    return [step for step in steps if isinstance(step, ThoughtStep)]
+
+
+def test_a_claim_is_searched_for_read_about_and_refuted(
+    model_server: ModelServer, make: Make, web: Web
+) -> None:
+    page = {"thought": "read", "action": {"name": "read_page", "input": f"{web.root}/tower"}}
+    model = Model(search("Aldmere"), page, {"thought": "it is from 1889", "answer": "False"})
+    model_server.script(model)
+    found = detect(mermaid(make, web), ITEM)
+    (claim,) = found.annotation.claims
+    assert (claim.verdict, claim.note) == ("refuted", "it is from 1889")
+    assert [span.text for span in found.annotation.spans] == ["1989"]
+    assert [(quote.passage, quote.text, quote.stance) for quote in claim.evidence] == [
+        (0, "The tower of Aldmere was finished in 1889.", "refutes"),
+        (1, "The tower of Aldmere was a gift of the guilds in 1889.", "refutes"),
+    ]
+    told = thoughts(found.annotation.trace)
+    assert [(step.round, step.tool, step.passages) for step in told] == [
+        (1, "search", (0,)),
+        (2, "read_page", (1,)),
+        (3, None, ()),
+    ]
+    assert told[1].arguments == {"input": f"{web.root}/tower"}
+    assert "tower of Aldmere · built · 1989; topics: architecture" in model.prompts[0]
+    assert HIT in model.prompts[1]
+    assert "gift of the guilds" in model.prompts[2]
+    assert not model.judged
+
+
+@pytest.mark.parametrize(
+    ("step", "observed"),
+    [
+        pytest.param(search("nothing"), "Nothing was found.", id="nothing-found"),
+        pytest.param(
+            {"thought": "x", "action": {"tool": "delete_all", "arguments": {}}},
+            "there is no tool 'delete_all' (there are: search, read_page)",
+            id="no-such-tool",
+        ),
+        pytest.param(
+            {"thought": "x", "action": {"tool": "search", "arguments": {"a": "1", "b": "2"}}},
+            "'query' is missing: search takes query: string",
+            id="wrong-arguments",
+        ),
+        pytest.param(
+            {"thought": "x", "action": {"tool": "search", "arguments": {"query": 5}}},
+            "'query' is '5', which is no string",
+            id="wrong-type",
+        ),
+        pytest.param(
+            {"thought": "x", "action": {"tool": "read_page", "arguments": "http://evil.test/?k=1"}},
+            "no search has found 'http://evil.test/?k=1'",
+            id="an-address-of-the-model-s-own",
+        ),
+        pytest.param({"thought": "hm"}, "No tool was called, and no answer given.", id="neither"),
+    ],
+)
+def test_what_a_call_cannot_do_is_an_observation(
+    step: object, observed: str, model_server: ModelServer, make: Make, web: Web
+) -> None:
+    model = Model(step, {"thought": "so", "answer": "True"})
+    model_server.script(model)
+    found = detect(mermaid(make, web), ITEM)
+    assert found.annotation.claims[0].verdict == "supported"
+    assert observed in model.prompts[1]
+
+
+def test_a_model_that_loops_searches_once_and_is_made_to_answer(
+    model_server: ModelServer, make: Make, web: Web
+) -> None:
+    model = Model(search("Aldmere"))
+    model_server.script(model)
+    found = detect(mermaid(make, web), ITEM)
+    assert web.searched == ["Aldmere"]
+    assert (len(model.prompts), len(model.judged)) == (5, 1)
+    assert "the same call as in step 1" in model.prompts[2]
+    (claim,) = found.annotation.claims
+    assert (claim.verdict, claim.note) == ("refuted", "it is from 1889")
+    told = thoughts(found.annotation.trace)
+    assert [step.repeats for step in told] == [None, 1, 1, 1, 1, None]
+    assert "forced" in told[-1].text
+
+
+@pytest.mark.parametrize(
+    ("options", "answer", "verdict"),
+    [
+        pytest.param({}, "not enough evidence", "refuted", id="two-classes-go-on"),
+        pytest.param({"classes": 4}, "not enough evidence", "not-enough-evidence", id="not-enough"),
+        pytest.param({"classes": 4}, "Conflicting", "conflicting", id="conflicting"),
+        pytest.param({"steps": 0}, "supported", "refuted", id="no-steps"),
+    ],
+)
+def test_the_answers_that_end_a_claim(
+    options: dict[str, object],
+    answer: str,
+    verdict: str,
+    model_server: ModelServer,
+    make: Make,
+    web: Web,
+) -> None:
+    model_server.script(Model({"thought": "x", "answer": answer}))
+    found = detect(mermaid(make, web, **options), ITEM)
+    assert found.annotation.claims[0].verdict == verdict
+
+
+def test_without_a_search_the_item_s_passages_are_searched_and_nothing_is_taken_apart(
+    model_server: ModelServer, make: Make
+) -> None:
+    model = Model(search("Aldmere tower"), {"thought": "so", "answer": "False"})
+    model_server.script(model)
+    passages = (Passage(text="Trees are green."), Passage(text=HIT))
+    item = ITEM.model_copy(update={"passages": passages})
+    found = detect(make("mermaid", options={"claims": "answer", "decompose": False}), item)
+    assert found.item.passages == passages
+    assert thoughts(found.annotation.trace)[0].passages == (1, 0)
+    assert "read_page" not in model.prompts[0]
+    asked = [json.dumps(ask.body) for ask in model_server.requests]
+    assert not any("## decomposition ##" in body for body in asked)
+    (quote,) = found.annotation.claims[0].evidence
+    assert quote.passage == 1
