@@ -15,7 +15,7 @@ from spanlab.errors import InputError
 from spanlab.fields import Frozen
 from spanlab.labels import Extent, coverage, hard_of
 from spanlab.schema import Kind, Record, Status, Verdict
-from spanlab.scorers import coarse
+from spanlab.scorers import coarse, interval, weights
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,15 @@ class LanguageAgreement(Frozen):
     alpha: float | None
 
 
+class AlphaInterval(Frozen):
+    """Krippendorff's alpha on ``n`` items with its 95 % interval; of one item all are equal."""
+
+    n: int
+    alpha: float
+    low: float
+    high: float
+
+
 class Agreement(Frozen):
     """Agreement on the ``n`` items that two or more annotators finished.
 
@@ -93,8 +102,7 @@ def agreement(items: Iterable[ItemMarks], *, with_pairs: bool = True) -> Agreeme
 
     Alpha: Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", nominal data, one unit
     per character. Stretches that the same number of annotators mark are counted, not spelled out,
-    so the cost follows the number of spans and of disputed characters. Of more than a million
-    disputed characters, all counts are scaled down to a million: alpha is then right to 4 digits.
+    so the cost follows the number of spans.
 
     Args:
         items: read once and not kept.
@@ -106,7 +114,7 @@ def agreement(items: Iterable[ItemMarks], *, with_pairs: bool = True) -> Agreeme
     Raises:
         InputError: marks reach past the item's answer; names the id.
     """
-    units: dict[str, Counter[_Unit]] = {}
+    sums: dict[str, NDArray[np.float64]] = {}
     counts: Counter[str] = Counter()
     pairs = _PairSums()
     for item in items:
@@ -120,18 +128,33 @@ def agreement(items: Iterable[ItemMarks], *, with_pairs: bool = True) -> Agreeme
         if len(item.marks) < 2:
             continue
         counts[item.lang] += 1
-        units.setdefault(item.lang, Counter()).update(_units(item))
+        sums[item.lang] = sums.get(item.lang, np.zeros(3)) + _coincidences(item)
         if with_pairs:
             pairs.add(item.marks)
     return Agreement(
         n=counts.total(),
-        alpha=_alpha(sum(units.values(), Counter())),
+        alpha=_alpha(np.array([np.zeros(3), *sums.values()]).sum(axis=0)),
         languages=tuple(
-            LanguageAgreement(lang=lang, n=counts[lang], alpha=_alpha(units[lang]))
-            for lang in sorted(units)
+            LanguageAgreement(lang=lang, n=counts[lang], alpha=_alpha(sums[lang]))
+            for lang in sorted(sums)
         ),
         pairs=tuple(pairs.pairs()),
     )
+
+
+def alpha_interval(items: Iterable[ItemMarks]) -> AlphaInterval | None:
+    """Measure alpha as ``agreement`` does, with its 95 % bootstrap interval over the items.
+
+    Returns:
+        None where alpha is undefined, as without an item that two annotators finished.
+    """
+    table = np.array([_coincidences(item) for item in items if len(item.marks) > 1])
+    alpha = _alpha(table.sum(axis=0)) if len(table) else None
+    if alpha is None:
+        return None
+    samples = [_alphas(drawn @ table) for drawn in weights(len(table), "alpha")]
+    low, high = interval(np.concatenate(samples))
+    return AlphaInterval(n=len(table), alpha=alpha, low=low, high=high)
 
 
 def verdict_alpha(claims: Iterable[Sequence[Verdict]]) -> float | None:
@@ -177,10 +200,6 @@ def clustered(pairs: Sequence[Pair]) -> tuple[str, ...]:
         far[b], far[:, b], far[a, a] = np.inf, np.inf, np.inf
         groups[a] += groups[b]
     return tuple(groups[0])
-
-
-_Unit = tuple[int, int]  # how many annotators marked a character and how many left it
-_ROWS = 1_000_000  # disputed characters that the library is given; it takes some 150 bytes for each
 
 
 class _PairSums:
@@ -231,35 +250,29 @@ def _ious(marks: Sequence[Sequence[Extent]]) -> NDArray[np.float64]:
     return ious
 
 
-def _units(item: ItemMarks) -> Counter[_Unit]:
-    """How many characters of the item were marked by how many of its annotators."""
+def _coincidences(item: ItemMarks) -> NDArray[np.float64]:
+    """Sum up an item's characters: pairs of values that differ, values "marked", "not marked".
+
+    A character with m values counts each pair of them 1 / (m - 1) times, so that it weighs as much
+    as it has values (Krippendorff 2011, step 2: the coincidence matrix).
+    """
     marks = list(item.marks.values())
-    units: Counter[_Unit] = Counter()
-    covered = 0
-    for start, end, marked in coverage(marks, [1] * len(marks)):
-        units[marked, len(marks) - marked] += end - start
-        covered += end - start
-    units[0, len(marks)] += item.length - covered
-    return units
+    covered = coverage(marks, [1] * len(marks))
+    rows = [(end - start, marked, len(marks) - marked) for start, end, marked in covered]
+    rows.append((item.length - sum(size for size, _, _ in rows), 0, len(marks)))
+    size, yes, no = np.array(rows, dtype=np.float64).T
+    return np.array([size @ (yes * no) / (len(marks) - 1), size @ yes, size @ no])
 
 
-def _alpha(units: Counter[_Unit]) -> float | None:
-    marked = sum(by * characters for (by, _), characters in units.items())
-    left = sum(by * characters for (_, by), characters in units.items())
-    if marked == 0 or left == 0:
-        return None
-    # A character on which m annotators agree adds m to its cell of the coincidence matrix, and so
-    # does one row (m, 0) per character or one row with their sum: agreement needs two rows.
-    # Disagreement has no such short form, its rows are repeated.
-    agreed = [0, 0]
-    disputed: dict[_Unit, int] = {}
-    for (yes, no), characters in units.items():
-        if yes and no:
-            disputed[yes, no] = characters
-        else:
-            agreed[0 if yes else 1] += (yes + no) * characters
-    scale = max(1.0, sum(disputed.values()) / _ROWS)
-    rows = [(round(agreed[0] / scale), 0), (0, round(agreed[1] / scale)), *disputed]
-    repeats = [1, 1, *(round(characters / scale) for characters in disputed.values())]
-    counts = np.repeat(np.array(rows, dtype=np.int64), repeats, axis=0)
-    return float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
+def _alphas(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return alpha for each row of sums, NaN where one value is all there is."""
+    differing, marked, left = sums.T
+    by_chance = marked * left
+    ratios: NDArray[np.float64] = np.full(by_chance.shape, np.nan)
+    np.divide((marked + left - 1) * differing, by_chance, out=ratios, where=by_chance > 0)
+    return 1 - ratios
+
+
+def _alpha(sums: NDArray[np.float64]) -> float | None:
+    (alpha,) = _alphas(sums[None])
+    return None if np.isnan(alpha) else float(alpha)

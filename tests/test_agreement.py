@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.agreement import ItemMarks, Pair, agreement, clustered, rated
+from spanlab.agreement import ItemMarks, Pair, agreement, alpha_interval, clustered, rated
 from spanlab.datasets import ReadOptions, read
 from spanlab.errors import InputError
 from spanlab.labels import Extent, merge
@@ -177,17 +177,25 @@ def test_a_long_answer_is_counted_in_stretches() -> None:
     assert found == pytest.approx(characterwise([long]), abs=1e-9)
     wide = {who: [(a * MILLION, b * MILLION) for a, b in marks] for who, marks in spread.items()}
     longest = agreement([item("longest", wide, length=100_000 * MILLION)]).alpha
-    assert longest == pytest.approx(found, abs=1e-4)
+    assert longest == pytest.approx(found, abs=1e-4)  # 1 / n
 
 
-def test_a_very_large_campaign_is_measured_in_bounded_memory() -> None:
-    # One answer of three million characters, repeated patterns: the same alpha as one of its
-    # thousandth parts, up to the small-sample term of 1 / n.
-    big: Marks = {"a": [(0, 1_500_000)], "b": [(500_000, 2_200_000)], "c": [(0, 1_000_000)]}
-    small = {who: [(start // 1000, end // 1000) for start, end in at] for who, at in big.items()}
-    expected = characterwise([item("small", small, length=3_000)])
-    found = agreement([item("big", big, length=3_000_000)]).alpha
-    assert found == pytest.approx(expected, abs=2e-4)
+def test_the_interval_of_alpha_comes_from_resampling_the_items() -> None:
+    good = item("good", {"a": [(0, 4)], "b": [(0, 4)]})
+    bad = item("bad", {"a": [(0, 4)], "b": [(4, 8)]})
+    alone = item("alone", {"a": [(0, 4)]})
+    assert alpha_interval([alone]) is None
+    assert alpha_interval([item("empty", {"a": [], "b": []})]) is None
+    once = alpha_interval([bad, alone])
+    assert once is not None
+    assert once.n == 1
+    assert once.low == once.alpha == once.high == agreement([bad]).alpha
+    both = alpha_interval([good, bad])
+    assert both is not None
+    # Of two items a quarter of all samples are twice the one, a quarter twice the other.
+    assert both.high == 1.0
+    assert both.low == pytest.approx(characterwise([bad, bad]))
+    assert both.alpha == pytest.approx(characterwise([good, bad]))
 
 
 def test_those_who_agree_stand_side_by_side() -> None:

@@ -33,6 +33,7 @@ from spanlab.scorers._compare import (
 )
 from spanlab.scorers._item import METRICS, ItemScore, mark_all, mark_none, score_item, score_items
 from spanlab.scorers._report import LanguageMeans, MeanInterval, Means, Report, mean_of, score
+from spanlab.scorers._resample import interval, weights
 from spanlab.scorers._stages import StageAgreement, stage_agreement, stage_shares
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "compare",
     "compare_claims",
     "compare_macro_f1",
+    "interval",
     "mark_all",
     "mark_none",
     "mean_of",
@@ -74,4 +76,5 @@ __all__ = [
     "shares",
     "stage_agreement",
     "stage_shares",
+    "weights",
 ]

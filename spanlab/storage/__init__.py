@@ -2,6 +2,7 @@
 
 from spanlab.storage.catalog import AnnotatorSummary, DatasetSummary
 from spanlab.storage.dataset_settings import DatasetSettings, Undecided
+from spanlab.storage.finished import Finished
 from spanlab.storage.label_sets import LABEL_SETS, Label
 from spanlab.storage.queue import Cursor, Order, Page, QueueQuery, QueueRow, Standing
 from spanlab.storage.store import Store
@@ -14,6 +15,7 @@ __all__ = [
     "Cursor",
     "DatasetSettings",
     "DatasetSummary",
+    "Finished",
     "Label",
     "Order",
     "Page",

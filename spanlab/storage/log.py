@@ -105,6 +105,7 @@ class Log:
                     "json": operation_json(write.operation),
                     "at": now,
                     "guidelines": write.guidelines,
+                    "seconds": write.seconds,
                 }
                 | ({} if write.author is None else {"author": write.author})
                 for index, write in enumerate(self._added)

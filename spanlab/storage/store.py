@@ -29,7 +29,7 @@ from spanlab.storage.catalog import Dataset, DatasetSummary
 from spanlab.storage.dataset_settings import DatasetSettings
 from spanlab.storage.engine import Database
 from spanlab.storage.findings import FoundAnnotations
-from spanlab.storage.finished import FinishedDay
+from spanlab.storage.finished import Finished
 from spanlab.storage.items import Stored
 from spanlab.storage.queue import Page, QueueQuery, Standing
 from spanlab.storage.selection import Selection
@@ -245,10 +245,10 @@ class Store:
         with self._reading(dataset) as place:
             return catalog.n_operations(*place)
 
-    def finished_by_day(self, dataset: str) -> tuple[FinishedDay, ...]:
-        """Return how many items each person finished on which day; see ``finished``."""
+    def finished(self, dataset: str) -> tuple[Finished, ...]:
+        """Return which items each person finished, when and how fast; see ``finished``."""
         with self._reading(dataset) as place:
-            return finished.finished_by_day(*place)
+            return finished.finished(*place)
 
     def labels(self, dataset: str, reviewer: str | None = None) -> tuple[str, ...]:
         """Return the span labels in use in a dataset, or in one person's reviews of it.

@@ -148,6 +148,7 @@ operations = Table(
     Column("at", Text, nullable=False),  # ISO 8601, UTC
     Column("author", Text),  # who made it, where the log is not one person's own
     Column("guidelines", Integer, nullable=False, server_default="0"),  # version; 0 for none
+    Column("seconds", Float),  # of work on the item, where it ends that
     PrimaryKeyConstraint("dataset_id", "position", "annotator_id", "version"),
     UniqueConstraint("session", "seq", name="operations_session_seq"),
     ForeignKeyConstraint(

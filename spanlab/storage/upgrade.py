@@ -28,6 +28,7 @@ REVISIONS = (
     "0011",
     "0012",
     "0013",
+    "0014",
 )  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"

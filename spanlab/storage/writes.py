@@ -19,7 +19,8 @@ class Write:
     ``seq`` counts the writes of ``session`` from 1; ``base`` is the number of operations that
     the writer believes the log to have before this one. ``author`` is the person who adjudicates:
     gold labels' logs alone have one, and several people may write to the same. ``guidelines``
-    is the version of the dataset's guidelines that the writer had, 0 for none.
+    is the version of the dataset's guidelines that the writer had, 0 for none. ``seconds`` is how
+    long the item was worked on, in a write that ends this.
     """
 
     session: Name
@@ -28,6 +29,7 @@ class Write:
     operation: Operation
     author: Name | None = None
     guidelines: Annotated[int, Field(ge=0)] = 0
+    seconds: Annotated[float, Field(ge=0)] | None = None
 
     @property
     def kind(self) -> Kind:

@@ -10,12 +10,12 @@ import streamlit as st
 from spanlab.errors import NotFoundError
 from spanlab.schema import Item, Kind, Record, Status
 from spanlab.ui.agreement_views import show_agreement
+from spanlab.ui.campaign_views import show_campaign
 from spanlab.ui.choose_annotators import choose_annotator, choose_annotators
 from spanlab.ui.claim_views import show_claims
 from spanlab.ui.common import choose_dataset, datasets_for, link, plain, store, title
 from spanlab.ui.comparisons import compared
 from spanlab.ui.counts import in_groups
-from spanlab.ui.finished_views import show_finished
 from spanlab.ui.item_list import ITEM, item_list, open_item
 from spanlab.ui.marked import item_html, legend_html, passage_html, question_html
 from spanlab.ui.messages import errors_shown
@@ -221,7 +221,7 @@ def _stages(asked: Asked) -> None:
 
 
 def _progress(asked: Asked) -> None:
-    show_finished(asked.summary, asked.chosen)
+    show_campaign(asked.summary, asked.chosen)
 
 
 _VIEWS: dict[str, Callable[[Asked], None]] = {

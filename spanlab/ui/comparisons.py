@@ -1,38 +1,57 @@
-"""Comparisons of whole datasets: made once, remembered until the dataset changes."""
+"""What takes a look at a whole dataset: made once, remembered until the dataset changes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import streamlit as st
 
 from spanlab.ui.common import store
 from spanlab.ui.progress import progress
+from spanlab.workflows.campaign import Campaign, campaign
 from spanlab.workflows.comparing import DatasetComparison, compare_dataset
 from spanlab.workflows.managing import DatasetSummary, count_edits
+
+if TYPE_CHECKING:
+    from streamlit.runtime.caching.cache_utils import CachedFunc
 
 _AT_ONCE = 2_000  # items that are compared without being asked
 _SIZES = (500, 2_000, 5_000, 20_000)  # what a page can wait for
 _KEPT = 16  # comparisons remembered, of all sessions together
 _ASKED = "spanlab.comparison"
 
+_Result = TypeVar("_Result", DatasetComparison, Campaign)
+
 
 @dataclass(frozen=True)
-class _Made:
-    comparison: DatasetComparison
+class _Made(Generic[_Result]):
+    result: _Result
     at: datetime
 
 
 def compared(summary: DatasetSummary, reference: str | None) -> DatasetComparison | None:
-    """Return the comparison of a dataset, making it now if that is quick, else on a button.
+    """Return the comparison of a dataset; see ``_result``."""
+    return _result(summary, reference, _compare)
+
+
+def campaign_of(summary: DatasetSummary) -> Campaign | None:
+    """Return what people said in a dataset; see ``_result``."""
+    return _result(summary, None, _count)
+
+
+def _result(
+    summary: DatasetSummary, reference: str | None, make: CachedFunc[..., _Made[_Result]]
+) -> _Result | None:
+    """Return what ``make`` finds in a dataset, at once if that is quick, else on a button.
 
     Says how many items were looked at and when, and offers to look again. Counts tell that a
     dataset has changed, and edits that somebody has changed a finished annotation; not so in a
     large dataset, where people would lose with every edit what they have waited for.
 
     Returns:
-        The comparison; None as long as people have not asked for it.
+        What was found; None as long as people have not asked for it.
     """
     limit = _limit(summary)
     is_quick = summary.n_items <= _AT_ONCE
@@ -43,11 +62,11 @@ def compared(summary: DatasetSummary, reference: str | None) -> DatasetCompariso
         if not _asked(limit):
             return None
         st.session_state[_ASKED] = asked
-    made = _compare(*asked)
+    made = make(*asked)
     if _again(summary, made):
-        _compare.clear(*asked)
+        make.clear(*asked)
         st.rerun()
-    return made.comparison
+    return made.result
 
 
 def _limit(summary: DatasetSummary) -> int:
@@ -72,8 +91,8 @@ def _asked(limit: int) -> bool:
     )
 
 
-def _again(summary: DatasetSummary, made: _Made) -> bool:
-    looked_at = made.comparison.looked_at
+def _again(summary: DatasetSummary, made: _Made[_Result]) -> bool:
+    looked_at = made.result.looked_at
     sample = (
         f"All {summary.n_items:,} items"
         if looked_at == summary.n_items
@@ -89,13 +108,23 @@ def _again(summary: DatasetSummary, made: _Made) -> bool:
 @st.cache_resource(max_entries=_KEPT, show_spinner=False)
 def _compare(
     dataset: str, reference: str | None, limit: int, seen: tuple[object, ...], edits: int
-) -> _Made:
+) -> _Made[DatasetComparison]:
     """Compare now, or return what any session has compared; ``seen`` and ``edits`` tell changes."""
     with progress("Comparing", limit) as advance:
         comparison = compare_dataset(
             store(), dataset, reference=reference, limit=limit, on_progress=advance
         )
     return _Made(comparison, datetime.now().astimezone())
+
+
+@st.cache_resource(max_entries=_KEPT, show_spinner=False)
+def _count(
+    dataset: str, _: str | None, limit: int, seen: tuple[object, ...], edits: int
+) -> _Made[Campaign]:
+    """Count now, or return what any session has counted, as for ``_compare``."""
+    with progress("Counting", limit) as advance:
+        found = campaign(store(), dataset, limit=limit, on_progress=advance)
+    return _Made(found, datetime.now().astimezone())
 
 
 def _counts(summary: DatasetSummary) -> tuple[object, ...]:

@@ -74,6 +74,7 @@ class SentWrite(BaseModel):
     author: Name | None = None
     op: Operation
     guidelines: int = Field(default=0, ge=0, le=2**31 - 1)
+    seconds: float | None = Field(default=None, ge=0, le=_LARGEST)
 
 
 @dataclass(frozen=True)
@@ -264,7 +265,9 @@ def _log_of(write: SentWrite) -> tuple[str, str, str]:
 
 def _apply(store: Store, log: tuple[str, str, str], writes: list[SentWrite]) -> list[Outcome]:
     dataset, item, reviewer = log
-    batch = [Write(w.session, w.seq, w.base, w.op, w.author, w.guidelines) for w in writes]
+    batch = [
+        Write(w.session, w.seq, w.base, w.op, w.author, w.guidelines, w.seconds) for w in writes
+    ]
     try:
         refused = {each.seq: each for each in store.apply(dataset, item, reviewer, batch).refused}
     except StoreError as error:

@@ -28,6 +28,14 @@ _WATCH = """() => {
     look();
 }"""
 
+# Lets a test set the page's clock forward; the page is gone with the test, a fake of the whole
+# browser's clock is not.
+_SET_CLOCK = """() => {
+    const now = performance.now.bind(performance);
+    window.later = 0; // milliseconds
+    performance.now = () => now() + later;
+}"""
+
 
 def _records() -> list[Record]:
     items = [
@@ -46,6 +54,25 @@ def _choose(here: Desk, label: str, option: str) -> None:
     here.page.click(f"[aria-label*='{label}']")
     here.page.get_by_role("option", name=option, exact=True).click()
     here.close_queue()
+
+
+def test_the_time_of_an_item_is_measured_until_done_with_pauses_cut(desk: Sit) -> None:
+    here = desk(_records())
+    here.page.evaluate(_SET_CLOCK)
+    here.press("PageDown")
+    here.wait_for("de-1")
+    here.page.evaluate("later += 20_000")  # another item's time
+    here.press("PageUp")
+    here.wait_for("en-1")
+    here.page.evaluate("later += 20_000")
+    here.press("ArrowRight")
+    here.page.evaluate("later += 1_000_000")
+    here.press("Enter")
+    here.settle()
+    (done,) = here.store.finished(here.dataset)
+    assert done.item_id == "en-1"
+    assert done.seconds is not None
+    assert 20 + 60 <= done.seconds < 1_000
 
 
 def test_a_language_filter_narrows_the_queue_and_the_url_keeps_the_item(desk: Sit) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import text
@@ -61,15 +61,15 @@ def test_nothing_reviewed_is_version_0(reviewed: Store) -> None:
     assert reviewed.record("d", "b").annotations == ()
 
 
-def test_people_finish_items_on_the_day_of_their_last_done(
+def test_items_are_finished_when_done_was_pressed_last_and_times_add_up(
     settings: Settings, reviewed: Store
 ) -> None:
-    """What is skipped or not done any more counts on no day, nor does a comment that says so."""
-    assert reviewed.finished_by_day("d") == ()
+    """What is skipped or not done any more is not finished, nor does a comment make it so."""
+    assert reviewed.finished("d") == ()
     note = Note(text='{"kind":"finish"')
     _apply(reviewed, _DONE, note)
     _apply(reviewed, SetStatus(status=Status.NOT_ANNOTATED), _DONE)
-    _apply(reviewed, Finish(), session="b", item="b")
+    reviewed.apply("d", "b", "me", [Write("b", 1, 0, Finish(), seconds=12.5)])
     skipped = Write("t", 1, 0, SetStatus(status=Status.SKIPPED))
     reviewed.apply("d", "a", "you", [skipped])
     gold = Write("g", 1, 0, _DONE, author="me")
@@ -81,16 +81,17 @@ def test_people_finish_items_on_the_day_of_their_last_done(
             columns = "dataset_id, position, annotator_id"
             connection.execute(
                 text(
-                    f"INSERT INTO operations ({columns}, version, session, seq, json, at) "
-                    f"SELECT {columns}, {version}, 'more', {version}, json, '{day}T23:59:59+00:00' "
+                    f"INSERT INTO operations ({columns}, version, session, seq, json, at, seconds) "
+                    f"SELECT {columns}, {version}, 'more', {version}, json, "
+                    f"'{day}T23:59:59+00:00', {version - 2} * 2.5 "
                     "FROM operations WHERE session = 'b'"
                 )
             )
     database.close()
-    today, later = reviewed.finished_by_day("d")
-    assert abs(today.day - datetime.now(UTC).date()) <= timedelta(days=1)
-    assert today[1:] == ("me", 1)
-    assert later == (date(2999, 1, 2), "me", 1)
+    today, later = reviewed.finished("d")
+    assert abs(today.at - datetime.now(UTC)) <= timedelta(days=1)
+    assert today == ("me", "a", today.at, None)
+    assert later == ("me", "b", datetime(2999, 1, 2, 23, 59, 59, tzinfo=UTC), 12.5 + 2.5)
 
 
 def test_operations_become_log_state_and_annotation(reviewed: Store) -> None:

@@ -169,6 +169,7 @@ def _make_first_revision(settings: Settings, record: MakeRecord) -> None:
 
 
 _BROUGHT = {  # what takes a revision's tables and columns back, newest first
+    "0014": ("ALTER TABLE operations DROP COLUMN seconds",),
     "0013": ("ALTER TABLE operations DROP COLUMN guidelines",),
     "0011": ("ALTER TABLE operations DROP COLUMN author",),
     "0010": (

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 from traced import traced_file
@@ -175,6 +176,37 @@ def test_progress_shows_what_each_person_finished_by_day(open_page: OpenPage, mi
     app.session_state["spanlab.chosen.compare-mine"] = frozenset({"Ben"})
     assert list(app.run().dataframe[0].value["Person"]) == ["Ben"]
     assert not app.exception
+
+
+def test_progress_shows_what_each_person_marks_how_people_agree_and_how_long_they_take(
+    open_page: OpenPage, mine: Store
+) -> None:
+    app = open_page("compare", view="Progress", dataset="mine")
+
+    def shown(view: str) -> pd.DataFrame:
+        app.segmented_control(key="spanlab.campaign").set_value(view).run()
+        assert not app.exception
+        return app.dataframe[0].value
+
+    labels = shown("Labels").set_index("Person")
+    assert labels["Items"].to_dict() == {"Ann": 2, "Ben": 2}
+    assert labels["“(no label)”"].to_dict() == {"Ann": 2, "Ben": 2}
+    app.segmented_control(key="spanlab.campaign").set_value("Time per item").run()
+    assert "No time has been measured" in app.info[0].value
+    done = SetStatus(status=Status.DONE)
+    for item, who, seconds in (("same", "Ann", 10.0), ("apart", "Ann", 20.0), ("same", "Ben", 6.5)):
+        writes = [Write(f"{item}-{who}", 1, 0, done, seconds=seconds)]
+        assert not mine.apply("mine", item, who, writes).refused
+    times = shown("Time per item")
+    assert times[["Person", "Items", "Median (s)"]].to_numpy().tolist() == [
+        ["Ben", 1, 6.5],
+        ["Ann", 2, 15.0],
+    ]
+    (today,) = shown("Agreement over time").to_dict("records")
+    alpha = compare_dataset(mine, "mine").persons.alpha
+    assert (today["Items"], today["Alpha"]) == (2, alpha)
+    app.session_state["spanlab.chosen.compare-mine"] = frozenset({"Ben"})
+    assert "two of the people chosen" in app.run().info[0].value
 
 
 def test_without_gold_labels_the_reference_can_be_chosen(open_page: OpenPage, store: Store) -> None:

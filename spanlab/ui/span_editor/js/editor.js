@@ -1,6 +1,7 @@
 /** What a person can do to an item. */
 
 import { ItemCache } from "./cache.js";
+import { Clock } from "./clock.js";
 import { COMMANDS } from "./commands.js";
 import { Conflict } from "./conflict.js";
 import { Conversation } from "./conversation.js";
@@ -37,6 +38,7 @@ export class Editor {
         this.conflict = new Conflict(this);
         this.finishing = new Finishing(this);
         this.conversation = new Conversation(this, wire);
+        this.clock = wire.clock ??= new Clock();
         this.outbox = wire.outbox ??= new Outbox();
         this.outbox.onChange = () => this.view.head.saved(this.outbox);
         this.outbox.exchange = () => this.conversation.exchange();
@@ -46,6 +48,7 @@ export class Editor {
 
     unmount() {
         clearInterval(this.timer);
+        this.clock.turnTo(null);
         this.view.unmount();
         this.conversation.end();
     }
@@ -53,6 +56,7 @@ export class Editor {
     show(item) {
         const again = this.item?.id === item.id;
         this.item = item;
+        this.clock.turnTo(this.log);
         this.selection.anchor = null;
         this.selection.caret = again ? Math.min(this.selection.caret, item.text.length) : 0;
         this.refresh();
@@ -178,6 +182,12 @@ export class Editor {
 
     // -- operations
 
+    /** What names the log that operations on the open item go into. */
+    get log() {
+        const { dataset, reviewer } = this.navigation.place;
+        return JSON.stringify([dataset, reviewer, this.item.id]);
+    }
+
     /** Apply one operation here and now, and put it into the outbox. */
     apply(op) {
         const { history } = this.item;
@@ -189,7 +199,9 @@ export class Editor {
             this.view.say(error.message, true);
             return false;
         }
-        this.outbox.add({ base, op, dataset, reviewer, author, item: this.item.id, guidelines: this.view.guidelines.version });
+        const seconds = ends(op) ? { seconds: this.clock.lap(this.log) } : {};
+        const { version } = this.view.guidelines;
+        this.outbox.add({ base, op, dataset, reviewer, author, item: this.item.id, guidelines: version, ...seconds });
         this.refresh();
         this.view.marksChanged();
         return true;
@@ -263,4 +275,8 @@ export class Editor {
             this.view.say(typed ? "Comment kept." : "Comment taken away.");
         });
     }
+}
+
+function ends({ kind, status }) {
+    return kind === "finish" || (kind === "status" && status !== "not-annotated");
 }

@@ -1,0 +1,265 @@
+"""How an annotation campaign goes: items by day, labels by person, agreement, time per item."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, NamedTuple
+
+import pandas as pd
+import streamlit as st
+
+from spanlab.ui.common import store
+from spanlab.ui.comparisons import campaign_of
+from spanlab.ui.downloads import show_chart
+from spanlab.workflows.campaign import Campaign, Finished, agreement_over_time, pace
+from spanlab.workflows.managing import DatasetSummary
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from spanlab.ui.score_charts import Chart
+
+_MOST = 20  # people in a chart
+_COLOURS = 8  # that can be told apart
+_NO_LOG = "Imported annotations do not say when they were made."
+
+
+class _Asked(NamedTuple):
+    summary: DatasetSummary
+    people: tuple[str, ...]
+    finished: tuple[Finished, ...]
+
+
+def show_campaign(summary: DatasetSummary, chosen: Collection[str]) -> None:
+    """Draw what those people among ``chosen`` have done, one view at a time."""
+    found = tuple(each for each in store().finished(summary.name) if each.annotator in chosen)
+    people = tuple(who.name for who in summary.annotators if who.name in chosen)
+    view = st.segmented_control(
+        "Show", list(_VIEWS), default="Items by day", required=True, key="spanlab.campaign"
+    )
+    _VIEWS[view](_Asked(summary, people, found))
+
+
+def _by_day(asked: _Asked) -> None:
+    if not asked.finished:
+        _say_nothing("None of the annotators chosen has pressed Done in Review yet.")
+        return
+    st.caption(
+        "Items that are done now, each on the day (UTC) on which its annotator last pressed Done. "
+        + _NO_LOG
+    )
+    days = Counter((each.at.date(), each.annotator) for each in asked.finished)
+    table = pd.DataFrame(
+        {"Day": day.isoformat(), "Person": who, "Items": items}
+        for (day, who), items in sorted(days.items())
+    )
+    drawn = _few(table, "Person", "Items", "other people").groupby(["Day", "Person"]).sum()
+    _show("Items finished by day and person", table, _bars(drawn.reset_index()), "items-by-day")
+
+
+def _labels(asked: _Asked) -> None:
+    found = campaign_of(asked.summary)
+    if found is None:
+        return
+    table = label_table(found, asked.people)
+    if table.empty:
+        _say_nothing("None of the annotators chosen is a person who has finished an item.")
+        return
+    labels = table.columns[len(_LABEL_COLUMNS) :]
+    first = table.head(_MOST)[["Person", *labels]].melt("Person", None, "Label", "Spans")
+    drawn = _few(first, "Label", "Spans", "other labels").groupby(["Person", "Label"]).sum()
+    _show("Spans by person and label", table, _shares(drawn.reset_index(), table), "labels")
+
+
+def _agreement(asked: _Asked) -> None:
+    found = campaign_of(asked.summary)
+    if found is None:
+        return
+    periods = agreement_over_time(found.marks, asked.finished, asked.people)
+    if not periods:
+        _say_nothing(
+            "Agreement over time needs items that two of the people chosen have finished, one of "
+            "them in Review."
+        )
+        return
+    st.caption(
+        "Krippendorff's alpha over characters, with its 95 % interval from resampling the items. "
+        "An item that two or more of the people chosen have finished counts when the last of them "
+        "pressed Done (UTC); long campaigns are shown by week or month. " + _NO_LOG
+    )
+    table = pd.DataFrame(
+        {
+            "From": start.isoformat(),
+            "Items": alpha.n,
+            "Alpha": alpha.alpha,
+            "95 % from": alpha.low,
+            "95 % to": alpha.high,
+        }
+        for start, alpha in periods
+    )
+    _show("Agreement over time", table, _line(table), "agreement-over-time")
+
+
+def _times(asked: _Asked) -> None:
+    found = pace(asked.finished)
+    if not found:
+        _say_nothing("No time has been measured yet for the people chosen.")
+        return
+    st.caption(
+        "From when an item is opened in Review until it is done or skipped, over all visits; a "
+        "pause counts as one minute at most, and not at all while the tab is hidden. Nothing else "
+        "is recorded. " + _NO_LOG
+    )
+    table = pd.DataFrame(
+        {
+            "Person": each.annotator,
+            "Items": each.items,
+            "Median (s)": round(each.median, 1),
+            "25 % (s)": round(each.low, 1),
+            "75 % (s)": round(each.high, 1),
+            "Sum (h)": round(each.total / 3600, 2),
+        }
+        for each in found
+    )
+    _show("Time per item by person", table, _quartiles(table), "time-per-item")
+
+
+_VIEWS: dict[str, Callable[[_Asked], None]] = {
+    "Items by day": _by_day,
+    "Labels": _labels,
+    "Agreement over time": _agreement,
+    "Time per item": _times,
+}
+_LABEL_COLUMNS = ("Person", "Items", "Items marked", "Characters marked", "Spans")
+
+
+def label_table(found: Campaign, people: Collection[str]) -> pd.DataFrame:
+    """Return a row per person, who has most items first: shares marked, and spans by label.
+
+    Args:
+        found: what was counted.
+        people: whom to show.
+
+    Returns:
+        The columns of ``_LABEL_COLUMNS``, then one per label, the most frequent first.
+    """
+    shown = {who: counts for who, counts in found.labels.items() if who in people}
+    labels = Counter[str]()
+    for counts in shown.values():
+        labels.update(counts.spans)
+    ranked = sorted(shown, key=lambda who: (-shown[who].items, who))
+    rows = []
+    for who in ranked:
+        counts = shown[who]
+        shares = (counts.marked / counts.items, counts.characters / max(counts.length, 1))
+        row = (who, counts.items, *(round(share, 4) for share in shares), counts.spans.total())
+        rows.append((*row, *(counts.spans[label] for label, _ in labels.most_common())))
+    # quoted, so that a label called "Items" is no second column of that name
+    names = [f"“{name}”" for name, _ in labels.most_common()]
+    return pd.DataFrame(rows, columns=[*_LABEL_COLUMNS, *names])
+
+
+def _say_nothing(why: str) -> None:
+    st.info(f"{why} {_NO_LOG}", icon=":material/event_available:")
+
+
+def _show(about: str, table: pd.DataFrame, chart: Chart, name: str) -> None:
+    show_chart(chart, table, name, alt=f"{about}; the table below has the figures")
+    st.dataframe(table, hide_index=True, alt=about)
+
+
+def _few(table: pd.DataFrame, column: str, count: str, others: str) -> pd.DataFrame:
+    """Return the table with all but the most frequent values of a column as one."""
+    totals = table.groupby(column)[count].sum().sort_values(ascending=False, kind="stable")
+    if len(totals) <= _COLOURS:
+        return table
+    kept = set(totals.index[: _COLOURS - 1])
+    named = [
+        value if value in kept else f"{len(totals) - len(kept)} {others}" for value in table[column]
+    ]
+    return table.assign(**{column: named})
+
+
+def _bars(table: pd.DataFrame) -> alt.Chart:
+    import altair as alt
+
+    chart: alt.Chart = (
+        alt.Chart(table)
+        .mark_bar()
+        .encode(
+            x=alt.X("Day:O", title="Day", axis=alt.Axis(labelAngle=-45)),
+            y=alt.Y("Items:Q", title="Items finished", axis=alt.Axis(tickMinStep=1)),
+            color=_colour("Person"),
+            tooltip=["Day:O", "Person:N", alt.Tooltip("Items:Q", format=",")],
+        )
+    )
+    return chart
+
+
+def _shares(table: pd.DataFrame, people: pd.DataFrame) -> alt.Chart:
+    """Return a bar per person, divided by the labels of their spans."""
+    import altair as alt
+
+    chart: alt.Chart = (
+        alt.Chart(table)
+        .mark_bar()
+        .encode(
+            x=alt.X(
+                "Spans:Q", stack="normalize", title="Share of spans", axis=alt.Axis(format="%")
+            ),
+            y=_names(people["Person"]),
+            color=_colour("Label"),
+            tooltip=["Person:N", "Label:N", alt.Tooltip("Spans:Q", format=",")],
+        )
+    )
+    return chart
+
+
+def _line(table: pd.DataFrame) -> Chart:
+    import altair as alt
+
+    base = alt.Chart(table).encode(
+        x=alt.X("From:O", title="From", axis=alt.Axis(labelAngle=-45)),
+        tooltip=[
+            "From:O",
+            "Items:Q",
+            *(alt.Tooltip(f"{name}:Q", format=".3f") for name in table.columns[2:]),
+        ],
+    )
+    value = alt.Y("Alpha:Q", title="Krippendorff's alpha")
+    interval = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("95 % from:Q"), y2="95 % to:Q")
+    return alt.layer(
+        interval,
+        base.mark_line().encode(y=value),
+        base.mark_point(filled=True, size=60, opacity=1).encode(y=value),
+    )
+
+
+def _quartiles(table: pd.DataFrame) -> Chart:
+    import altair as alt
+
+    shown = table.nlargest(_MOST, "Items").sort_values("Median (s)")
+    title = "Seconds per item: median, and the middle half"
+    base = alt.Chart(shown).encode(
+        y=_names(shown["Person"]),
+        tooltip=["Person:N", *(f"{name}:Q" for name in table.columns[1:])],
+    )
+    half = base.mark_rule(strokeWidth=1.5).encode(
+        x=alt.X("25 % (s):Q", title=title), x2="75 % (s):Q"
+    )
+    median = base.mark_point(filled=True, size=60, opacity=1).encode(x="Median (s):Q")
+    return alt.layer(half, median)
+
+
+def _names(people: pd.Series[str]) -> alt.Y:
+    import altair as alt
+
+    axis = alt.Axis(labelLimit=220, labelOverlap=False)
+    return alt.Y("Person:N", sort=list(people), title=None, axis=axis)
+
+
+def _colour(field: str) -> alt.Color:
+    import altair as alt
+
+    return alt.Color(f"{field}:N", legend=alt.Legend(orient="top", title=None, columns=4))

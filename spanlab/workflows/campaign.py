@@ -1,0 +1,171 @@
+"""How an annotation campaign goes: what each person marks, how fast, and how well people agree."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from typing import NamedTuple
+
+import numpy as np
+
+from spanlab.agreement import AlphaInterval, ItemMarks, alpha_interval, rated
+from spanlab.labels import size
+from spanlab.schema import Kind, Record, Status
+from spanlab.storage import Finished, Store
+from spanlab.workflows.comparing import sample_records
+from spanlab.workflows.label_confusion import UNLABELLED
+from spanlab.workflows.lookup import summary_of
+from spanlab.workflows.progress import reported
+
+__all__ = [
+    "AgreementOn",
+    "AlphaInterval",
+    "Campaign",
+    "Finished",
+    "Pace",
+    "PersonLabels",
+    "agreement_over_time",
+    "campaign",
+    "pace",
+]
+
+_REPORT_EVERY = 100  # items between two calls of `on_progress`
+_MOST_PERIODS = 60  # days, or weeks, that can be told apart in a chart
+
+
+@dataclass
+class PersonLabels:
+    """What a person marked in the ``items`` that they finished.
+
+    ``marked`` counts the items with a span, ``spans`` the spans by label; ``characters`` is the
+    number of characters marked, of the ``length`` of all the answers.
+    """
+
+    items: int = 0
+    marked: int = 0
+    characters: int = 0
+    length: int = 0
+    spans: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What people said of ``looked_at`` of a dataset's items, by person and by item id."""
+
+    looked_at: int
+    labels: Mapping[str, PersonLabels]
+    marks: Mapping[str, ItemMarks]
+
+
+class AgreementOn(NamedTuple):
+    """Agreement on the items that were finished in a period of time, which begins on ``start``."""
+
+    start: date
+    alpha: AlphaInterval
+
+
+class Pace(NamedTuple):
+    """The time that a person took for ``items`` items: quartiles and sum, in seconds."""
+
+    annotator: str
+    items: int
+    low: float
+    median: float
+    high: float
+    total: float
+
+
+def campaign(
+    store: Store,
+    dataset: str,
+    *,
+    limit: int | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> Campaign:
+    """Count what each person marked in the items of a dataset that they finished.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        limit: look at no more items than this, spread evenly over the dataset; None for all.
+        on_progress: called now and then with the number of items read.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    people = [who.name for who in summary_of(store, dataset).annotators if who.kind is Kind.PERSON]
+    labels: dict[str, PersonLabels] = defaultdict(PersonLabels)
+    marks: dict[str, ItemMarks] = {}
+    looked_at = 0
+    for record in reported(sample_records(store, dataset, limit), on_progress, _REPORT_EVERY):
+        looked_at += 1
+        marks[record.item.id] = rated(record, people)
+        _count(labels, record, marks[record.item.id])
+    return Campaign(looked_at, labels, marks)
+
+
+def agreement_over_time(
+    marks: Mapping[str, ItemMarks], finished: Iterable[Finished], people: Collection[str]
+) -> tuple[AgreementOn, ...]:
+    """Measure Krippendorff's alpha by the day (UTC) on which items were finished last.
+
+    Args:
+        marks: what people marked, by item id.
+        finished: when they finished it; items that nobody of ``people`` finished in Review are of
+            no day.
+        people: who counts; an item needs two of them.
+
+    Returns:
+        The periods in order, without those in which alpha is undefined: days, or weeks or months
+        where the campaign is long.
+    """
+    days: dict[str, date] = {}
+    for each in finished:
+        if each.annotator in people and each.item_id in marks:
+            at = each.at.date()
+            days[each.item_id] = max(at, days.get(each.item_id, at))
+    start = _periods(set(days.values()))
+    by_period: dict[date, list[ItemMarks]] = defaultdict(list)
+    for item_id, day in days.items():
+        item = marks[item_id]
+        theirs = {who: marked for who, marked in item.marks.items() if who in people}
+        by_period[start(day)].append(replace(item, marks=theirs))
+    found = ((day, alpha_interval(items)) for day, items in sorted(by_period.items()))
+    return tuple(AgreementOn(day, alpha) for day, alpha in found if alpha is not None)
+
+
+def pace(finished: Iterable[Finished]) -> tuple[Pace, ...]:
+    """Return how long each person took for an item where that was measured, the slowest last."""
+    times: dict[str, list[float]] = defaultdict(list)
+    for each in finished:
+        if each.seconds is not None:
+            times[each.annotator].append(each.seconds)
+    found = []
+    for who, measured in times.items():
+        low, median, high = np.quantile(measured, (0.25, 0.5, 0.75)).tolist()
+        found.append(Pace(who, len(measured), low, median, high, sum(measured)))
+    return tuple(sorted(found, key=lambda each: (each.median, each.annotator)))
+
+
+def _count(labels: dict[str, PersonLabels], record: Record, item: ItemMarks) -> None:
+    for one in record.annotations:
+        if one.annotator in item.marks and one.status is Status.DONE:
+            theirs = labels[one.annotator]
+            theirs.items += 1
+            theirs.marked += bool(one.spans)
+            theirs.characters += size(item.marks[one.annotator])
+            theirs.length += item.length
+            theirs.spans.update(span.label or UNLABELLED for span in one.spans)
+
+
+def _periods(days: Collection[date]) -> Callable[[date], date]:
+    """Return what leads from a day to the beginning of its period: the day, its week or month."""
+    periods: tuple[Callable[[date], date], ...] = (
+        lambda day: day,
+        lambda day: day - timedelta(days=day.weekday()),
+        lambda day: day.replace(day=1),
+    )
+    few = (start for start in periods if len(set(map(start, days))) <= _MOST_PERIODS)
+    return next(few, periods[-1])
