@@ -65,14 +65,14 @@ class Stopper(Meter):
         self.reason: SpanlabError | None = None
         self._should_stop = should_stop
 
-    def start(self) -> None:
+    def start(self, *, search: bool = False) -> None:
         """Let a call through, unless the search is to stop.
 
         Raises:
             SpanlabError: the reason why.
         """
         self._go_on()
-        super().start()
+        super().start(search=search)
 
     async def before_attempt(self) -> None:
         """Wait until an attempt may go out, the first of a call or a later one.

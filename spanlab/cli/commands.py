@@ -41,6 +41,7 @@ def annotate(
     ] = None,
     model: model_options.Model = None,
     retriever: model_options.Retriever = None,
+    search_url: model_options.SearchUrl = None,
     corpus: model_options.Corpus = None,
     claims: model_options.Claims = False,
     english: model_options.English = False,
@@ -51,6 +52,7 @@ def annotate(
     model_option: model_options.ModelOption = None,
     max_calls: model_options.MaxCalls = None,
     max_cost: model_options.MaxCost = None,
+    max_searches: model_options.MaxSearches = None,
     rate: model_options.Rate = None,
 ) -> None:
     """Let detectors mark spans, in a dataset or from file to file.
@@ -61,17 +63,18 @@ def annotate(
     \b
     spanlab annotate mine --detector offline
     spanlab annotate mine --detector ucsc-extract --model gpt-4o-mini --max-cost 2
-    spanlab annotate mine --detector ucsc --retriever web --claims
+    spanlab annotate mine --detector ucsc --search web --claims
+    spanlab annotate claims --detector papelo --search searxng --max-searches 500
     spanlab annotate val/*.jsonl --contexts contexts/ --detector offline -o pred.jsonl
     """
     from spanlab.cli import files_to_file, inputs
     from spanlab.workflows.choosing import specifications
     from spanlab.workflows.requesting import budget_of, request_of
 
-    asked = (config, program, price, option, model_option)
+    asked = (config, program, price, option, model_option, search_url)
     choice = model_options.choice(detector, model, retriever, corpus, claims, english, *asked)
     specs = specifications(choice)
-    budget = budget_of(max_calls, max_cost)
+    budget = budget_of(max_calls, max_cost, searches=max_searches)
     if inputs.are_files(source):
         if vote is not None:
             raise UsageError("--vote is for a dataset; for files: spanlab vote")

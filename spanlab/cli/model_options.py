@@ -15,7 +15,20 @@ if TYPE_CHECKING:
 
     from spanlab.workflows.choosing import Choice
 
-RetrieverKind = Literal["given", "bm25", "web", "search"]
+RetrieverKind = Literal[
+    "given",
+    "bm25",
+    "brave",
+    "google",
+    "mediawiki",
+    "perplexity",
+    "searxng",
+    "serper",
+    "tavily",
+    "wikipedia",
+    "web",
+    "search",
+]
 Detectors = Annotated[
     list[str],
     typer.Option("--detector", help="Which detector, e.g. offline or ucsc-extract. Repeatable."),
@@ -28,10 +41,23 @@ Model = Annotated[
     str | None, typer.Option(help="The model that detectors ask (default: SPANLAB_MODEL).")
 ]
 Retriever = Annotated[
-    RetrieverKind | None, typer.Option(help="Where passages come from (default: given).")
+    RetrieverKind | None,
+    typer.Option(
+        "--search",
+        "--retriever",
+        help="Where passages come from: the item (given, the default), a local index (bm25), a "
+        "search service by name, a search model (web), or any search API (search).",
+    ),
+]
+SearchUrl = Annotated[
+    str | None,
+    typer.Option(
+        help="The address of the search API, such as that of your SearXNG; it gets no key "
+        "(default: SPANLAB_SEARXNG_URL and so on, or the service's own)."
+    ),
 ]
 Corpus = Annotated[
-    Path | None, typer.Option(help="For --retriever bm25: what `spanlab index` has written.")
+    Path | None, typer.Option(help="For --search bm25: what `spanlab index` has written.")
 ]
 Claims = Annotated[
     bool, typer.Option("--claims", help="Search for each claim of the answer, not the question.")
@@ -46,6 +72,7 @@ Program = Annotated[
     str | None, typer.Option(help="A tuned prompt of the registry; none: the detector's own.")
 ]
 MaxCalls = Annotated[int | None, typer.Option(min=1, help="Stop after so many model calls.")]
+MaxSearches = Annotated[int | None, typer.Option(min=1, help="Stop after so many searches.")]
 MaxCost = Annotated[
     float | None, typer.Option(min=0.0, help="Stop when model calls cost so many US dollars.")
 ]
@@ -93,6 +120,7 @@ def choice(
     price: str | None = None,
     option: Sequence[str] | None = None,
     model_option: Sequence[str] | None = None,
+    search_url: str | None = None,
 ) -> Choice:
     """Return what these options choose; each parameter is the option of its name.
 
@@ -106,7 +134,7 @@ def choice(
         detectors=tuple(detector),
         model=model or "",
         price=price or "",
-        sources=Sources(retriever or "given", claims, english, str(corpus or "")),
+        sources=Sources(retriever or "given", claims, english, str(corpus or ""), search_url or ""),
         program=program or "",
         config=config,
         options=_pairs(option or ()),

@@ -18,6 +18,7 @@ from spanlab.cli.model_options import (
     Price,
     Rate,
     Retriever,
+    SearchUrl,
 )
 
 
@@ -63,6 +64,7 @@ def optimize(
         str | None, typer.Option(help="Writes new instructions (default: the task's model).")
     ] = None,
     retriever: Retriever = None,
+    search_url: SearchUrl = None,
     corpus: Corpus = None,
     claims: Claims = False,
     english: English = False,
@@ -115,7 +117,7 @@ def optimize(
     from optimizers.choosing import TuningForm, optimisation_of
     from spanlab.cli import model_options, optimizing
 
-    asked = (None, start, price, option, model_option)
+    asked = (None, start, price, option, model_option, search_url)
     form = TuningForm(
         dataset=dataset,
         choice=model_options.choice([detector], model, retriever, corpus, claims, english, *asked),

@@ -19,12 +19,17 @@ _MOST_CLAIMS = 8  # of an answer, that are searched for
 
 
 class Asked(NamedTuple):
-    """So many calls of one model (None: nothing names it); tokens are of all of them together."""
+    """So many calls of one model (None: nothing names it); tokens are of all of them together.
+
+    With ``searches`` it is so many searches of a search service instead, each of ``price`` dollars.
+    """
 
     model: ModelChoice | None
     number: int
     asked: int
     answered: int
+    searches: int = 0
+    price: float = 0.0
 
 
 def asked_of(item: Item, specs: Sequence[DetectorSpec]) -> Iterator[Asked]:
@@ -39,6 +44,9 @@ def asked_of(item: Item, specs: Sequence[DetectorSpec]) -> Iterator[Asked]:
         yield from retrieving(item, retriever)
     for spec in asking:
         yield from detecting(item, spec)
+        if spec.retriever is not None:
+            own = entry_of(spec.detector).searches(_size(item, spec), spec)
+            yield from _searching(item, spec.retriever, own)
 
 
 def detecting(item: Item, spec: DetectorSpec) -> Iterator[Asked]:
@@ -47,13 +55,7 @@ def detecting(item: Item, spec: DetectorSpec) -> Iterator[Asked]:
     Raises:
         UsageError: no detector is called so.
     """
-    read = sum(count_tokens(passage.text) for passage in item.passages)
-    source = spec.retriever
-    if source is not None and source.kind != "given" and not _fetched(item, source):
-        read += _queries(item, source) * source.k * _PASSAGE
-    passages = min(read, spec.context // 4)
-    size = Size(passages, count_tokens(item.question), count_tokens(item.answer))
-    for calls in entry_of(spec.detector).estimate(size, spec):
+    for calls in entry_of(spec.detector).estimate(_size(item, spec), spec):
         model, number = _model(spec, calls.role), calls.number
         yield Asked(model, number, number * calls.asked, number * calls.answered)
 
@@ -66,10 +68,29 @@ def retrieving(item: Item, retriever: RetrieverSpec) -> Iterator[Asked]:
     queries = _queries(item, retriever)
     if retriever.queries == "claims":
         yield Asked(retriever.writer, 1, INSTRUCTION + question + answer, 50 + answer)
+    yield from _searching(item, retriever, queries)
+
+
+def _searching(item: Item, retriever: RetrieverSpec, queries: int) -> Iterator[Asked]:
+    """Yield what so many queries come to, with their translation."""
+    if retriever.kind == "given" or not queries:
+        return
+    question = count_tokens(item.question)
     if retriever.translate:
         yield Asked(retriever.writer, queries, queries * (INSTRUCTION + question), queries * 30)
     if retriever.kind == "web":
         yield Asked(retriever.model, queries, queries * (50 + question), queries * 400)
+    elif retriever.kind == "search":
+        yield Asked(None, 0, 0, 0, queries, retriever.price())
+
+
+def _size(item: Item, spec: DetectorSpec) -> Size:
+    read = sum(count_tokens(passage.text) for passage in item.passages)
+    source = spec.retriever
+    if source is not None and source.kind != "given" and not _fetched(item, source):
+        read += _queries(item, source) * source.k * _PASSAGE
+    passages = min(read, spec.context // 4)
+    return Size(passages, count_tokens(item.question), count_tokens(item.answer))
 
 
 def _queries(item: Item, retriever: RetrieverSpec) -> int:

@@ -65,6 +65,10 @@ def _no_calls(_size: Size, _spec: DetectorSpec) -> Iterable[Calls]:
     return ()
 
 
+def _no_searches(_size: Size, _spec: DetectorSpec) -> int:
+    return 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """A detector, or an ensemble of detectors.
@@ -81,6 +85,8 @@ class Entry:
         tuned_on: what its prompts are tuned on: the spans of answers, or verdicts on their claims
             (for a ``ClaimDetector`` whose ``program`` has the predictors).
         estimate: the most model calls that an item of this size will take.
+        searches: the most searches that it makes for an item by itself, beside those for the
+            item's passages; none for most.
         members: for an ensemble, the JSON file of an ``EnsembleSpec``.
         reads_pages: whether it reads web pages, through ``Kit.pages``.
     """
@@ -95,6 +101,7 @@ class Entry:
     prompts: tuple[str, ...] = ()
     tuned_on: Literal["spans", "claims"] = "spans"
     estimate: Callable[[Size, DetectorSpec], Iterable[Calls]] = _no_calls
+    searches: Callable[[Size, DetectorSpec], int] = _no_searches
     members: Path | None = None
     reads_pages: bool = False
 

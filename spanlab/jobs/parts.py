@@ -188,4 +188,5 @@ def less(now: Usage, before: Usage) -> Usage:
         output_tokens=now.output_tokens - before.output_tokens,
         cost=cost,
         uncounted=now.uncounted - before.uncounted,
+        searches=now.searches - before.searches,
     )

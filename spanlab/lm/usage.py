@@ -26,7 +26,8 @@ class Usage:
     gave for nothing, ``failed`` requests that ended without an answer. ``cached_tokens`` are the
     part of ``input_tokens`` that the provider had cached. ``cost`` is in US dollars and None as
     soon as one call's price is unknown. ``uncounted`` are the calls whose tokens the endpoint did
-    not count: they, and what they cost, are counted here, about.
+    not count: they, and what they cost, are counted here, about. ``searches`` are those
+    that search services were asked for.
     """
 
     calls: int = 0
@@ -37,6 +38,7 @@ class Usage:
     output_tokens: int = 0
     cost: float | None = 0.0
     uncounted: int = 0
+    searches: int = 0
 
     @property
     def tokens(self) -> int:
@@ -54,15 +56,20 @@ class Usage:
             output_tokens=self.output_tokens + other.output_tokens,
             cost=(self.cost or 0.0) + (other.cost or 0.0) if known else None,
             uncounted=self.uncounted + other.uncounted,
+            searches=self.searches + other.searches,
         )
 
 
 class Budget(Frozen):
-    """Limits of one run: calls, tokens (input and output), US dollars; None is no limit."""
+    """Limits of one run: calls of models, tokens (input and output), US dollars, searches.
+
+    None is no limit.
+    """
 
     calls: Annotated[int, Field(ge=0)] | None = None
     tokens: Annotated[int, Field(ge=0)] | None = None
     cost: Dollars | None = None
+    searches: Annotated[int, Field(ge=0)] | None = None
 
 
 @dataclass
@@ -107,7 +114,7 @@ class Meter:
     ) -> None:
         self.budget = budget or Budget()
         self._lock = threading.Lock()
-        self._in_flight = 0
+        self._in_flight = {False: 0, True: 0}  # by whether it is a search
         self._usage = Usage()
         self._spent = spent or Usage()
         self._by_model = Collected()
@@ -139,21 +146,25 @@ class Meter:
         finally:
             _open.reset(token)
 
-    def start(self) -> None:
+    def start(self, *, search: bool = False) -> None:
         """Note that a call is about to go out.
 
+        Args:
+            search: whether it is one of a search service, and not of a model.
+
         Raises:
-            BudgetError: it would go beyond the limit on calls, or a limit on tokens or money is
-                reached already. Calls in flight may finish.
+            BudgetError: it would go beyond the limit on calls or searches, or a limit on tokens or
+                money is reached already. Calls in flight may finish.
         """
         with self._lock:
-            reached = self._limit_reached()
+            reached = self._limit_reached(search)
             if reached:
+                kind = "search" if search else "call"
                 raise BudgetError(
-                    f"the budget of {reached} is used up: no further call was made; "
+                    f"the budget of {reached} is used up: no further {kind} was made; "
                     "raise the budget and resume"
                 )
-            self._in_flight += 1
+            self._in_flight[search] += 1
 
     async def before_attempt(self) -> None:
         """Wait until an attempt at a call may be made, where their rate is limited.
@@ -178,10 +189,10 @@ class Meter:
             if meter is self:
                 collected.remarks.update(texts)
 
-    def finish(self, model: str, usage: Usage) -> None:
-        """Note what a started call came to."""
+    def finish(self, model: str, usage: Usage, *, search: bool = False) -> None:
+        """Note what a started call, or search, came to."""
         with self._lock:
-            self._in_flight -= 1
+            self._in_flight[search] -= 1
         self.note(model, usage)
 
     def note(self, model: str, usage: Usage) -> None:
@@ -200,10 +211,11 @@ class Meter:
                 if meter is self:
                     collected.thoughts.append(thoughts)
 
-    def _limit_reached(self) -> str | None:
+    def _limit_reached(self, search: bool) -> str | None:
         budget, used = self.budget, self._usage + self._spent
-        if budget.calls is not None and used.calls + self._in_flight >= budget.calls:
-            return f"{budget.calls} calls"
+        most, made = (budget.searches, used.searches) if search else (budget.calls, used.calls)
+        if most is not None and made + self._in_flight[search] >= most:
+            return f"{most} {'searches' if search else 'calls'}"
         if budget.tokens is not None and used.tokens >= budget.tokens:
             return f"{budget.tokens} tokens"
         if budget.cost is not None and used.cost is None:

@@ -18,6 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from spanlab.errors import PageError
 
+AGENT: Final = "spanlab"  # how we name ourselves to servers
 ALLOWED = "SPANLAB_PAGES_ALLOWED_HOSTS"
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address

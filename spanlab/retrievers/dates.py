@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 
 _ISO = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?![\d/.-])")
 _DAY_FIRST = re.compile(
@@ -14,6 +14,26 @@ _MONTH_FIRST = re.compile(
     r"(?P<month>[A-Z][a-z]{2,8})\.? (?:(?P<day>\d{1,2})(?:st|nd|rd|th)?,? )?(?P<year>\d{4})"
 )
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+_AGO = re.compile(r"(\d{1,4}|an?) (minute|hour|day|week|month|year)s? ago", re.IGNORECASE)
+_DAYS = {"minute": 0, "hour": 0, "day": 1, "week": 7, "month": 28, "year": 365}  # at least
+
+
+def stated(text: str, today: date | None = None) -> str:
+    """Return a date as it is kept: an age as the latest day it may mean, all else as it is.
+
+    Args:
+        text: such as ``2024-05-01``, ``3 days ago`` or ``Yesterday``.
+        today: the day that an age counts from; None for today in UTC.
+    """
+    today = today or datetime.now(UTC).date()
+    if text.strip().lower() == "yesterday":
+        return (today - timedelta(days=1)).isoformat()
+    ago = _AGO.fullmatch(text.strip())
+    if ago is None:
+        return text
+    number = int(ago[1]) if ago[1].isdecimal() else 1
+    return (today - timedelta(days=number * _DAYS[ago[2].lower()])).isoformat()
 
 
 def latest_day(text: str) -> date | None:

@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
-from spanlab.errors import UsageError
+from pydantic import JsonValue
+
+from spanlab.errors import MissingKeyError, UsageError
 from spanlab.lm.secrets import remember
+from spanlab.retrievers.base import Query
+from spanlab.retrievers.providers import FEWEST, PROVIDERS, Provider, ProviderName, Request
 from spanlab.retrievers.results import Shape
 
 KEY = "SPANLAB_SEARCH_API_KEY"
+PRICE = "SPANLAB_PRICE_PER_SEARCH"
+_URL = "SPANLAB_SEARCH_URL"
+_MOST = 1_000.0  # US dollars of a search
+_LONGEST = 2_000  # characters of a query, URL-encoded up to 18,000
 _LOOKS_LIKE = "https://api.example.com/search?q={query}"
 
 
@@ -19,11 +27,12 @@ _LOOKS_LIKE = "https://api.example.com/search?q={query}"
 class Endpoint:
     """Where to ask, and how the answer looks.
 
-    ``url`` has ``{query}`` where the query goes, ``{k}`` where the number of results does, and
-    ``{before}`` where the day does before which they must be published (ISO, or nothing). One
-    without ``{query}`` gets it as JSON, ``{"query": …}``, by POST. ``header`` carries the key:
-    ``Authorization`` after the word Bearer, any other alone. ``timeout`` is in seconds and holds
-    for one attempt; ``retries`` attempts may follow the first.
+    Without a ``provider``, ``url`` has ``{query}`` where the query goes, ``{k}`` where the number
+    of results does, and ``{before}`` where the day does before which they must be published (ISO,
+    or nothing). One without ``{query}`` gets it as JSON, ``{"query": …}``, by POST. ``header``
+    carries the key: ``Authorization`` after the word Bearer, any other alone. ``named`` are
+    parameters that the environment sets. ``timeout`` is in seconds and holds for one attempt;
+    ``retries`` attempts may follow the first. ``price`` is of a search, in US dollars.
     """
 
     url: str = field(repr=False)  # some services want the key in it
@@ -32,15 +41,44 @@ class Endpoint:
     shape: Shape = field(default_factory=Shape)
     timeout: float = 30.0
     retries: int = 3
+    price: float = 0.0
+    provider: Provider | None = None
+    named: Mapping[str, JsonValue] = field(default_factory=dict)
+    variables: tuple[str, str] = (_URL, KEY)  # that hold the address and the key, for messages
 
     def __post_init__(self) -> None:
         if urlsplit(self.url).scheme not in {"http", "https"} or not self.host:
-            raise UsageError(f"SPANLAB_SEARCH_URL is no address: it looks like {_LOOKS_LIKE}")
+            raise UsageError(f"{self.variables[0]} is no address: it looks like {_LOOKS_LIKE}")
 
     @property
     def host(self) -> str:
         """Host and port, as messages and names have them."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
+
+    @property
+    def moved(self) -> bool:
+        """Whether a known service is asked elsewhere than at its usual address."""
+        return self.provider is not None and self.url != self.provider.address
+
+    def asked(self, k: int) -> int:
+        """Return how many results to ask for where ``k`` are wanted."""
+        return max(k, FEWEST) if self.provider is None else self.provider.asked(k)
+
+    def cut(self, text: str) -> str:
+        """Return a query on one line, as long as the API takes it."""
+        if self.provider is not None:
+            return self.provider.cut(text)
+        return " ".join(text.split())[:_LONGEST]
+
+    def request(self, query: Query) -> Request:
+        """Return the request for a query with ``k``."""
+        if self.provider is not None:
+            return self.provider.request(query, self.url, self.named)
+        before = query.before.isoformat() if query.before else ""
+        filled = self.url.replace("{k}", str(query.k)).replace("{before}", before)
+        if "{query}" in filled:
+            return Request(filled.replace("{query}", quote(query.text, "")), None)
+        return Request(filled, {"query": query.text})
 
     @classmethod
     def read(
@@ -53,29 +91,102 @@ class Endpoint:
         """Read the environment.
 
         ``SPANLAB_SEARCH_URL``, ``SPANLAB_SEARCH_API_KEY``, ``SPANLAB_SEARCH_KEY_HEADER`` (default
-        Authorization) and ``SPANLAB_SEARCH_FIELDS`` such as ``results=data.items,text=body``.
+        Authorization), ``SPANLAB_SEARCH_FIELDS`` such as ``results=data.items,text=body``, and
+        ``SPANLAB_PRICE_PER_SEARCH``.
 
         Args:
             environ: the environment variables.
-            url: goes before the environment's.
+            url: goes before the environment's, and without the key: that is for the environment's.
             shape: goes before the environment's.
 
         Raises:
             UsageError: no address is named, or a variable holds something unusable.
         """
-        address = url or environ.get("SPANLAB_SEARCH_URL")
+        address = url or environ.get(_URL)
         if not address:
             raise UsageError(
                 f"no search API is named: set SPANLAB_SEARCH_URL, such as {_LOOKS_LIKE}"
             )
-        key = environ.get(KEY, "").strip()
+        key = environ.get(KEY, "").strip() if address == environ.get(_URL) else ""
         remember(key)
         return cls(
             url=address,
             header=environ.get("SPANLAB_SEARCH_KEY_HEADER") or "Authorization",
             key=key,
             shape=shape or _shape(environ.get("SPANLAB_SEARCH_FIELDS", "")),
+            price=price_per_search(None, environ),
         )
+
+    @classmethod
+    def of(
+        cls,
+        name: ProviderName,
+        environ: Mapping[str, str] = os.environ,
+        *,
+        url: str | None = None,
+    ) -> Endpoint:
+        """Return the endpoint of a known service, with its key from the environment.
+
+        Args:
+            name: which service.
+            environ: the environment variables.
+            url: of its API, in place of the usual one; it gets no key.
+
+        Raises:
+            MissingKeyError: the service needs a key, or another value, and none is set.
+            UsageError: it is everybody's own and no address is named, or that is none.
+        """
+        provider = PROVIDERS[name]
+        moved = environ.get(provider.variable, "").strip()
+        address = url or moved or provider.address
+        if not address:
+            raise UsageError(
+                f"{provider.title}: name the address of its API, with --search-url or as "
+                f"{provider.variable}"
+            )
+        if name == "searxng" and not urlsplit(address).path.strip("/"):
+            address = address.rstrip("/") + "/search"
+        key = environ.get(provider.key, "").strip() if provider.key and not url else ""
+        named = {field: environ.get(place, "") for field, place in provider.environment.items()}
+        if address == provider.address:
+            needed = {provider.key: key} if provider.key else {}
+            needed |= {place: named[field] for field, place in provider.environment.items()}
+            missing = [place for place, value in needed.items() if not value]
+            if missing:
+                raise MissingKeyError(f"no key for {provider.title}: set {' and '.join(missing)}")
+        remember(key)
+        return cls(
+            url=address,
+            header=provider.header,
+            key=key,
+            shape=provider.shape,
+            price=price_per_search(provider, environ),
+            provider=provider,
+            named={field: value for field, value in named.items() if value},
+            variables=(provider.variable, provider.key or provider.variable),
+        )
+
+
+def price_per_search(provider: Provider | None, environ: Mapping[str, str] = os.environ) -> float:
+    """Return what a search costs in US dollars: ``SPANLAB_PRICE_PER_SEARCH``, or the list price.
+
+    Args:
+        provider: a known service, None for any other, which costs nothing unless that is set.
+        environ: the environment variables.
+
+    Raises:
+        UsageError: the variable holds no price.
+    """
+    written = environ.get(PRICE, "").strip()
+    if not written:
+        return provider.price if provider is not None else 0.0
+    try:
+        price = float(written)
+    except ValueError:
+        price = -1.0
+    if not 0.0 <= price < _MOST:
+        raise UsageError(f"{PRICE} is no price in US dollars, such as 0.005: {written[:40]!r}")
+    return price
 
 
 def _shape(text: str) -> Shape:

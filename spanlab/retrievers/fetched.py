@@ -29,19 +29,27 @@ class Fetched:
     ) -> tuple[Passage, ...]:
         """Return what ``asked`` has found before, or fetch it and keep it, also if it is nothing.
 
+        Whoever asks the same at the same time waits for the one answer.
+
         Args:
             asked: all that the answer depends on, without any key.
             fetch: asks; if it raises, nothing is kept.
         """
         if self._cache is None:
             return await fetch()
+        kept = self._cache
         place = "passages " + hashlib.sha256(json.dumps(asked).encode()).hexdigest()
-        known = _read(await self._cache.get(place))
-        if known is not None:
-            return known
-        found = await fetch()
-        await self._cache.put(place, {"passages": _PASSAGES.dump_python(found, mode="json")})
-        return found
+
+        async def read_or_fetch() -> tuple[Passage, ...]:
+            known = _read(await kept.get(place))
+            if known is not None:
+                return known
+            found = await fetch()
+            await kept.put(place, {"passages": _PASSAGES.dump_python(found, mode="json")})
+            return found
+
+        passages: tuple[Passage, ...] = await kept.single_flight.join(place, read_or_fetch)
+        return passages
 
 
 def _read(answer: dict[str, object] | None) -> tuple[Passage, ...] | None:

@@ -21,14 +21,13 @@ from spanlab.errors import PageError, UnparsableAnswerError, missing_package
 from spanlab.fields import Frozen
 from spanlab.lm.bodies import collected
 from spanlab.lm.cache import AnswerCache, answer_cache
-from spanlab.retrievers.addresses import allowed_hosts, checked_url, public_address
+from spanlab.retrievers.addresses import AGENT, allowed_hosts, checked_url, public_address
 from spanlab.retrievers.html import guessed, page
 from spanlab.settings import Settings
 
 if TYPE_CHECKING:
     import httpcore
 
-AGENT: Final = "spanlab"
 _SECONDS: Final = 10.0  # for a page, and for each redirect on the way to it
 _PAUSE: Final = 1.0  # seconds between two pages of one host
 _BYTES: Final = 5 * 2**20  # of a page, unpacked

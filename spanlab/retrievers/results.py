@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from urllib.parse import quote
 
 from pydantic import JsonValue
 
 from spanlab.errors import InputError
 from spanlab.fields import Frozen, storable
+from spanlab.retrievers.dates import stated
 from spanlab.schema import Passage
 
 # Where the usual services keep their results: Tavily and many others `results`, you.com `hits`
@@ -32,12 +34,18 @@ class Shape(Frozen):
     date: str | None = None
 
 
-def passages_of(answer: JsonValue, shape: Shape) -> tuple[Passage, ...]:
+def passages_of(
+    answer: JsonValue, shape: Shape, *, markup: bool = False, link: str = ""
+) -> tuple[Passage, ...]:
     """Return the results in an answer as passages, best first as they came.
+
+    A stated age, such as "3 days ago", becomes the day it means.
 
     Args:
         answer: the decoded JSON.
         shape: where to look.
+        markup: whether texts and titles are HTML.
+        link: the address of a page by its ``{title}``, for results without one.
 
     Returns:
         A passage for every result that has a text; none for an empty list of results.
@@ -46,7 +54,7 @@ def passages_of(answer: JsonValue, shape: Shape) -> tuple[Passage, ...]:
         InputError: there is no list of results, or results but no text in any of them.
     """
     results = _results(storable(answer), shape)
-    passages = tuple(_passages(results, shape))
+    passages = tuple(_passages(results, shape, markup, link))
     if results and not passages:
         raise InputError(
             "no search result has a text",
@@ -72,16 +80,26 @@ def _results(answer: JsonValue, shape: Shape) -> Sequence[JsonValue]:
     )
 
 
-def _passages(results: Sequence[JsonValue], shape: Shape) -> Iterator[Passage]:
+def _passages(
+    results: Sequence[JsonValue], shape: Shape, markup: bool, link: str
+) -> Iterator[Passage]:
     for result in results:
         text = _text(result, (shape.text,) if shape.text else _TEXT)
+        title = _text(result, (shape.title,) if shape.title else _TITLE)
+        if markup:
+            text, title = _plain(text), _plain(title)
         if text:
-            yield Passage(
-                text=text,
-                title=_text(result, (shape.title,) if shape.title else _TITLE),
-                url=_text(result, (shape.url,) if shape.url else _URL),
-                date=_text(result, (shape.date,) if shape.date else _DATE),
-            )
+            url = _text(result, (shape.url,) if shape.url else _URL)
+            if url is None and link and title:
+                url = link.replace("{title}", quote(title.replace(" ", "_"), "/:()',"))
+            date = _text(result, (shape.date,) if shape.date else _DATE)
+            yield Passage(text=text, title=title, url=url, date=date and stated(date))
+
+
+def _plain(text: str | None) -> str | None:
+    from spanlab.retrievers.html import page
+
+    return text and page(text.encode()).text
 
 
 def _text(result: JsonValue, paths: Sequence[str]) -> str | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from pydantic import JsonValue
 
@@ -18,9 +19,12 @@ from spanlab.lm.cache import AnswerCache
 from spanlab.lm.failures import failure_of, no_answer_in_time, no_connection, quoted, translate
 from spanlab.lm.http_replies import HttpReply, words_of
 from spanlab.lm.secrets import hidden, redact
+from spanlab.lm.usage import Meter, Usage
+from spanlab.retrievers.addresses import AGENT
 from spanlab.retrievers.base import Found, Query
-from spanlab.retrievers.endpoint import KEY, Endpoint
+from spanlab.retrievers.endpoint import Endpoint
 from spanlab.retrievers.fetched import Fetched
+from spanlab.retrievers.providers import Request
 from spanlab.retrievers.results import passages_of
 from spanlab.schema import Passage
 
@@ -28,7 +32,6 @@ if TYPE_CHECKING:
     import httpx
 
 K = 5  # results per query
-_LONGEST_QUERY = 2_000  # characters, URL-encoded up to 18,000; servers take 8,000 of most scripts
 
 
 class _StatusError(Exception):
@@ -46,58 +49,79 @@ class SearchApi:
         endpoint: where and how.
         cache: what was fetched so far; None asks anew every time.
         k: how many results are kept, at least 1.
+        meter: counts the searches and stops them at its budget; None counts for nobody.
+        name: of a known service; else the address is the name.
 
     Raises:
         UsageError: the HTTP library is not installed.
     """
 
-    def __init__(self, endpoint: Endpoint, cache: AnswerCache | None, k: int = K) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        cache: AnswerCache | None,
+        k: int = K,
+        meter: Meter | None = None,
+        name: str = "",
+    ) -> None:
         library()
         self._endpoint = endpoint
         self._fetched = Fetched(cache)
         self._k = k
-        self.name = f"search:{endpoint.host}" + (f"/{k}" if k != K else "")
+        self._meter = meter or Meter()
+        self._called = f"search:{name or endpoint.host}"
+        own = f"@{endpoint.host}" if name and endpoint.moved else ""
+        self.name = self._called + own + (f"/{k}" if k != K else "")
 
     async def search(self, query: Query) -> Found:
         """Ask the API for a query, on one line."""
-        text = " ".join(query.text.split())[:_LONGEST_QUERY]
-        query = replace(query, text=text, k=query.k or self._k)
-        endpoint = self._endpoint
+        endpoint, k = self._endpoint, query.k or self._k
+        query = replace(query, text=endpoint.cut(query.text), k=endpoint.asked(k))
+        request = endpoint.request(query)
         shape = endpoint.shape.model_dump(mode="json")
-        asked: list[JsonValue] = ["search", endpoint.url, shape, query.k, text]
-        if query.before is not None:
-            asked.append(query.before.isoformat())
+        asked: list[JsonValue] = ["search", request.url, request.body, shape]
 
         async def fetch() -> tuple[Passage, ...]:
-            return await insist(lambda: self._ask(query), self._judge, endpoint.retries)
+            with self._counted():
+                return await insist(lambda: self._ask(request), self._judge, endpoint.retries)
 
-        return Found((text,), await self._fetched.passages(asked, fetch))
+        found = await self._fetched.passages(asked, fetch)
+        return Found((query.text,), tuple(filter(query.admits, found))[:k])
 
-    async def _ask(self, query: Query) -> tuple[Passage, ...]:
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count a search: within the budget before it starts, and with its price afterwards."""
+        self._meter.start(search=True)
+        used = Usage(failed=1)
+        try:
+            yield
+            used = Usage(searches=1, cost=self._endpoint.price)
+        finally:
+            self._meter.finish(self._called, used, search=True)
+
+    async def _ask(self, asked: Request) -> tuple[Passage, ...]:
         endpoint = self._endpoint
-        headers = {"Accept": "application/json", "Accept-Encoding": "gzip"}
+        headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip",
+            "User-Agent": AGENT,
+        }
         if endpoint.key:
             bearer = "Bearer " if endpoint.header.lower() == "authorization" else ""
             headers[endpoint.header] = bearer + endpoint.key
-        before = query.before.isoformat() if query.before else ""
-        filled = endpoint.url.replace("{k}", str(query.k)).replace("{before}", before)
         async with (
             asyncio.timeout(endpoint.timeout),
             library().AsyncClient(timeout=None, headers=headers) as client,
         ):
-            if "{query}" in filled:
-                address = filled.replace("{query}", quote(query.text, ""))
-                request = client.build_request("GET", address)
-            else:
-                request = client.build_request("POST", filled, json={"query": query.text})
+            method = "GET" if asked.body is None else "POST"
+            request = client.build_request(method, asked.url, json=asked.body)
             response = await client.send(request, stream=True)
             try:
-                found = await self._read(response)
-                return tuple(filter(query.admits, found))[: query.k]
+                return await self._read(response, asked.link)
             finally:
                 await response.aclose()
 
-    async def _read(self, response: httpx.Response) -> tuple[Passage, ...]:
+    async def _read(self, response: httpx.Response, link: str) -> tuple[Passage, ...]:
         endpoint = self._endpoint
         data = await collected(response.aiter_bytes(), reply_limit(), endpoint.host)
         if not response.is_success:
@@ -107,23 +131,23 @@ class SearchApi:
             answer = json.loads(text)
         except ValueError:
             raise ModelError(f"{endpoint.host} sent no JSON{quoted(words_of(text))}") from None
-        return passages_of(answer, endpoint.shape)
+        markup = endpoint.provider is not None and endpoint.provider.markup
+        return passages_of(answer, endpoint.shape, markup=markup, link=link)
 
     def _judge(self, error: Exception) -> Setback:
         host, http = self._endpoint.host, library()
+        address, key = self._endpoint.variables
         if isinstance(error, _StatusError):
             reply = error.reply
-            failed = failure_of(reply, host=host, model="the search", key_name=KEY)
+            failed = failure_of(reply, host=host, model="the search", key_name=key)
             if reply.status == 404:
-                failed = ConfigurationError(
-                    f"{host} has nothing at this address; check SPANLAB_SEARCH_URL"
-                )
+                failed = ConfigurationError(f"{host} has nothing at this address; check {address}")
             return Setback(failed, isinstance(failed, UnavailableError), reply.retry_after)
         if isinstance(error, TimeoutError):
             return Setback(no_answer_in_time(host, self._endpoint.timeout), again=True)
         if isinstance(error, http.TransportError):
             text = str(no_connection(host, error))
-            text = text.replace("OPENAI_BASE_URL", "SPANLAB_SEARCH_URL")
+            text = text.replace("OPENAI_BASE_URL", address)
             return Setback(UnavailableError(text), again=True)
         found = translate(error)
         words = redact(f"{host}: {found}")

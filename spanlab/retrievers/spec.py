@@ -19,7 +19,9 @@ from pydantic import (
 from spanlab.fields import Frozen
 from spanlab.lm import Meter, ModelChoice, answer_cache, language_model
 from spanlab.retrievers.base import Retriever
+from spanlab.retrievers.endpoint import Endpoint, price_per_search
 from spanlab.retrievers.given import Given
+from spanlab.retrievers.providers import PROVIDERS, ProviderName
 from spanlab.retrievers.results import Shape
 from spanlab.settings import Settings
 
@@ -95,18 +97,39 @@ class WebSpec(_Searching):
 
 
 class SearchSpec(_Searching):
-    """A search API: its address, and the form of its results; else the environment says."""
+    """A search service: a known one by name, or any other by its address and its results' form.
+
+    What is left out the environment says; no key is sent to a ``url`` that stands here.
+    """
 
     kind: Literal["search"] = "search"
+    provider: ProviderName | None = None
     url: str | None = None
     shape: Shape | None = None
 
     def _open(self, meter: Meter, settings: Settings) -> Retriever:
-        from spanlab.retrievers.endpoint import Endpoint
         from spanlab.retrievers.search import SearchApi
 
-        endpoint = Endpoint.read(url=self.url, shape=self.shape)
-        return SearchApi(endpoint, answer_cache(settings, "retrieval"), self.k)
+        cache = answer_cache(settings, "retrieval")
+        return SearchApi(self.endpoint(), cache, self.k, meter, self.provider or "")
+
+    def price(self) -> float:
+        """Return what a search costs in US dollars.
+
+        Raises:
+            UsageError: the environment names something else than a price.
+        """
+        return price_per_search(PROVIDERS[self.provider] if self.provider else None)
+
+    def endpoint(self) -> Endpoint:
+        """Return where it is asked.
+
+        Raises:
+            UsageError: no address or key is named, or something in the environment is unusable.
+        """
+        if self.provider is not None:
+            return Endpoint.of(self.provider, url=self.url)
+        return Endpoint.read(url=self.url, shape=self.shape)
 
 
 _SPECS: dict[str, type[_Spec]] = {

@@ -126,16 +126,18 @@ def _show(expected: RunEstimate) -> None:
     if not expected.calls:
         st.markdown(f"{counted(expected.items, 'item')} to do, without any model call.")
         return
-    columns = st.columns(5)
     cost = "—" if expected.cost is None else f"\\{money(expected.cost)}"
     figures = {
         "Items to do": f"{expected.items:,}",
         "Calls at most": f"{expected.calls:,}",
+        "Searches at most": f"{expected.searches:,}",
         "Tokens in": short(expected.input_tokens),
         "Tokens out": short(expected.output_tokens),
         "Cost at most": cost,
     }
-    for column, (label, value) in zip(columns, figures.items(), strict=True):
+    if not expected.searches:
+        del figures["Searches at most"]
+    for column, (label, value) in zip(st.columns(len(figures)), figures.items(), strict=True):
         column.metric(label, value)
     notes = []
     if expected.sampled < expected.items:

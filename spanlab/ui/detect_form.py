@@ -14,15 +14,18 @@ from spanlab.ui.model_check import model_check
 from spanlab.ui.model_setup import model_setup, set_up_model
 from spanlab.ui.option_form import model_options_form, options_form
 from spanlab.workflows.choosing import (
+    PROVIDERS,
     Broken,
     Choice,
     Entry,
+    Provider,
     SourceKind,
     Sources,
     asks_models,
     installed,
     is_ensemble,
     models_of,
+    provider_of,
 )
 from spanlab.workflows.environment import ModelEnvironment
 from spanlab.workflows.managing import DatasetSummary
@@ -32,6 +35,7 @@ from spanlab.workflows.session_keys import ModelChoice
 _SOURCES: dict[str, SourceKind] = {
     "The item's own": "given",
     "A local corpus": "bm25",
+    **{provider.title: name for name, provider in PROVIDERS.items()},
     "A search model": "web",
     "A search API": "search",
 }
@@ -143,7 +147,8 @@ def _passages(here: ModelEnvironment) -> Sources:
     kinds = [name for name, kind in _SOURCES.items() if kind != "bm25" or files is not None]
     label = st.selectbox("Source of passages", kinds, **kept("detect.sources"))
     kind = _SOURCES[label or "The item's own"]
-    st.caption(_ABOUT_SOURCES[kind])
+    provider = provider_of(kind)
+    st.caption(plain(_ABOUT_SOURCES[kind] if provider is None else _about(provider, here)))
     if kind == "given":
         return Sources()
     corpus = url = model = ""
@@ -155,9 +160,12 @@ def _passages(here: ModelEnvironment) -> Sources:
         model = st.text_input("Search model", "sonar-pro", **kept("detect.searcher"))
         state = "is set" if here.has_search_key else "is not set"
         st.caption(plain(f"Key: {here.search_key_name} {state}"))
-    else:
+    elif provider is None or not provider.address:
         url = st.text_input(
-            "Address (optional)", placeholder="https://…", **kept("detect.search-url")
+            "Address (optional)",
+            placeholder="https://…",
+            help="Of the API. A key of the environment is not sent to an address typed here.",
+            **kept("detect.search-url"),
         )
     claims = st.radio(
         "Searched for",
@@ -176,6 +184,19 @@ def _passages(here: ModelEnvironment) -> Sources:
     return Sources(
         kind, claims != "The question", translate, corpus or "", url or "", model or "", int(number)
     )
+
+
+def _about(provider: Provider, here: ModelEnvironment) -> str:
+    """Say what a search service needs and costs."""
+    needed = [name for name in (provider.key, *provider.environment.values()) if name]
+    if not provider.address:
+        needed.append(provider.variable)
+    states = [
+        f"{name} is {'set' if name in here.search_variables else 'not set'}" for name in needed
+    ]
+    dollars = f"about ${provider.price * 1000:g} for 1,000 searches" if provider.price else "free"
+    parts = [f"{provider.title}: {dollars}", provider.quota, *states]
+    return f"{'; '.join(filter(None, parts))}."
 
 
 def _bounds(form: RunForm, asking: bool) -> RunForm:
@@ -212,6 +233,7 @@ def _bounds(form: RunForm, asking: bool) -> RunForm:
         with pace:
             rate = rate_limit("detect.rate")
         with calls:
+            most_searches = _number("Searches at most", "detect.searches")
             most_calls = _number("Calls at most", "detect.calls")
         with tokens:
             most_tokens = _number("Tokens at most", "detect.tokens")
@@ -224,6 +246,7 @@ def _bounds(form: RunForm, asking: bool) -> RunForm:
         budget_calls=most_calls,
         budget_tokens=most_tokens,
         budget_cost=most_cost,
+        budget_searches=most_searches,
     )
 
 

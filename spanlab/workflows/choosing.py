@@ -29,13 +29,16 @@ from spanlab.errors import UsageError
 from spanlab.lm import ChosenOptions, ModelChoice, ModelOptions, Price
 from spanlab.lm.options import addressed, of_environment
 from spanlab.retrievers import GivenSpec, RetrieverSpec, WebSpec, retriever_spec
+from spanlab.retrievers.providers import PROVIDERS, Provider, ProviderName
 from spanlab.retrievers.spec import WRITER
 
 __all__ = [
+    "PROVIDERS",
     "Broken",
     "Choice",
     "Entry",
     "OptionField",
+    "Provider",
     "SourceKind",
     "Sources",
     "asks_models",
@@ -44,11 +47,12 @@ __all__ = [
     "is_ensemble",
     "model_fields",
     "models_of",
+    "provider_of",
     "specifications",
     "specs_in",
 ]
 
-SourceKind = Literal["given", "bm25", "web", "search"]
+SourceKind = Literal["given", "bm25", "web", "search"] | ProviderName
 
 # How a member of an ensemble asks its model: it keeps that with another model, too.
 _MANNER = set(ModelOptions.model_fields) - {"structured"}
@@ -56,7 +60,11 @@ _MANNER = set(ModelOptions.model_fields) - {"structured"}
 
 @dataclass(frozen=True)
 class Sources:
-    """Where passages come from; see ``RetrieverSpec``. ``corpus`` is the path of an index."""
+    """Where passages come from; see ``RetrieverSpec``.
+
+    ``kind`` may be the name of a search service. ``corpus`` is the path of an index, ``url`` the
+    address of a search API.
+    """
 
     kind: SourceKind = "given"
     claims: bool = False
@@ -135,6 +143,11 @@ def models_of(name: str) -> tuple[str, ...]:
     """Return the models that a detector's members name themselves, each once."""
     models = (spec.model for spec in specs_in(spec_of(name)))
     return tuple(dict.fromkeys(model.model for model in models if model is not None))
+
+
+def provider_of(kind: SourceKind) -> Provider | None:
+    """Return the search service that a source of passages is; None for the other sources."""
+    return {str(name): provider for name, provider in PROVIDERS.items()}.get(kind)
 
 
 def model_fields(names: Iterable[str]) -> dict[str, tuple[OptionField, ...]]:
@@ -263,15 +276,17 @@ def _read(sources: Sources) -> RetrieverSpec | None:
         if sources != Sources():
             raise UsageError(
                 "passages that an item has are not searched: an index (--corpus), --claims and "
-                "--english go with another source (--retriever)"
+                "--english go with another source (--search)"
             )
         return None
     if sources.kind == "bm25" and not sources.corpus.strip():
         raise UsageError(
             "name the index (--corpus) that `spanlab index CORPUS -o INDEX` has written"
         )
+    provider = None if provider_of(sources.kind) is None else sources.kind
     fields = {
-        "kind": sources.kind,
+        "kind": "search" if provider else sources.kind,
+        "provider": provider,
         "queries": "claims" if sources.claims else "question",
         "translate": sources.translate,
         "corpus": sources.corpus.strip() or None,

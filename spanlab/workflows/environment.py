@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
+from spanlab.retrievers.providers import PROVIDERS
+
 _OPENAI = "https://api.openai.com/v1"
 _KEY = "OPENAI_API_KEY"
 _SEARCH_KEY = "SPANLAB_SEARCH_API_KEY"
@@ -19,7 +21,8 @@ class ModelEnvironment:
 
     ``model`` and ``price`` are empty if it says nothing. ``endpoint`` is the address of the API
     without user, password and query. ``problem`` says what has to be done before any model can be
-    asked, None if nothing has.
+    asked, None if nothing has. ``search_variables`` are the variables of search services that are
+    set.
     """
 
     model: str
@@ -30,6 +33,7 @@ class ModelEnvironment:
     problem: str | None
     search_key_name: str = _SEARCH_KEY
     has_search_key: bool = False
+    search_variables: frozenset[str] = frozenset()
 
 
 def model_environment(
@@ -59,6 +63,12 @@ def model_environment(
         has_key=has_key,
         problem=problem,
         has_search_key=bool(environ.get(_SEARCH_KEY, "").strip()),
+        search_variables=frozenset(
+            name
+            for provider in PROVIDERS.values()
+            for name in (provider.key, provider.variable, *provider.environment.values())
+            if name and environ.get(name, "").strip()
+        ),
     )
 
 

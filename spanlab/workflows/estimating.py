@@ -20,7 +20,7 @@ class RunEstimate:
     """An upper estimate, not a bill: caches make it less.
 
     ``sampled`` of ``items`` were looked at. ``cost`` is in US dollars; None if it is unknown,
-    because the models in ``unpriced`` have no price.
+    because the models in ``unpriced`` have no price. ``searches`` are those of search services.
     """
 
     items: int
@@ -30,6 +30,7 @@ class RunEstimate:
     output_tokens: int
     cost: float | None
     unpriced: tuple[str, ...] = ()
+    searches: int = 0
 
 
 @dataclass
@@ -37,6 +38,7 @@ class _Sums:
     calls: int = 0
     asked: int = 0
     answered: int = 0
+    searches: int = 0
     cost: float = 0.0
     unpriced: dict[str, None] = field(default_factory=dict)
 
@@ -44,14 +46,17 @@ class _Sums:
         self.calls += call.number
         self.asked += call.asked
         self.answered += call.answered
-        if call.model is None or call.model.price is None:
+        if call.searches:
+            self.searches += call.searches
+            self.cost += call.searches * call.price
+        elif call.model is None or call.model.price is None:
             self.unpriced["a model" if call.model is None else call.model.model] = None
         else:
             self.cost += call.model.price.of(call.asked, 0, call.answered)
 
 
 def estimate(store: Store, request: RunRequest) -> RunEstimate:
-    """Estimate items, calls, tokens and cost of a run, from a sample of the items left to do.
+    """Estimate items, calls, searches, tokens and cost, from a sample of the items left to do.
 
     Args:
         store: the annotation database.
@@ -81,4 +86,5 @@ def estimate(store: Store, request: RunRequest) -> RunEstimate:
         output_tokens=round(sums.answered * share),
         cost=None if sums.unpriced else sums.cost * share,
         unpriced=tuple(sums.unpriced),
+        searches=round(sums.searches * share),
     )

@@ -39,6 +39,7 @@ class RunForm:
     budget_calls: int | None = None
     budget_tokens: int | None = None
     budget_cost: float | None = None
+    budget_searches: int | None = None
     rate: float | None = None
     vote: str = ""
 
@@ -61,17 +62,22 @@ def requested(store: Store, form: RunForm, environ: Mapping[str, str] = os.envir
         vote=form.vote.strip() or None,
         concurrency=form.concurrency,
         limit=form.limit,
-        budget=budget_of(form.budget_calls, form.budget_cost, form.budget_tokens),
+        budget=budget_of(
+            form.budget_calls, form.budget_cost, form.budget_tokens, form.budget_searches
+        ),
         rate=form.rate,
     )
     return _of_failed(store, request) if form.only_failed else request
 
 
 def budget_of(
-    calls: int | None, cost: float | None = None, tokens: int | None = None
+    calls: int | None,
+    cost: float | None = None,
+    tokens: int | None = None,
+    searches: int | None = None,
 ) -> Budget | None:
-    """Return the budget of the model calls; None without any limit."""
-    budget = Budget(calls=calls, tokens=tokens, cost=cost)
+    """Return the budget of model calls and searches; None without any limit."""
+    budget = Budget(calls=calls, tokens=tokens, cost=cost, searches=searches)
     return None if budget == Budget() else budget
 
 

@@ -130,7 +130,7 @@ def unused_port() -> int:
             id="no-corpus",
         ),
         pytest.param(
-            ["--detector", "ucsc-extract", "--model", "m", "--claims"], "--retriever", id="claims"
+            ["--detector", "ucsc-extract", "--model", "m", "--claims"], "--search", id="claims"
         ),
     ],
 )

@@ -80,8 +80,8 @@ def test_a_search_api_is_told_the_day_and_what_it_still_sends_is_left_out(
     every = asyncio.run(ensure(ITEM, asked, Query(MAY.text)))
     assert len(every.passages) == 5
     assert [ask.path for ask in model_server.requests] == [
-        "/v1/s?q=tower%20height&n=2&until=2024-05-01",
-        "/v1/s?q=tower%20height&n=5&until=",
+        "/v1/s?q=tower%20height&n=10&until=2024-05-01",
+        "/v1/s?q=tower%20height&n=10&until=",
     ], "what was found for one day is not taken for another's"
 
 

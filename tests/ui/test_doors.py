@@ -19,7 +19,7 @@ from spanlab.detectors import DetectorSpec, EnsembleSpec, Spec, spec_of
 from spanlab.errors import UsageError
 from spanlab.jobs import job_store
 from spanlab.lm import ModelChoice, Price
-from spanlab.retrievers import Bm25Spec
+from spanlab.retrievers import Bm25Spec, SearchSpec
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
 from spanlab.workflows.choosing import Choice, Sources, specifications
@@ -29,6 +29,7 @@ OpenPage = Callable[..., AppTest]
 Fill = Callable[[AppTest], object]
 URL = "http://127.0.0.1:9/v1"
 PAPER: dict[str, Any] = {"temperature": 0.2, "top_p": 0.7, "seed": 42, "structured": False}
+SEARXNG = "http://127.0.0.1:9"
 SMALL = ModelChoice(model="small", base_url=URL, **PAPER)
 LARGE = ModelChoice(model="large", base_url=URL, **PAPER)
 
@@ -93,6 +94,16 @@ def index(app: AppTest) -> None:
     app.text_input(key="spanlab.detect.index").input("wiki").run()
 
 
+def searxng(app: AppTest) -> None:
+    app.selectbox(key="spanlab.detect.sources").select("SearXNG").run()
+    app.text_input(key="spanlab.detect.search-url").input(SEARXNG).run()
+    app.number_input(key="spanlab.detect.searches").set_value(7).run()
+
+
+def brave(app: AppTest) -> None:
+    app.selectbox(key="spanlab.detect.sources").select("Brave Search").run()
+
+
 def one_model(app: AppTest) -> None:
     app.checkbox(key="spanlab.detect.one-model.ucsc").check().run()
 
@@ -143,6 +154,18 @@ CASES = {
         index,
         Choice(("ucsc-extract",), sources=WIKI),
         EXTRACT.model_copy(update={"retriever": WIKI}),
+    ),
+    "extract-searxng": Case(
+        f"--search searxng --search-url {SEARXNG}",
+        searxng,
+        Choice(("ucsc-extract",), sources=Sources("searxng", url=SEARXNG)),
+        EXTRACT.model_copy(update={"retriever": SearchSpec(provider="searxng", url=SEARXNG)}),
+    ),
+    "extract-brave": Case(
+        "--search brave",
+        brave,
+        Choice(("ucsc-extract",), sources=SearchSpec(provider="brave")),
+        EXTRACT.model_copy(update={"retriever": SearchSpec(provider="brave")}),
     ),
     "extract-option": Case(
         "--option floor=0.5",
@@ -345,7 +368,7 @@ def test_defaults_give_way_to_the_environment_a_file_and_then_the_command(
         pytest.param("offline", "--model-option seed=1", "'offline' asks no", id="none-asked"),
         pytest.param("offline", "--model large", "'offline' asks no model", id="no-model"),
         pytest.param("ucsc-kg", "--config x.json", "is for an ensemble", id="no-ensemble"),
-        pytest.param("ucsc-kg", "--claims", "--retriever", id="nothing-searched"),
+        pytest.param("ucsc-kg", "--claims", "--search", id="nothing-searched"),
         pytest.param("ucsc-kg", "--retriever bm25", "spanlab index", id="no-index"),
         pytest.param("ucsc-kg", "--option floor", "NAME=VALUE", id="no-value"),
         pytest.param("ucsc-kg", "--option flor=1", "ucsc-kg.floor", id="unknown-option"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from spanlab.detectors import DetectorSpec
 from spanlab.errors import UsageError
@@ -97,6 +98,18 @@ def test_a_search_is_paid_once_however_many_read_it_and_never_again(store: Store
     assert of(store, RunForm("known", Choice(both, sources=search))).calls == 2
     store.import_records("hopped", items(1, retrieved="web:sonar-pro", query="another question"))
     assert of(store, RunForm("hopped", Choice(both, sources=search))).calls == 1 + 2
+
+
+def test_searches_are_estimated_with_their_price(store: Store) -> None:
+    store.import_records("set", items(2))
+    form = RunForm("set", Choice(("ucsc-extract",), price="0,0,0", sources=Sources("brave")))
+    found = of(store, form)
+    assert (found.calls, found.searches) == (2, 2)
+    assert found.cost == pytest.approx(0.01)
+    # a claim, five questions, each searched for twice at most, beside the item's own
+    options: dict[str, JsonValue] = {"claims": "answer"}
+    hunt = Choice(("papelo",), price="0,0,0", sources=Sources("brave"), options=options)
+    assert of(store, RunForm("set", hunt)).searches == 2 * (1 + 10)
 
 
 def test_a_large_dataset_is_reckoned_from_a_sample(store: Store) -> None:

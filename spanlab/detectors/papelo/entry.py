@@ -74,6 +74,12 @@ def _calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
     yield Calls(claims, INSTRUCTION + 100 * options.n, 120)  # the verdict
 
 
+def _searches(size: Size, spec: DetectorSpec) -> int:
+    options = PapeloOptions.model_validate(spec.options)
+    claims, _ = claim_calls(size, options)
+    return claims * options.n * 2  # again with the names alone, where nothing is found
+
+
 ENTRY = Entry(
     name="papelo",
     what="every claim is pursued on the web, question by question, and judged by the answers",
@@ -84,5 +90,6 @@ ENTRY = Entry(
     prompts=("judge",),
     tuned_on="claims",
     estimate=_calls,
+    searches=_searches,
     reads_pages=True,
 )

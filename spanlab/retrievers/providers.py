@@ -1,0 +1,286 @@
+"""The search services that are known by name: how each is asked, from its own documentation.
+
+What a service wants and answers is one entry of ``PROVIDERS``; ``Provider.request`` is the only
+code. Prices are list prices of November 2026 for the smallest amount: ``SPANLAB_PRICE_PER_SEARCH``
+replaces them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Final, Literal, NamedTuple
+from urllib.parse import quote, urlencode
+
+from pydantic import JsonValue
+
+from spanlab.retrievers.base import Query
+from spanlab.retrievers.results import Shape
+
+ProviderName = Literal[
+    "brave", "google", "mediawiki", "perplexity", "searxng", "serper", "tavily", "wikipedia"
+]
+
+# Results that are asked for at least: a detector that reads five of them and one that reads ten
+# share a search, which costs the same.
+FEWEST: Final = 10
+_LONGEST: Final = 2_000  # characters, URL-encoded up to 18,000; servers take 8,000 of most scripts
+# Languages by the codes that Brave has for them, where these are not those of ISO 639.
+_BRAVE_LANGUAGES: Final = {"ja": "jp", "no": "nb", "pt": "pt-pt", "zh": "zh-hans"} | {
+    code: code
+    for code in (
+        "ar bg bn ca cs da de el en es et eu fi fr gl gu he hi hr hu is it kn ko lt lv ml mr ms nb "  # noqa: SIM905
+        "nl pa pl ro ru sk sl sr sv ta te th tr uk vi".split()
+    )
+}
+
+
+class Request(NamedTuple):
+    """What is sent: by GET, or by POST if there is a body. ``link`` is where a title leads to."""
+
+    url: str
+    body: dict[str, JsonValue] | None
+    link: str = ""
+
+
+def _no_date(_last: date) -> dict[str, JsonValue]:
+    return {}
+
+
+def _no_language(_code: str) -> dict[str, JsonValue]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A search service.
+
+    Attributes:
+        title: what people call it.
+        address: of its API; empty if everybody has their own. ``{language}`` is replaced.
+        variable: the environment variable that replaces the address.
+        key: the environment variable with the key; empty if there is none.
+        header: carries the key: ``Authorization`` after the word Bearer, any other alone.
+        posts: whether parameters go as JSON by POST.
+        query: the parameter with the query; ``number`` that with the number of results.
+        most: results that one request gives at most.
+        before: parameters that exclude what was published after a day; none where the service has
+            no such limit. Results that state a later date are left out in any case.
+        language: parameters for a language by its ISO 639 code.
+        fixed: further parameters; ``environment`` those whose values are in variables.
+        link: the address of a page by its ``{title}``, where results have none.
+        markup: whether texts are HTML.
+        longest: characters of a query, ``words`` its words, None for no limit.
+        price: of one search in US dollars.
+        quota: what the service itself limits, in words.
+    """
+
+    title: str
+    address: str
+    variable: str
+    shape: Shape
+    key: str = ""
+    header: str = "Authorization"
+    posts: bool = False
+    query: str = "q"
+    number: str = ""
+    most: int = 20
+    before: Callable[[date], dict[str, JsonValue]] = _no_date
+    language: Callable[[str], dict[str, JsonValue]] = _no_language
+    fixed: Mapping[str, JsonValue] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    link: str = ""
+    markup: bool = False
+    longest: int = _LONGEST
+    words: int | None = None
+    price: float = 0.0
+    quota: str = ""
+
+    def asked(self, k: int) -> int:
+        """Return how many results to ask for where ``k`` are wanted."""
+        return min(max(k, FEWEST), self.most)
+
+    def cut(self, text: str) -> str:
+        """Return a query as the service takes it: on one line, ending with a whole word."""
+        words = text.split()[: self.words]
+        short = " ".join(words)
+        if len(short) <= self.longest:
+            return short
+        head = short[: self.longest]
+        return head if short[self.longest].isspace() else head.rpartition(" ")[0] or head
+
+    def request(self, query: Query, address: str, named: Mapping[str, JsonValue]) -> Request:
+        """Return the request for a query.
+
+        Args:
+            query: what to search for, with ``k``.
+            address: of the API.
+            named: the parameters of ``environment``, with their values.
+        """
+        code = query.language.partition("-")[0].lower()
+        code = code if code.isalpha() and len(code) == 2 else ""
+        wanted: dict[str, JsonValue] = {self.query: query.text, **self.fixed, **named}
+        if self.number:
+            wanted[self.number] = query.k
+        if query.before is not None:
+            wanted |= self.before(query.before - timedelta(days=1))
+        if code:
+            wanted |= self.language(code)
+        place = address.replace("{language}", code or "en")
+        link = self.link.replace("{language}", code or "en")
+        if "{wiki}" in link:
+            link = link.replace("{wiki}", place.rpartition("/")[0])
+        if self.posts:
+            return Request(place, wanted, link)
+        return Request(f"{place}?{urlencode(wanted, quote_via=quote)}", None, link)
+
+
+def _american(name: str) -> Callable[[date], dict[str, JsonValue]]:
+    # The service excludes the day itself.
+    return lambda last: {name: f"{last + timedelta(days=1):%m/%d/%Y}"}
+
+
+def _brave_language(code: str) -> dict[str, JsonValue]:
+    known = _BRAVE_LANGUAGES.get(code)
+    return {"search_lang": known} if known else {}
+
+
+_WIKI: Final[dict[str, JsonValue]] = {
+    "action": "query",
+    "list": "search",
+    "format": "json",
+    "formatversion": "2",
+    "srprop": "snippet|timestamp",
+}
+_WIKI_SHAPE: Final = Shape(results="query.search", text="snippet", title="title", date="timestamp")
+
+PROVIDERS: Final[dict[ProviderName, Provider]] = {
+    "brave": Provider(
+        title="Brave Search",
+        address="https://api.search.brave.com/res/v1/web/search",
+        variable="SPANLAB_BRAVE_URL",
+        key="BRAVE_API_KEY",
+        header="X-Subscription-Token",
+        number="count",
+        before=lambda last: {"freshness": f"1970-01-01to{last.isoformat()}"},
+        language=_brave_language,
+        fixed={"result_filter": "web", "text_decorations": "false"},
+        shape=Shape(
+            results="web.results",
+            text="description",
+            title="title",
+            url="url",
+            date="page_age",
+        ),
+        markup=True,
+        longest=400,
+        words=50,
+        price=0.005,
+        quota="requests a second and month by plan",
+    ),
+    "google": Provider(
+        title="Google Programmable Search",
+        address="https://customsearch.googleapis.com/customsearch/v1",
+        variable="SPANLAB_GOOGLE_URL",
+        key="GOOGLE_API_KEY",
+        header="X-Goog-Api-Key",
+        number="num",
+        most=10,
+        before=lambda last: {"sort": f"date:r::{last:%Y%m%d}"},
+        language=lambda code: {"hl": code},
+        environment={"cx": "GOOGLE_CSE_ID"},
+        shape=Shape(
+            results="items",
+            text="snippet",
+            title="title",
+            url="link",
+            date="pagemap.metatags.0.article:published_time",
+        ),
+        price=0.005,
+        quota="100 searches a day are free, 10,000 a day at most",
+    ),
+    "mediawiki": Provider(
+        title="MediaWiki",
+        address="",
+        variable="SPANLAB_MEDIAWIKI_URL",
+        query="srsearch",
+        number="srlimit",
+        most=50,
+        fixed=_WIKI,
+        shape=_WIKI_SHAPE,
+        markup=True,
+        link="{wiki}/index.php?title={title}",
+        longest=300,
+    ),
+    "perplexity": Provider(
+        title="Perplexity Search",
+        address="https://api.perplexity.ai/search",
+        variable="SPANLAB_PERPLEXITY_URL",
+        key="PERPLEXITY_API_KEY",
+        posts=True,
+        query="query",
+        number="max_results",
+        before=_american("search_before_date_filter"),
+        language=lambda code: {"search_language_filter": [code]},
+        shape=Shape(results="results", text="snippet", title="title", url="url", date="date"),
+        price=0.005,
+        quota="requests a second by account",
+    ),
+    "searxng": Provider(
+        title="SearXNG",
+        address="",
+        variable="SPANLAB_SEARXNG_URL",
+        most=100,
+        language=lambda code: {"language": code},
+        fixed={"format": "json"},
+        shape=Shape(
+            results="results", text="content", title="title", url="url", date="publishedDate"
+        ),
+    ),
+    "serper": Provider(
+        title="Serper",
+        address="https://google.serper.dev/search",
+        variable="SPANLAB_SERPER_URL",
+        key="SERPER_API_KEY",
+        header="X-API-KEY",
+        posts=True,
+        number="num",
+        most=10,
+        before=lambda last: {"tbs": f"cdr:1,cd_max:{last:%m/%d/%Y}"},
+        language=lambda code: {"hl": code},
+        shape=Shape(results="organic", text="snippet", title="title", url="link", date="date"),
+        price=0.001,
+        quota="searches that were bought",
+    ),
+    "tavily": Provider(
+        title="Tavily",
+        address="https://api.tavily.com/search",
+        variable="SPANLAB_TAVILY_URL",
+        key="TAVILY_API_KEY",
+        posts=True,
+        query="query",
+        number="max_results",
+        before=lambda last: {"end_date": last.isoformat()},
+        fixed={"search_depth": "basic"},
+        shape=Shape(
+            results="results", text="content", title="title", url="url", date="published_date"
+        ),
+        longest=400,
+        price=0.008,
+        quota="100 requests a minute, 1,000 in production; credits of the plan",
+    ),
+    "wikipedia": Provider(
+        title="Wikipedia",
+        address="https://{language}.wikipedia.org/w/api.php",
+        variable="SPANLAB_WIKIPEDIA_URL",
+        query="srsearch",
+        number="srlimit",
+        most=50,
+        fixed=_WIKI,
+        shape=_WIKI_SHAPE,
+        markup=True,
+        link="https://{language}.wikipedia.org/wiki/{title}",
+        longest=300,
+    ),
+}
