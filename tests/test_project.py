@@ -53,7 +53,8 @@ def test_without_the_extra_for_models_everything_else_works() -> None:
 
 LIGHT = """
 import os, sys
-for name in ("dspy", "openai", "optuna", "bm25s", "bs4", "httpx", "sklearn", "psycopg"):
+for name in ("dspy", "openai", "optuna", "bm25s", "bs4", "httpx", "sklearn", "psycopg",
+             "onnxruntime", "tokenizers", "huggingface_hub"):
     sys.modules[name] = None  # not installed
 import spanlab
 from spanlab.detectors import build, spec_of

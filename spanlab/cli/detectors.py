@@ -36,4 +36,4 @@ def detectors(
             lines += [f"options {options}"] if options else []
             lines += ["--config FILE replaces its members"] if found.members else []
         for label, line in zip((known, "", "", ""), lines, strict=False):
-            typer.echo(f"{label:<17} {line}")
+            typer.echo(f"{label:<18} {line}")

@@ -1,6 +1,7 @@
 """Detectors by name.
 
     offline                             words alone: no model, no network
+    encoder, encoder-nli                a classifier from a local folder
     ucsc-extract, ucsc-kg, ucsc-revise  ask a language model
     ucsc                                an ensemble of five, and their vote
 
@@ -11,11 +12,11 @@ naming it and reading its ``Entry`` costs nothing. It is chosen by a specificati
 
 from __future__ import annotations
 
-from spanlab.detectors.base import Detector, Finding, LocalDetector, Tunable
+from spanlab.detectors.base import BatchDetector, Detector, Finding, LocalDetector, Tunable
 from spanlab.detectors.building import build, detector
 from spanlab.detectors.entry import INSTRUCTION, Calls, Entry, Options, Size
 from spanlab.detectors.kit import Kit
-from spanlab.detectors.local import as_detector
+from spanlab.detectors.local import Gathered, as_detector
 from spanlab.detectors.registry import (
     Broken,
     asks_models,
@@ -29,6 +30,7 @@ from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec, members, sp
 
 __all__ = [
     "INSTRUCTION",
+    "BatchDetector",
     "Broken",
     "Calls",
     "Detector",
@@ -36,6 +38,7 @@ __all__ = [
     "EnsembleSpec",
     "Entry",
     "Finding",
+    "Gathered",
     "Kit",
     "LocalDetector",
     "Options",

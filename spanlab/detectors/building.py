@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, cast
 
-from spanlab.detectors.base import Detector, LocalDetector
+from spanlab.detectors.base import BatchDetector, Detector, LocalDetector
 from spanlab.detectors.kit import Kit
-from spanlab.detectors.local import Awaited
+from spanlab.detectors.local import Awaited, Gathered
 from spanlab.detectors.registry import asks_models, entry_of
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.errors import UsageError
@@ -51,7 +51,9 @@ def build(
         InputError: the program is damaged or another detector's.
     """
     if isinstance(spec, DetectorSpec) and not asks_models(spec.detector):
-        detector(spec.model_copy(update={"name": None}))  # says so if it cannot be made
+        local = detector(spec.model_copy(update={"name": None}))  # says so if it cannot be made
+        if isinstance(local, BatchDetector):
+            return Gathered(spec.signs, local)
         return Awaited(spec.signs, partial(_annotate, spec), executor)
     meter, settings = meter or Meter(), settings or Settings.read()
     if isinstance(spec, EnsembleSpec):
@@ -84,7 +86,7 @@ def detector(chosen: str | DetectorSpec) -> LocalDetector:
     return _local(spec.model_dump_json())
 
 
-@cache
+@lru_cache(maxsize=8)  # some hold models of a gigabyte
 def _local(spec: str) -> LocalDetector:
     read = DetectorSpec.model_validate_json(spec)
     kit = Kit(read, Given(), {}, Meter())

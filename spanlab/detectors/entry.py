@@ -89,6 +89,8 @@ class Entry:
             item's passages; none for most.
         members: for an ensemble, the JSON file of an ``EnsembleSpec``.
         reads_pages: whether it reads web pages, through ``Kit.pages``.
+        required: options that have to be set: without them it cannot be built.
+        batches: whether it makes a ``BatchDetector``, which is quicker with many items at once.
     """
 
     name: str
@@ -104,6 +106,8 @@ class Entry:
     searches: Callable[[Size, DetectorSpec], int] = _no_searches
     members: Path | None = None
     reads_pages: bool = False
+    required: tuple[str, ...] = ()
+    batches: bool = False
 
     @property
     def asks_models(self) -> bool:

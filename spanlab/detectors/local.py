@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import Executor
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
+from threading import Lock
 
-from spanlab.detectors.base import Detector, Finding, LocalDetector, failed
+from spanlab.detectors.base import BatchDetector, Detector, Finding, LocalDetector, failed
 from spanlab.schema import Annotation, Item
 
 
@@ -32,6 +33,56 @@ class Awaited:
         return Finding(await work, item)
 
 
+@dataclass
+class Gathered:
+    """A detector that takes many items at once: what is asked for meanwhile is its next batch."""
+
+    name: str
+    detector: BatchDetector
+    _waiting: list[tuple[Item, Future[Annotation]]] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock)
+    _working: bool = False
+    _thread: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="spanlab-batches")
+    )
+
+    @property
+    def batch(self) -> int:
+        """How many items it takes at once."""
+        return self.detector.batch
+
+    async def detect(self, item: Item) -> Finding:
+        """Annotate an item; see ``Detector``. The detector's error becomes a failed annotation."""
+        future = Future[Annotation]()
+        with self._lock:
+            self._waiting.append((item, future))
+            begins, self._working = not self._working, True
+        if begins:
+            self._thread.submit(self._work)
+        said = await asyncio.wrap_future(future)
+        return Finding(said.model_copy(update={"annotator": self.name}), item)
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                batch, self._waiting = self._waiting[: self.batch], self._waiting[self.batch :]
+                self._working = bool(batch)
+            if not batch:
+                return
+            wanted = [each for each in batch if each[1].set_running_or_notify_cancel()]
+            said = self._attempt([item for item, _ in wanted])
+            for (_, future), annotation in zip(wanted, said, strict=True):
+                future.set_result(annotation)
+
+    def _attempt(self, items: Sequence[Item]) -> Sequence[Annotation]:
+        try:
+            return self.detector.annotate_all(items)
+        except Exception as error:  # noqa: BLE001 - what breaks on one item ends no run
+            if len(items) == 1:
+                return [failed(self.name, error)]
+            return [said for item in items for said in self._attempt([item])]
+
+
 def as_detector(given: Detector | LocalDetector, executor: Executor | None = None) -> Detector:
     """Return a detector that is awaited.
 
@@ -39,6 +90,8 @@ def as_detector(given: Detector | LocalDetector, executor: Executor | None = Non
         given: any detector; a local one must be picklable if processes do its work.
         executor: does the work of a local one; None takes a thread of the event loop's.
     """
+    if isinstance(given, BatchDetector):
+        return Gathered(given.name, given)
     if isinstance(given, LocalDetector):
         return Awaited(given.name, partial(_annotate, given), executor)
     return given

@@ -9,13 +9,21 @@ from pydantic import BaseModel, JsonValue
 
 from spanlab.detectors.registry import entry_of
 
-OptionKind = Literal["flag", "choice", "number", "integer", "text"]
-_KINDS: dict[str, OptionKind] = {"boolean": "flag", "number": "number", "integer": "integer"}
+OptionKind = Literal["flag", "choice", "number", "integer", "path", "text"]
+_KINDS: dict[str, OptionKind] = {
+    "boolean": "flag",
+    "number": "number",
+    "integer": "integer",
+    "path": "path",
+}
 
 
 @dataclass(frozen=True)
 class OptionField:
-    """One option: ``low`` and ``high`` bound a number; ``choices`` are all values of a choice."""
+    """One option: ``low`` and ``high`` bound a number; ``choices`` are all values of a choice.
+
+    A path names a file or folder of the machine that detectors run on.
+    """
 
     name: str
     kind: OptionKind
@@ -59,9 +67,10 @@ def _field(name: str, rule: dict[str, Any], named: dict[str, Any]) -> OptionFiel
     choices = tuple(inner.get("enum", ()))
     if inner.get("type") == "boolean" and rule.get("default") is None:
         choices = (True, False)  # or neither
+    kind = "path" if rule.get("format") == "path" else inner.get("type", "")
     return OptionField(
         name=name,
-        kind="choice" if choices else _KINDS.get(inner.get("type", ""), "text"),
+        kind="choice" if choices else _KINDS.get(kind, "text"),
         default=rule.get("default"),
         about=rule.get("description") or inner.get("description", ""),
         choices=choices,

@@ -26,12 +26,15 @@ class Broken(NamedTuple):
 
 @cache
 def installed() -> Mapping[str, Entry | Broken]:
-    """Return all installed detectors by name: spanlab's own first, ensembles after detectors."""
+    """Return all installed detectors by name: spanlab's own first, ensembles last.
+
+    Detectors that need an option come after those that work as they are.
+    """
     found: dict[str, Entry | Broken] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda each: (not _is_ours(each), each)):
         name = point.name if point.name not in found else f"{point.name} ({_package(point)})"
         found[name] = _read(point, taken=name != point.name)
-    return MappingProxyType(dict(sorted(found.items(), key=lambda each: _is_ensemble(each[1]))))
+    return MappingProxyType(dict(sorted(found.items(), key=lambda each: _rank(each[1]))))
 
 
 def entries() -> tuple[Entry, ...]:
@@ -111,5 +114,7 @@ def _package(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else "?"
 
 
-def _is_ensemble(found: Entry | Broken) -> bool:
-    return isinstance(found, Entry) and found.members is not None
+def _rank(found: Entry | Broken) -> int:
+    if not isinstance(found, Entry):
+        return 0
+    return 2 if found.members is not None else 1 if found.required else 0

@@ -66,7 +66,7 @@ def _detect(summary: DatasetSummary) -> None:
         [
             name
             for name, entry in installed().items()
-            if isinstance(entry, Entry) and not entry.asks_models
+            if isinstance(entry, Entry) and not (entry.asks_models or entry.required)
         ],
         help="offline works without a model and without network: it marks what the passages and "
         "the question do not support.",

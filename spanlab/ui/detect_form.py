@@ -69,7 +69,7 @@ def run_form(summary: DatasetSummary, here: ModelEnvironment) -> RunForm:
         if not asking:
             _heading("Model and passages")
             st.caption(
-                "offline asks no model and reads the passages that an item has."
+                "No language model is asked: the passages that an item has are read."
                 if chosen
                 else "Depends on the detectors: choose at least one."
             )

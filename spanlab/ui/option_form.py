@@ -7,8 +7,11 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 from pydantic import JsonValue
 
-from spanlab.ui.common import Kept, kept, plain
+from spanlab.errors import UsageError
+from spanlab.ui.common import Kept, kept, plain, server_files
+from spanlab.ui.messages import errors_shown
 from spanlab.workflows.choosing import OptionField, fields_of, model_fields
+from spanlab.workflows.encoders import fetched_checkpoints
 
 _ALL = "all models"
 _SWITCH = {True: "on", False: "off"}
@@ -123,10 +126,26 @@ def _text(field: OptionField, key: Kept) -> JsonValue:
     return field.default if text in {None, "", default} else text
 
 
+def _path(field: OptionField, key: Kept) -> JsonValue:
+    """Ask for a file or folder on the server, among those that people may name there."""
+    text, files = _text(field, key), server_files()
+    if text == field.default or str(text) in fetched_checkpoints():
+        return text
+    with errors_shown():
+        if files is None:
+            raise UsageError(
+                "other machines reach this app, so files of its machine cannot be named here "
+                "(SPANLAB_FILES_ROOT says which can)"
+            )
+        return str(files.path(str(text)))
+    return field.default
+
+
 _WIDGETS: dict[str, Callable[[OptionField, Kept], JsonValue]] = {
     "flag": _flag,
     "choice": _choice,
     "number": _number,
     "integer": _number,
+    "path": _path,
     "text": _text,
 }

@@ -131,7 +131,10 @@ def specifications(choice: Choice, environ: Mapping[str, str] = os.environ) -> t
     _check_options(choice.options, single)
     _check_addresses(choice.model_options, single)
     retriever = _retriever(choice, environ) if asking else None
-    return tuple(_completed(spec, choice, retriever, environ) for spec in specs)
+    completed = tuple(_completed(spec, choice, retriever, environ) for spec in specs)
+    for one in (each for spec in completed for each in specs_in(spec)):
+        _check_required(one)
+    return completed
 
 
 def is_ensemble(name: str) -> bool:
@@ -333,6 +336,16 @@ def _check_addresses(options: Mapping[str, JsonValue], specs: Iterable[DetectorS
         if name == "thinking" and not known[owner]:
             raise UsageError(f"{key!r}: a detector thinks first, or does not, in all its roles")
     addressed({key.rpartition(".")[2]: value for key, value in options.items()}, ("",))
+
+
+def _check_required(spec: DetectorSpec) -> None:
+    """Refuse a detector that lacks an option without which it cannot be built."""
+    for name in entry_of(spec.detector).required:
+        if not spec.options.get(name):
+            about = next(each.about for each in fields_of(spec.detector) if each.name == name)
+            raise UsageError(
+                f"{spec.detector!r} needs the option {name!r} (--option {name}=…): {about}"
+            )
 
 
 def _addresses(specs: Iterable[DetectorSpec]) -> dict[str, bool]:

@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 
 from spanlab.background import submit
-from spanlab.detectors import Detector, LocalDetector, as_detector, asks_models
+from spanlab.detectors import BatchDetector, Detector, LocalDetector, as_detector, asks_models
 from spanlab.detectors.ensemble import Ensemble, ItemOutcome
 from spanlab.errors import BudgetError, ConfigurationError
 from spanlab.lm import Meter, Usage
@@ -97,7 +97,8 @@ class Stream:
             detector: a local one that is to work in several processes must be picklable.
             concurrency: items under way at once (None: 32), of a local one processes (None: 1).
         """
-        local = isinstance(detector, LocalDetector)
+        batches = isinstance(detector, BatchDetector)  # which uses all processors itself
+        local = isinstance(detector, LocalDetector) and not batches
         count = concurrency or (1 if local else CONCURRENCY)
         executor = executor_of(count if local and count > 1 else 0)
         limit = _AHEAD * count if local else count

@@ -21,7 +21,7 @@ def test_every_detector_is_listed_with_what_it_does_and_needs(spanlab: Run) -> N
     done = spanlab("detectors")
     assert done.returncode == 0
     for entry in entries():
-        assert f"{entry.name:<18}{entry.what}\n{'':<18}needs {entry.needs}\n" in done.stdout
+        assert f"{entry.name:<19}{entry.what}\n{'':<19}needs {entry.needs}\n" in done.stdout
 
 
 def test_an_unknown_name_is_refused_with_the_closest(spanlab: Run) -> None:

@@ -8,12 +8,16 @@ import sys
 import pytest
 
 from spanlab.detectors import detector, entries
-from spanlab.errors import UsageError
+from spanlab.errors import InputError, UsageError
 
 
-def test_every_known_name_gives_a_detector_of_that_name() -> None:
+def test_every_name_that_needs_nothing_gives_a_detector_of_that_name() -> None:
     local = [entry.name for entry in entries() if not entry.asks_models]
-    assert [detector(name).name for name in local] == local == ["offline"]
+    assert local == ["offline", "encoder", "encoder-nli"]
+    assert detector("offline").name == "offline"
+    for name in local[1:]:
+        with pytest.raises(InputError, match="no checkpoint is named; expected: model=FOLDER"):
+            detector(name)
 
 
 def test_the_same_name_gives_the_same_detector() -> None:

@@ -1,0 +1,245 @@
+"""A checkpoint's folder: which files count, what they say, and what is refused unopened.
+
+    model.onnx        the network (or onnx/model.onnx, or any file that is named)
+    tokenizer.json    a fast tokenizer
+    config.json       labels, positions, vocabulary
+
+Files are data: nothing of a checkpoint is run but the operators that onnxruntime itself brings,
+and a checkpoint with a pickle in it is refused, wherever it came from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from spanlab.detectors.common.onnx_graph import facts
+from spanlab.errors import InputError
+from spanlab.settings import Settings
+
+WEIGHTS: Final = ("model.onnx", "onnx/model.onnx")
+_DOMAINS: Final = frozenset(("", "ai.onnx", "ai.onnx.ml", "com.microsoft"))
+_ENDLESS: Final = frozenset(("Loop", "Scan"))  # a classifier needs neither, and they may not end
+_PICKLES: Final = frozenset((".pkl", ".pickle", ".pt", ".pth", ".ckpt", ".joblib"))
+_PICKLED: Final = re.compile(rb"PK\x03\x04|\x80[\x02-\x05]")
+_LARGEST: Final = 128 * 2**20  # bytes of tokenizer.json or config.json
+_MOST_FILES: Final = 10_000
+_POSITIONS: Final = 512  # where a configuration does not say how many
+_OFFSET: Final = frozenset(("camembert", "longformer", "mpnet", "roberta", "xlm-roberta"))
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that may be loaded; ``positions`` is how many tokens it takes at most.
+
+    ``labels`` are its classes in order, empty if the configuration does not name them.
+    """
+
+    folder: Path
+    weights: Path
+    config: dict[str, Any] = field(repr=False)
+    labels: tuple[str, ...]
+    positions: int
+
+    @property
+    def name(self) -> str:
+        """What people call it: ORGANISATION/MODEL where it was fetched, else its folder."""
+        return self.folder.name.replace("--", "/", 1)
+
+    def tokenizer(self) -> str:
+        """Return the tokenizer's JSON.
+
+        Raises:
+            InputError: there is none.
+        """
+        path = self.folder / "tokenizer.json"
+        if not path.is_file():
+            raise InputError(
+                "the checkpoint has no fast tokenizer",
+                file=path,
+                expected="tokenizer.json, as AutoTokenizer(…, use_fast=True).save_pretrained "
+                "writes it",
+            )
+        return _text(path)
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the weights' file, in hexadecimal."""
+        with self.weights.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fetched_folder() -> Path:
+    """Return the directory that ``spanlab encoder fetch`` puts checkpoints into."""
+    return Settings.read().home / "encoders"
+
+
+def open_checkpoint(name: str, weights: str = "") -> Checkpoint:
+    """Return a checkpoint after all that can be checked without running it.
+
+    Args:
+        name: a folder, or the hub's name of a checkpoint that was fetched.
+        weights: the ONNX file in its folder; empty for ``model.onnx`` or ``onnx/model.onnx``.
+
+    Raises:
+        InputError: it is not there, incomplete, or holds what is not to be opened.
+    """
+    folder = _folder(name)
+    _refuse_pickles(folder)
+    config = _config(folder)
+    path = _weights(folder, weights)
+    check_graph(path, folder)
+    return Checkpoint(folder, path, config, _labels(config, folder), _positions(config, folder))
+
+
+def check_graph(path: Path, folder: Path) -> None:
+    """Refuse an ONNX file that needs more than onnxruntime and the files of its folder.
+
+    Raises:
+        InputError: says which operator or file.
+    """
+    found = facts(path)
+    strange = sorted(each for each in found.operators if each.domain not in _DOMAINS)
+    if strange:
+        raise InputError(
+            "the model has custom operators, which would run code that is not onnxruntime's",
+            file=path,
+            found=", ".join(f"{each.domain}.{each.name}" for each in strange[:3]),
+            expected="operators of ONNX or com.microsoft alone",
+        )
+    endless = sorted(_ENDLESS.intersection(each.name for each in found.operators))
+    if endless:
+        raise InputError("the model has a loop, which may never end", file=path, found=endless[0])
+    root = folder.resolve()
+    for location in sorted(found.external):
+        _check_external(path, location, root)
+
+
+def _folder(name: str) -> Path:
+    if not name.strip():
+        raise InputError(
+            "no checkpoint is named",
+            expected="model=FOLDER, or model=ORGANISATION/NAME after "
+            "`spanlab encoder fetch ORGANISATION/NAME`",
+        )
+    fetched = fetched_folder() / name.strip().replace("/", "--", 1)
+    folder = fetched if fetched.is_dir() else Path(name.strip())
+    if not folder.is_dir():
+        raise InputError(
+            "there is no such checkpoint",
+            file=name,
+            expected="a folder, or a name that `spanlab encoder list` shows (`spanlab encoder "
+            "fetch` gets others)",
+        )
+    return folder
+
+
+def _refuse_pickles(folder: Path) -> None:
+    for path in islice(folder.rglob("*"), _MOST_FILES):
+        if path.is_file() and is_pickle(path):
+            raise InputError(
+                "the checkpoint holds a pickle, which can run anything when it is opened",
+                file=path,
+                expected="a folder without it: model.onnx, tokenizer.json and config.json are "
+                "enough",
+            )
+
+
+def is_pickle(path: Path) -> bool:
+    """Say whether a file is a pickle, by its name or, for weights, by its first bytes."""
+    if path.suffix in _PICKLES:
+        return True
+    if path.suffix not in {".bin", ".onnx"}:
+        return False
+    with path.open("rb") as file:
+        return _PICKLED.match(file.read(4)) is not None
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    if not path.is_file():
+        raise InputError("the checkpoint has no configuration", file=path, expected="config.json")
+    try:
+        config = json.loads(_text(path))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {error}", file=path) from None
+    if not isinstance(config, dict):
+        raise InputError("the configuration is no object", file=path, found=config)
+    return config
+
+
+def _text(path: Path) -> str:
+    if path.stat().st_size > _LARGEST:
+        raise InputError(f"larger than {_LARGEST:,} bytes", file=path)
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", file=path) from error
+
+
+def _weights(folder: Path, named: str) -> Path:
+    if named and (Path(named).is_absolute() or ".." in Path(named).parts):
+        raise InputError("the model lies outside the checkpoint's folder", file=named)
+    tried = [folder / each for each in ([named] if named else WEIGHTS)]
+    for path in tried:
+        if path.is_file():
+            return path
+    raise InputError(
+        "the checkpoint has no ONNX model",
+        file=tried[0],
+        expected="model.onnx; `spanlab encoder convert` makes it from model.safetensors",
+    )
+
+
+def _labels(config: dict[str, Any], folder: Path) -> tuple[str, ...]:
+    named = config.get("id2label")
+    if named is None:
+        return ()
+    try:
+        by_number = {int(key): str(value) for key, value in named.items()}
+    except (AttributeError, ValueError):
+        by_number = {}
+    if not by_number or sorted(by_number) != list(range(len(by_number))):
+        raise InputError(
+            "the labels are not numbered from 0",
+            file=folder / "config.json",
+            field="id2label",
+            found=named,
+        )
+    return tuple(by_number[number] for number in range(len(by_number)))
+
+
+def _positions(config: dict[str, Any], folder: Path) -> int:
+    found = config.get("max_position_embeddings", _POSITIONS)
+    if not isinstance(found, int) or isinstance(found, bool):
+        found = 0
+    if config.get("model_type") in _OFFSET:  # their positions begin after that of the padding
+        pad = config.get("pad_token_id")
+        found -= (pad if isinstance(pad, int) else 1) + 1
+    if found < 1:
+        raise InputError(
+            "the number of positions is no number above 0",
+            file=folder / "config.json",
+            field="max_position_embeddings",
+            found=config.get("max_position_embeddings"),
+        )
+    return found
+
+
+def _check_external(path: Path, location: str, root: Path) -> None:
+    target = path.parent / location
+    inside = location and not Path(location).is_absolute() and "\\" not in location
+    try:
+        inside = inside and target.resolve().is_relative_to(root)
+    except (OSError, RuntimeError, ValueError):
+        inside = False
+    if not inside:
+        raise InputError(
+            "the model's weights lie outside the checkpoint's folder", file=path, found=location
+        )
+    if not target.is_file():
+        raise InputError("a file of the model's weights is missing", file=path, found=location)

@@ -1,0 +1,118 @@
+"""What an ONNX file is made of, found without running it: operators, and files that it refers to.
+
+The file is read as the protocol buffer that it is, by the field numbers of ONNX's ``onnx.proto``;
+weights are stepped over, so that a large file takes no more time than its graph.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from spanlab.errors import InputError
+
+# Messages that may hold others, with the numbers of the fields that do.
+_INSIDE: Final[dict[str, dict[int, str]]] = {
+    "model": {7: "graph", 20: "training", 25: "function"},
+    "training": {1: "graph", 2: "graph"},
+    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "function": {7: "node"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
+    "sparse": {1: "tensor", 2: "tensor"},
+    "tensor": {13: "entry"},
+}
+_DOMAIN: Final = {"node": 7, "function": 10}
+_NAMED: Final = {"node": 4, "function": 1}
+_MOST: Final = 2_000_000  # messages: a large model has some thousands
+_DAMAGED: Final = "this is no ONNX model, or a damaged one"
+
+
+class Operator(NamedTuple):
+    """An operator by its domain ("" is ONNX's own) and name."""
+
+    domain: str
+    name: str
+
+
+class OnnxFacts(NamedTuple):
+    """The operators that a model uses and does not define itself, and its files of weights."""
+
+    operators: frozenset[Operator]
+    external: frozenset[str]
+
+
+def facts(path: Path) -> OnnxFacts:
+    """Return what an ONNX file is made of.
+
+    Raises:
+        InputError: it cannot be read, or is no ONNX model.
+    """
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _facts(data)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
+    except (ValueError, IndexError):  # an empty file has nothing to map
+        raise InputError(_DAMAGED, file=path, expected="a file that an ONNX export wrote") from None
+
+
+def _facts(data: mmap.mmap) -> OnnxFacts:
+    used, defined, external = set[Operator](), set[Operator](), set[str]()
+    waiting = [("model", 0, len(data))]
+    seen = graphs = 0
+    while waiting:
+        kind, start, end = waiting.pop()
+        inside, words = _INSIDE.get(kind, {}), dict[int, str]()
+        for number, begin, stop in _fields(data, start, end):
+            if number in inside:
+                waiting.append((inside[number], begin, stop))
+            elif number in {1, 2, _DOMAIN.get(kind), _NAMED.get(kind)} and stop - begin < 4096:
+                words[number] = data[begin:stop].decode("utf-8", "replace")
+        seen, graphs = seen + 1, graphs + (kind == "graph")
+        if seen > _MOST:
+            raise ValueError("too many parts")
+        if kind in _NAMED:
+            found = Operator(words.get(_DOMAIN[kind], ""), words.get(_NAMED[kind], ""))
+            (used if kind == "node" else defined).add(found)
+        elif kind == "entry" and words.get(1) == "location":
+            external.add(words.get(2, ""))
+    if not graphs or not used:
+        raise ValueError("no graph")
+    return OnnxFacts(frozenset(used - defined), frozenset(external))
+
+
+def _fields(data: mmap.mmap, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield number, begin and end of the fields of a message that hold bytes."""
+    while at < end:
+        key, at = _varint(data, at)
+        number, wire = key >> 3, key & 7
+        if wire == 0:
+            _, at = _varint(data, at)
+        elif wire in {1, 5}:
+            at += 8 if wire == 1 else 4
+        elif wire == 2:
+            size, at = _varint(data, at)
+            if at + size > end:
+                raise ValueError("a field is longer than what holds it")
+            yield number, at, at + size
+            at += size
+        else:
+            raise ValueError(f"wire type {wire}")
+    if at != end:
+        raise ValueError("a field is longer than what holds it")
+
+
+def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise ValueError("a number is too long")

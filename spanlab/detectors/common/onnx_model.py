@@ -1,0 +1,237 @@
+"""A network in an ONNX file: from rows of token ids to probabilities of its classes, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from spanlab.errors import InputError, UsageError, missing_package
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spanlab.detectors.common.checkpoint import Checkpoint
+    from spanlab.detectors.common.tokenizing import Tokens
+
+Device = Literal["cpu", "cuda", "coreml", "directml"]
+Task = Literal["tokens", "texts"]  # classes of every token, or of the whole row
+
+BATCH: Final = 32  # rows at most that go through the network at once
+_TOKENS: Final = 16_384  # of them together, with what fills them up: bounds the memory
+
+_PROVIDERS: Final[dict[Device, str]] = {
+    "cpu": "CPUExecutionProvider",
+    "cuda": "CUDAExecutionProvider",
+    "coreml": "CoreMLExecutionProvider",
+    "directml": "DmlExecutionProvider",
+}
+_INPUTS: Final = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
+_RANK: Final[dict[Task, int]] = {"tokens": 3, "texts": 2}
+_TYPES: Final[dict[str, type[np.integer[Any]]]] = {
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+}
+
+
+@dataclass(frozen=True)
+class Running:
+    """Where a network is run: on which device, with how many threads (0: one for each core)."""
+
+    device: Device = "cpu"
+    threads: int = 0
+
+
+@dataclass(frozen=True)
+class Network:
+    """A loaded network, which any number of threads may share.
+
+    ``inputs`` are its inputs by name with their types; ``labels`` its classes in order; ``pad`` is
+    the token id that fills up shorter rows of a batch.
+    """
+
+    session: Any
+    place: Path
+    task: Task
+    inputs: dict[str, type[np.integer[Any]]]
+    output: str
+    labels: tuple[str, ...]
+    pad: int
+
+    def rate(self, rows: Sequence[Tokens], batch: int = BATCH) -> list[NDArray[np.float32]]:
+        """Return the probabilities of the classes, row by row.
+
+        Args:
+            rows: token ids with their types.
+            batch: rows at most that go through the network at once.
+
+        Returns:
+            For each row, in their order, an array of tokens × classes, or of classes alone.
+
+        Raises:
+            InputError: the network breaks on them, or what it returns is no number.
+        """
+        found: list[NDArray[np.float32] | None] = [None] * len(rows)
+        for numbers in self._batches(rows, batch):
+            logits = self._run([rows[number] for number in numbers])
+            for at, number in enumerate(numbers):
+                kept = logits[at, : len(rows[number].ids)] if self.task == "tokens" else logits[at]
+                found[number] = softmax(kept)
+        return [each for each in found if each is not None]
+
+    def _batches(self, rows: Sequence[Tokens], most: int) -> Iterator[list[int]]:
+        """Yield numbers of rows, the longest first: what is together is about equally long."""
+        masked = "attention_mask" in self.inputs
+        waiting = list[int]()
+        longest = 0
+        for number in sorted(range(len(rows)), key=lambda each: -len(rows[each].ids)):
+            length = len(rows[number].ids)
+            full = len(waiting) >= most or (len(waiting) + 1) * longest > _TOKENS
+            # What does not know which tokens only fill up would read them as text.
+            if waiting and (full or (not masked and length != longest)):
+                yield waiting
+                waiting = []
+            longest = length if not waiting else longest
+            waiting.append(number)
+        if waiting:
+            yield waiting
+
+    def _run(self, rows: Sequence[Tokens]) -> NDArray[np.float32]:
+        width = max(len(row.ids) for row in rows)
+        shape = len(rows), width
+        given = {name: np.zeros(shape, dtype=kind) for name, kind in self.inputs.items()}
+        given["input_ids"].fill(self.pad)
+        for at, row in enumerate(rows):
+            size = len(row.ids)
+            given["input_ids"][at, :size] = row.ids
+            if "attention_mask" in given:
+                given["attention_mask"][at, :size] = 1
+            if "token_type_ids" in given:
+                given["token_type_ids"][at, :size] = row.types
+            if "position_ids" in given:
+                given["position_ids"][at, :size] = range(size)
+        try:
+            (logits,) = self.session.run([self.output], given)
+        except Exception as error:  # noqa: BLE001 - onnxruntime's errors have no common base
+            raise InputError(f"the model broke: {_first_line(error)}", file=self.place) from None
+        wanted = (
+            (len(rows), width, len(self.labels))
+            if self.task == "tokens"
+            else (len(rows), len(self.labels))
+        )
+        if logits.shape != wanted or not np.isfinite(logits).all():
+            raise InputError(
+                "what the model returned is no probability",
+                file=self.place,
+                found=f"{self.output} of shape {logits.shape}",
+                expected=f"finite numbers of shape {wanted}",
+            )
+        return np.asarray(logits, dtype=np.float32)
+
+
+def load(checkpoint: Checkpoint, task: Task, running: Running) -> Network:
+    """Load the network of a checkpoint; once in a process for the same file and setting.
+
+    Raises:
+        UsageError: onnxruntime is missing, or has not this device.
+        InputError: the file is damaged, or a model for something else.
+    """
+    session = open_session(checkpoint.weights, running)
+    inputs = _inputs(session, checkpoint)
+    output = _output(session, checkpoint, task)
+    size = output.shape[-1]
+    labels = checkpoint.labels
+    if not labels and isinstance(size, int):
+        labels = tuple(f"LABEL_{number}" for number in range(size))
+    if not labels or (isinstance(size, int) and size != len(labels)):
+        raise InputError(
+            "labels and outputs of the model differ in number",
+            file=checkpoint.folder / "config.json",
+            field="id2label",
+            found=", ".join(labels) or "no labels",
+            expected=f"{size} labels",
+        )
+    pad = checkpoint.config.get("pad_token_id")
+    number = pad if isinstance(pad, int) and pad >= 0 else 0
+    return Network(session, checkpoint.weights, task, inputs, output.name, labels, number)
+
+
+def open_session(path: Path, running: Running) -> Any:
+    """Return onnxruntime's session of a file; the same one every time as long as it is unchanged.
+
+    Raises:
+        UsageError: onnxruntime is missing, or has not this device.
+        InputError: onnxruntime cannot load the file.
+    """
+    return _session(path.resolve(), path.stat().st_mtime_ns, running)
+
+
+@lru_cache(maxsize=4)
+def _session(path: Path, _changed: int, running: Running) -> Any:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise missing_package("a local encoder", error.name, "encoder") from error
+    onnxruntime.disable_telemetry_events()
+    provider = _PROVIDERS[running.device]
+    if provider not in onnxruntime.get_available_providers():
+        raise UsageError(
+            f"device {running.device!r}: the onnxruntime that is installed has no {provider} "
+            f"(it has {', '.join(onnxruntime.get_available_providers())})"
+        )
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = running.threads
+    options.log_severity_level = 4  # what goes wrong is said once, as an error of ours
+    names = dict.fromkeys((provider, _PROVIDERS["cpu"]))
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=list(names))
+    except Exception as error:  # noqa: BLE001 - onnxruntime's errors have no common base
+        raise InputError(
+            f"onnxruntime cannot load the model: {_first_line(error)}", file=path
+        ) from None
+
+
+def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return probabilities along the last axis."""
+    raised = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=-1, keepdims=True), dtype=np.float32)
+
+
+def _inputs(session: Any, checkpoint: Checkpoint) -> dict[str, type[np.integer[Any]]]:
+    found = {each.name: each.type for each in session.get_inputs()}
+    strange = sorted(name for name in found if name not in _INPUTS or found[name] not in _TYPES)
+    if strange or "input_ids" not in found:
+        raise InputError(
+            "the model does not read texts as encoders do",
+            file=checkpoint.weights,
+            found=f"inputs {_listed(f'{name} {kind}' for name, kind in found.items())}",
+            expected=f"input_ids, and maybe {_listed(_INPUTS[1:])}, of integers",
+        )
+    return {name: _TYPES[kind] for name, kind in found.items()}
+
+
+def _output(session: Any, checkpoint: Checkpoint, task: Task) -> Any:
+    outputs = session.get_outputs()
+    found = next((each for each in outputs if each.name == "logits"), outputs[0])
+    rank = _RANK[task]
+    if len(found.shape) != rank or found.type not in {"tensor(float)", "tensor(float16)"}:
+        kinds = {"tokens": "every token", "texts": "a pair of texts"}
+        raise InputError(
+            f"the model does not classify {kinds[task]}",
+            file=checkpoint.weights,
+            found=f"{found.name} {found.type} of shape {found.shape}",
+            expected=f"logits with {rank} dimensions",
+        )
+    return found
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0][:300]

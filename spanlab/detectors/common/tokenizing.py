@@ -1,0 +1,199 @@
+"""Texts as tokens of a checkpoint, with exact offsets: pairs of texts, in windows if need be.
+
+The first text of a pair is what is read (passages), the second what is judged (an answer, or a
+claim). Where both are longer than the model takes, the second is read in pieces and the passages
+in windows that overlap; every piece is read with every window, and nothing is cut off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from spanlab.errors import InputError, missing_package
+from spanlab.labels import Extent
+
+Prompt = Callable[[Sequence[str]], str]  # the first text, made from what is read of the passages
+
+_LEAST: Final = 8  # tokens that must be left for passages and answer
+_OVERLAP: Final = 4  # a fourth of each window is in the next one, too
+_END: Final = re.compile(r"[.!?。！？।؟]['\"”’»)\]]*\s+|[。！？]|\n+")
+_SPACE: Final = re.compile(r"\s+")
+
+
+class Tokens(NamedTuple):
+    """A row for a network: ids and types, and which tokens hold which characters of the second.
+
+    ``places`` are characters ``[start, end)`` of the second text, by number of the token.
+    """
+
+    ids: list[int]
+    types: list[int]
+    places: dict[int, Extent]
+
+
+class Piece(NamedTuple):
+    """Characters ``[start, end)`` of the second text, and its rows: one for each window."""
+
+    start: int
+    end: int
+    rows: tuple[Tokens, ...]
+
+
+@dataclass(frozen=True)
+class Tokenizing:
+    """A checkpoint's tokenizer; ``limit`` is how many tokens a row may have."""
+
+    tokenizer: Any
+    limit: int
+    place: str
+
+    @classmethod
+    def of(cls, text: str, limit: int, vocabulary: object, place: str) -> Tokenizing:
+        """Read a tokenizer.
+
+        Args:
+            text: the JSON of a fast tokenizer.
+            limit: tokens of a row at most.
+            vocabulary: how many token ids the network knows, if it is a number.
+            place: the checkpoint, for messages.
+
+        Raises:
+            UsageError: the package ``tokenizers`` is missing.
+            InputError: the tokenizer is damaged, or another network's.
+        """
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise missing_package("a local encoder", error.name, "encoder") from error
+        try:
+            read = Tokenizer.from_str(text)
+        except Exception as error:  # noqa: BLE001 - the package raises Exception itself
+            raise InputError(
+                f"the tokenizer is damaged: {str(error)[:200]}", file=f"{place}/tokenizer.json"
+            ) from None
+        read.no_truncation()
+        read.no_padding()
+        highest = max(read.get_vocab(with_added_tokens=True).values(), default=-1)
+        if highest < 0 or (isinstance(vocabulary, int) and highest >= vocabulary):
+            raise InputError(
+                "the tokenizer is not this model's",
+                file=f"{place}/tokenizer.json",
+                found=f"token ids up to {highest}",
+                expected=f"up to {vocabulary} tokens (vocab_size in config.json)",
+            )
+        return cls(read, limit, place)
+
+    def pair(self, first: str, second: str) -> Tokens:
+        """Return a pair of texts as a row, however long."""
+        found = self.tokenizer.encode(first, second)
+        places = {
+            at: Extent(start, end)
+            for at, (sequence, (start, end)) in enumerate(
+                zip(found.sequence_ids, found.offsets, strict=True)
+            )
+            if sequence == 1 and end > start
+        }
+        return Tokens(found.ids, found.type_ids, places)
+
+    def places(self, text: str) -> list[Extent]:
+        """Return the characters ``[start, end)`` of the tokens of a text, in order."""
+        offsets = self.tokenizer.encode(text, add_special_tokens=False).offsets
+        return [Extent(start, end) for start, end in offsets if end > start]
+
+    def read(self, prompt: Prompt, passages: Sequence[str], text: str) -> list[Piece]:
+        """Return rows in which all of a text is read with all of the passages.
+
+        Args:
+            prompt: makes the first text of a row.
+            passages: what is read.
+            text: what is judged.
+
+        Returns:
+            Pieces of the text in order, one if it fits; empty for a text without tokens.
+
+        Raises:
+            InputError: what surrounds the passages leaves no room for them.
+        """
+        whole = self.pair(prompt(passages), text)
+        if not whole.places:
+            return []
+        if len(whole.ids) <= self.limit:
+            return [Piece(0, len(text), (whole,))]
+        room = self.limit - len(self.pair(prompt([]), "").ids)
+        if room < 2 * _LEAST:
+            raise InputError(
+                f"the question and what surrounds it have {self.limit - room:,} tokens, "
+                f"and the model takes {self.limit:,}: no room is left for passages and answer",
+                file=self.place,
+                expected="a format or template without the question",
+            )
+        most = max(room // 2 if passages else room - _LEAST, _LEAST)
+        sources = [self.places(passage) for passage in passages]
+        return [
+            Piece(start, end, tuple(self._windows(prompt, passages, sources, text[start:end])))
+            for start, end in self._pieces(text, most)
+        ]
+
+    def _pieces(self, text: str, most: int) -> Iterator[Extent]:
+        """Cut a text at ends of sentences, or else words, so that pieces have few enough tokens."""
+        tokens = self.places(text)
+        first = start = 0
+        while len(tokens) - first > most:
+            last = first + most
+            while last > first + 1 and tokens[last].start < tokens[last - 1].end:
+                last -= 1  # tokens that share a character stay together
+            cut = _cut(text, tokens[(first + last) // 2].start, tokens[last].start)
+            yield Extent(start, cut)
+            start = cut
+            while first < len(tokens) and tokens[first].start < cut:
+                first += 1
+        yield Extent(start, len(text))
+
+    def _windows(
+        self,
+        prompt: Prompt,
+        passages: Sequence[str],
+        sources: Sequence[Sequence[Extent]],
+        text: str,
+    ) -> Iterator[Tokens]:
+        tokens = [(number, place) for number, each in enumerate(sources) for place in each]
+        used = len(self.pair(prompt([]), text).ids)
+        begin, room = 0, self.limit - used
+        while True:
+            end = min(begin + max(room, 1), len(tokens))
+            row = self.pair(prompt(_said(passages, tokens[begin:end])), text)
+            while len(row.ids) > self.limit and end > begin + 1:
+                end = max(end - (len(row.ids) - self.limit), begin + 1)
+                row = self.pair(prompt(_said(passages, tokens[begin:end])), text)
+            if len(row.ids) > self.limit:
+                raise InputError(
+                    "what surrounds a passage leaves no room for it",
+                    file=self.place,
+                    found=f"{len(row.ids):,} tokens",
+                    expected=f"at most {self.limit:,}",
+                )
+            yield row
+            if end >= len(tokens):
+                return
+            begin = max(end - (end - begin) // _OVERLAP, begin + 1)
+
+
+def _said(passages: Sequence[str], tokens: Sequence[tuple[int, Extent]]) -> list[str]:
+    """Return the parts of the passages that some tokens in a row stand for."""
+    bounds: dict[int, Extent] = {}
+    for number, place in tokens:
+        first = bounds.get(number, place)
+        bounds[number] = Extent(first.start, place.end)
+    return [passages[number][start:end] for number, (start, end) in bounds.items()]
+
+
+def _cut(text: str, least: int, most: int) -> int:
+    """Return where to cut between two places: the last end of a sentence, else of a word."""
+    for pattern in (_END, _SPACE):
+        ends = [found.end() for found in pattern.finditer(text, least, most)]
+        if ends:
+            return ends[-1]
+    return most

@@ -1,0 +1,49 @@
+"""``encoder-nli-claims``: claims that a model takes out of an answer, judged by a local classifier.
+
+The model takes claims out and names the words that are wrong; the verdict is the classifier's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from spanlab.detectors.common.claiming import ClaimDetector, ClaimProgram, Verified
+from spanlab.detectors.common.context import readable
+from spanlab.detectors.common.modelled import Case
+from spanlab.detectors.encoder.entry import NliClaimOptions
+from spanlab.detectors.encoder.verifying import Statement, Verifier, evidence_for
+from spanlab.detectors.kit import Kit
+from spanlab.errors import SpanlabError
+from spanlab.trace import RemarkStep
+
+
+class EncoderClaims(ClaimDetector):
+    """Judges claims by a classifier of pairs of texts.
+
+    Args:
+        kit: what it works with.
+        options: the detector's own.
+    """
+
+    def __init__(self, kit: Kit, options: NliClaimOptions) -> None:
+        self._verifier = Verifier.load(options)
+        whole = options.claims == "answer"
+        super().__init__(kit, ClaimProgram(), guided="words", whole=whole)
+
+    async def verify(self, case: Case, number: int, claim: str) -> Verified:
+        """Judge one claim."""
+        item = case.item
+        passages = tuple(
+            item.passages[index].text for index in readable(item, self.kit.retriever.name)
+        )
+        said = Statement(claim, tuple(text for text in passages if text.strip()))
+        (ruling,) = await asyncio.to_thread(self._verifier.judge, [said])
+        if isinstance(ruling, SpanlabError):
+            raise ruling
+        return Verified(
+            verdict=ruling.verdict,
+            reason=ruling.reason,
+            support=1.0 - ruling.refutation if ruling.verdict == "refuted" else ruling.support,
+            evidence=evidence_for(item, claim, ruling.verdict),
+            steps=(RemarkStep(text=self._verifier.provenance, claim=number),),
+        )

@@ -1,0 +1,233 @@
+"""``encoder``: a classifier of tokens rates every word of an answer beside its passages.
+
+After Kovács and Recski 2025, "LettuceDetect: A Hallucination Detection Framework for RAG
+Applications" (ModernBERT and EuroBERT as classifiers of tokens). 1. Question and passages become
+the first text in the format of the checkpoint, the answer is the second. 2. What is longer than the
+window is read in windows that overlap (``tokenizing``). 3. The network gives every token of the
+answer the probabilities of its labels; of several windows, a token is supported if any of them
+supports it, or by their mean. 4. Tokens become words, and words spans (``words``).
+
+Deviations: the paper's code rates a token by the window that doubts it most, this one by the
+window that supports it most, as evidence stands in one place; a token that spans two words counts
+for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spanlab.detectors.base import failed
+from spanlab.detectors.common.checkpoint import Checkpoint, open_checkpoint
+from spanlab.detectors.common.class_labels import supported_labels
+from spanlab.detectors.common.onnx_model import Network, load
+from spanlab.detectors.common.tokenizing import Piece, Tokenizing
+from spanlab.detectors.encoder.calibration import WordCalibration
+from spanlab.detectors.encoder.entry import WINDOW, EncoderOptions, TokenOptions
+from spanlab.detectors.encoder.formats import PromptFormat, format_of
+from spanlab.detectors.encoder.words import Words, marked, rate_words
+from spanlab.errors import InputError, SpanlabError
+from spanlab.labels import Extent
+from spanlab.schema import Annotation, Interval, Item, Kind, Span
+from spanlab.trace import RemarkStep
+
+NAME: Final = "encoder"
+NO_PASSAGES: Final = "no passages were given: the checkpoint read the answer beside nothing"
+
+
+class WordRatings(NamedTuple):
+    """The words of an item with uncalibrated probabilities, and how they were read."""
+
+    words: Words
+    pieces: int
+    windows: int
+
+
+@dataclass(frozen=True)
+class EncoderDetector:
+    """Marks what a classifier of tokens doubts; any number of threads may share it."""
+
+    options: TokenOptions
+    checkpoint: Checkpoint
+    network: Network
+    tokenizing: Tokenizing
+    supported: frozenset[int]
+    format: PromptFormat
+    calibration: WordCalibration | None
+    digest: str
+    name: str = NAME
+
+    @property
+    def batch(self) -> int:
+        """How many items it takes at once."""
+        return 4 * self.options.batch  # enough to find some of about equal length
+
+    def annotate(self, item: Item) -> Annotation:
+        """Mark an item's answer; see ``annotate_all``.
+
+        Raises:
+            InputError: the item cannot be read, or the network breaks on it.
+        """
+        (read,) = self.rate([item])
+        if isinstance(read, SpanlabError):
+            raise read
+        return self._annotation(item, read)
+
+    def annotate_all(self, items: Sequence[Item]) -> list[Annotation]:
+        """Mark answers, in their order.
+
+        Returns:
+            Done annotations, without spans where nothing is doubted, or failed ones that say what
+            of the item cannot be read. The trace says which checkpoint read what.
+
+        Raises:
+            InputError: the network breaks on the items.
+        """
+        return [
+            failed(self.name, read)
+            if isinstance(read, SpanlabError)
+            else self._annotation(item, read)
+            for item, read in zip(items, self.rate(items), strict=True)
+        ]
+
+    def rate(self, items: Sequence[Item]) -> list[WordRatings | SpanlabError]:
+        """Return the rated words of items, or why an item cannot be read.
+
+        Raises:
+            InputError: the network breaks on the items.
+        """
+        cut = [self._pieces(item) for item in items]
+        rows = [
+            row
+            for pieces in cut
+            if not isinstance(pieces, SpanlabError)
+            for piece in pieces
+            for row in piece.rows
+        ]
+        rated = iter(self.network.rate(rows, self.options.batch))
+        found: list[WordRatings | SpanlabError] = []
+        for item, pieces in zip(items, cut, strict=True):
+            if isinstance(pieces, SpanlabError):
+                found.append(pieces)
+                continue
+            tokens: list[tuple[Extent, float]] = []
+            for piece in pieces:
+                tokens += self._doubts(piece, [next(rated) for _ in piece.rows])
+            windows = max((len(piece.rows) for piece in pieces), default=0)
+            words = rate_words(item.answer, item.lang, tokens)
+            found.append(WordRatings(words, len(pieces), windows))
+        return found
+
+    def _pieces(self, item: Item) -> list[Piece] | SpanlabError:
+        passages = [passage.text for passage in item.passages if passage.text.strip()]
+        try:
+            return self.tokenizing.read(
+                lambda shown: self.format.render(item.question, shown), passages, item.answer
+            )
+        except SpanlabError as error:
+            return error
+
+    def _doubts(self, piece: Piece, rated: list[NDArray[np.float32]]) -> list[tuple[Extent, float]]:
+        """Return each token's characters in the answer, and how probable it is hallucinated."""
+        supporting = sorted(self.supported)
+        support = np.array(
+            [
+                probs[list(row.places)][:, supporting].sum(axis=1)
+                for row, probs in zip(piece.rows, rated, strict=True)
+            ]
+        )
+        joined = support.max(axis=0) if self.options.windows == "any" else support.mean(axis=0)
+        doubts = np.clip(1.0 - joined.astype(np.float64), 0.0, 1.0).tolist()
+        return [
+            (Extent(piece.start + place.start, piece.start + place.end), doubt)
+            for place, doubt in zip(piece.rows[0].places.values(), doubts, strict=True)
+        ]
+
+    def _annotation(self, item: Item, read: WordRatings) -> Annotation:
+        options, words = self.options, read.words
+        threshold = options.threshold
+        if self.calibration is not None:
+            words = words._replace(probs=self.calibration.apply(words.probs))
+            threshold = self.calibration.threshold if threshold is None else threshold
+        threshold = 0.5 if threshold is None else threshold
+        found = marked(item.answer, words, min(options.floor, threshold), threshold)
+        remarks = [
+            RemarkStep(text=text)
+            for text in (self._provenance(item), _reading(read.pieces, read.windows))
+            if text
+        ]
+        return Annotation(
+            annotator=self.name,
+            kind=Kind.DETECTOR,
+            spans=tuple(
+                Span.of(item.answer, each.start, each.end, prob=each.prob) for each in found
+            ),
+            hard=tuple(Interval(start=each.start, end=each.end) for each in found if each.hard),
+            note=None if any(each.text.strip() for each in item.passages) else NO_PASSAGES,
+            trace=tuple(remarks),
+        )
+
+    def _provenance(self, item: Item) -> str:
+        asked = self.format.text if item.question.strip() else self.format.unasked
+        learnt = self.calibration
+        calibrated = f"; calibrated by {learnt.method}" if learnt else ""
+        return (
+            f"checkpoint {self.checkpoint.name}, {self.checkpoint.weights.name} with SHA-256 "
+            f"{self.digest}{calibrated}; it read the answer after: {asked}"
+        )
+
+
+def create(options: TokenOptions) -> EncoderDetector:
+    """Load the detector that options describe.
+
+    Raises:
+        InputError: the checkpoint is missing, damaged, unsuitable or unsafe.
+        UsageError: a package or device is missing, or an option does not fit.
+    """
+    format_ = format_of(options.format, options.template)
+    checkpoint = open_checkpoint(options.model, options.weights)
+    tokenizing = tokenizing_of(checkpoint, options)
+    network = load(checkpoint, "tokens", options.running)
+    supported = supported_labels(network.labels, options.supported, checkpoint.folder)
+    digest = checkpoint.digest()
+    learnt = _calibration(Path(options.calibration), digest) if options.calibration else None
+    return EncoderDetector(
+        options, checkpoint, network, tokenizing, supported, format_, learnt, digest
+    )
+
+
+def _calibration(path: Path, digest: str) -> WordCalibration:
+    found = WordCalibration.read(path)
+    if found.sha256 and found.sha256 != digest:
+        raise InputError(
+            "the calibration was learnt for other weights",
+            file=path,
+            found=f"{found.checkpoint} with SHA-256 {found.sha256[:12]}…",
+            expected=f"SHA-256 {digest[:12]}…: calibrate again",
+        )
+    return found
+
+
+def tokenizing_of(checkpoint: Checkpoint, options: EncoderOptions) -> Tokenizing:
+    """Read a checkpoint's tokenizer, with the window that options choose.
+
+    Raises:
+        InputError: it is missing, damaged or another checkpoint's.
+    """
+    window = min(options.window or WINDOW, checkpoint.positions)
+    vocabulary = checkpoint.config.get("vocab_size")
+    return Tokenizing.of(checkpoint.tokenizer(), window, vocabulary, str(checkpoint.folder))
+
+
+def _reading(pieces: int, windows: int) -> str:
+    parts = []
+    if pieces > 1:
+        parts.append(f"the answer was read in {pieces} pieces")
+    if windows > 1:
+        parts.append(f"the passages were read in up to {windows} windows that overlap")
+    return "; ".join(parts)

@@ -1,0 +1,193 @@
+"""What the detectors that run a local encoder say of themselves, and their options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from spanlab.detectors.base import Detector, LocalDetector
+from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
+from spanlab.detectors.common.onnx_model import BATCH, Device, Running
+from spanlab.detectors.encoder.formats import FormatName
+from spanlab.detectors.entry import JUDGE, Calls, Entry, Options, Size
+from spanlab.detectors.kit import Kit
+from spanlab.detectors.spec import DetectorSpec
+
+_PATH = {"format": "path"}  # what people who reach the app from elsewhere may not choose freely
+WINDOW = 4096  # tokens at most, also where a checkpoint takes more: the cost grows with the square
+
+
+class EncoderOptions(Options):
+    """Which checkpoint is run, and how."""
+
+    model: Annotated[
+        str,
+        Field(
+            description="The checkpoint: a folder with model.onnx, tokenizer.json and config.json, "
+            "or the name of one that `spanlab encoder fetch` got.",
+            json_schema_extra=_PATH,
+        ),
+    ] = ""
+    weights: Annotated[
+        str,
+        Field(
+            description="The ONNX file in its folder, such as onnx/model_int8.onnx; by default "
+            "model.onnx or onnx/model.onnx."
+        ),
+    ] = ""
+    supported: Annotated[
+        str,
+        Field(
+            description="The labels that mean “supported”, with commas between; needed where the "
+            "checkpoint does not call them so (LettuceDetect: LABEL_0, MiniCheck: 1)."
+        ),
+    ] = ""
+    window: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=131_072,
+            description="Tokens that are read at once, at most; 0: what the checkpoint takes, up "
+            f"to {WINDOW:,}. What is longer is read in windows that overlap.",
+        ),
+    ] = 0
+    batch: Annotated[int, Field(ge=1, le=1024, description="Rows rated at once.")] = BATCH
+    device: Annotated[Device, Field(description="Where it runs.")] = "cpu"
+    threads: Annotated[
+        int, Field(ge=0, le=1024, description="Threads on the CPU; 0: one for each core.")
+    ] = 0
+
+    @property
+    def running(self) -> Running:
+        """Where the network is run."""
+        return Running(self.device, self.threads)
+
+
+class TokenOptions(EncoderOptions):
+    """How words are rated."""
+
+    format: Annotated[
+        FormatName,
+        Field(description="What the checkpoint reads before the answer, as it was trained."),
+    ] = "lettucedetect"
+    template: Annotated[
+        str,
+        Field(
+            description="An own text in place of the format, with {passages}, and {question} and "
+            "{count} if it has them."
+        ),
+    ] = ""
+    windows: Annotated[
+        Literal["any", "mean"],
+        Field(
+            description="Of several windows, a word is supported if any of them supports it, or "
+            "by their mean."
+        ),
+    ] = "any"
+    floor: Annotated[
+        float, Field(ge=0.0, le=1.0, description="Words from this probability on are marked …")
+    ] = 0.2
+    threshold: Annotated[
+        float | None,
+        Field(
+            ge=0.0,
+            le=1.0,
+            description="… and from this on taken for hallucinated; by default the calibration's, "
+            "else 0.5.",
+        ),
+    ] = None
+    calibration: Annotated[
+        str,
+        Field(description="A file that `spanlab calibrate` wrote.", json_schema_extra=_PATH),
+    ] = ""
+
+
+class NliOptions(EncoderOptions):
+    """How sentences are judged."""
+
+    best: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=100,
+            description="Windows of the passages that a verdict rests on: the mean of so many that "
+            "support most; 1: the maximum.",
+        ),
+    ] = 1
+    threshold: Annotated[
+        float, Field(ge=0.0, le=1.0, description="Supported from this probability on.")
+    ] = 0.5
+    refuted: Annotated[
+        float,
+        Field(
+            ge=0.0,
+            le=1.0,
+            description="Refuted from this probability of a contradiction on, with checkpoints "
+            "that know one.",
+        ),
+    ] = 0.5
+    neutral: Annotated[
+        Literal["not-supported", "not-enough-evidence"],
+        Field(
+            description="The verdict where neither holds; what has not enough evidence is not "
+            "marked."
+        ),
+    ] = "not-supported"
+
+
+class NliClaimOptions(NliOptions, ClaimsOption):
+    """How claims are judged."""
+
+
+def _create(kit: Kit) -> LocalDetector:
+    from spanlab.detectors.encoder.detector import create
+
+    return create(TokenOptions.model_validate(kit.spec.options))
+
+
+def _create_nli(kit: Kit) -> LocalDetector:
+    from spanlab.detectors.encoder.verifying import SentenceDetector, Verifier
+
+    return SentenceDetector(Verifier.load(NliOptions.model_validate(kit.spec.options)))
+
+
+def _create_claims(kit: Kit) -> Detector:
+    from spanlab.detectors.encoder.claims import EncoderClaims
+
+    return EncoderClaims(kit, NliClaimOptions.model_validate(kit.spec.options))
+
+
+def _claim_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
+    return claim_calls(size, NliClaimOptions.model_validate(spec.options)).calls
+
+
+ENCODER = Entry(
+    name="encoder",
+    what="a local classifier of tokens, such as LettuceDetect's, rates every word",
+    needs="a checkpoint in a folder (option model) and pip install 'spanlab[encoder]'; passages",
+    create=_create,
+    options=TokenOptions,
+    required=("model",),
+    batches=True,
+)
+NLI = Entry(
+    name="encoder-nli",
+    what="a local NLI or fact-checking classifier judges every sentence",
+    needs="a checkpoint in a folder (option model) and pip install 'spanlab[encoder]'; passages",
+    create=_create_nli,
+    options=NliOptions,
+    required=("model",),
+    batches=True,
+)
+NLI_CLAIMS = Entry(
+    name="encoder-nli-claims",
+    what="claims that a model takes out are judged by a local NLI or fact-checking classifier",
+    needs="as encoder-nli, and a model, 3 calls a sentence and one a claim",
+    create=_create_claims,
+    options=NliClaimOptions,
+    roles=(EXTRACTOR, JUDGE),
+    estimate=_claim_calls,
+    required=("model",),
+)

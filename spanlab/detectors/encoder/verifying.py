@@ -1,0 +1,242 @@
+"""Verdicts by a classifier of pairs of texts, of what the passages say and of a statement.
+
+NLI models (entailment, neutral, contradiction) and fact-checking models of two classes, such as
+MiniCheck (Tang et al. 2024): the kind of verifier that VeriTrail's paper compares with. Passages
+are the premise, in windows that overlap where they are longer than the model takes. A statement is
+as much supported as the mean of the ``best`` windows that support it most (one window: the
+maximum), and as much refuted as the window that contradicts it most. One that is itself too long is
+read in pieces, and is as much supported as the piece that is supported least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spanlab.detectors.base import failed
+from spanlab.detectors.common.checkpoint import Checkpoint, open_checkpoint
+from spanlab.detectors.common.class_labels import refuted_labels, supported_labels
+from spanlab.detectors.common.evidence import evidence
+from spanlab.detectors.common.onnx_model import Network, load
+from spanlab.detectors.common.tokenizing import Piece, Tokenizing
+from spanlab.detectors.encoder.detector import tokenizing_of
+from spanlab.detectors.encoder.entry import NliOptions
+from spanlab.errors import SpanlabError
+from spanlab.mappers import sentences
+from spanlab.schema import HALLUCINATED, Annotation, Claim, Evidence, Interval, Item, Kind, Span
+from spanlab.trace import FactStep, Place, RemarkStep, Step, Verdict
+
+NAME: Final = "encoder-nli"
+NO_PASSAGES: Final = "no passages were given: there is nothing to judge the answer by"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What is judged, and the texts that it is judged by."""
+
+    text: str
+    passages: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """A verdict, how probable support and contradiction are, and how many windows were read."""
+
+    verdict: Verdict
+    support: float
+    refutation: float
+    windows: int
+
+    @property
+    def prob(self) -> float:
+        """How sure the verdict is, in [0, 1]."""
+        sure = {"supported": self.support, "refuted": self.refutation}
+        return round(sure.get(self.verdict, 1.0 - self.support), 3)
+
+    @property
+    def reason(self) -> str:
+        """The figures that the verdict rests on, in words."""
+        of = f" of {self.windows} windows" if self.windows > 1 else ""
+        return f"support {self.support:.2f}, contradiction {self.refutation:.2f}{of}"
+
+
+@dataclass(frozen=True)
+class Verifier:
+    """A loaded classifier of pairs; any number of threads may share it."""
+
+    options: NliOptions
+    checkpoint: Checkpoint
+    network: Network
+    tokenizing: Tokenizing
+    supported: frozenset[int]
+    refuted: frozenset[int]
+    digest: str
+
+    @classmethod
+    def load(cls, options: NliOptions) -> Verifier:
+        """Load the verifier that options describe.
+
+        Raises:
+            InputError: the checkpoint is missing, damaged, unsuitable or unsafe.
+            UsageError: a package or device is missing.
+        """
+        checkpoint = open_checkpoint(options.model, options.weights)
+        tokenizing = tokenizing_of(checkpoint, options)
+        network = load(checkpoint, "texts", options.running)
+        supported = supported_labels(network.labels, options.supported, checkpoint.folder)
+        refuted = refuted_labels(network.labels) - supported
+        digest = checkpoint.digest()
+        return cls(options, checkpoint, network, tokenizing, supported, refuted, digest)
+
+    @property
+    def provenance(self) -> str:
+        """Which checkpoint judges, for traces."""
+        weights = self.checkpoint.weights.name
+        return f"checkpoint {self.checkpoint.name}, {weights} with SHA-256 {self.digest}"
+
+    def judge(self, statements: Sequence[Statement]) -> list[Ruling | SpanlabError]:
+        """Return verdicts, in the order of the statements, or why one cannot be given.
+
+        Raises:
+            InputError: the network breaks on them.
+        """
+        cut = [self._pieces(each) for each in statements]
+        rows = [
+            row
+            for pieces in cut
+            if not isinstance(pieces, SpanlabError)
+            for piece in pieces
+            for row in piece.rows
+        ]
+        rated = iter(self.network.rate(rows, self.options.batch))
+        return [
+            pieces
+            if isinstance(pieces, SpanlabError)
+            else self._ruling([[next(rated) for _ in piece.rows] for piece in pieces])
+            for pieces in cut
+        ]
+
+    def _pieces(self, statement: Statement) -> list[Piece] | SpanlabError:
+        try:
+            return self.tokenizing.read("\n".join, statement.passages, statement.text)
+        except SpanlabError as error:
+            return error
+
+    def _ruling(self, pieces: Sequence[Sequence[NDArray[np.float32]]]) -> Ruling:
+        """Join the probabilities of the windows of each piece."""
+        support, refutation = 1.0 if pieces else 0.0, 0.0
+        for windows in pieces:
+            probs = np.array(windows, dtype=np.float64)
+            supports = np.sort(probs[:, sorted(self.supported)].sum(axis=1))[::-1]
+            support = min(support, float(supports[: self.options.best].mean()))
+            refutation = max(refutation, float(probs[:, sorted(self.refuted)].sum(axis=1).max()))
+        verdict: Verdict = self.options.neutral
+        if support >= self.options.threshold:
+            verdict = "supported"
+        elif self.refuted and refutation >= self.options.refuted:
+            verdict = "refuted"
+        return Ruling(verdict, support, min(refutation, 1.0), sum(map(len, pieces)))
+
+
+@dataclass(frozen=True)
+class SentenceDetector:
+    """Judges every sentence of an answer; what is not supported is marked as a whole."""
+
+    verifier: Verifier
+    name: str = NAME
+
+    @property
+    def batch(self) -> int:
+        """How many items it takes at once."""
+        return self.verifier.options.batch
+
+    def annotate(self, item: Item) -> Annotation:
+        """Mark an item's answer; see ``annotate_all``."""
+        (said,) = self.annotate_all([item])
+        return said
+
+    def annotate_all(self, items: Sequence[Item]) -> list[Annotation]:
+        """Mark answers, in their order.
+
+        Returns:
+            Annotations with a claim for every sentence; failed ones say what cannot be read.
+
+        Raises:
+            InputError: the network breaks on the items.
+        """
+        cut = [_sentences(item) for item in items]
+        statements = [
+            Statement(claim.text, passages_of(item))
+            for item, claims in zip(items, cut, strict=True)
+            for claim in claims
+        ]
+        rulings = iter(self.verifier.judge(statements))
+        return [
+            self._annotation(item, claims, [next(rulings) for _ in claims])
+            for item, claims in zip(items, cut, strict=True)
+        ]
+
+    def _annotation(
+        self, item: Item, sources: Sequence[Span], rulings: Sequence[Ruling | SpanlabError]
+    ) -> Annotation:
+        spans, claims, steps = list[Span](), list[Claim](), list[Step]()
+        for number, (source, ruling) in enumerate(zip(sources, rulings, strict=True)):
+            if isinstance(ruling, SpanlabError):
+                return failed(self.name, ruling)
+            found = evidence_for(item, source.text, ruling.verdict)
+            claims.append(
+                Claim(
+                    text=source.text,
+                    source=source,
+                    verdict=ruling.verdict,
+                    prob=ruling.prob,
+                    evidence=found,
+                    note=ruling.reason,
+                )
+            )
+            places: tuple[Place, ...] = ()
+            if ruling.verdict in HALLUCINATED:
+                marks = {"prob": ruling.prob, "note": ruling.reason, "evidence": found}
+                spans.append(source.model_copy(update=marks))
+                places = (Place(start=source.start, end=source.end),)
+            steps.append(
+                FactStep(
+                    text=source.text,
+                    verdict=ruling.verdict,
+                    prob=ruling.prob,
+                    reason=ruling.reason,
+                    places=places,
+                    claim=number,
+                )
+            )
+        return Annotation(
+            annotator=self.name,
+            kind=Kind.DETECTOR,
+            spans=tuple(spans),
+            hard=tuple(Interval(start=span.start, end=span.end) for span in spans),
+            claims=tuple(claims),
+            note=None if passages_of(item) else NO_PASSAGES,
+            trace=(*steps, RemarkStep(text=self.verifier.provenance)),
+        )
+
+
+def passages_of(item: Item) -> tuple[str, ...]:
+    """Return the texts that an item's statements are judged by."""
+    return tuple(each.text for each in item.passages if each.text.strip())
+
+
+def evidence_for(item: Item, text: str, verdict: Verdict) -> tuple[Evidence, ...]:
+    """Return the sentence of the passages that comes closest to a statement; none if none does."""
+    found = evidence(item, range(len(item.passages)), text) if item.passages else ()
+    stances = {"supported": "supports", "refuted": "refutes"}
+    stance = stances.get(verdict, "closest")
+    return tuple(each.model_copy(update={"stance": stance}) for each in found)
+
+
+def _sentences(item: Item) -> list[Span]:
+    found = sentences(item.answer, item.lang)
+    return [Span.of(item.answer, start, end) for start, end in found]
