@@ -24,6 +24,7 @@ from spanlab.schema import (
 )
 from spanlab.trace import PairStep, PassageQuote, QueryStep, RecallStep, Step, ThoughtStep
 
+BY_HAND: Final = "by hand"  # the retriever that passages are noted under which people add
 _ANSWER: Final = "answer"  # id of the node that is the answer
 _READING: Final = (QueryStep, PairStep, RecallStep, ThoughtStep)  # steps that name passages
 _T = TypeVar("_T")

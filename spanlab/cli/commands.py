@@ -36,6 +36,10 @@ def annotate(
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many items.")] = None,
+    item: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this item of a dataset, also if it is finished. Repeatable."),
+    ] = None,
     vote: Annotated[
         str | None, typer.Option(help="Name of a vote of all these detectors, cast as well.")
     ] = None,
@@ -80,6 +84,8 @@ def annotate(
             raise UsageError("--vote is for a dataset; for files: spanlab vote")
         if rate is not None:
             raise UsageError("--rate is for a dataset: import the files first")
+        if item:
+            raise UsageError("--item is for a dataset: import the files first")
         job = files_to_file.Job(inputs.files(source), output, format)
         run = files_to_file.Detection(specs, concurrency, limit, budget)
         files_to_file.annotate(job, run, contexts=contexts)
@@ -93,7 +99,8 @@ def annotate(
     from spanlab.cli import working
 
     bounds = {"concurrency": concurrency, "limit": limit, "budget": budget, "rate": rate}
-    request = request_of(dataset, specs, vote=vote, **bounds)
+    named = {"items": tuple(item), "again": True} if item else {}
+    request = request_of(dataset, specs, vote=vote, **bounds, **named)
     working.annotate(request)
 
 

@@ -86,12 +86,15 @@ class Ensemble:
         *members, voted = record.annotations
         return Finding(voted, record.item, tuple(members))
 
-    async def annotate(self, record: Record, *, retry_failed: bool = True) -> ItemOutcome:
+    async def annotate(
+        self, record: Record, *, retry_failed: bool = True, again: bool = False
+    ) -> ItemOutcome:
         """Let the detectors that have not finished an item annotate it, and cast the votes.
 
         Args:
             record: the item with what has been said of it.
             retry_failed: whether a detector that failed on the item tries again.
+            again: whether all detectors annotate the item, also those that have finished it.
 
         Returns:
             What to store; nothing of a detector whose error ends the run.
@@ -100,7 +103,7 @@ class Ensemble:
         work = [
             self._one(each, record.item)
             for each in self.detectors
-            if (said := record.by(each.name)) is None or said.status in open_states
+            if again or (said := record.by(each.name)) is None or said.status in open_states
         ]
         results = [await work[0]] if len(work) == 1 else await asyncio.gather(*work)
         found = [result for result in results if isinstance(result, Finding)]

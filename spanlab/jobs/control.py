@@ -67,6 +67,7 @@ def repeat(where: JobStore, job_id: str, queue: str) -> str:
     if not view.is_over:
         raise UsageError(f"job {view.id} is {view.state}: only one that is over can be retried")
     request = {**_asked(where, view), "retry_failed": True}
+    request.pop("again", None)
     return where.submit(view.kind, view.title, request, queue_for(request, queue))
 
 

@@ -92,7 +92,7 @@ async def work_on(
             resources = await cache.of(job_id, request, before.usage)
             part_run = _PartRun(me, part_id, before, before.usage, cut_off)
             given_up = frozenset(failure.item_id for failure in before.failures)
-            work = Work(request.dataset, positions, request.retry_failed, given_up)
+            work = Work(request.dataset, positions, request.retry_failed, given_up, request.again)
             run = Run(
                 me.store, resources.ensemble, work, request.concurrency, part_run.interruption
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from spanlab import jobs
@@ -19,6 +21,7 @@ from spanlab.ui.job_views import (
 )
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import is_set_up
+from spanlab.workflows import review
 from spanlab.workflows.choosing import asks_models
 from spanlab.workflows.environment import ModelEnvironment, model_environment
 from spanlab.workflows.estimating import RunEstimate, estimate
@@ -44,9 +47,24 @@ def page() -> None:
             every = None if latest.is_over else EVERY
             st.fragment(_job, run_every=every)(latest.id, summary.name, latest.is_over)
     here = model_environment(set_up=is_set_up())
-    form = run_form(summary, here)
+    form = replace(run_form(summary, here), item=_only_item(summary))
     with st.container(border=True):
         _start(summary, form, here)
+
+
+def _only_item(summary: DatasetSummary) -> str | None:
+    """Ask whether to do nothing but the item that the address names, as Review's link does."""
+    item = st.query_params.get("item")
+    if item is None or not review.has_item(store(), summary.name, item):
+        return None
+    only = st.checkbox(
+        f"Only the item “{plain(item)}”, also if it is finished",
+        value=True,
+        key=f"only-{summary.name}-{item}",
+        help="What these detectors said of it before is replaced. They read the passages that were "
+        "added to it by hand.",
+    )
+    return item if only else None
 
 
 def _so_far(summary: DatasetSummary) -> str:

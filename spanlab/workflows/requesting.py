@@ -28,7 +28,8 @@ _PAGE = 1000  # ids read at once
 class RunForm:
     """The form of a run, filled in; see ``RunRequest`` and ``Budget``.
 
-    ``only_failed`` takes up nothing but items that one of the detectors failed on.
+    ``only_failed`` takes up nothing but items that one of the detectors failed on. ``item`` is the
+    id of the only one to do, also if the detectors have finished it.
     """
 
     dataset: str
@@ -42,6 +43,7 @@ class RunForm:
     budget_searches: int | None = None
     rate: float | None = None
     vote: str = ""
+    item: str | None = None
 
 
 def requested(store: Store, form: RunForm, environ: Mapping[str, str] = os.environ) -> RunRequest:
@@ -66,6 +68,8 @@ def requested(store: Store, form: RunForm, environ: Mapping[str, str] = os.envir
             form.budget_calls, form.budget_cost, form.budget_tokens, form.budget_searches
         ),
         rate=form.rate,
+        items=None if form.item is None else (form.item,),
+        again=form.item is not None,
     )
     return _of_failed(store, request) if form.only_failed else request
 

@@ -36,13 +36,14 @@ class Work:
     """Some items of a dataset, by position.
 
     ``given_up`` are ids of items that failed when this work was begun before: they are not tried
-    again, whatever ``retry_failed`` says of older failures.
+    again, whatever ``retry_failed`` says of older failures. ``again`` does finished items anew.
     """
 
     dataset: str
     positions: Sequence[int]
     retry_failed: bool = True
     given_up: Collection[str] = ()
+    again: bool = False
 
 
 @dataclass
@@ -124,8 +125,12 @@ class Run:
             if self._stopping():
                 continue  # the feeder has to get rid of what it holds
             await self._room.wait()
-            again = self.work.retry_failed and record.item.id not in self.work.given_up
-            outcome = await self.ensemble.annotate(record, retry_failed=again)
+            hopeful = record.item.id not in self.work.given_up
+            outcome = await self.ensemble.annotate(
+                record,
+                retry_failed=self.work.retry_failed and hopeful,
+                again=self.work.again and hopeful,
+            )
             self._note_end(outcome.ended)
             self._hand_over(outcome)
 
@@ -231,8 +236,10 @@ def unfinished_positions(store: Store, request: RunRequest) -> NDArray[np.int64]
     # A vote waits for whoever failed: such an item is open only if that one tries again.
     todo = np.union1d(todo, failed) if request.retry_failed else np.setdiff1d(todo, failed)
     if request.items is not None:
-        named = store.positions_of(request.dataset, request.items)
-        todo = np.intersect1d(todo, np.asarray(named, dtype=np.int64))
+        named = np.unique(
+            np.asarray(store.positions_of(request.dataset, request.items), dtype=np.int64)
+        )
+        todo = named if request.again else np.intersect1d(todo, named)
     return todo[: request.limit]
 
 

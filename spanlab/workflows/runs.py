@@ -32,7 +32,7 @@ class RunRequest(Frozen):
     may come to. ``rate`` bounds how many model calls begin in a minute, those of all workers and
     repeated attempts together; jobs keep it, runs that are none do not. ``retry_failed`` takes up
     items on which a detector failed before. ``items`` are the ids to do (None: all that are not
-    finished).
+    finished); ``again`` does those also that the detectors have finished.
     """
 
     dataset: Name
@@ -44,6 +44,7 @@ class RunRequest(Frozen):
     rate: Rate | None = None
     retry_failed: bool = True
     items: tuple[Name, ...] | None = None
+    again: bool = False
 
     @model_validator(mode="after")
     def _everyone_signs_differently(self) -> Self:

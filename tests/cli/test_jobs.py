@@ -59,6 +59,12 @@ def test_a_dataset_is_annotated_as_a_job_that_can_be_looked_at_and_retried(
     assert again.returncode == 0, again.stderr
     assert "1 of 1 items" in again.stderr
 
+    asked = ["annotate", "d", "--detector", "ucsc-extract", "--model", "m"]
+    assert "annotated 0 items of 'd': all are done" in spanlab(*asked).stderr
+    anew = spanlab(*asked, "--item", "i1", "--item", "i4")
+    assert "annotated 2 items of 'd'" in anew.stderr
+    assert "has no item 'i9'" in spanlab(*asked, "--item", "i9").stderr
+
 
 def test_files_are_annotated_without_a_database(
     model_server: ModelServer, spanlab: Run, items: Path

@@ -15,6 +15,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 
 import dspy
 
@@ -25,7 +26,7 @@ from spanlab.detectors.programs import add_guidance, apply_program
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm import Collected, predict
 from spanlab.lm.gathering import keeping
-from spanlab.passages import merged
+from spanlab.passages import BY_HAND, merged
 from spanlab.retrievers import Query, Retriever, ensure, retrieval_of
 from spanlab.schema import Annotation, Item, Kind
 from spanlab.trace import CallsStep, RemarkStep, Step
@@ -48,13 +49,16 @@ class Case:
         Any number of searches may be under way at once.
 
         Returns:
-            The indices of the passages found, best first, whether now or before; all that the item
-            has for the retriever of given passages.
+            The indices of the passages found, best first, whether now or before, after those that
+            people have added; all that the item has for the retriever of given passages.
         """
         found = await ensure(self.item, retriever, query)
         self.item = merged(self.item, found).item  # another search may have added to it meanwhile
         noted = retrieval_of(self.item, retriever, query)
-        return tuple(range(len(self.item.passages))) if noted is None else noted.passages
+        if noted is None:
+            return tuple(range(len(self.item.passages)))
+        added = (each.passages for each in self.item.retrievals if each.retriever == BY_HAND)
+        return tuple(dict.fromkeys((*chain.from_iterable(added), *noted.passages)))
 
 
 class Modelled(dspy.Module):

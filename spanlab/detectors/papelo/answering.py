@@ -10,13 +10,14 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from spanlab.detectors.common.evidence import CLOSE
-from spanlab.detectors.papelo.pursuit import align
+from spanlab.detectors.papelo.pursuit import WINDOW, align
 from spanlab.labels import Extent
 from spanlab.mappers import closest_sentence, sentences
 from spanlab.schema import Item, Passage
 from spanlab.trace import PassageQuote
 
 HITS: Final = 10  # search results that are read (§3.3)
+SNIPPET: Final = 1_500  # characters; what is longer is a document of which a part is shown
 _RAREST: Final = 8  # words that stand in for names where writing has no capitals
 _WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
 
@@ -74,12 +75,27 @@ def site(url: str | None) -> str | None:
     return host.removeprefix("www.") if host else None
 
 
-def numbered(passages: Sequence[Passage], *, metadata: bool = True) -> str:
-    """Return search results as a prompt shows them, numbered from 1."""
+def numbered(parts: Sequence[tuple[Passage, Extent]], *, metadata: bool = True) -> str:
+    """Return parts of passages as a prompt shows them, numbered from 1."""
     return "\n\n".join(
-        f"Document {number} {shown(each, each.text, metadata=metadata)}"
-        for number, each in enumerate(passages, start=1)
+        f"Document {number} {shown(passage, passage.text[slice(*part)], metadata=metadata)}"
+        for number, (passage, part) in enumerate(parts, start=1)
     )
+
+
+def part_about(text: str, searched: str, lang: str) -> Extent:
+    """Return the characters of a passage that a prompt shows: all of it, unless it is long.
+
+    Of a long one, which no search engine has made a snippet of, that are the five sentences
+    around the one that comes closest to what was searched for.
+    """
+    if len(text) <= SNIPPET:
+        return Extent(0, len(text))
+    closest = closest_sentence([text], searched, lang=lang)
+    places = sentences(text, lang)
+    at = next((n for n, place in enumerate(places) if closest and place.start >= closest.start), 0)
+    first = max(min(at - WINDOW // 2, len(places) - WINDOW), 0)
+    return Extent(places[first].start, places[min(first + WINDOW, len(places)) - 1].end)
 
 
 def window(page: str, snippet: str, lang: str) -> Extent | None:

@@ -13,10 +13,12 @@ from spanlab.detectors.common.dated import about, published_before
 from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.papelo.answering import (
     HITS,
+    SNIPPET,
     Answered,
     answering,
     names_in,
     numbered,
+    part_about,
     quoted,
     shown,
     window,
@@ -36,6 +38,7 @@ from spanlab.detectors.papelo.prompts import (
 )
 from spanlab.detectors.papelo.pursuit import Pair, Pursuit, ask_at_once, pursue
 from spanlab.errors import PageError
+from spanlab.labels import Extent
 from spanlab.passages import joined
 from spanlab.retrievers import Query
 from spanlab.schema import Passage, Retrieval, Verdict
@@ -159,15 +162,17 @@ class ClaimPursuit:
             hits = await self._search(names)
         if not hits:
             return Answered(NOTHING, searched, remark="the search found nothing")
-        passages = [self._case.item.passages[index] for index in hits]
-        listed = numbered(passages, metadata=self._options.metadata)
+        item = self._case.item
+        passages = [item.passages[index] for index in hits]
+        parts = [part_about(each.text, searched, item.lang) for each in passages]
+        listed = numbered(list(zip(passages, parts, strict=True)), metadata=self._options.metadata)
         if self._options.documents == "many":
             return Answered(await self._answered(question, listed), searched, hits)
         said = await self._detector.ask(self._program.pick, question=question, documents=listed)
         number = said.picked.document
         if number is None or not 0 < number <= len(hits):
             return Answered(said.picked.answer or NOTHING, searched, hits)
-        return await self._read(question, searched, hits[number - 1])
+        return await self._read(question, searched, hits[number - 1], parts[number - 1])
 
     async def _search(self, text: str) -> tuple[int, ...]:
         query = Query(text, language=self._case.item.lang, k=HITS, before=self._before)
@@ -175,12 +180,13 @@ class ClaimPursuit:
         kept = [each for each in found if self._case.item.passages[each].text.strip()]
         return tuple(kept[:HITS])
 
-    async def _read(self, question: str, searched: str, hit: int) -> Answered:
+    async def _read(self, question: str, searched: str, hit: int, part: Extent) -> Answered:
         """Answer from the window of a page, or from the snippet where there is none."""
         snippet, remark = self._case.item.passages[hit], None
         rests_on = (hit,)
-        read = PassageQuote(passage=hit, start=0, end=len(snippet.text))
-        if self._options.long_document and snippet.url:
+        read = PassageQuote(passage=hit, start=part.start, end=part.end)
+        is_document = len(snippet.text) > SNIPPET
+        if self._options.long_document and snippet.url and not is_document:
             try:
                 rests_on, read = await self._window(snippet)
             except PageError as error:

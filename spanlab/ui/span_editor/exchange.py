@@ -14,10 +14,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from spanlab.errors import NotFoundError, UsageError
+from spanlab.errors import NotFoundError, SpanlabError, UsageError
 from spanlab.schema import Status
 from spanlab.ui.span_editor.payload import item_payload, item_row, trace_payload
 from spanlab.workflows import review, tracing
+from spanlab.workflows.evidence import AddedEvidence, add_evidence
 from spanlab.workflows.review import Cursor, Order, QueueQuery, Review, Store
 
 
@@ -59,6 +60,18 @@ class TraceWanted(BaseModel):
     annotator: str
 
 
+class EvidenceSent(BaseModel):
+    """A passage that somebody adds to an item; ``number`` counts what the editor has sent."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", str_min_length=0)  # no half an emoji
+
+    number: int
+    item: str
+    url: str = Field("", max_length=4000)
+    text: str = ""
+    title: str = Field("", max_length=1000)
+
+
 class ItemsWanted(BaseModel):
     """Which rows of the table of items the editor asks for; ``number`` counts what it asked."""
 
@@ -89,6 +102,7 @@ class Sent(BaseModel):
     check: bool = False
     trace: TraceWanted | None = None
     items: ItemsWanted | None = None
+    evidence: EvidenceSent | None = None
     standing: bool = True
 
     @classmethod
@@ -131,6 +145,7 @@ def exchange(store: Store, place: ReviewQueue, sent: Sent) -> Answer:
         store, sent.writes, place.reviewer, adjudicating=place.adjudicating
     )
     here = sent.place == place.id
+    added = _add(store, place, sent.evidence) if here and sent.evidence else None
     item, about = _item_to_show(store, place, sent if here else Sent())
     answer: dict[str, JsonValue] = {
         "attempt": sent.attempt,
@@ -146,6 +161,7 @@ def exchange(store: Store, place: ReviewQueue, sent: Sent) -> Answer:
         "results": [asdict(outcome) for outcome in outcomes],
         "progress": None,
         "trace": _trace(store, place, sent.trace) if here and sent.trace else None,
+        "evidence_added": added,
         "items_found": _items(store, place, sent.items) if here and sent.items else None,
         "standing": None,
         **about,
@@ -205,6 +221,17 @@ def _trace(store: Store, place: ReviewQueue, wanted: TraceWanted) -> dict[str, J
         "annotator": wanted.annotator,
         "about": None if found is None else trace_payload(found),
     }
+
+
+def _add(store: Store, place: ReviewQueue, sent: EvidenceSent) -> dict[str, JsonValue]:
+    """Add a passage to an item; sending it again does no harm."""
+    added = AddedEvidence(sent.url, sent.text, sent.title)
+    there, problem = False, None
+    try:
+        there = add_evidence(store, place.dataset, sent.item, added)
+    except SpanlabError as error:
+        problem = str(error)
+    return {"number": sent.number, "item": sent.item, "there": there, "problem": problem}
 
 
 def _items(store: Store, place: ReviewQueue, wanted: ItemsWanted) -> dict[str, JsonValue]:

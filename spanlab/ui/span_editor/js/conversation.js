@@ -44,6 +44,7 @@ export class Conversation {
             check: this.unchecked,
             trace: view.trace.wanted(),
             items: view.items.wanted(),
+            evidence: view.evidence.form.wanted(),
             standing: !navigation.numbers.has(at),
         };
         this.unchecked = false;
@@ -66,6 +67,7 @@ export class Conversation {
         for (const [id, near] of Object.entries(answer.near)) this.cache.near.set(id, near);
         for (const payload of answer.items) this.keep(payload);
         if (answer.trace) view.trace.receive(answer.trace);
+        if (answer.evidence_added) view.evidence.form.receive(answer.evidence_added);
         if (answer.items_found) view.items.receive(answer.items_found);
         if (answer.standing) navigation.stand(answer.standing);
         if (answer.progress) this.advance(answer.progress, moved);

@@ -1,6 +1,7 @@
 /** The passages that came with the answer, with the quotes of the chosen span marked. */
 
 import { centre, h, pressable } from "./dom.js";
+import { EvidenceForm } from "./evidence_form.js";
 import { EvidenceSearch } from "./evidence_search.js";
 import { distinct } from "./joining.js";
 import { PassageView } from "./passage.js";
@@ -12,7 +13,8 @@ export class Evidence {
         this.views = [];
         this.search = new EvidenceSearch(this);
         this.passages = h("div", { class: "sl-passages", tabindex: "0", role: "region", "aria-label": "Evidence" });
-        this.node = h("section", { class: "sl-evidence" }, this.search.node, this.passages);
+        this.form = new EvidenceForm(this);
+        this.node = h("section", { class: "sl-evidence" }, this.search.node, this.passages, this.form.node);
         this.count = h("span", {});
         this.steps = h("span", { class: "sl-steps-of", role: "group", "aria-label": "Pieces of evidence", hidden: "" },
             this.stepper("‹", "Previous piece of evidence", -1), this.count, this.stepper("›", "Next piece of evidence", 1));
@@ -23,7 +25,8 @@ export class Evidence {
         return pressable(h("button", { class: "sl-button", type: "button", title: does, "aria-label": does }, sign), () => this.next(step));
     }
 
-    build({ passages, lang }) {
+    build({ id, passages, lang }) {
+        this.form.follow(id, this.view.editor.navigation.place.dataset);
         if (this.builtFor === passages) return;
         this.builtFor = passages;
         this.view.panel.count("evidence", passages.length);
@@ -32,7 +35,7 @@ export class Evidence {
         this.marked = new Set();
         this.shown = "";
         const nodes = this.views.map(({ node }) => node);
-        if (nodes.length === 0) nodes.push(h("p", { class: "sl-quiet" }, "This item came without passages."));
+        if (nodes.length === 0) nodes.push(h("p", { class: "sl-quiet" }, "This item has no passages."));
         this.passages.replaceChildren(...nodes);
         this.passages.scrollTop = 0;
         this.search.again();

@@ -30,7 +30,7 @@ export class EvidenceSearch {
     /** Open it, with what was looked for before. */
     open() {
         const { view, views } = this.evidence;
-        if (views.length === 0) return view.say("This item came without passages.", true);
+        if (views.length === 0) return view.say("This item has no passages.", true);
         view.panel.reveal("evidence");
         this.node.hidden = false;
         this.input.focus();

@@ -1,0 +1,116 @@
+"""A claim pursued on a scripted web: detect, see the chain, add evidence, detect again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from driving import Desk
+from playwright.sync_api import Page, expect
+from pursuit_answers import CLAIM, FIRST, ITEM, SNIPPET, WINDOW, PursuitModel, ScriptedWeb, html
+from serving import Server, serving
+
+from spanlab.retrievers.addresses import ALLOWED
+from spanlab.schema import Record, Verdict
+from spanlab.storage import Store
+from spanlab.testing import ModelServer
+
+pytestmark = pytest.mark.browser
+
+SETTLED = {"claim_is": "true", "question": ""}
+ADDED = "The guilds of Aldmere say that they built it in 1890."
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[ScriptedWeb]:
+    with ModelServer() as server:
+        yield ScriptedWeb(server)
+
+
+@pytest.fixture(scope="module")
+def model() -> PursuitModel:
+    return PursuitModel(*[SETTLED] * 9)
+
+
+@pytest.fixture(scope="module")
+def server(
+    web: ScriptedWeb, model: PursuitModel, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    """An app of its own, whose environment names the scripted model and search."""
+    with ModelServer(model) as answering, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", answering.url)
+        patch.setenv("OPENAI_API_KEY", "any")
+        patch.setenv("SPANLAB_MODEL", "scripted-model")
+        patch.setenv("SPANLAB_SEARCH_URL", f"{web.root}/search?q={{query}}&n={{k}}")
+        patch.setenv(ALLOWED, f"127.0.0.1:{web.server.port}")
+        with serving(tmp_path_factory.mktemp("pursuit")) as server:
+            yield server
+
+
+def test_a_claim_is_pursued_shown_given_more_evidence_and_pursued_again(
+    server: Server, store: Store, page: Page, web: ScriptedWeb, model: PursuitModel
+) -> None:
+    store.import_records("towers", [Record(item=ITEM)])
+    desk = Desk(server, store, page, "towers")
+    detect(desk, "detect?dataset=towers", "refuted")
+    searched = list(web.searched)
+    assert searched[0] == f"{CLAIM} {FIRST}"
+    desk.visit("tower")
+    expect(page.locator(".sl-seg")).to_have_text(["1989"])
+    desk.press("t")
+    chain = page.locator(".sl-pair").first
+    window = chain.locator(".sl-read")
+    expect(chain).to_contain_text(FIRST)
+    expect(window).to_contain_text(f"Towers 127.0.0.1:{web.server.port} · 2019-05-01{WINDOW}")
+    expect(window.locator("mark")).to_have_text(SNIPPET)
+    expect(chain).to_contain_text("Early verdict: ✓ supported")
+    expect(page.locator(".sl-trace-body")).to_contain_text(
+        "Verdict: ✕ refuted, which overturns the early one"
+    )
+
+    desk.press("Escape")
+    page.get_by_role("tab", name="Evidence").click()
+    page.locator(".sl-add-evidence summary").press("Enter")
+    text = page.get_by_label("Text of the passage")
+    text.fill(ADDED)
+    page.get_by_role("button", name="Add passage").press("Enter")
+    expect(page.locator(".sl-passages")).to_contain_text(ADDED)
+    web.pages["/guilds"] = html("The roll of the guilds, of 1890.")
+    page.get_by_label("Address of a page").fill(f"{web.root}/guilds")
+    page.keyboard.press("Enter")
+    expect(page.locator(".sl-passages")).to_contain_text("The roll of the guilds")
+    page.get_by_label("Address of a page").fill("http://10.0.0.1/")
+    page.keyboard.press("Enter")
+    expect(page.locator(".sl-evidence-form [role=status]")).to_contain_text("Not added: ")
+
+    model.document, model.answer, model.verdict = "1", ADDED, "Supported"
+    link = page.get_by_role("link", name="Detect again").get_attribute("href")
+    assert link == "detect?dataset=towers&item=tower"
+    detect(desk, link, "supported")
+    desk.visit("tower")
+    desk.press("t")
+    expect(page.locator(".sl-pair .sl-read").first).to_contain_text(ADDED)
+    expect(page.locator(".sl-trace-body")).to_contain_text("Verdict: ✓ supported")
+    assert web.searched == searched  # the second run has found all in the item
+
+
+def detect(desk: Desk, place: str, verdict: Verdict) -> None:
+    """Run papelo where a place of the Detect page says, until it has come to a verdict."""
+    page = desk.page
+    page.goto(desk.server.url().partition("?")[0] + place)
+    page.get_by_text("papelo", exact=True).first.click()
+    page.get_by_text("Options of papelo").click()
+    choose(page, "Claims", "answer")
+    choose(page, "Source of passages", "A search API")
+    page.get_by_role("button", name="Start").click()
+    for _ in range(200):
+        said = desk.store.record(desk.dataset, "tower").by("papelo")
+        if said is not None and said.claims[0].verdict == verdict:
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"papelo has not come to {verdict!r}")
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    page.get_by_role("combobox", name=label).click()
+    page.get_by_role("option", name=option, exact=True).click()
