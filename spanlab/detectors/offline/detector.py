@@ -97,7 +97,8 @@ class OfflineDetector:
             mark them, ``hard`` the characters that are taken for hallucinated; both may be empty.
         """
         texts = read_passages([passage.text for passage in item.passages])
-        parts = [self._part(item, start, end, texts) for start, end in _parts(item.answer)]
+        passed = Passed(texts.readings)
+        parts = [self._part(item, part, texts, passed) for part in _parts(item.answer)]
         return Annotation(
             annotator=NAME,
             kind=Kind.DETECTOR,
@@ -107,12 +108,15 @@ class OfflineDetector:
             note=None if texts.numbers else NO_PASSAGES,
         )
 
-    def _part(self, item: Item, begin: int, end: int, texts: PassageTexts) -> _Judged:
+    def _part(
+        self, item: Item, part: tuple[int, int], texts: PassageTexts, passed: Passed
+    ) -> _Judged:
         """Judge the characters ``[begin, end)`` of an answer as an answer of their own."""
+        begin, end = part
         answer = item.answer[begin:end]
         described = describe(asked(item), answer, texts, item.lang, self._model.background)
         rated = self._model.rate(described)
-        copied = Passed(texts.readings).words(described.answer)
+        copied = passed.words(described.answer)
         share, anyone = (np.where(copied, 0.0, together(described, probs)) for probs in rated)
         found = stretches(described.answer, share, anyone)
 

@@ -91,15 +91,12 @@ def _same_sort(at: int, slot: Slot, described: Described) -> bool:
 def _other_number(at: int, described: Described) -> int | None:
     """Find the only number of the same sort that the closest sentence has and the answer not."""
     passages, form = described.passages, described.answer.forms[at]
-    said = set(described.answer.forms)
-    found = {
-        passages.forms[position]: position
-        for position in _positions(int(described.best[at]), described)
-        if passages.kinds[position] == WordKind.NUMBER
-        and passages.forms[position] not in said
-        and year(passages.forms[position]) == year(form)
-    }
-    return next(iter(found.values())) if len(found) == 1 and described.near[at] > 0 else None
+    where = _positions(int(described.best[at]), described)
+    unsaid = set(passages.forms[where.start : where.stop]).difference(described.answer.forms)
+    found = [other for other in unsaid if other[0] == "#" and year(other) == year(form)]
+    if len(found) != 1 or described.near[at] <= 0:
+        return None
+    return max(position for position in where if passages.forms[position] == found[0])
 
 
 def _positions(sentence: int, described: Described) -> range:

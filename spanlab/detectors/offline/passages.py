@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from spanlab.detectors.offline.normal import blank_marks
@@ -25,11 +26,29 @@ _ANY = re.compile(r"\S")
 BREAK = 3  # the kind of the position between two texts
 
 
-class PassageTexts(NamedTuple):
+@dataclass(frozen=True)
+class PassageTexts:
     """Texts read word by word, and the 0-based number that each was given under."""
 
     numbers: tuple[int, ...]
     readings: tuple[Reading, ...]
+
+    @cached_property
+    def pieces(self) -> tuple[_Chunk, ...]:
+        """The texts cut into pieces, once for all parts of an answer."""
+        return tuple(
+            _Chunk(number, words, frozenset(reading.forms[words.start : words.stop]))
+            for number, reading in enumerate(self.readings)
+            for words in _pieces(reading)
+        )
+
+
+class _Chunk(NamedTuple):
+    """Words of the text with this number, and the forms among them."""
+
+    number: int
+    words: range
+    forms: frozenset[str]
 
 
 def read_passages(texts: Sequence[str]) -> PassageTexts:
@@ -57,7 +76,7 @@ class Passages:
     """
 
     def __init__(self, given: PassageTexts, wanted: Collection[str] = ()) -> None:
-        self.numbers, self.readings = given
+        self.numbers, self.readings = given.numbers, given.readings
         self.text: list[int] = []
         self.word: list[int] = []
         self.forms: list[str] = []
@@ -65,7 +84,7 @@ class Passages:
         self.capital: list[bool] = []
         self.kinds: list[int] = []
         total = sum(len(reading) for reading in self.readings)
-        chosen = None if total <= MOST_WORDS else self._choose(frozenset(wanted))
+        chosen = None if total <= MOST_WORDS else _choose(given, frozenset(wanted))
         sentences = 0
         for number, reading in enumerate(self.readings):
             words = range(len(reading)) if chosen is None else chosen[number]
@@ -118,23 +137,21 @@ class Passages:
         reading = self.readings[self.text[position]]
         return reading.text[reading.ends[word] : reading.starts[word + 1]]
 
-    def _choose(self, wanted: frozenset[str]) -> list[list[int]]:
-        """Keep the pieces that share most with what is wanted, rare words counting more."""
-        pieces = [
-            (n, piece) for n, reading in enumerate(self.readings) for piece in _pieces(reading)
-        ]
-        held = [{self.readings[n].forms[word] for word in piece} & wanted for n, piece in pieces]
-        common = Counter(form for forms in held for form in forms)
-        worth = [sum(1 / common[form] ** 0.5 for form in sorted(forms)) for forms in held]
-        chosen: list[list[int]] = [[] for _ in self.readings]
-        kept = 0
-        for at in sorted(range(len(pieces)), key=lambda at: (-worth[at], at)):
-            number, piece = pieces[at]
-            if kept + len(piece) > MOST_WORDS:
-                break
-            kept += len(piece)
-            chosen[number].extend(piece)
-        return [sorted(words) for words in chosen]
+
+def _choose(given: PassageTexts, wanted: frozenset[str]) -> list[list[int]]:
+    """Keep the pieces that share most with what is wanted, rare words counting more."""
+    held = [piece.forms & wanted for piece in given.pieces]
+    common = Counter(form for forms in held for form in forms)
+    worth = [sum(1 / common[form] ** 0.5 for form in sorted(forms)) for forms in held]
+    chosen: list[list[int]] = [[] for _ in given.readings]
+    kept = 0
+    for at in sorted(range(len(held)), key=lambda at: (-worth[at], at)):
+        piece = given.pieces[at]
+        if kept + len(piece.words) > MOST_WORDS:
+            break
+        kept += len(piece.words)
+        chosen[piece.number].extend(piece.words)
+    return [sorted(words) for words in chosen]
 
 
 def _read(text: str) -> Reading:
