@@ -70,7 +70,7 @@ def _varint(number: int, length: int = 0) -> bytes:
 
 def _fine_array(path: Path) -> None:
     path.write_bytes(
-        b"[" + b",".join([ITEM.strip()[:-1] + b',"meta":{"m":[1,2,3]}}'] * 600_000) + b"]"
+        b"[" + b",".join([ITEM.strip()[:-1] + b',"meta":{"m":[1,2,3]}}'] * 150_000) + b"]"
     )
 
 
@@ -134,7 +134,7 @@ FILES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "a list in a cell": ("l.parquet", _lists, "l.parquet: a group of rows, by its lists, is too"),
     "a packed file": (
         "m.jsonl.gz",
-        lambda path: path.write_bytes(gzip.compress(ITEM * 5_000_000)),
+        lambda path: path.write_bytes(gzip.compress(ITEM.replace(b"x", b"x" * 1000) * 120_000)),
         "m.jsonl.gz.*unpacks to more than 100 times its size, is too large",
     ),
 }
