@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 
 from pydantic import JsonValue
 
-from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
+from spanlab.errors import BudgetError, ConfigurationError
 
 STEPS: Final = 5  # T_max, Implementation Details
 
@@ -28,11 +28,6 @@ class Action:
 
     tool: str
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """The same for two calls that ask the same."""
-        return self.tool, json.dumps(dict(self.arguments), sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -112,7 +107,7 @@ async def execute(
     Raises:
         BudgetError: the run's budget is used up.
         ConfigurationError: a key, an address or a model's name is wrong.
-        SpanlabError: ``think`` or ``conclude`` failed.
+        Exception: ``think`` or ``conclude`` failed.
     """
     history: list[Turn[O]] = []
     for step in range(steps):
@@ -133,7 +128,7 @@ async def _turn(
     if action is None:
         return Turn(thought.text, None, None)
     for number, earlier in enumerate(history, start=1):
-        if earlier.action is not None and earlier.action.key == action.key:
+        if earlier.action is not None and _asked(earlier.action) == _asked(action):
             first = earlier.repeats or number
             return Turn(thought.text, action, earlier.observation, repeats=first)
     try:
@@ -142,6 +137,11 @@ async def _turn(
         raise
     except TimeoutError as error:
         observation = Failure(str(error) or f"{action.tool} gave no answer in time")
-    except SpanlabError as error:
-        observation = Failure(str(error))
+    except Exception as error:  # noqa: BLE001 - other people's tools break in any way
+        observation = Failure(str(error) or type(error).__name__)
     return Turn(thought.text, action, observation)
+
+
+def _asked(action: Action) -> tuple[str, str]:
+    """Return the same for two calls that ask the same, in whatever order their arguments come."""
+    return action.tool, json.dumps(dict(action.arguments), sort_keys=True)

@@ -115,6 +115,8 @@ def test_the_same_call_is_answered_from_the_history_and_says_so() -> None:
         pytest.param(ToolError("there is no tool 'x'"), "there is no tool 'x'", id="no-such-tool"),
         pytest.param(UnavailableError("gone"), "gone", id="server-away"),
         pytest.param(TimeoutError(), "search gave no answer in time", id="timeout"),
+        pytest.param(RuntimeError("broken"), "broken", id="a-fault-of-its-own"),
+        pytest.param(TypeError(), "TypeError", id="a-fault-without-words"),
     ],
 )
 def test_a_tool_that_fails_is_an_observation(error: Exception, reason: str) -> None:
