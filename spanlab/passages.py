@@ -22,11 +22,20 @@ from spanlab.schema import (
     SharedProcess,
     Span,
 )
-from spanlab.trace import PairStep, PassageQuote, QueryStep, RecallStep, Step, ThoughtStep
+from spanlab.trace import (
+    PairStep,
+    PassageQuote,
+    QueryStep,
+    ReasoningTraceStep,
+    RecallStep,
+    Step,
+    ThoughtStep,
+)
 
 BY_HAND: Final = "by hand"  # the retriever that passages are noted under which people add
 _ANSWER: Final = "answer"  # id of the node that is the answer
-_READING: Final = (QueryStep, PairStep, RecallStep, ThoughtStep)  # steps that name passages
+# Steps that name passages.
+_READING: Final = (QueryStep, PairStep, RecallStep, ThoughtStep, ReasoningTraceStep)
 _T = TypeVar("_T")
 
 

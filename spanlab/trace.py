@@ -164,6 +164,28 @@ class ThoughtStep(_Step):
     repeats: Annotated[int, Field(ge=1)] | None = None
 
 
+class ReasoningTraceStep(_Step):
+    """A step of a reasoning and what a verifier said of it.
+
+    ``number`` is the step's, from 1; ``round`` counts its attempts, of which ``stands`` says which
+    one was kept. ``does`` is what the step does: Attribution, Logical, Final Answer. ``error`` is
+    the type of its error, None for a right step, and ``family`` the group that it belongs to.
+    ``places`` are its characters in the answer; a refused attempt has none.
+    """
+
+    kind: Literal["reasoning"] = "reasoning"
+    number: Annotated[int, Field(ge=1)]
+    text: str
+    does: str
+    error: str | None = None
+    family: str | None = None
+    diagnosis: str = ""
+    guidance: str = ""
+    stands: bool = True
+    passages: tuple[Offset, ...] = ()
+    places: tuple[Place, ...] = ()
+
+
 class RevisionStep(_Step):
     """The whole answer as a model corrected it."""
 
@@ -205,6 +227,7 @@ Step = Annotated[
     | PairStep
     | RecallStep
     | ThoughtStep
+    | ReasoningTraceStep
     | RevisionStep
     | RemarkStep
     | CallsStep,

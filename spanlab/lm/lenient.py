@@ -27,6 +27,7 @@ _SYNONYMS = {  # what models call a field instead
     "object": ("tail", "target"),
     "fact": ("claim", "statement", "text"),
     "sentence": ("source", "quote"),
+    "errors": ("error", "error_type", "error_types"),
 }
 _UNDECIDED: Verdict = "not-enough-evidence"
 _VERDICTS: dict[Verdict, tuple[str, ...]] = {  # in this order: "not supported" holds "supported"

@@ -1,0 +1,172 @@
+"""SAFE: the wrong steps of an answer that reasons, each with its type of error.
+
+Kwon, Yoon and Hwang 2026, "SAFE: An LLM-as-Verifier Framework for Evidence-Grounded Multi-Hop
+Reasoning". How it works on an answer that is there:
+
+1. The answer is read into steps (``reading``): tagged, numbered, with bullets, or sentences.
+2. Every step is checked without a model first (``checks``), then by the verifier, which sees
+   question, passages and the steps up to it (``verifying``, §3.4).
+3. Of the errors found the first in the order of the protocol is reported (``protocol``).
+4. A wrong step becomes a span with the error's type as label, and its diagnosis and guidance as
+   note; in unsupported and contradictory steps the wrong words are marked, too.
+
+``reasoning`` lets a generator reason with the verifier at its side.
+
+Published, as the paper's with a fine-tuned Qwen3-8B: accuracy 76.7 → 85.6 on average over five
+generators, self-verification 75.2.
+
+Deviations. The prompts are our own, and the verifier is any model, not a fine-tuned one. It names
+all errors, and the protocol's order is kept by code. Checks without a model come first: what they
+find ends the verification of a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import dspy
+
+from spanlab.detectors.common.context import Context, asked, context
+from spanlab.detectors.common.evidence import evidence
+from spanlab.detectors.common.marking import strongest
+from spanlab.detectors.common.modelled import Case, Modelled
+from spanlab.detectors.kit import Kit
+from spanlab.detectors.safe.entry import SafeOptions
+from spanlab.detectors.safe.prompts import VerifyStep
+from spanlab.detectors.safe.protocol import ErrorType
+from spanlab.detectors.safe.reading import ReasoningStep, StepKind, steps_in
+from spanlab.detectors.safe.verifying import Verified, verified
+from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
+from spanlab.lm.gathering import together
+from spanlab.mappers import Quote, map_quotes
+from spanlab.schema import Annotation, Evidence, Item, Span, Stance
+from spanlab.trace import Place, ReasoningTraceStep, RemarkStep
+
+STEPS_AT_ONCE: Final = 4  # steps of one answer under way at the same time
+NO_STEPS = "the answer is empty: it has no steps"
+_STANCES: Final[dict[ErrorType | None, Stance]] = {
+    None: "supports",
+    ErrorType.CONTRADICTORY: "refutes",
+}
+_WORDS_ARE_WRONG: Final = {ErrorType.UNSUPPORTED, ErrorType.CONTRADICTORY}
+
+
+class SafeProgram(dspy.Module):
+    """The verifier."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.verify = dspy.Predict(VerifyStep)
+
+
+class Safe(Modelled):
+    """Verifies the steps of answers."""
+
+    program: SafeProgram
+
+    def __init__(self, kit: Kit) -> None:
+        super().__init__(kit, SafeProgram(), guided="verify")
+        self.options = SafeOptions.model_validate(kit.spec.options)
+
+    async def steps(self, case: Case) -> Annotation:
+        """Verify every step of the item's answer."""
+        # 1. Steps, and passages to verify them by.
+        steps = steps_in(case.item.answer, case.item.lang)
+        if not steps:
+            return self.annotation(note=NO_STEPS)
+        await case.retrieve(self.kit.retriever)
+        item = case.item
+        case.trace.extend(asked(item, self.kit.retriever.name))
+        shown = context(item, self.kit.retriever.name, self.kit.spec.context)
+        # 2. and 3. Verdicts.
+        work = (self._verdict(item, shown, steps[: number + 1]) for number in range(len(steps)))
+        verdicts: list[Verified | SpanlabError] = await together(*work, at_once=STEPS_AT_ONCE)
+        failures = [each for each in verdicts if isinstance(each, SpanlabError)]
+        if len(failures) == len(steps):
+            raise failures[0]
+        # 4. Spans.
+        spans: list[Span] = []
+        trace: list[ReasoningTraceStep | RemarkStep] = []
+        for number, (step, verdict) in enumerate(zip(steps, verdicts, strict=True), start=1):
+            if isinstance(verdict, SpanlabError):
+                trace.append(RemarkStep(text=f"step {number} not verified: {verdict}"))
+                continue
+            quotes = quoted(item, shown, verdict)
+            spans += marked(item, step, verdict, quotes, words=self.options.words)
+            trace.append(traced(number, step, verdict, quotes))
+        note = f"{len(failures)} of {len(steps)} steps could not be verified" if failures else None
+        return self.annotation(spans=strongest(spans), trace=trace, note=note)
+
+    async def _verdict(
+        self, item: Item, shown: Context, steps: Sequence[ReasoningStep]
+    ) -> Verified | SpanlabError:
+        async def ask(listed: str) -> dspy.Prediction:
+            return await self.ask(
+                self.program.verify, passages=shown.text, question=item.question, steps=listed
+            )
+
+        try:
+            return await verified(steps[-1], steps[:-1], len(shown.passages), ask)
+        except (BudgetError, ConfigurationError):
+            raise
+        except SpanlabError as error:
+            return error
+
+
+def quoted(item: Item, shown: Context, verdict: Verified) -> tuple[Evidence, ...]:
+    """Return the sentence of the passages that settles a step; none if it is not there."""
+    if not verdict.sentence or not shown.passages:
+        return ()
+    stance = _STANCES.get(verdict.error, "closest")
+    return evidence(item, shown.passages, verdict.sentence, stance=stance)
+
+
+def marked(
+    item: Item,
+    step: ReasoningStep,
+    verdict: Verified,
+    quotes: tuple[Evidence, ...],
+    *,
+    words: bool,
+) -> list[Span]:
+    """Return the spans of a step: itself if it is wrong, and within it the wrong words.
+
+    Args:
+        item: the item with its passages.
+        step: the step.
+        verdict: what was said of it.
+        quotes: what of the passages is to be read beside it.
+        words: whether the wrong words are marked, too.
+    """
+    if verdict.error is None:
+        return []
+    places = [(step.start, step.end)]
+    if words and verdict.error in _WORDS_ARE_WRONG and verdict.words:
+        named = [Quote(text) for text in verdict.words if text.strip()]
+        found = map_quotes(step.text, named)
+        places += [(step.start + each.start, step.start + each.end) for each in found.spans]
+    note = " ".join(part for part in (verdict.diagnosis, verdict.guidance) if part)
+    fields: Mapping[str, object] = {"label": str(verdict.error), "note": note or None}
+    return [
+        Span.of(item.answer, start, end, evidence=quotes).model_copy(update=fields)
+        for start, end in dict.fromkeys(places)
+    ]
+
+
+def traced(
+    number: int, step: ReasoningStep, verdict: Verified, quotes: tuple[Evidence, ...] = ()
+) -> ReasoningTraceStep:
+    """Return a step of the answer with what was said of it, for the trace."""
+    error = verdict.error
+    return ReasoningTraceStep(
+        number=number,
+        text=step.text,
+        does=str(step.kind or verdict.kind or StepKind.ATTRIBUTION),
+        error=None if error is None else str(error),
+        family=None if error is None else str(error.family),
+        diagnosis=verdict.diagnosis,
+        guidance=verdict.guidance,
+        passages=tuple(dict.fromkeys(quote.passage for quote in quotes)),
+        places=(Place(start=step.start, end=step.end),),
+    )

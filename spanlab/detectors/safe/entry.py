@@ -1,0 +1,55 @@
+"""What SAFE says of itself, its options, and what it costs at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import Field
+
+from spanlab.detectors.base import Detector
+from spanlab.detectors.entry import JUDGE, Calls, Entry, Options, Size
+from spanlab.detectors.kit import Kit
+from spanlab.detectors.spec import DetectorSpec
+from spanlab.lm import ModelOptions
+
+GENERATOR = "generator"  # the role of the model that reasons, for `spanlab reason`
+_INSTRUCTION = 700  # tokens
+_STEP = 30  # tokens of an answer that make one step
+
+
+class SafeOptions(Options):
+    """What of a wrong step is marked."""
+
+    words: Annotated[
+        bool,
+        Field(
+            description="In unsupported and contradictory steps, mark also the words that are "
+            "wrong."
+        ),
+    ] = True
+
+
+def _create(kit: Kit) -> Detector:
+    from spanlab.detectors.safe.detector import Safe
+
+    return Safe(kit)
+
+
+def _calls(size: Size, _spec: DetectorSpec) -> Iterable[Calls]:
+    steps = max(size.answer // _STEP, 1)
+    shown = _INSTRUCTION + size.passages + size.question + size.answer // 2
+    yield Calls(steps, shown, 150)
+
+
+ENTRY = Entry(
+    name="safe",
+    what="every step of an answer that reasons is verified, and its error named",
+    needs="a model, one call a step; passages",
+    create=_create,
+    options=SafeOptions,
+    roles=(JUDGE, GENERATOR),
+    asked=ModelOptions(temperature=0.0),  # §4.1
+    prompts=("verify",),
+    estimate=_calls,
+)
