@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spanlab.recording import record, recorded
-    from spanlab.workflows.notebook import annotate, load, save, score, vote
+    from spanlab.workflows.notebook import annotate, load, reason, save, score, vote
 
-__all__ = ["annotate", "load", "record", "recorded", "save", "score", "vote"]
+__all__ = ["annotate", "load", "reason", "record", "recorded", "save", "score", "vote"]
 
 
 def __getattr__(name: str) -> object:

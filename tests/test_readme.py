@@ -28,7 +28,8 @@ def blocks(language: str) -> list[str]:
 def clone(tmp_path: Path) -> Path:
     """A directory with the sample data where a clone of the repository has it, and some pages."""
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "samples.jsonl").symlink_to(ROOT / "data" / "samples.jsonl")
+    for name in ("samples.jsonl", "questions.jsonl"):
+        (tmp_path / "data" / name).symlink_to(ROOT / "data" / name)
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "oslo.txt").write_text("Oslo is the capital of Norway.")
     return tmp_path

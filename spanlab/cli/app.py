@@ -17,6 +17,7 @@ from spanlab.cli import (
     optimize,
     programs,
     rates,
+    reasoning,
     serving,
     stages,
     train_offline,
@@ -52,6 +53,7 @@ app = typer.Typer(
 
 app.command("import")(importing.import_command)
 app.command()(commands.annotate)
+app.command()(reasoning.reason)
 app.command()(commands.vote)
 app.command()(commands.score)
 app.command()(rates.rates)

@@ -218,7 +218,7 @@ def datasets(
     labels: Annotated[
         str | None,
         typer.Option(
-            help="A shipped label set: spanlab, FaithBench, RAGTruth or Mu-SHROOM (none)."
+            help="A shipped label set: spanlab, FaithBench, RAGTruth, SAFE or Mu-SHROOM (none)."
         ),
     ] = None,
     guidelines: Annotated[

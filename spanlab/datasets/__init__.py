@@ -8,6 +8,7 @@
 | ``faithbench`` | batches of FaithBench | no |
 | ``labelstudio`` | Label Studio's JSON export | what Label Studio imports |
 | ``claims`` | claims with labels, one a line, also as CSV; AVeriTeC's ``dev.json`` | as CSV |
+| ``multihop`` | questions of HotpotQA, 2WikiMultihopQA and MuSiQue, to be answered | no |
 | ``csv``, ``parquet`` | tables, with a mapping of columns | a row per item and annotator |
 | ``arrow`` | folders that ``datasets`` saved | no |
 | ``huggingface`` | | a zip that ``load_dataset`` reads once unpacked |

@@ -24,6 +24,12 @@ SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
     "ragtruth": (frozenset({"response", "source_id"}),),
     "faithbench": (frozenset({"samples"}),),
     "claims": (frozenset({"claim", "label"}), frozenset({"claim", "verdict"})),
+    "multihop": (
+        frozenset({"question", "context", "supporting_facts"}),
+        frozenset({"question", "paragraphs", "question_decomposition"}),
+        frozenset({"question", "paragraphs", "answerable"}),
+        frozenset({"question", "retrieved_passages"}),
+    ),
     "labelstudio": (
         frozenset({"data", "annotations"}),
         frozenset({"data", "predictions"}),
@@ -157,6 +163,8 @@ def _json_format(records: list[dict[str, object]], file: File) -> str:
         ]
         if names == ["spanlab"] and not keys <= _OURS and not keys & _OURS_ALONE:
             return "json"  # items that have fields of somebody else's beside ours
+        if names == ["spanlab", "multihop"]:
+            return "multihop"  # MuSiQue's questions have an id and an answer
         if len(names) == 1:
             return names[0]
         if names:

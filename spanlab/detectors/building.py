@@ -95,12 +95,26 @@ def _local(spec: str) -> LocalDetector:
 
 def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> Detector:
     create = _create(spec.detector)
+    return cast(Detector, create(kit_of(spec, meter, settings)))
+
+
+def kit_of(spec: DetectorSpec, meter: Meter, settings: Settings) -> Kit:
+    """Return what a detector that asks models works with.
+
+    Args:
+        spec: the detector.
+        meter: counts the model calls.
+        settings: where answers of models are cached and tuned prompts lie.
+
+    Raises:
+        UsageError, MissingKeyError, NotFoundError, InputError: see ``build``.
+    """
     spec = spec.model_copy(update={"reasoning": spec.thinks()})
     entry = entry_of(spec.detector)
     choices = {role: spec.choice(role) for role in entry.roles}
     cache = answer_cache(settings, "models")
     lms = {each: language_model(each, meter, cache=cache) for each in set(choices.values())}
-    kit = Kit(
+    return Kit(
         spec=spec,
         retriever=retriever(spec.retriever or GivenSpec(), meter, settings),
         meter=meter,
@@ -108,7 +122,6 @@ def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> Detector:
         prompts=_prompts(spec, settings),
         pages=_pages(settings) if entry.reads_pages else None,
     )
-    return cast(Detector, create(kit))
 
 
 def _pages(settings: Settings) -> Pages:

@@ -34,11 +34,13 @@ from spanlab.scorers._compare import (
 from spanlab.scorers._item import METRICS, ItemScore, mark_all, mark_none, score_item, score_items
 from spanlab.scorers._report import LanguageMeans, MeanInterval, Means, Report, mean_of, score
 from spanlab.scorers._resample import interval, weights
+from spanlab.scorers._short_answers import AnswerScore, score_answer
 from spanlab.scorers._stages import StageAgreement, stage_agreement, stage_shares
 
 __all__ = [
     "LABELS",
     "METRICS",
+    "AnswerScore",
     "AveritecReport",
     "Calibration",
     "CalibrationBin",
@@ -70,6 +72,7 @@ __all__ = [
     "mean_of",
     "paired",
     "score",
+    "score_answer",
     "score_claims",
     "score_item",
     "score_items",

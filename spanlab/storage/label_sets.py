@@ -53,5 +53,19 @@ LABEL_SETS: Mapping[str, tuple[Label, ...]] = {
         ("Evident Baseless Info", "Not in the source, and clearly made up."),
         ("Subtle Baseless Info", "Not in the source: inferred, or added by opinion or knowledge."),
     ),
+    # Kwon et al., "SAFE" (2026), Table 9, and its extension for missing evidence.
+    "SAFE": _set(
+        ("Overthinking", "The steps before already give the answer."),
+        ("Off-topic", "True or not, the question does not need it."),
+        ("Redundancy", "Says nothing that the steps before do not say."),
+        ("Inefficiency", "Plans or sums up; states no fact and concludes nothing."),
+        ("Contradictory", "A passage says otherwise."),
+        ("Missing Evidence", "What is needed here stands in no passage."),
+        ("Unsupported", "The passage that it cites does not say so."),
+        ("Information Miss", "Says that something is missing which a passage has."),
+        ("Premature Attribution", "Of something that no step has connected with the question."),
+        ("Logical Fallacy", "Does not follow from the steps before."),
+        ("Wrong Conclusion", "The final answer does not follow from the steps."),
+    ),
     "Mu-SHROOM": (),  # SemEval-2025 Task 3 marks spans without saying of which kind they are
 }

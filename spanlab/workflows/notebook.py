@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
 
 from spanlab.datasets import ReadOptions, read, write
 from spanlab.detectors import Detector, DetectorSpec, EnsembleSpec, LocalDetector, Spec
@@ -15,7 +18,7 @@ from spanlab.schema import Record
 from spanlab.scorers import Report
 from spanlab.scorers import score as score_labels
 from spanlab.workflows.choosing import Choice, Sources, specifications
-from spanlab.workflows.requesting import request_of
+from spanlab.workflows.requesting import problem, request_of
 from spanlab.workflows.streaming import Stream
 from spanlab.workflows.voting import Cleanup, vote_records
 
@@ -92,6 +95,52 @@ def annotate(
         if stream.spent is not None:
             raise stream.spent
         found.append(record)
+    return found
+
+
+def reason(
+    records: Iterable[Record],
+    verification: Literal["none", "self", "safe"] = "safe",
+    *,
+    model: str | ModelChoice | None = None,
+    generator: str | ModelChoice | None = None,
+    retriever: RetrieverSpec | None = None,
+    budget: Budget | None = None,
+    **options: object,
+) -> list[Record]:
+    """Answer the questions of records step by step, with every step verified (SAFE).
+
+    Args:
+        records: items with a question, and the passages to answer it from.
+        verification: who verifies: nobody, the generator itself, or the verifier.
+        model: the model that verifies and reasons; None takes SPANLAB_MODEL.
+        generator: the model that reasons, if it is another one.
+        retriever: searched for evidence that the passages lack; None for nobody.
+        budget: limits on the model calls.
+        options: ``steps``, ``retries``, ``feedback`` and ``judge``, see ``ReasonOptions``.
+
+    Returns:
+        A record for each: its answer is the steps, ``meta["reasoning"]`` has the final answer, and
+        steps that stayed wrong are marked.
+
+    Raises:
+        UsageError: there is no such option, or something that is needed is missing.
+        BudgetError: the budget is used up; what was paid for is in the cache of answers.
+        ConfigurationError: key, address or name of the model is wrong.
+    """
+    from spanlab.detectors.safe.reasoning import ReasonOptions
+    from spanlab.workflows.reasoning import Reasoning
+
+    sources = Sources() if retriever is None else retriever
+    choice = Choice(("safe",), model or "", sources=sources)
+    try:
+        way = ReasonOptions.model_validate({"verification": verification, **options})
+    except ValidationError as error:
+        raise UsageError(f"reason: {problem(error)}") from None
+    work = Reasoning(choice, [way], generator=generator, budget=budget)
+    found = list(work.answered(records))
+    if work.spent is not None:
+        raise work.spent
     return found
 
 

@@ -29,6 +29,10 @@ _TASK = "# Task\n"
 _SECTION = re.compile(r"^\[\[ ## (\w+) ## \]\]\n?", re.MULTILINE)
 _ASKED = re.compile(r"^- `(?:\[\[ ## )?(\w+)(?: ## \]\])?`(?: \((a JSON \w+)\))?", re.MULTILINE)
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
+_REASONING = {  # what is said of every step of a reasoning, and the step itself
+    "step": "####ANSWER: Oslo (Final Answer)",
+    "ruling": {"diagnosis": "It follows.", "errors": [], "guidance": "Go on."},
+}
 _ELSE = {"zh": "别的", "ja": "別の", "th": "อื่น"}
 
 
@@ -114,6 +118,8 @@ class GoldAnswers:
     def __call__(self, ask: Ask) -> Reply:
         """Answer every field that the prompt asks for."""
         prompt = str(ask.messages[-1]["content"]) if ask.messages else ""
+        if _TASK in ask.text and _TASK not in prompt:  # the task stands before the inputs
+            prompt = f"{prompt}\n\n{ask.messages[0]['content']}"
         given, wanted, as_json = _fields(prompt)
         if not wanted:
             return say("ok")
@@ -126,6 +132,8 @@ class GoldAnswers:
         if name == "proposed_instruction":
             turn = self._proposed.setdefault(ask.fingerprint, len(self._proposed))
             return INSTRUCTIONS[turn % len(INSTRUCTIONS)]
+        if name in _REASONING:
+            return _REASONING[name]
         item = self._item(given)
         builder = _BUILDERS.get(name)
         if builder is None or item is None:

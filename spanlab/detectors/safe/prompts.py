@@ -22,6 +22,10 @@ Growing = Annotated[str, GROWING]
 
 _RIGHT: Final = frozenset(("", "none", "null", "n/a", "correct", "no error", "valid", "right"))
 _ERRORS: Final = {re.sub(r"\W", "", error.casefold()): error for error in ErrorType}
+_JUDGED: Final = {
+    **dict.fromkeys(("right", "correct", "true", "yes"), True),
+    **dict.fromkeys(("wrong", "incorrect", "false", "no"), False),
+}
 _KINDS: Final = {re.sub(r"\W", "", kind.casefold()): kind for kind in StepKind}
 
 
@@ -62,6 +66,25 @@ class Ruling(ReplyModel):
     sentence: Text
     words: Texts
     query: Text
+
+
+def is_right(value: object) -> bool:
+    """Read whether an answer is right.
+
+    Raises:
+        ValueError: it says neither: "incorrect" is wrong, though "correct" stands in it.
+    """
+    text = str(value).strip(" .\"'").casefold()
+    if text not in _JUDGED:
+        raise ValueError(f"{text[:50]!r} is neither right nor wrong")
+    return _JUDGED[text]
+
+
+class Judged(ReplyModel):
+    """Why, and whether an answer is right."""
+
+    reason: Text
+    answer: Annotated[bool, BeforeValidator(is_right)]
 
 
 class VerifyStep(dspy.Signature):
@@ -144,3 +167,16 @@ class Conclude(dspy.Signature):
     question: str = dspy.InputField(desc="the question to answer")
     steps: Growing = dspy.InputField(desc="the steps that stand")
     step: Annotated[str, PROSE] = dspy.OutputField(desc="####ANSWER: <value> (Final Answer)")
+
+
+class JudgeAnswer(dspy.Signature):
+    """Decide whether an answer to a question means the same as one of the right answers.
+
+    The wording does not matter, nor does whether a place or a date is given more or less exactly,
+    as long as both can be true of the same thing. Another person, thing, day or number is wrong.
+    """
+
+    question: str = dspy.InputField(desc="what was asked")
+    right: list[str] = dspy.InputField(desc="the right answers")
+    answer: str = dspy.InputField(desc="the answer to judge")
+    judged: Judged = dspy.OutputField(desc='why, and "right" or "wrong"')

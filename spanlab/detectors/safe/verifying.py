@@ -38,6 +38,8 @@ async def verified(
     earlier: Sequence[ReasoningStep],
     passages: int,
     ask: Callable[[str], Awaitable[dspy.Prediction]],
+    *,
+    free: bool = True,
 ) -> Verified:
     """Verify a step, without a model where its error is certain.
 
@@ -46,11 +48,12 @@ async def verified(
         earlier: the steps before it.
         passages: how many passages there are.
         ask: ``ask(steps)`` has a model verify the last of the steps; ``ruling`` is its answer.
+        free: whether checks without a model come first.
 
     Raises:
         SpanlabError: the model gave no answer that can be used.
     """
-    flaw = flaw_in(step, earlier, passages)
+    flaw = flaw_in(step, earlier, passages) if free else None
     if flaw is not None:
         kind = step.kind or StepKind.ATTRIBUTION
         return Verified(flaw.error, flaw.diagnosis, flaw.guidance, kind, free=True)

@@ -34,7 +34,7 @@ ITEM = Item(
         Passage(text="Ada Smith built the tower."),
     ),
 )
-RIGHT = {"diagnosis": "fine", "errors": [], "guidance": "go on"}
+RIGHT: dict[str, object] = {"diagnosis": "fine", "errors": [], "guidance": "go on"}
 
 
 def ruling(ask: Ask) -> dict[str, object]:

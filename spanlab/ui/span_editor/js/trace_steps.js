@@ -3,6 +3,7 @@
 import { h } from "./dom.js";
 import { distinct } from "./joining.js";
 import { sourceOf } from "./passage.js";
+import { reasoningCards, reasoningTitle } from "./reasoning_steps.js";
 import { Text } from "./text.js";
 import { VERDICTS, WRONG, probNode, verdictNode } from "./verdicts.js";
 import { plural, stanceWords } from "./words.js";
@@ -33,6 +34,8 @@ export const SECTIONS = {
     recall: (panel, steps, context) => section("Recalled from memory", ...steps.map((step) => recallNode(panel, step, context))),
     thought: (panel, steps, context) => section("Thoughts and calls",
         h("ol", { class: "sl-steps" }, ...steps.map((step) => thoughtNode(panel, step, context)))),
+    reasoning: (panel, steps, { about, item }) => section(reasoningTitle(steps),
+        reasoningCards(panel, steps, (index) => readNode(panel, index, about, item))),
     relation: (panel, steps) => relationsNode(steps),
     revision: (panel, [step], { item }) => revisionNode(step, item),
     remark: (panel, steps) => section("Remarks", ...steps.map((step) => h("p", { dir: "auto" }, step.text, stageNode(step)))),

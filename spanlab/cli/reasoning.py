@@ -1,0 +1,145 @@
+"""`spanlab reason`: questions answered step by step, with a verifier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from spanlab.cli import model_options
+from spanlab.cli.options import Output
+
+if TYPE_CHECKING:
+    from spanlab.schema import Record
+    from spanlab.workflows.reasoning import MethodResult
+
+
+class Verifier(StrEnum):
+    """Who verifies the steps of a reasoning."""
+
+    NONE = "none"
+    SELF = "self"
+    SAFE = "safe"
+
+
+def reason(
+    questions: Annotated[list[str], typer.Argument(help="Files of questions, or globs.")],
+    passages: Annotated[
+        Path | None,
+        typer.Option(
+            help="Passages for the questions: a directory of <id>.context.txt files, or a JSONL "
+            "with id and passages."
+        ),
+    ] = None,
+    output: Output = None,
+    verification: Annotated[
+        list[Verifier] | None,
+        typer.Option(
+            help="Who verifies the steps: none, self (the generator) or safe (the verifier, the "
+            "default). Repeatable, to compare them."
+        ),
+    ] = None,
+    feedback: Annotated[
+        Literal["both", "guidance", "diagnosis"],
+        typer.Option(help="What of a verdict the generator sees."),
+    ] = "both",
+    steps: Annotated[int, typer.Option(min=0, max=100, help="Steps at most.")] = 10,
+    retries: Annotated[int, typer.Option(min=0, max=20, help="Revisions of a step at most.")] = 3,
+    judge: Annotated[
+        bool, typer.Option("--judge", help="Let a model judge the answers by the right ones.")
+    ] = False,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=1024, help="Questions under way at once.")
+    ] = 32,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many questions.")] = None,
+    model: model_options.Model = None,
+    generator: Annotated[
+        str | None, typer.Option(help="The model that reasons, if it is another than --model.")
+    ] = None,
+    retriever: model_options.Retriever = None,
+    corpus: model_options.Corpus = None,
+    program: model_options.Program = None,
+    price: model_options.Price = None,
+    model_option: model_options.ModelOption = None,
+    max_calls: model_options.MaxCalls = None,
+    max_cost: model_options.MaxCost = None,
+) -> None:
+    """Answer questions step by step from passages; a verifier checks every step (SAFE).
+
+    A wrong step is revised with the verifier's diagnosis and guidance. Every question becomes an
+    item whose answer is its steps, with those that stayed wrong marked; with right answers in the
+    file, exact match and F1 are told. The same command takes up what was interrupted: answers of
+    models are kept.
+
+    \b
+    spanlab reason hotpot_dev_distractor_v1.json --limit 100 -o reasoned.jsonl
+    spanlab reason questions.jsonl --verification none --verification self --verification safe
+    spanlab reason questions.jsonl --retriever bm25 --corpus wiki/ -o reasoned.jsonl
+    """
+    import sys
+
+    from spanlab.cli import inputs, progress
+    from spanlab.datasets import ReadOptions, write
+    from spanlab.detectors.safe.reasoning import ReasonOptions
+    from spanlab.workflows.reasoning import Reasoning, questions_in
+    from spanlab.workflows.requesting import budget_of
+    from spanlab.workflows.wording import counted, usage_in_words
+
+    asked = (None, program, price, None, model_option)
+    choice = model_options.choice(["safe"], model, retriever, corpus, False, False, *asked)
+    limits = {"feedback": feedback, "steps": steps, "retries": retries, "judge": judge}
+    names = [each.value for each in verification or [Verifier.SAFE]]
+    ways = [ReasonOptions.model_validate({"verification": name, **limits}) for name in names]
+    work = Reasoning(
+        choice,
+        ways,
+        generator=generator,
+        concurrency=concurrency,
+        budget=budget_of(max_calls, max_cost),
+    )
+    options = ReadOptions(contexts=passages, on_warning=progress.say)
+    records = islice(questions_in(inputs.files(questions), options), limit)
+
+    def noticed() -> Iterator[Record]:
+        for number, record in enumerate(work.answered(records), start=1):
+            yield record
+            advance(number)
+
+    with progress.bar("reasoning", unit="questions") as advance:
+        count = write(noticed(), output or sys.stdout.buffer)
+    progress.say(f"wrote {counted(count, 'item')}" + (f" to {output}" if output else ""))
+    if work.spent is not None:
+        progress.say(str(work.spent))
+    progress.say(usage_in_words(work.usage) or "no model calls")
+    for name, result in work.results.items():
+        progress.say(_in_words(name, result))
+    if all(result.failed == result.questions for result in work.results.values()):
+        raise typer.Exit(1)
+
+
+def _in_words(name: str, result: MethodResult) -> str:
+    from spanlab.workflows.wording import counted, figure
+
+    parts = [f"{name}: {counted(result.questions, 'question')}"]
+    if result.failed:
+        parts.append(f"{result.failed:,} failed")
+    if result.scored:
+        parts.append(f"exact match {figure(result.exact / result.scored)}")
+        parts.append(f"F1 {figure(result.f1 / result.scored)}")
+        parts.append(f"right with a wrong step {result.spurious:,}")
+    if result.judged[0]:
+        parts.append(f"judged right {figure(result.judged[1] / result.judged[0])}")
+    if result.questions:
+        parts.append(f"{result.calls / result.questions:.1f} calls each")
+        parts.append(f"{result.tokens / result.questions:,.0f} tokens each")
+        parts.append(f"{result.forced:,} forced")
+    if result.errors:
+        common = ", ".join(f"{error} {count:,}" for error, count in result.errors.most_common())
+        first = sum(count for number, count in result.positions.items() if number <= 3)
+        share = first / result.positions.total()
+        parts.append(f"errors: {common} ({share:.0%} in the first three steps)")
+    return "; ".join(parts)

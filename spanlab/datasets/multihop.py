@@ -1,0 +1,120 @@
+"""Multi-hop questions with passages: HotpotQA, 2WikiMultihopQA, MuSiQue, and SAFE's own lines.
+
+    HotpotQA, 2Wiki  {"_id", "question", "answer", "context": [[title, [sentence, …]], …],
+                      "supporting_facts": [[title, number], …]}
+    MuSiQue          {"id", "question", "answer", "paragraphs": [{"title", "paragraph_text",
+                      "is_supporting"}, …], "question_decomposition": […]}
+    SAFE             {"id", "question", "answers", "retrieved_passages": ["title: text", …]}
+
+They are questions to answer (`spanlab reason`): the item's answer is empty, and the right ones are
+``answers`` in its ``meta``, with all that the file says beside. There are ten passages a question,
+as in Kwon et al. 2026, appendix A.4: those that support the answer and others, shuffled the same
+way every time.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+
+from spanlab.datasets.files import Row
+from spanlab.datasets.given import checked
+from spanlab.datasets.reader import Reader
+from spanlab.schema import Item, Passage, Record
+
+PASSAGES: Final = 10
+SEED: Final = 2026
+
+
+class _Paragraph(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    title: str
+    paragraph_text: str
+    is_supporting: bool = False
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    question: str = Field(min_length=1)
+    id: str | None = Field(default=None, coerce_numbers_to_str=True)
+    hotpot_id: str | None = Field(default=None, alias="_id")
+    answers: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
+    answer: str | None = None
+    answer_aliases: tuple[str, ...] = ()
+    context: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    supporting_facts: tuple[tuple[str, int], ...] | None = None
+    paragraphs: tuple[_Paragraph, ...] = ()
+    retrieved_passages: tuple[str, ...] = ()
+    gold_titles: tuple[str, ...] = ()
+
+
+class MultihopReader(Reader):
+    """Reads multi-hop questions."""
+
+    def _record(self, row: Row) -> Record:
+        line = _Line.model_validate_json(row.raw)
+        name = line.id or line.hotpot_id or f"question-{row.line}"
+        gold = {*line.gold_titles, *(title for title, _ in line.supporting_facts or ())}
+        passages = ten(_passages(line), gold, name)
+        answers = [*line.answers, *([line.answer] if line.answer else []), *line.answer_aliases]
+        said: dict[str, Any] = {"answers": list(dict.fromkeys(answers)), **(line.model_extra or {})}
+        if line.supporting_facts is not None:
+            said["supporting_facts"] = [list(fact) for fact in line.supporting_facts]
+        supporting = gold | {each.title for each in line.paragraphs if each.is_supporting}
+        said["gold_titles"] = sorted(supporting)
+        meta: dict[str, JsonValue] = said
+        item = Item(
+            id=name, lang="en", question=line.question, answer="", passages=passages, meta=meta
+        )
+        return Record(item=checked(item))
+
+
+def _passages(line: _Line) -> list[tuple[Passage, bool]]:
+    """Return the passages of a line, and of each whether the line itself says it supports."""
+    found = [
+        (Passage(title=title, text="".join(_spaced(sentences))), False)
+        for title, sentences in line.context
+    ]
+    found += [
+        (Passage(title=each.title, text=each.paragraph_text), each.is_supporting)
+        for each in line.paragraphs
+    ]
+    for text in line.retrieved_passages:
+        title, colon, rest = text.partition(": ")
+        passage = Passage(title=title, text=rest) if colon and rest else Passage(text=text)
+        found.append((passage, False))
+    return found
+
+
+def _spaced(sentences: Sequence[str]) -> list[str]:
+    """Return sentences with a space between those that have none (2WikiMultihopQA's)."""
+    return [
+        f" {each}" if at and each[:1].strip() and not sentences[at - 1][-1:].isspace() else each
+        for at, each in enumerate(sentences)
+    ]
+
+
+def ten(passages: Sequence[tuple[Passage, bool]], gold: set[str], name: str) -> tuple[Passage, ...]:
+    """Return at most ten passages in an order that depends on the question's name alone.
+
+    Args:
+        passages: passages, and of each whether it supports the answer.
+        gold: titles of further passages that do.
+        name: the question's id.
+    """
+    dice = random.Random(f"{SEED}:{name}")
+    shuffled = list(passages)
+    dice.shuffle(shuffled)
+    shuffled.sort(key=lambda each: not (each[1] or each[0].title in gold))  # supporting ones first
+    kept = [passage for passage, _ in shuffled[:PASSAGES]]
+    dice.shuffle(kept)
+    return tuple(kept)

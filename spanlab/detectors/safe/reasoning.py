@@ -1,0 +1,273 @@
+"""A generator reasons about a question with a verifier at its side (Kwon et al. 2026, §3.4).
+
+``controller.control`` is the algorithm; here it gets its models and its evidence.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Final, Literal
+
+import dspy
+from pydantic import Field, JsonValue
+
+from spanlab.detectors.common.context import Context, context
+from spanlab.detectors.common.marking import strongest
+from spanlab.detectors.common.modelled import Case, Modelled
+from spanlab.detectors.entry import JUDGE, Options
+from spanlab.detectors.kit import Kit
+from spanlab.detectors.safe.controller import RETRIES, STEPS, Trajectory, control
+from spanlab.detectors.safe.detector import SafeProgram, marked, quoted, traced
+from spanlab.detectors.safe.entry import GENERATOR
+from spanlab.detectors.safe.prompts import Conclude, JudgeAnswer, TakeNextStep
+from spanlab.detectors.safe.protocol import ErrorType
+from spanlab.detectors.safe.reading import ReasoningStep, StepKind, steps_in
+from spanlab.detectors.safe.verifying import Verified, listed, verified
+from spanlab.retrievers import Query
+from spanlab.schema import Annotation, Evidence, Item, Span
+from spanlab.trace import Place, QueryStep, ReasoningTraceStep, Step
+
+Verification = Literal["none", "self", "safe"]
+FOUND: Final = 3  # passages of a search for missing evidence (§5, finding 5)
+NO_FEEDBACK: Final = "(none yet)"
+_UNVERIFIED: Final = Verified(None, "", "")
+
+
+class ReasonOptions(Options):
+    """How a question is reasoned about."""
+
+    verification: Annotated[
+        Verification, Field(description="Who verifies: nobody, the generator, or the verifier.")
+    ] = "safe"
+    feedback: Annotated[
+        Literal["both", "guidance", "diagnosis"],
+        Field(description="What of a verdict the generator sees."),
+    ] = "both"
+    steps: Annotated[int, Field(ge=0, le=100, description="Steps before an answer is forced.")] = (
+        STEPS
+    )
+    retries: Annotated[int, Field(ge=0, le=20, description="Revisions of a step.")] = RETRIES
+    judge: Annotated[
+        bool, Field(description="Let the verifier's model judge answers by the right ones.")
+    ] = False
+
+
+class ReasoningProgram(SafeProgram):
+    """The verifier, the generator of steps and that of the forced final answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.next = dspy.Predict(TakeNextStep)
+        self.conclude = dspy.Predict(Conclude)
+        self.judge = dspy.Predict(JudgeAnswer)
+
+
+class Reasoner(Modelled):
+    """Answers an item's question: the item that it returns has the steps as its answer.
+
+    Args:
+        kit: what it works with.
+        options: how it reasons.
+    """
+
+    program: ReasoningProgram
+
+    def __init__(self, kit: Kit, options: ReasonOptions) -> None:
+        super().__init__(kit, ReasoningProgram(), guided="verify")
+        self.options = options
+
+    async def steps(self, case: Case) -> Annotation:
+        """Reason about the item's question; its answer, if it has one, is not looked at."""
+        case.item = case.item.model_copy(update={"answer": ""})
+        if not case.item.passages and self.searches:
+            await self.search(case, case.item.question)
+        thinking = _Reasoning(self, case)
+        found = await control(
+            generate=thinking.generate,
+            verify=thinking.verify,
+            conclude=thinking.conclude,
+            steps=self.options.steps,
+            retries=self.options.retries,
+        )
+        case.item = case.item.model_copy(
+            update={"meta": {**case.item.meta, "reasoning": await self._outcome(case, found)}}
+        )
+        return self._told(case, thinking, found)
+
+    async def _outcome(self, case: Case, found: Trajectory[ReasoningStep, Verified]) -> JsonValue:
+        """Return what the item's ``meta`` keeps of a reasoning."""
+        said: dict[str, JsonValue] = {
+            "verification": self.options.verification,
+            "answer": found.answer,
+            "forced": found.forced,
+            "unresolved": sum(taken.unresolved for taken in found.steps),
+        }
+        right = right_answers(case.item)
+        if self.options.judge and right:
+            question = case.item.question
+            judged = await self.ask(
+                self.program.judge, question=question, right=list(right), answer=found.answer
+            )
+            said["judged"] = judged.judged.answer
+        return said
+
+    @property
+    def searches(self) -> bool:
+        """Whether there is somebody to search for what the passages lack."""
+        return self.kit.spec.retriever is not None and self.kit.spec.retriever.kind != "given"
+
+    async def search(self, case: Case, text: str) -> tuple[int, ...]:
+        """Search for evidence, and return the indices of the passages that are new."""
+        before = len(case.item.passages)
+        query = Query(text, language=case.item.lang, k=FOUND)
+        found = await case.retrieve(self.kit.retriever, query)
+        new = tuple(index for index in found if index >= before)
+        case.trace.append(QueryStep(text=text, retriever=self.kit.retriever.name, passages=new))
+        return new
+
+    def _told(
+        self, case: Case, thinking: _Reasoning, found: Trajectory[ReasoningStep, Verified]
+    ) -> Annotation:
+        """Write the steps into the item's answer, and say which of them are wrong."""
+        lines: list[str] = []
+        places: list[ReasoningStep] = []
+        at = 0
+        for number, taken in enumerate(found.steps, start=1):
+            kind = taken.step.kind or (taken.verdict.kind if taken.verdict else None)
+            head, text = f"Step {number}: ", taken.text.strip() or "…"
+            start = at + len(head)
+            places.append(ReasoningStep(start, start + len(text), text, kind))
+            lines.append(f"{head}{text}" + (f" ({kind})" if kind else ""))
+            at += len(lines[-1]) + 1
+        case.item = case.item.model_copy(update={"answer": "\n".join(lines)})
+        case.trace[:] = _placed(case.trace, places)
+        spans: list[Span] = []
+        for place, taken in zip(places, found.steps, strict=True):
+            if taken.unresolved and taken.verdict is not None:
+                quotes = quoted(case.item, thinking.shown, taken.verdict)
+                spans += marked(case.item, place, taken.verdict, quotes, words=True)
+        note = f"answer forced after {self.options.steps} steps" if found.forced else None
+        return self.annotation(spans=strongest(spans), note=note)
+
+
+@dataclass
+class _Reasoning:
+    """The callables of one controlled reasoning; ``tried`` counts the attempts at each step."""
+
+    reasoner: Reasoner
+    case: Case
+    tried: Counter[int] = field(default_factory=Counter)
+    attempt: str = ""
+
+    @property
+    def shown(self) -> Context:
+        """The passages as prompts show them."""
+        kit = self.reasoner.kit
+        return context(self.case.item, kit.retriever.name, kit.spec.context)
+
+    async def generate(
+        self, accepted: Sequence[ReasoningStep], feedback: Verified | None
+    ) -> ReasoningStep:
+        told = self._feedback(accepted, feedback)
+        return await self._written(self.reasoner.program.next, accepted, feedback=told)
+
+    async def conclude(self, accepted: Sequence[ReasoningStep]) -> ReasoningStep:
+        step = await self._written(self.reasoner.program.conclude, accepted)
+        step = ReasoningStep(step.start, step.end, step.text, StepKind.FINAL_ANSWER)
+        self.case.trace.append(_attempt(len(accepted) + 1, 1, step, _UNVERIFIED))
+        return step
+
+    async def verify(self, accepted: Sequence[ReasoningStep], step: ReasoningStep) -> Verified:
+        verdict = await self._verdict(accepted, step)
+        number, self.attempt = len(accepted) + 1, step.text
+        self.tried[number] += 1
+        quotes = quoted(self.case.item, self.shown, verdict)
+        self.case.trace.append(_attempt(number, self.tried[number], step, verdict, quotes))
+        if verdict.error is ErrorType.MISSING_EVIDENCE and self.reasoner.searches:
+            return await self._with_evidence(verdict, verdict.query or step.text)
+        return verdict
+
+    async def _written(
+        self, module: dspy.Predict, accepted: Sequence[ReasoningStep], **more: str
+    ) -> ReasoningStep:
+        """Have the generator write a step; of several in one reply the first one counts."""
+        said = await self.reasoner.ask(
+            module,
+            GENERATOR,
+            passages=self.shown.text,
+            question=self.case.item.question,
+            steps=listed(accepted),
+            **more,
+        )
+        found = steps_in(said.step or "", self.case.item.lang)
+        return found[0] if found else ReasoningStep(0, 0, "")
+
+    async def _verdict(self, accepted: Sequence[ReasoningStep], step: ReasoningStep) -> Verified:
+        how, shown = self.reasoner.options.verification, self.shown
+        if how == "none":
+            return _UNVERIFIED
+
+        async def ask(steps: str) -> dspy.Prediction:
+            return await self.reasoner.ask(
+                self.reasoner.program.verify,
+                JUDGE if how == "safe" else GENERATOR,
+                passages=shown.text,
+                question=self.case.item.question,
+                steps=steps,
+            )
+
+        return await verified(step, accepted, len(shown.passages), ask, free=how == "safe")
+
+    async def _with_evidence(self, verdict: Verified, query: str) -> Verified:
+        """Search for what is missing, and tell the generator what came of it."""
+        new = await self.reasoner.search(self.case, query)
+        names = ", ".join(str(index + 1) for index in new)
+        told = f"New passages were found: {names}." if new else f"Nothing was found for “{query}”."
+        return Verified(**{**vars(verdict), "guidance": f"{told} {verdict.guidance}".strip()})
+
+    def _feedback(self, accepted: Sequence[ReasoningStep], verdict: Verified | None) -> str:
+        if verdict is None or verdict is _UNVERIFIED:
+            return NO_FEEDBACK
+        shown = self.reasoner.options.feedback
+        revised = verdict.error is not None and self.tried[len(accepted) + 1] > 0
+        lines = [f"Wrong: {self.attempt}" if revised else "The last step stands."]
+        if verdict.error is not None and shown != "guidance":
+            lines += [f"Error: {verdict.error}"]
+        lines += [f"Diagnosis: {verdict.diagnosis}"] if shown != "guidance" else []
+        lines += [f"Guidance: {verdict.guidance}"] if shown != "diagnosis" else []
+        return "\n".join(lines)
+
+
+def right_answers(item: Item) -> tuple[str, ...]:
+    """Return the right answers that an item's ``meta`` has as ``answers``; empty for none."""
+    given = item.meta.get("answers")
+    return tuple(map(str, given)) if isinstance(given, list | tuple) else ()
+
+
+def _attempt(
+    number: int,
+    attempt: int,
+    step: ReasoningStep,
+    verdict: Verified,
+    quotes: tuple[Evidence, ...] = (),
+) -> ReasoningTraceStep:
+    told = traced(number, step, verdict, quotes)
+    return told.model_copy(update={"round": attempt, "stands": False, "places": ()})
+
+
+def _placed(trace: Sequence[Step], places: Sequence[ReasoningStep]) -> list[Step]:
+    """Return a trace in which the last attempt of every step stands, at its place in the answer."""
+    last = {
+        step.number: at for at, step in enumerate(trace) if isinstance(step, ReasoningTraceStep)
+    }
+    told: list[Step] = []
+    for at, step in enumerate(trace):
+        if isinstance(step, ReasoningTraceStep) and last[step.number] == at:
+            place = places[step.number - 1]
+            kept = {"stands": True, "places": (Place(start=place.start, end=place.end),)}
+            told.append(step.model_copy(update=kept))
+        else:
+            told.append(step)
+    return told

@@ -1,0 +1,208 @@
+"""Questions answered step by step, with a verifier at the generator's side."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from spanlab.background import submit
+from spanlab.datasets import ReadOptions, read
+from spanlab.detectors import DetectorSpec, Finding
+from spanlab.detectors.building import kit_of
+from spanlab.errors import BudgetError, UsageError
+from spanlab.lm import Budget, Meter, ModelChoice, Usage
+from spanlab.schema import Item, Record, Status
+from spanlab.scorers import AnswerScore, score_answer
+from spanlab.settings import Settings
+from spanlab.trace import CallsStep, ReasoningTraceStep
+from spanlab.workflows.choosing import Choice, specifications
+from spanlab.workflows.runs import CONCURRENCY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spanlab.detectors.safe.reasoning import Reasoner, ReasonOptions
+
+_AHEAD = 4  # times as many questions are begun as are under way
+
+
+@dataclass
+class MethodResult:
+    """What a way of verifying came to, over the questions so far.
+
+    Attributes:
+        questions: how many were reasoned about, with those that failed.
+        failed: how many have no answer, because a model gave none that can be used.
+        scored: how many have an answer and right ones to compare it with.
+        exact, f1: sums over these, see ``score_answer``.
+        judged: how many were judged by a model, and how many of these are right.
+        forced: answers that were forced.
+        spurious: right answers of a reasoning in which a step stands that is wrong.
+        calls, tokens: model calls and their tokens, also those from the cache.
+        errors: errors by type, over all attempts.
+        positions: errors by the number of the step.
+    """
+
+    questions: int = 0
+    failed: int = 0
+    scored: int = 0
+    exact: float = 0.0
+    f1: float = 0.0
+    judged: tuple[int, int] = (0, 0)
+    forced: int = 0
+    spurious: int = 0
+    calls: int = 0
+    tokens: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    positions: Counter[int] = field(default_factory=Counter)
+
+    def add(self, finding: Finding) -> None:
+        """Count one question's."""
+        self.questions += 1
+        annotation, item = finding.annotation, finding.item
+        for step in annotation.trace:
+            if isinstance(step, CallsStep):
+                self.calls += step.calls + step.from_cache
+                self.tokens += step.input_tokens + step.output_tokens
+            elif isinstance(step, ReasoningTraceStep) and step.error is not None:
+                self.errors[step.error] += 1
+                self.positions[step.number] += 1
+        said = item.meta.get("reasoning")
+        if annotation.status is Status.FAILED or not isinstance(said, dict):
+            self.failed += 1
+            return
+        self.forced += bool(said["forced"])
+        score = scored(item)
+        if score is not None:
+            self.scored += 1
+            self.exact += score.exact
+            self.f1 += score.f1
+            self.spurious += bool(score.exact and said["unresolved"])
+        if "judged" in said:
+            self.judged = (self.judged[0] + 1, self.judged[1] + bool(said["judged"]))
+
+
+class Reasoning:
+    """Reasons about questions, with each of some ways of verifying.
+
+    ``spent`` is the error by which the budget ended it, if it did; ``results`` says by way of
+    verifying what the questions so far came to.
+
+    Args:
+        choice: models, retriever and prompts; its detectors are not looked at.
+        ways: how to reason; with more than one, every question has an item for each.
+        generator: the model that reasons, if it is another than the choice's.
+        concurrency: questions under way at once.
+        budget: limits on the model calls.
+
+    Raises:
+        UsageError: something is missing, or a way of verifying is there twice.
+    """
+
+    def __init__(
+        self,
+        choice: Choice,
+        ways: Sequence[ReasonOptions],
+        *,
+        generator: str | ModelChoice | None = None,
+        concurrency: int = CONCURRENCY,
+        budget: Budget | None = None,
+    ) -> None:
+        from spanlab.detectors.safe.reasoning import Reasoner
+
+        names = [way.verification for way in ways]
+        if len(set(names)) < len(names):
+            raise UsageError(f"name each way of verifying once, not {', '.join(names)}")
+        self._meter = Meter(budget, concurrency=concurrency)
+        kit = kit_of(_specification(choice, generator), self._meter, Settings.read())
+        self._reasoners = [Reasoner(kit, way) for way in ways]
+        self._slots = asyncio.Semaphore(concurrency)
+        self._ahead = _AHEAD * concurrency
+        self.results: Mapping[str, MethodResult] = {name: MethodResult() for name in names}
+        self.spent: BudgetError | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """What the model calls so far came to."""
+        return self._meter.usage
+
+    def answered(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Yield the questions with their reasoning as answer, in order.
+
+        Where several ways of verifying are compared, each item's id ends with its way.
+
+        Raises:
+            ConfigurationError: key, address or name of the model is wrong.
+        """
+        under_way: deque[tuple[Reasoner, Future[Finding]]] = deque()
+        work = ((each.item, reasoner) for each in records for reasoner in self._reasoners)
+        try:
+            while True:
+                while len(under_way) < self._ahead and (now := next(work, None)) is not None:
+                    item, reasoner = now
+                    under_way.append((reasoner, submit(self._one(reasoner, item))))
+                if not under_way:
+                    return
+                reasoner, future = under_way.popleft()
+                try:
+                    finding = future.result()
+                except BudgetError as error:
+                    self.spent = error
+                    work.close()
+                    continue
+                self.results[reasoner.options.verification].add(finding)
+                yield self._record(reasoner, finding)
+        finally:
+            for _, future in under_way:
+                future.cancel()
+
+    async def _one(self, reasoner: Reasoner, item: Item) -> Finding:
+        async with self._slots:
+            return await reasoner.detect(item)
+
+    def _record(self, reasoner: Reasoner, finding: Finding) -> Record:
+        way, item = reasoner.options.verification, finding.item
+        if len(self._reasoners) > 1:
+            item = item.model_copy(update={"id": f"{item.id}/{way}"})
+        # Nobody has verified anything there: steps without spans are not "nothing found".
+        unverified = way == "none" and finding.annotation.status is Status.DONE
+        return Record(item=item, annotations=() if unverified else (finding.annotation,))
+
+
+def scored(item: Item) -> AnswerScore | None:
+    """Return the score of a reasoning's answer; None without one, or without right answers."""
+    from spanlab.detectors.safe.reasoning import right_answers
+
+    said, right = item.meta.get("reasoning"), right_answers(item)
+    if not isinstance(said, dict) or not right:
+        return None
+    return score_answer(str(said["answer"]), right)
+
+
+def questions_in(files: Sequence[Path], options: ReadOptions | None = None) -> Iterator[Record]:
+    """Yield the questions of files of any format.
+
+    Raises:
+        InputError: a file cannot be read, or a record of it.
+    """
+    for file in files:
+        yield from read(file, options)
+
+
+def _specification(choice: Choice, generator: str | ModelChoice | None) -> DetectorSpec:
+    """Return the verifier's specification, with the generator's model in its role."""
+    safe = replace(choice, detectors=("safe",))
+    (spec,) = specifications(safe)
+    assert isinstance(spec, DetectorSpec)  # it is no ensemble
+    if not generator:
+        return spec
+    from spanlab.detectors.safe.entry import GENERATOR
+
+    (other,) = specifications(replace(safe, model=generator))
+    assert isinstance(other, DetectorSpec)
+    models = {**spec.models, GENERATOR: other.choice(GENERATOR)}
+    return spec.model_copy(update={"models": models})
