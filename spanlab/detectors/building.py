@@ -20,6 +20,7 @@ from spanlab.schema import Annotation, Item
 from spanlab.settings import Settings
 
 if TYPE_CHECKING:
+    from spanlab.memory import Memory, MemoryChoice
     from spanlab.retrievers.pages import Pages
 
 OWN_PROMPT = "none"  # as a program's name: the detector's own prompt, whatever is its default
@@ -121,6 +122,7 @@ def kit_of(spec: DetectorSpec, meter: Meter, settings: Settings) -> Kit:
         models={role: lms[choice] for role, choice in choices.items()},
         prompts=_prompts(spec, settings),
         pages=_pages(settings) if entry.reads_pages else None,
+        memory=partial(_memory, settings),
     )
 
 
@@ -128,6 +130,12 @@ def _pages(settings: Settings) -> Pages:
     from spanlab.retrievers.pages import web_pages
 
     return web_pages(settings)
+
+
+def _memory(settings: Settings, choice: MemoryChoice) -> Memory:
+    from spanlab.memory import memory
+
+    return memory(settings, choice)
 
 
 def _create(name: str) -> Callable[[Kit], Detector | LocalDetector]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from spanlab.detectors.spec import DetectorSpec
     from spanlab.lm import Meter
     from spanlab.lm.model import Model
+    from spanlab.memory import Memory, MemoryChoice
     from spanlab.programs import Predictor
     from spanlab.retrievers import Retriever
     from spanlab.retrievers.pages import Pages
@@ -26,6 +27,7 @@ class Kit:
     ``models`` are language models by the roles of the detector's entry, the main one first; a
     detector without roles gets none. ``prompts`` are those of a tuned program; None keeps the
     detector's own. ``pages`` reads web pages, for detectors whose entry says that they do.
+    ``memory`` opens the memory of evidence.
     """
 
     spec: DetectorSpec
@@ -34,6 +36,7 @@ class Kit:
     meter: Meter
     prompts: Mapping[str, Predictor] | None = None
     pages: Pages | None = None
+    memory: Callable[[MemoryChoice], Memory] | None = None
 
     def lm(self, role: str | None = None) -> dspy.LM:
         """Return the language model of a role; that of the main role for None or any other."""

@@ -33,7 +33,7 @@ from spanlab.storage.finished import Finished
 from spanlab.storage.items import Stored
 from spanlab.storage.queue import Page, QueueQuery, Standing
 from spanlab.storage.selection import Selection
-from spanlab.storage.upgrade import upgrade
+from spanlab.storage.upgrade import opened
 from spanlab.storage.writes import Applied, Review, Write
 
 _Place = tuple[Connection, Dataset]
@@ -60,18 +60,8 @@ class Store:
             UsageError: the database URL is none, or its driver is not installed.
             StoreError: it is no database, one of a newer spanlab, or cannot be reached.
         """
-        settings = settings or Settings.read()
-        database = Database(settings.database_url)
-        if database.path is not None:
-            folder = database.path.parent
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise StoreError(
-                    f"cannot make the directory {folder} for the database: {error}"
-                ) from error
+        database = opened(settings or Settings.read())
         try:
-            upgrade(database, settings.home / "backups")
             with suppress(StoreError):  # nobody reads those rows, and whoever writes is told why
                 staging.sweep(database)
         except BaseException:

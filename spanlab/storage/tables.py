@@ -7,6 +7,9 @@
               ├─ processes ── process_nodes   how answers were made, where items share it
               ├─ facets               what queues filter by, as columns (see facets.py)
               └─ loads                an import that is under way (see staging.py)
+    memories ── memory_keys           evidence, and the entities that it is kept under
+    memory_grams, memory_aliases      what near and other names of entities are found by
+    tool_calls                        what tools have answered, and what is being asked
 
 Items are numbered within their dataset in import order (``position`` 0, 1, 2 …), annotators in
 the order in which they came. Only positions below ``datasets.n_items`` exist for readers; what
@@ -23,6 +26,7 @@ from sqlalchemy import (
     ForeignKey,
     ForeignKeyConstraint,
     Identity,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -195,4 +199,48 @@ answers = Table(  # of models and retrievers, by what was asked; beside SQLite t
     *_texts("cache", "key", "answer"),
     Column("at", Float, nullable=False),  # seconds since 1970, UTC
     PrimaryKeyConstraint("cache", "key"),
+)
+
+memories = Table(  # see memories.py
+    "memories",
+    metadata,
+    Column("id", Integer, Identity(), primary_key=True),
+    *_texts("scope", "digest", "json"),
+    Column("at", Float, nullable=False),  # when it was first kept: seconds since 1970, UTC
+    Column("expires", Float),  # the same; empty for never
+    *_integers("pinned", "blocked"),
+    UniqueConstraint("scope", "digest", name="memories_digest"),
+)
+
+memory_keys = Table(
+    "memory_keys",
+    metadata,
+    *_texts("scope", "key"),
+    *_integers("pinned", "memory_id"),
+    PrimaryKeyConstraint("scope", "key", "pinned", "memory_id"),
+    ForeignKeyConstraint(["memory_id"], ["memories.id"], ondelete="CASCADE"),
+    Index("memory_keys_memory", "memory_id"),
+)
+
+memory_grams = Table(
+    "memory_grams",
+    metadata,
+    *_texts("scope", "gram", "key"),
+    PrimaryKeyConstraint("scope", "gram", "key"),
+)
+
+memory_aliases = Table(
+    "memory_aliases",
+    metadata,
+    *_texts("alias", "key"),
+    PrimaryKeyConstraint("alias"),
+)
+
+tool_calls = Table(
+    "tool_calls",
+    metadata,
+    *_texts("scope", "key"),
+    Column("answer", Text),  # JSON; empty while somebody is asking
+    Column("expires", Float, nullable=False),  # until when it counts, or the asker is waited for
+    PrimaryKeyConstraint("scope", "key"),
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 from sqlalchemy import Connection, inspect, text
 
 from spanlab.errors import StoreError
+from spanlab.settings import Settings
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import metadata
 from spanlab.storage.urls import shown
@@ -29,10 +30,35 @@ REVISIONS = (
     "0012",
     "0013",
     "0014",
+    "0015",
 )  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"
 _LOCK = 7_302_145_001  # a PostgreSQL advisory lock; any number that nobody else uses
+
+
+def opened(settings: Settings) -> Database:
+    """Open a database, making its directory if needed and bringing it to the newest revision.
+
+    Raises:
+        UsageError: the database URL is none, or its driver is not installed.
+        StoreError: it is no database, one of a newer spanlab, or cannot be reached.
+    """
+    database = Database(settings.database_url)
+    if database.path is not None:
+        folder = database.path.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"cannot make the directory {folder} for the database: {error}"
+            ) from error
+    try:
+        upgrade(database, settings.home / "backups")
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
 def upgrade(database: Database, backups: Path) -> Path | None:

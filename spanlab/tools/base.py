@@ -83,11 +83,8 @@ class Toolbox:
             TimeoutError: it took longer than it may.
             SpanlabError: it failed.
         """
-        tool = self.tools.get(name)
-        if tool is None:
-            known = ", ".join(self.tools) or "none"
-            raise ToolError(f"there is no tool {name[:100]!r} (there are: {known})")
-        given = checked(tool, arguments)
+        tool = self.checked(name, arguments)
+        given = _named(tool, arguments)
         try:
             async with asyncio.timeout(tool.seconds):
                 found = await tool.run(given)
@@ -95,16 +92,24 @@ class Toolbox:
             raise TimeoutError(f"{name} gave no answer within {tool.seconds:g} s") from None
         return _bounded(found)
 
+    def checked(self, name: str, arguments: Mapping[str, JsonValue]) -> Tool:
+        """Return the tool of a call that can be made; raises as ``call`` does."""
+        tool = self.tools.get(name)
+        if tool is None:
+            known = ", ".join(self.tools) or "none"
+            raise ToolError(f"there is no tool {name[:100]!r} (there are: {known})")
+        _check(tool, _named(tool, arguments))
+        return tool
 
-def checked(tool: Tool, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the arguments of a call as the tool takes them.
 
-    Raises:
-        ToolError: one is missing, unknown or of another type.
-    """
+def _named(tool: Tool, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     given = dict(arguments)
     if len(tool.parameters) == len(given) == 1:
-        given = {next(iter(tool.parameters)): next(iter(given.values()))}
+        return {next(iter(tool.parameters)): next(iter(given.values()))}
+    return given
+
+
+def _check(tool: Tool, given: Mapping[str, JsonValue]) -> None:
     takes = f"{tool.name} takes {', '.join(_parameters(tool)) or 'no arguments'}"
     for name in tool.required:
         if given.get(name) in (None, ""):
@@ -116,7 +121,6 @@ def checked(tool: Tool, arguments: Mapping[str, JsonValue]) -> dict[str, JsonVal
         is_bool = isinstance(value, bool) and wanted != "boolean"
         if wanted in _TYPES and (is_bool or not isinstance(value, _TYPES[wanted])):
             raise ToolError(f"{name!r} is {str(value)[:100]!r}, which is no {wanted}: {takes}")
-    return given
 
 
 def asked(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:

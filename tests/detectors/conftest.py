@@ -16,7 +16,7 @@ from spanlab.testing import ModelServer
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(home=tmp_path, database_url="sqlite://")
+    return Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
 
 
 @pytest.fixture

@@ -169,6 +169,10 @@ def _make_first_revision(settings: Settings, record: MakeRecord) -> None:
 
 
 _BROUGHT = {  # what takes a revision's tables and columns back, newest first
+    "0015": tuple(
+        f"DROP TABLE {table}"
+        for table in ("memory_keys", "memories", "memory_grams", "memory_aliases", "tool_calls")
+    ),
     "0014": ("ALTER TABLE operations DROP COLUMN seconds",),
     "0013": ("ALTER TABLE operations DROP COLUMN guidelines",),
     "0011": ("ALTER TABLE operations DROP COLUMN author",),

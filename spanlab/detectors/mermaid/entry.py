@@ -9,6 +9,7 @@ from pydantic import Field
 
 from spanlab.detectors.base import Detector
 from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
+from spanlab.detectors.common.memory_options import MemoryOptions
 from spanlab.detectors.entry import INSTRUCTION, JUDGE, Calls, Entry, Size
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.spec import DetectorSpec
@@ -16,7 +17,7 @@ from spanlab.detectors.spec import DetectorSpec
 _OBSERVATION = 1_000  # tokens that a call brings
 
 
-class MermaidOptions(ClaimsOption):
+class MermaidOptions(ClaimsOption, MemoryOptions):
     """How evidence for a claim is gathered."""
 
     steps: Annotated[
@@ -51,7 +52,7 @@ def _calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
 
 ENTRY = Entry(
     name="mermaid",
-    what="an agent with tools gathers evidence for every claim, step by step, and judges it",
+    what="an agent with tools and a memory gathers evidence for every claim and judges it",
     needs="a model, up to 7 calls a claim, and a search; without one the item's passages",
     create=_create,
     options=MermaidOptions,

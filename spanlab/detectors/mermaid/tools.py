@@ -18,6 +18,7 @@ from spanlab.tools import Tool
 HITS = 5  # passages that a search gives
 SEARCH = "search"
 PAGE = "read_page"
+GIVEN = "given"  # the kind of what came with an item: it says nothing about other items
 
 
 def own_tools(kit: Kit, case: Case, before: date | None) -> list[Tool]:
@@ -56,9 +57,20 @@ def own_tools(kit: Kit, case: Case, before: date | None) -> list[Tool]:
             search,
             ("query",),
             source=kit.retriever.name,
+            kind="search" if given is None else GIVEN,
         )
     ]
     if kit.pages is not None and given is None:
         about = "Read the whole page at an address that a search has found."
-        tools.append(Tool(PAGE, about, {"url": {"type": "string"}}, read, ("url",), source="pages"))
+        tools.append(
+            Tool(
+                PAGE,
+                about,
+                {"url": {"type": "string"}},
+                read,
+                ("url",),
+                source="pages",
+                kind="page",
+            )
+        )
     return tools

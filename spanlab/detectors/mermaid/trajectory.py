@@ -1,0 +1,103 @@
+"""What was done about a claim, for people: the steps of the trace, and the quotes of evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from spanlab.detectors.mermaid.evidence import relevant
+from spanlab.detectors.mermaid.executor import Execution, Failure, Turn
+from spanlab.detectors.mermaid.prompts import Decomposition
+from spanlab.schema import Evidence, Item, Stance, Verdict
+from spanlab.trace import RecallStep, RemarkStep, Step, ThoughtStep
+
+_QUOTED: Final = 8  # pieces of evidence of a claim at most
+_STANCES: Final[Mapping[Verdict, Stance]] = {"supported": "supports", "refuted": "refutes"}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An observation: the item's passages that a call brought, by 0-based index."""
+
+    passages: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A claim, what it states, and how it was judged.
+
+    ``notes`` say of the passages that came from memory what had found them.
+    """
+
+    claim: str
+    parts: Decomposition | None
+    notes: Mapping[int, str]
+    execution: Execution[Verdict, Seen]
+
+    def evidence(self, item: Item) -> tuple[Evidence, ...]:
+        """Quote the sentences of what was recalled and observed that speak of the claim."""
+        stance = _STANCES.get(self.execution.answer, "closest")
+        entities = self.parts.entities if self.parts else ()
+        observed = (index for turn in self.execution.history for index in passages_of(turn))
+        quotes = [
+            Evidence(
+                passage=index,
+                start=place.start,
+                end=place.end,
+                text=item.passages[index].text[slice(*place)],
+                stance=stance,
+                note=self.notes.get(index),
+            )
+            for index in dict.fromkeys((*self.notes, *observed))
+            for place in relevant(item.passages[index].text, self.claim, entities, item.lang)
+        ]
+        return tuple(quotes[:_QUOTED])
+
+    def steps(self, number: int) -> list[Step]:
+        """Tell what was stated, recalled, thought, called and observed of claim ``number``."""
+        told: list[Step] = []
+        if self.parts is not None:
+            told.append(RemarkStep(text=f"taken apart: {background(self.parts)}", claim=number))
+        if self.parts is not None and self.notes:
+            recalled, notes = tuple(self.notes), tuple(self.notes.values())
+            entities = self.parts.entities
+            told.append(RecallStep(entities=entities, passages=recalled, notes=notes, claim=number))
+        history = self.execution.history
+        told += [_step(turn, number, at) for at, turn in enumerate(history, start=1)]
+        forced = "the steps were used up: an answer was forced"
+        last = forced if self.execution.forced else self.execution.thought
+        return [*told, ThoughtStep(text=last, claim=number, round=len(history) + 1)]
+
+
+def passages_of(turn: Turn[Seen]) -> Sequence[int]:
+    """Return the indices of the passages that a step brought; empty if it brought none."""
+    return turn.observation.passages if isinstance(turn.observation, Seen) else ()
+
+
+def background(parts: Decomposition | None) -> str:
+    """Return what a claim states in one line."""
+    if parts is None:
+        return "nothing"
+    triplets = [
+        " · ".join(
+            filter(None, (each.subject, each.relation, each.object, ", ".join(each.attributes)))
+        )
+        for each in parts.triplets
+    ]
+    topics = f"topics: {', '.join(parts.topics)}" if parts.topics else ""
+    return "; ".join(filter(None, (*triplets, topics))) or "nothing"
+
+
+def _step(turn: Turn[Seen], claim: int, at: int) -> ThoughtStep:
+    called = turn.action.tool if turn.action else ""
+    return ThoughtStep(
+        text=turn.thought,
+        tool="".join(filter(str.isprintable, called))[:200] or None,
+        arguments=dict(turn.action.arguments) if turn.action else {},
+        passages=tuple(passages_of(turn)),
+        failure=str(turn.observation) if isinstance(turn.observation, Failure) else None,
+        repeats=turn.repeats,
+        claim=claim,
+        round=at,
+    )

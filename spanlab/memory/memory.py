@@ -1,0 +1,241 @@
+"""The memory as a run uses it: what it may recall, what it keeps, and calls that are made once."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from threading import Lock
+from typing import Final, Literal
+
+from pydantic import JsonValue, TypeAdapter
+
+from spanlab.errors import UsageError
+from spanlab.fields import Frozen
+from spanlab.memory.names import grams, keys_of, near
+from spanlab.memory.ranking import chosen
+from spanlab.memory.turns import Turns
+from spanlab.retrievers import Query
+from spanlab.schema import Passage
+from spanlab.settings import Settings
+from spanlab.single_flight import SingleFlight
+from spanlab.storage.memories import MemoryEntry, MemoryStore
+
+Mode = Literal["on", "read-only", "off"]
+DAYS: Final = "SPANLAB_MEMORY_DAYS"  # "search=7,papers=100": days for which evidence counts
+_DAYS: Final[Mapping[str, float | None]] = {
+    "search": 30,
+    "page": 30,
+    "wikipedia": 90,
+    "papers": 365,
+    "corpus": None,
+    "tool": 30,
+}
+_LONGEST: Final = 2_000  # characters of an entry
+_NEVER: Final = 1e12  # seconds since 1970
+_PAUSE: Final = 0.1  # seconds between two looks whether another process has got an answer
+_NEAREST: Final = 2  # near names that are recalled of one that nothing is kept under
+_DAY: Final = 86_400.0
+_PASSAGES: Final = TypeAdapter(tuple[Passage, ...])
+
+
+class MemoryChoice(Frozen):
+    """How a run uses the memory.
+
+    ``scope`` is a name: who gives the same one shares the memory. ``as_of`` recalls what was kept
+    until the end of that day (UTC), and keeps nothing.
+    """
+
+    mode: Mode = "on"
+    scope: str = ""
+    as_of: date | None = None
+
+
+class Memory:
+    """The evidence memory, used in one way.
+
+    Args:
+        store: where it is kept; None if it is off.
+        choice: how it is used.
+    """
+
+    def __init__(self, store: MemoryStore | None, choice: MemoryChoice) -> None:
+        self._store = None if choice.mode == "off" else store
+        self._choice = choice
+
+    @property
+    def keeps(self) -> bool:
+        """Whether anything is kept."""
+        reads_only = self._choice.mode == "read-only" or self._choice.as_of is not None
+        return self._store is not None and not reads_only
+
+    async def recall(
+        self, names: Iterable[str], claim: str, before: date | None = None
+    ) -> list[MemoryEntry]:
+        """Return what is known about some entities, as far as a claim is to be shown it.
+
+        Args:
+            names: of the entities; where nothing is kept under a name, near ones count.
+            claim: the claim, by which the evidence is ranked.
+            before: the day before which its source must be published; None for any.
+
+        Returns:
+            At most eight entries, best first; empty if nothing is known or the memory is off.
+        """
+        store = self._store
+        if store is None:
+            return []
+        return await asyncio.to_thread(self._recall, store, tuple(names), claim, before)
+
+    def _recall(
+        self, store: MemoryStore, names: Sequence[str], claim: str, before: date | None
+    ) -> list[MemoryEntry]:
+        scope = self._choice.scope
+        keys: list[str] = []
+        for key, known in store.known(scope, keys_of(names)).items():
+            keys += known or near(key, store.similar(scope, grams(key)))[:_NEAREST]
+        query = Query(claim, before=before)
+        admitted = [
+            each
+            for each in store.recall(scope, dict.fromkeys(keys), self._time())
+            if query.admits(passage_of(each.entry))
+        ]
+        return [each.entry for each in chosen(admitted, claim)]
+
+    async def keep(self, names: Iterable[str], entries: Iterable[MemoryEntry]) -> None:
+        """Keep evidence under some entities; nothing if the memory is off or only read."""
+        store, keys = self._store, keys_of(names)
+        kept = [
+            each.model_copy(update={"text": each.text[:_LONGEST], "entities": keys})
+            for each in entries
+            if each.text.strip()
+        ]
+        if store is not None and self.keeps and keys and kept:
+            pieces = {key: grams(key) for key in keys}
+            await asyncio.to_thread(store.keep, self._choice.scope, kept, pieces)
+
+    @asynccontextmanager
+    async def turn(self, names: Iterable[str]) -> AsyncIterator[None]:
+        """Wait for those who are gathering evidence about the same, if it will be kept."""
+        if self.keeps:
+            scope = self._choice.scope
+            async with _TURNS.turn(f"{scope}\n{key}" for key in keys_of(names)):
+                yield
+        else:
+            yield
+
+    async def once(
+        self,
+        asked: Sequence[JsonValue],
+        ask: Callable[[], Awaitable[Sequence[Passage]]],
+        *,
+        kind: str,
+        seconds: float,
+    ) -> tuple[Passage, ...]:
+        """Make a call, unless the same was made before and still counts, or is being made.
+
+        Workers that share a database share the calls.
+
+        Args:
+            asked: all that the answer depends on.
+            ask: makes the call; if it raises, nothing is kept.
+            kind: of the source, by which the answer expires.
+            seconds: that others wait for the answer before they ask themselves.
+        """
+        store = self._store
+        if store is None or not self.keeps:
+            return tuple(await ask())
+        key = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        place = (store, self._choice.scope, key)
+        return await _CALLS.join(place, lambda: self._once(store, key, ask, kind, seconds))
+
+    async def _once(
+        self,
+        store: MemoryStore,
+        key: str,
+        ask: Callable[[], Awaitable[Sequence[Passage]]],
+        kind: str,
+        seconds: float,
+    ) -> tuple[Passage, ...]:
+        scope = self._choice.scope
+        while True:
+            now = time.time()
+            said = await asyncio.to_thread(store.ask, scope, key, now, now + seconds)
+            if isinstance(said, str):
+                return _PASSAGES.validate_json(said)
+            if said:
+                break
+            await asyncio.sleep(_PAUSE)
+        answer: str | None = None
+        try:
+            found = tuple(await ask())
+            answer = _PASSAGES.dump_json(found).decode()
+        finally:
+            until = expires(kind, time.time())
+            expiry = _NEVER if until is None else until
+            await asyncio.shield(asyncio.to_thread(store.answer, scope, key, answer, expiry))
+        return found
+
+    def _time(self) -> float:
+        if self._choice.as_of is None:
+            return time.time()
+        after = self._choice.as_of + timedelta(days=1)
+        return datetime(after.year, after.month, after.day, tzinfo=UTC).timestamp()
+
+
+def passage_of(entry: MemoryEntry) -> Passage:
+    """Return an entry's evidence as a passage."""
+    return Passage(text=entry.text, title=entry.title, url=entry.url, date=entry.date)
+
+
+def expires(kind: str, now: float) -> float | None:
+    """Return when evidence of a kind of source that is kept now no longer counts; None for never.
+
+    Raises:
+        UsageError: ``SPANLAB_MEMORY_DAYS`` cannot be read.
+    """
+    days = _days(os.environ.get(DAYS, "")).get(kind, _DAYS["tool"])
+    return None if days is None else now + days * _DAY
+
+
+def memory(settings: Settings, choice: MemoryChoice) -> Memory:
+    """Return the memory of a database, used as chosen.
+
+    Raises:
+        UsageError: the database URL is none, or its driver is not installed.
+        StoreError: the database cannot be used.
+    """
+    if choice.mode == "off":
+        return Memory(None, choice)
+    with _opening:
+        return Memory(_opened(settings.database_url, settings.model_dump_json()), choice)
+
+
+@cache
+def _opened(url: str, written: str) -> MemoryStore:
+    settings = Settings.model_validate_json(written)
+    return MemoryStore.open(settings.model_copy(update={"database_url": url}))
+
+
+@cache
+def _days(written: str) -> Mapping[str, float | None]:
+    found = dict(_DAYS)
+    for part in filter(None, map(str.strip, written.split(","))):
+        kind, _, days = (each.strip() for each in part.partition("="))
+        if kind not in found or not (days == "never" or days.isdecimal()):
+            raise UsageError(
+                f"{DAYS}: {part!r} is not like search=30 (kinds: {', '.join(found)}; or never)"
+            )
+        found[kind] = None if days == "never" else float(days)
+    return found
+
+
+_TURNS: Final = Turns()
+_CALLS: Final[SingleFlight[tuple[Passage, ...]]] = SingleFlight()
+_opening: Final = Lock()  # two threads that open one at the same time get the same

@@ -1,0 +1,100 @@
+"""Names of entities: when two are the same, and when they are nearly so."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from rapidfuzz import fuzz
+
+NEAR: Final = 88.0  # of 100: likeness of each word below which two names are not taken for one
+_ARTICLES: Final = frozenset(
+    (
+        *("the", "a", "an", "le", "la", "les", "l", "un", "une", "der", "die", "das", "ein"),
+        *("eine", "el", "los", "las", "il", "lo", "gli", "i", "uno", "una", "o", "os", "as"),
+        *("het", "en", "ett", "den", "det"),
+    )
+)
+_ARABIC_ARTICLE: Final = "\u0627\u0644"
+# Spellings of the same that no rule finds; aliases that redirects teach come on top.
+_KNOWN: Final[Mapping[str, str]] = {
+    alias: key
+    for key, aliases in {
+        "united states": ("usa", "united states of america", "us of america"),
+        "united kingdom": ("uk", "great britain", "united kingdom of great britain"),
+        "soviet union": ("ussr", "union of soviet socialist republics"),
+        "european union": ("eu",),
+        "united nations": ("un", "uno"),
+        "united arab emirates": ("uae",),
+    }.items()
+    for alias in aliases
+}
+_ABBREVIATION: Final = re.compile(r"\b(?:[^\W\d_]\.){2,}")
+_WORD: Final = re.compile(r"[^\W_]+")
+_DIGITS: Final = re.compile(r"\d+")
+
+
+def key_of(name: str) -> str:
+    """Return what a name of an entity is found by.
+
+    Case, accents, width, a leading article, punctuation and the script of digits do not count.
+
+    Returns:
+        The key; empty for a name without letters, such as a number: too much has the same one.
+    """
+    if name.strip() in {"US", "U.S."}:  # as a word it is a pronoun
+        return "united states"
+    text = unicodedata.normalize("NFKD", name.casefold())
+    text = "".join(_plain(each) for each in text if not unicodedata.category(each).startswith("Mn"))
+    text = unicodedata.normalize("NFKC", text).replace("'s ", " ").removesuffix("'s")
+    text = _ABBREVIATION.sub(lambda found: found.group().replace(".", ""), text)
+    words = _WORD.findall(text)
+    while len(words) > 1 and words[0] in _ARTICLES:
+        words = words[1:]
+    if words and words[0].startswith(_ARABIC_ARTICLE) and len(words[0]) > 4:
+        words[0] = words[0].removeprefix(_ARABIC_ARTICLE)
+    key = " ".join(words)
+    if not any(each.isalpha() for each in key):
+        return ""
+    return _KNOWN.get(key, key)
+
+
+def keys_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Return what names are found by, each key once.
+
+    Common nouns count only where there is no proper name, told by a capital or a script without
+    capitals: under "steps" lies what has nothing to do with each other.
+    """
+    named = {name: key for name in names if (key := key_of(name))}
+    proper = [key for name, key in named.items() if name != name.lower() or name == name.upper()]
+    return tuple(dict.fromkeys(proper or named.values()))
+
+
+def grams(key: str) -> frozenset[str]:
+    """Return the pieces of three characters by which near names of a key are looked for."""
+    padded = [f"  {word} " for word in key.split()]
+    return frozenset(word[at : at + 3] for word in padded for at in range(len(word) - 2))
+
+
+def near(key: str, others: Iterable[str]) -> list[str]:
+    """Return the keys that nearly are ``key``, the nearest first.
+
+    Words may come in another order, and a longer word have a letter more or less; numbers may not
+    differ. Short names have none: Austria is not Australia.
+    """
+    words = sorted(key.split())
+    numbers = _DIGITS.findall(key)
+    alike: dict[str, float] = {}
+    for other in others:
+        theirs = sorted(other.split())
+        if other != key and len(theirs) == len(words) and _DIGITS.findall(other) == numbers:
+            alike[other] = min(map(fuzz.ratio, words, theirs), default=0.0)
+    close = (other for other, score in alike.items() if score >= NEAR)
+    return sorted(close, key=lambda other: (-alike[other], other))
+
+
+def _plain(character: str) -> str:
+    digit = unicodedata.decimal(character, None)
+    return character if digit is None else str(digit)

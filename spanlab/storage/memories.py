@@ -1,0 +1,314 @@
+"""Rows of the evidence memory: entries, the keys they are kept under, and answers of tools.
+
+Everything lies in a scope, a name such as that of a dataset or a team; "" is for everybody.
+Keys come normalised; times are seconds since 1970, UTC.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from sqlalchemy import Connection, Row, text
+
+from spanlab.errors import NotFoundError
+from spanlab.fields import Frozen
+from spanlab.settings import Settings
+from spanlab.storage.engine import Database
+from spanlab.storage.upgrade import opened
+
+_CROWD = 200  # entries of a key that are looked at, pinned ones and then the newest first
+_COMMON = 100  # keys that are looked at of those that share one piece of a name
+_CANDIDATES = 30  # of the keys that share most pieces, how many are compared
+_PAGE = 500  # entries that are read at once
+
+
+class MemoryEntry(Frozen):
+    """A piece of evidence: some sentences of a source, and how they were found.
+
+    ``date`` is when the source was published, ``at`` when the entry was kept, ``expires`` when it
+    no longer counts, None for never. ``kind`` is the kind of source. ``entities`` are the keys it
+    is kept under, where they are asked for.
+    """
+
+    text: str
+    entities: tuple[str, ...] = ()
+    title: str | None = None
+    url: str | None = None
+    date: str | None = None
+    query: str = ""
+    tool: str = ""
+    kind: str = ""
+    model: str = ""
+    at: float
+    expires: float | None = None
+
+    @property
+    def digest(self) -> str:
+        """The same for two entries of the same source with the same words."""
+        same = f"{self.url or ''}\n{' '.join(self.text.split()).casefold()}"
+        return hashlib.sha256(same.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class StoredEntry:
+    """An entry with its number, and what people said of it."""
+
+    id: int
+    entry: MemoryEntry
+    pinned: bool = False
+    blocked: bool = False
+
+
+_KEEP = text(
+    "INSERT INTO memories (scope, digest, json, at, expires, pinned, blocked) "
+    "VALUES (:scope, :digest, :json, :at, :expires, 0, 0) ON CONFLICT (scope, digest) "
+    "DO UPDATE SET expires = excluded.expires RETURNING id, pinned"
+)
+_KEY = text(
+    "INSERT INTO memory_keys (scope, key, pinned, memory_id) "
+    "VALUES (:scope, :key, :pinned, :id) ON CONFLICT DO NOTHING"
+)
+_GRAM = text(
+    "INSERT INTO memory_grams (scope, gram, key) VALUES (:scope, :gram, :key) "
+    "ON CONFLICT DO NOTHING"
+)
+_RECALL = text(
+    "SELECT m.id, m.json, m.at, m.expires, m.pinned, m.blocked FROM "
+    "(SELECT memory_id FROM memory_keys WHERE scope = :scope AND key = :key "
+    "ORDER BY pinned DESC, memory_id DESC LIMIT :crowd) k "
+    "JOIN memories m ON m.id = k.memory_id WHERE m.blocked = 0 AND m.at <= :now "
+    "AND (m.expires IS NULL OR m.expires > :now) ORDER BY m.pinned DESC, m.id DESC"
+).bindparams(crowd=_CROWD)
+_ALIAS = text(
+    "INSERT INTO memory_aliases (alias, key) VALUES (:alias, :key) "
+    "ON CONFLICT (alias) DO UPDATE SET key = excluded.key"
+)
+_ALIAS_OF = text("SELECT key FROM memory_aliases WHERE alias = :alias")
+_IS_KEY = text("SELECT 1 FROM memory_keys WHERE scope = :scope AND key = :key LIMIT 1")
+_KEYS_OF = text("SELECT key FROM memory_keys WHERE memory_id = :id ORDER BY key")
+_SIMILAR = text(
+    "SELECT key FROM memory_grams WHERE scope = :scope AND gram = :gram LIMIT :common"
+).bindparams(common=_COMMON)
+_ASK = text(
+    "INSERT INTO tool_calls (scope, key, answer, expires) VALUES (:scope, :key, NULL, :until) "
+    "ON CONFLICT (scope, key) DO UPDATE SET answer = NULL, expires = excluded.expires "
+    "WHERE tool_calls.expires <= :now RETURNING key"
+)
+_ANSWERED = text("SELECT answer FROM tool_calls WHERE scope = :scope AND key = :key")
+_ANSWER = text(
+    "UPDATE tool_calls SET answer = :answer, expires = :expires WHERE scope = :scope AND key = :key"
+)
+_GIVE_UP = text("DELETE FROM tool_calls WHERE scope = :scope AND key = :key AND answer IS NULL")
+
+
+class MemoryStore:
+    """The evidence memory of one database; any number of threads and processes may share it.
+
+    Every method raises ``StoreError`` if the database refuses or cannot be reached.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, settings: Settings | None = None) -> Self:
+        """Open the database that ``settings`` (None: the environment) name, migrating it if needed.
+
+        Raises:
+            UsageError: the database URL is none, or its driver is not installed.
+            StoreError: it is no database, one of a newer spanlab, or cannot be reached.
+        """
+        return cls(opened(settings or Settings.read()))
+
+    def close(self) -> None:
+        """Close the database's connections."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def keep(
+        self, scope: str, entries: Sequence[MemoryEntry], grams: Mapping[str, frozenset[str]]
+    ) -> None:
+        """Keep entries under their entities; what is there already is valid for longer.
+
+        Args:
+            scope: where.
+            entries: what to keep.
+            grams: of every entity, the pieces by which near names find it.
+        """
+        keys: set[tuple[str, int, int]] = set()
+        with self._database.writing() as connection:
+            # In one order everywhere: two workers that keep the same do not lock each other out.
+            for entry in sorted(entries, key=lambda each: each.digest):
+                values = {"scope": scope, "digest": entry.digest, "json": _json(entry)}
+                times = {"at": entry.at, "expires": entry.expires}
+                row = connection.execute(_KEEP, values | times).one()
+                keys.update((key, row.pinned, row.id) for key in entry.entities)
+            if keys:
+                rows = [
+                    {"scope": scope, "key": key, "pinned": pinned, "id": number}
+                    for key, pinned, number in sorted(keys)
+                ]
+                connection.execute(_KEY, rows)
+            pieces = sorted({(gram, key) for key, _, _ in keys for gram in grams.get(key, ())})
+            if pieces:
+                found = [{"scope": scope, "gram": gram, "key": key} for gram, key in pieces]
+                connection.execute(_GRAM, found)
+
+    def recall(self, scope: str, keys: Iterable[str], now: float) -> list[StoredEntry]:
+        """Return what is valid at a time and kept under any of these keys, each entry once.
+
+        Of a key that very much is kept under, pinned entries and the newest are returned.
+        """
+        found: dict[int, StoredEntry] = {}
+        with self._database.reading() as connection:
+            for key in keys:
+                for row in connection.execute(_RECALL, {"scope": scope, "key": key, "now": now}):
+                    found.setdefault(row.id, _stored(row))
+        return list(found.values())
+
+    def known(self, scope: str, keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Return for each key those that something is kept under: itself, and what it stands for.
+
+        Keys under which nothing is kept have none.
+        """
+        found: dict[str, tuple[str, ...]] = {}
+        with self._database.reading() as connection:
+            for key in keys:
+                other = connection.execute(_ALIAS_OF, {"alias": key}).scalar()
+                found[key] = tuple(
+                    each
+                    for each in dict.fromkeys(filter(None, (key, other)))
+                    if connection.execute(_IS_KEY, {"scope": scope, "key": each}).scalar()
+                )
+        return found
+
+    def similar(self, scope: str, grams: Iterable[str]) -> list[str]:
+        """Return the keys that share most pieces with a name, those with the most first."""
+        shared: Counter[str] = Counter()
+        with self._database.reading() as connection:
+            for gram in sorted(grams):
+                rows = connection.execute(_SIMILAR, {"scope": scope, "gram": gram})
+                shared.update(row.key for row in rows)
+        return [key for key, _ in shared.most_common(_CANDIDATES)]
+
+    def learn(self, alias: str, key: str) -> None:
+        """Let one key stand for another, as a redirect says."""
+        with self._database.writing() as connection:
+            connection.execute(_ALIAS, {"alias": alias, "key": key})
+
+    def ask(self, scope: str, key: str, now: float, until: float) -> str | bool:
+        """Say who answers a call: its answer if there is one, else whether the caller has to.
+
+        Args:
+            scope: where.
+            key: what is asked.
+            now: the time.
+            until: how long others wait for the caller.
+
+        Returns:
+            The answer; True if the caller asks; False if somebody else is asking.
+        """
+        with self._database.writing() as connection:
+            place = {"scope": scope, "key": key}
+            if connection.execute(_ASK, place | {"now": now, "until": until}).scalar() is not None:
+                return True
+            answer = connection.execute(_ANSWERED, place).scalar()
+            return False if answer is None else str(answer)
+
+    def answer(self, scope: str, key: str, answer: str | None, expires: float) -> None:
+        """Store what the caller who asks was answered; None if that failed."""
+        with self._database.writing() as connection:
+            place = {"scope": scope, "key": key}
+            if answer is None:
+                connection.execute(_GIVE_UP, place)
+            else:
+                connection.execute(_ANSWER, place | {"answer": answer, "expires": expires})
+
+    def entries(self, scope: str, key: str | None = None) -> Iterator[StoredEntry]:
+        """Yield all entries of a scope, or those under one key, newest first, in bounded memory."""
+        under = (
+            ""
+            if key is None
+            else "AND id IN (SELECT memory_id FROM memory_keys WHERE scope = :scope AND key = :key)"
+        )
+        asked = text(
+            "SELECT id, json, at, expires, pinned, blocked FROM memories "  # noqa: S608 - our words
+            f"WHERE scope = :scope AND id < :before {under} ORDER BY id DESC LIMIT {_PAGE}"
+        )
+        before = 2**31 - 1
+        while True:
+            with self._database.reading() as connection:
+                given = {"scope": scope, "before": before}
+                rows = connection.execute(asked, given if key is None else given | {"key": key})
+                page = [_stored(row) for row in rows]
+                for at, each in enumerate(page):
+                    under_it = connection.execute(_KEYS_OF, {"id": each.id}).scalars()
+                    named = each.entry.model_copy(update={"entities": tuple(under_it)})
+                    page[at] = replace(each, entry=named)
+            yield from page
+            if len(page) < _PAGE:
+                return
+            before = page[-1].id
+
+    def scopes(self) -> dict[str, int]:
+        """Return how many entries each scope has; empty if nothing is kept."""
+        asked = text("SELECT scope, count(*) AS n FROM memories GROUP BY scope ORDER BY scope")
+        with self._database.reading() as connection:
+            return {row.scope: row.n for row in connection.execute(asked)}
+
+    def pin(self, number: int, *, pinned: bool) -> None:
+        """Let an entry be recalled before all others of its entities, or no longer.
+
+        Raises:
+            NotFoundError: no entry has this number.
+        """
+        with self._database.writing() as connection:
+            _mark(connection, number, "pinned", pinned)
+            moved = text("UPDATE memory_keys SET pinned = :to WHERE memory_id = :id")
+            connection.execute(moved, {"id": number, "to": int(pinned)})
+
+    def block(self, number: int, *, blocked: bool) -> None:
+        """Never recall an entry, also when it is found again; or do.
+
+        Raises:
+            NotFoundError: no entry has this number.
+        """
+        with self._database.writing() as connection:
+            _mark(connection, number, "blocked", blocked)
+
+    def clear(self, scope: str) -> int:
+        """Forget everything in a scope, answers of tools, too; return how many entries it had."""
+        with self._database.writing() as connection:
+            given = {"scope": scope}
+            for table in ("memory_keys", "memory_grams", "tool_calls"):
+                wanted = text(f"DELETE FROM {table} WHERE scope = :scope")  # noqa: S608 - our words
+                connection.execute(wanted, given)
+            gone = connection.execute(text("DELETE FROM memories WHERE scope = :scope"), given)
+            return int(gone.rowcount)
+
+
+def _mark(connection: Connection, number: int, column: str, to: bool) -> None:
+    wanted = text(f"UPDATE memories SET {column} = :to WHERE id = :id")  # noqa: S608 - our words
+    if not connection.execute(wanted, {"id": number, "to": int(to)}).rowcount:
+        raise NotFoundError(f"the memory has no entry {number}: `spanlab memory list` shows them")
+
+
+def _json(entry: MemoryEntry) -> str:
+    return entry.model_dump_json(exclude_defaults=True, exclude={"at", "expires", "entities"})
+
+
+def _stored(row: Row[Any]) -> StoredEntry:
+    told = json.loads(row.json) | {"at": row.at, "expires": row.expires}
+    # Our own rows, checked when they were written.
+    entry = MemoryEntry.model_construct(**told)
+    return StoredEntry(row.id, entry, bool(row.pinned), bool(row.blocked))
