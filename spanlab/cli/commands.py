@@ -213,7 +213,16 @@ def datasets(
     ] = None,
     overlap: Annotated[
         int | None,
-        typer.Option(min=1, max=100, help="How many people are to finish each item in Review."),
+        typer.Option(
+            min=0, max=100, help="How many people are to finish each item in Review; 0: any number."
+        ),
+    ] = None,
+    assign: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A person to whom items are assigned; once for each, '' for nobody. Without it, "
+            "items go to whoever comes first.",
+        ),
     ] = None,
     labels: Annotated[
         str | None,
@@ -233,7 +242,7 @@ def datasets(
     \b
     spanlab datasets
     spanlab datasets mine --undecided likely
-    spanlab datasets mine --overlap 2
+    spanlab datasets mine --overlap 2 --assign Ada --assign Ben --assign Cleo
     spanlab datasets mine --labels RAGTruth --guidelines guidelines.md
     """
     from spanlab.cli import inputs, tables
@@ -242,6 +251,7 @@ def datasets(
     changed = {
         **({} if undecided is None else {"undecided": Undecided(undecided)}),
         **({} if overlap is None else {"overlap": overlap}),
+        **({} if assign is None else {"assigned_to": tuple(filter(None, assign))}),
         **({} if labels is None else {"labels": label_set(labels)}),
     }
     if (name is not None) != bool(changed or guidelines):

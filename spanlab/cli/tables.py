@@ -126,7 +126,9 @@ def datasets(summaries: Iterable[DatasetSummary]) -> str:
         languages = " ".join(f"{lang}:{count}" for lang, count in summary.languages.items())
         settings = summary.settings
         setting = f"undecided suggestions: {settings.undecided}; labels: {len(settings.labels)}"
-        setting += f"; people per item: {settings.overlap}"
+        setting += f"; people per item: {settings.overlap or 'any number'}"
+        if settings.assigned_to:
+            setting += f"; assigned to: {', '.join(settings.assigned_to)}"
         if settings.guidelines_now:
             setting += f"; guidelines: version {len(settings.guidelines)}"
         rows.append([summary.name, f"{summary.n_items:,}", languages, "", setting])

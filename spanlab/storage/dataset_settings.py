@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from spanlab.fields import Frozen, unique
+from spanlab.fields import Frozen, Name, unique
 from spanlab.storage.label_sets import USUAL_LABELS, Label
 
 
@@ -22,9 +22,10 @@ class Undecided(StrEnum):
 class DatasetSettings(Frozen):
     """The settings of a dataset; what is not stored takes the default.
 
-    ``overlap`` is how many people are to finish each item: from 2 on it is a plan, by which Review
-    offers each reviewer what fewer have finished and they themselves have not. Nothing is
-    reserved: people who have the same item open at once may all finish it.
+    ``overlap`` is how many people are to finish each item, 0 for any number. Review then offers
+    reviewers what they have not finished: without ``assigned_to`` what fewer have finished or been
+    offered (an item is reserved for an hour, and for another one with every edit), with it what is
+    assigned to them (see ``Share``). A link opens any item, whoever has it.
     ``always_blind`` takes from reviewers the choice to see what other people marked.
     ``guidelines`` are all texts that the guidelines have had, in Markdown, oldest first: the
     version that an annotation names is a place in it, counted from 1.
@@ -34,12 +35,14 @@ class DatasetSettings(Frozen):
     labels: tuple[Label, ...] = USUAL_LABELS
     label_required: bool = False
     always_blind: bool = False
-    overlap: Annotated[int, Field(ge=1, le=100)] = 1
+    overlap: Annotated[int, Field(ge=0, le=100)] = 0
+    assigned_to: tuple[Name, ...] = ()
     guidelines: tuple[Annotated[str, Field(max_length=100_000)], ...] = ()
 
     @model_validator(mode="after")
     def _labels_are_told_apart(self) -> Self:
         unique((label.name for label in self.labels), "label")
+        unique(self.assigned_to, "the person")
         unique((label.key for label in self.labels if label.key), "the key of a label:")
         return self
 

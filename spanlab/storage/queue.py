@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from spanlab.errors import UsageError
 from spanlab.schema import Status
@@ -19,6 +23,40 @@ class Cursor:
     value: float | None = None
 
 
+@dataclass(frozen=True)
+class Share:
+    """The items assigned to one person of several, by their places in the import order.
+
+    Every item is assigned to ``each`` of the ``people``, or to all where there are fewer; of any
+    ``people`` successive items, from a multiple of that number on, everybody gets as many. Who
+    shares items with whom changes from one such round to the next.
+
+    Raises:
+        UsageError: ``number`` is not that of one of the people, counted from 0.
+    """
+
+    number: int
+    people: int
+    each: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.number < self.people:
+            raise UsageError(f"person {self.number} is none of {self.people}")
+
+    def has(self, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which of these places are of this share.
+
+        The people stand in a ring; the item at place p goes to the one at p and to those one step
+        on, two steps on, … The step is another one in every round, and prime to the number of
+        people, so that it leads to all of them.
+        """
+        steps = [step for step in range(1, self.people + 1) if gcd(step, self.people) == 1]
+        back = np.array([pow(step, -1, self.people) for step in steps])
+        rounds = positions // self.people % len(steps)
+        mine: NDArray[np.bool_] = (self.number - positions) * back[rounds] % self.people < self.each
+        return mine
+
+
 @dataclass(frozen=True, kw_only=True)
 class QueueQuery:
     """A filter over the items of a dataset, as one reviewer sees them; None lets all through.
@@ -28,7 +66,9 @@ class QueueQuery:
     found nothing; items it has not annotated have none and are left out. ``detector_status``
     needs ``detector``. ``min_annotators`` and ``max_annotators`` bound how many persons have
     finished the item, and ``unfinished`` leaves out what the reviewer has: with it,
-    ``max_annotators=1`` is the queue where two are to finish each item. All bounds are inclusive.
+    ``max_annotators=1`` is the queue where two are to finish each item; with ``reserve`` those
+    count, too, for whom an item is reserved. ``share`` leaves the items that are assigned to the
+    reviewer. All bounds are inclusive.
 
     ``text`` is looked for in questions, answers, ids and comments: all of its words, or beginnings
     of words, must stand in one of these texts. ``label`` is one of some span of the item.
@@ -57,6 +97,8 @@ class QueueQuery:
     min_annotators: int | None = None
     max_annotators: int | None = None
     unfinished: bool = False
+    reserve: bool = False
+    share: Share | None = None
     text: str | None = None
     label: str | None = None
     blind: bool = False

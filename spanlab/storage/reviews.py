@@ -14,6 +14,7 @@ from spanlab.storage.annotators import labels_of, register
 from spanlab.storage.catalog import Dataset, annotators_of
 from spanlab.storage.items import lock, one, position_of
 from spanlab.storage.log import Log
+from spanlab.storage.reservations import renew
 from spanlab.storage.tables import annotated, operations, reviews
 from spanlab.storage.writes import Applied, Refusal, Review, Write
 
@@ -96,6 +97,7 @@ def apply(
         if refusal is not None:
             refused.append(refusal)
     log.save()
+    renew(connection, dataset, position, reviewer)
     return Applied(_acknowledged(connection, writes), log.version, tuple(refused))
 
 

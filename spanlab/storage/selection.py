@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from spanlab.schema import Status
-from spanlab.storage import facets, search
+from spanlab.storage import facets, reservations, search
 from spanlab.storage.catalog import Annotator, Dataset, annotators_of, language_codes
 from spanlab.storage.facets import BLOCK, Array
-from spanlab.storage.queue import Cursor, QueueQuery, Standing
+from spanlab.storage.queue import Cursor, QueueQuery, Share, Standing
 from spanlab.storage.ranking import (
     Ranking,
     disagreement_of,
@@ -48,6 +48,8 @@ class Selection:
     found: tuple[Array, ...]  # positions in order, of each search
     ranking: Ranking | None  # None for import order
     reverse: bool  # of import order
+    share: Share | None
+    taken: dict[int, int]  # for how many others, by position, items are reserved
 
     @classmethod
     def of(cls, connection: Connection, dataset: Dataset, query: QueueQuery) -> Selection:
@@ -59,7 +61,17 @@ class Selection:
             conditions.append(_equal(facets.LANG, code))
         found = tuple(_searched(connection, dataset, query, annotators))
         order = ranking(connection, dataset, query, annotators)
-        return cls(connection, dataset, tuple(conditions), found, order, query.reverse)
+        taken = reservations.taken(connection, dataset, query.reviewer) if query.reserve else {}
+        return cls(
+            connection,
+            dataset,
+            tuple(conditions),
+            found,
+            order,
+            query.reverse,
+            query.share,
+            taken,
+        )
 
     def count(self) -> int:
         """Return how many items are selected."""
@@ -134,6 +146,8 @@ class Selection:
 
     def _mask(self, start: int, stop: int) -> Mask:
         mask = np.ones(stop - start, dtype=np.bool_)
+        if self.share is not None:
+            mask &= self.share.has(np.arange(start, stop))
         for positions in self.found:
             first, last = np.searchsorted(positions, [start, stop])
             there = np.zeros(stop - start, dtype=np.bool_)
@@ -142,9 +156,18 @@ class Selection:
         names = sorted({name for condition in self.conditions for name in condition.names})
         if names and stop > start:
             arrays = facets.read(self.connection, self.dataset.id, names, start, stop)
+            if facets.PEOPLE in arrays and self.taken:
+                arrays[facets.PEOPLE] = self._with_taken(arrays[facets.PEOPLE], start)
             for condition in self.conditions:
                 mask &= condition.holds([arrays[name] for name in condition.names])
         return mask
+
+    def _with_taken(self, people: Array, start: int) -> Array:
+        counted = people.copy()
+        for position, count in self.taken.items():
+            if 0 <= position - start < len(counted):
+                counted[position - start] += count
+        return counted
 
 
 def _of_annotators(query: QueueQuery, annotators: dict[str, Annotator]) -> Iterator[Condition]:

@@ -47,6 +47,7 @@ from spanlab.storage.tables import (
     languages,
     loads,
     operations,
+    reservations,
     reviews,
 )
 
@@ -237,7 +238,7 @@ def _clear(database: Database, dataset: int) -> None:
 def _delete_items(connection: Connection, dataset: int, start: int, stop: int) -> None:
     # Whoever still writes to these items comes to an end first, or finds them gone.
     lock(connection, dataset, start, stop)
-    for table in (operations, reviews, annotated, items):
+    for table in (operations, reviews, annotated, reservations, items):
         here = (table.c.dataset_id == dataset, table.c.position >= start, table.c.position < stop)
         connection.execute(delete(table).where(*here))
     search.remove(connection, dataset, start, stop)

@@ -22,6 +22,7 @@ from spanlab.storage import (
     items,
     paging,
     processes,
+    reservations,
     reviews,
     staging,
 )
@@ -197,6 +198,13 @@ class Store:
         """Return the next (``step`` 1) or previous (-1) item's id; see ``paging.neighbour``."""
         with self._reading(dataset) as place:
             return paging.neighbour(*place, query, item_id, step)
+
+    def reserve(self, dataset: str, item_id: str, reviewer: str, people: int) -> bool:
+        """Reserve an item for a reviewer unless ``people`` others have it; see ``reservations``."""
+        with self._database.writing() as connection:
+            found = catalog.find(connection, dataset)
+            position = items.position_of(connection, found, item_id)
+            return reservations.reserve(connection, found, position, reviewer, people)
 
     def standing(self, dataset: str, query: QueueQuery, item_id: str) -> Standing:
         """Return which item of a queue one is, and of how many; see ``paging.standing``."""

@@ -161,6 +161,16 @@ operations = Table(
     ),
 )
 
+reservations = Table(  # of items that a queue has offered; see reservations.py
+    "reservations",
+    metadata,
+    *_integers("dataset_id", "position"),
+    Column("reviewer", Text, nullable=False),
+    Column("until", Float, nullable=False),  # seconds since 1970, UTC
+    PrimaryKeyConstraint("dataset_id", "position", "reviewer"),
+    ForeignKeyConstraint(["dataset_id", "position"], ["items.dataset_id", "items.position"]),
+)
+
 processes = Table(
     "processes",
     metadata,

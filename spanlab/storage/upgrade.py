@@ -31,6 +31,7 @@ REVISIONS = (
     "0013",
     "0014",
     "0015",
+    "0016",
 )  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"

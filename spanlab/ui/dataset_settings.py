@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from spanlab.schema import Kind
 from spanlab.ui.common import store
 from spanlab.ui.messages import errors_shown
 from spanlab.workflows.managing import (
@@ -58,9 +59,21 @@ def ask_settings(summary: DatasetSummary) -> bool:
         )
         overlap = st.number_input(
             "People to finish each item",
-            *(1, 100, now.overlap),
-            help="From 2 on, Review offers each reviewer the items that fewer people have "
-            "finished and that they have not finished themselves.",
+            *(0, 100, now.overlap),
+            help="0 for any number. Else Review offers reviewers the items that they have not "
+            "finished and that fewer people have finished or have open: what is offered stays "
+            "reserved for an hour after the last edit.",
+        )
+        known = [who.name for who in summary.annotators if who.kind is Kind.PERSON]
+        assigned = st.multiselect(
+            "Assigned to",
+            list(dict.fromkeys((*known, *now.assigned_to))),
+            now.assigned_to,
+            accept_new_options=True,
+            placeholder="Whoever comes first",
+            help="Everybody gets the same number of items, each of which goes to as many people as "
+            "said above. Type a name that is not in the list yet. Another list assigns all items "
+            "anew; what is finished stays.",
         )
     with labels:
         rows = _labels(now.labels)
@@ -82,7 +95,8 @@ def ask_settings(summary: DatasetSummary) -> bool:
         values = {
             "undecided": undecided,
             "always_blind": always_blind,
-            "overlap": overlap,
+            "overlap": max(overlap, bool(assigned)),
+            "assigned_to": tuple(assigned),
             "labels": tuple(label_of(row) for row in rows),
             "label_required": required,
         }

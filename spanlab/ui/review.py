@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 import streamlit as st
 
@@ -13,8 +14,8 @@ from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.reviewer import ask_reviewer, may_review
 from spanlab.workflows import review
 from spanlab.workflows.interpreter import leave_imports_uncollected
-from spanlab.workflows.managing import DatasetSummary
-from spanlab.workflows.review import QueueQuery
+from spanlab.workflows.managing import DatasetSettings, DatasetSummary
+from spanlab.workflows.review import QueueQuery, Share
 
 _ALL = "All"
 _STATES = {
@@ -144,7 +145,7 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
             **_kept("prob"),
             help="Of any detector, or of the one chosen beside.",
         )
-        people_each = _people_each(summary.settings.overlap)
+        plan = _plan(summary.settings, reviewer)
     with right:
         lang = st.selectbox("Language", [_ALL, *sorted(summary.languages)], **_kept("lang"))
         detectors = [who.name for who in summary.annotators if who.kind is Kind.DETECTOR]
@@ -164,6 +165,7 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         "Without it you review blind: disagreement then means that of detectors.",
     )
     return QueueQuery(
+        **plan,
         reviewer=reviewer,
         blind=locked or not people,
         text=searched.strip() or None,
@@ -173,28 +175,47 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         min_prob=low if low > 0.0 else None,
         max_prob=high if high < 1.0 else None,
         min_disagreement=split if split > 0.0 else None,
-        # without a plan, a second annotator is one for whom a first has been there
-        min_annotators=1 if people_each and summary.settings.overlap == 1 else None,
-        max_annotators=people_each - 1 if people_each else None,
-        unfinished=people_each is not None,
         order="disagreement" if order == _SPLIT else "import",
     )
 
 
-def _people_each(overlap: int) -> int | None:
-    """Ask whether to go by how many people are to finish each item; return how many, or None.
+class _Plan(TypedDict, total=False):
+    """The fields of a queue by which it offers each person what they are to finish."""
 
-    Where the dataset plans an ``overlap``, that is what its reviewers go by unless they say not to.
+    unfinished: bool
+    min_annotators: int
+    max_annotators: int
+    reserve: bool
+    share: Share
+
+
+def _plan(settings: DatasetSettings, reviewer: str) -> _Plan:
+    """Ask whether to go by the dataset's plan, which is what its reviewers do unless they say no.
+
+    Without a plan, what one person has finished may wait for a second one.
     """
-    if overlap == 1:
-        return 2 if st.checkbox("Needs a second annotator", **_kept("second")) else None
+    if not settings.overlap:
+        second = st.checkbox("Needs a second annotator", **_kept("second"))
+        return {"unfinished": True, "min_annotators": 1, "max_annotators": 1} if second else {}
+    people = settings.assigned_to
     planned = st.checkbox(
-        f"Finished by fewer than {overlap} people, and not by you",
+        "Assigned to you" if people else f"Needed from you ({settings.overlap} people per item)",
         value=True,
         **_kept("planned"),
-        help=f"The settings of this dataset ask for {overlap} people per item.",
+        help=f"The settings of this dataset ask for {settings.overlap} people per item. Items that "
+        "you have finished are left out.",
     )
-    return overlap if planned else None
+    if not planned:
+        return {}
+    if not people:
+        return {"unfinished": True, "max_annotators": settings.overlap - 1, "reserve": True}
+    if reviewer not in people:
+        st.caption(f"Items of this dataset are assigned to {len(people)} others.")
+        return {}
+    return {
+        "unfinished": True,
+        "share": Share(people.index(reviewer), len(people), settings.overlap),
+    }
 
 
 def _describe(dataset: str, query: QueueQuery) -> str:
@@ -212,12 +233,8 @@ def _describe(dataset: str, query: QueueQuery) -> str:
         parts.append(f"probability {query.min_prob or 0:g} to {query.max_prob or 1:g}")
     if query.min_disagreement is not None:
         parts.append(f"disagreement from {query.min_disagreement:g}")
-    if query.max_annotators is not None:
-        parts.append(
-            "needs a second annotator"
-            if query.min_annotators
-            else f"fewer than {query.max_annotators + 1} people, and not you"
-        )
+    if query.unfinished:
+        parts.append("needs a second annotator" if query.min_annotators else "needed from you")
     if query.order == "disagreement":
         parts.append("most disagreement first")
     return " · ".join(part for part in parts if part)

@@ -22,6 +22,7 @@ from spanlab.storage import (
     QueueQuery,
     QueueRow,
     Review,
+    Share,
     Standing,
     Store,
     Write,
@@ -40,11 +41,13 @@ __all__ = [
     "QueueRow",
     "Review",
     "SentWrite",
+    "Share",
     "Store",
     "Suggestion",
     "apply_writes",
     "first_item",
     "has_item",
+    "hold",
     "items",
     "labels",
     "neighbours",
@@ -186,14 +189,31 @@ def has_item(store: Store, dataset: str, item_id: str) -> bool:
 def first_item(store: Store, dataset: str, query: QueueQuery) -> str | None:
     """Return the id of the item to begin a queue with, None if it is empty.
 
-    That is the first one that the reviewer has not finished; where all are, the first of all.
+    That is the first one that the reviewer has not finished; where all are, the first of all. Of a
+    queue that reserves, it is reserved.
     """
     unfinished = replace(query, limit=1, status=query.status or Status.NOT_ANNOTATED)
     for each in (unfinished, replace(query, limit=1)):
         rows = store.page(dataset, each).rows
-        if rows:
-            return rows[0].item_id
+        first = rows[0].item_id if rows else None
+        if first is None or hold(store, dataset, query, first):
+            found = first
+        else:
+            found = _free(store, dataset, each, first, step=1)
+        if found is not None:
+            return found
     return None
+
+
+def hold(store: Store, dataset: str, query: QueueQuery, item_id: str) -> bool:
+    """Reserve an item for the reviewer of a queue that reserves; say whether nothing is against.
+
+    Raises:
+        NotFoundError: there is no such dataset or item.
+    """
+    if not query.reserve or query.max_annotators is None:
+        return True
+    return store.reserve(dataset, item_id, query.reviewer, query.max_annotators + 1)
 
 
 def items(store: Store, dataset: str, query: QueueQuery) -> Page:
@@ -223,10 +243,13 @@ def standing(store: Store, dataset: str, query: QueueQuery, item_id: str) -> Sta
 
 
 def neighbours(store: Store, dataset: str, query: QueueQuery, item_id: str) -> Neighbours:
-    """Return the items next to ``item_id``, which need not pass the filter itself any more."""
+    """Return the items next to ``item_id``, which need not pass the filter itself any more.
+
+    Of a queue that reserves, they are reserved: the browser goes on to them without asking again.
+    """
     return Neighbours(
-        previous=store.neighbour(dataset, query, item_id, step=-1),
-        next=store.neighbour(dataset, query, item_id, step=1),
+        previous=_free(store, dataset, query, item_id, step=-1),
+        next=_free(store, dataset, query, item_id, step=1),
     )
 
 
@@ -257,6 +280,15 @@ def labels(store: Store, dataset: str, query: QueueQuery) -> tuple[Label, ...]:
         label if label.key else label.model_copy(update={"key": next(free, None)})
         for label in (*chosen, *found)
     )
+
+
+def _free(store: Store, dataset: str, query: QueueQuery, item_id: str, *, step: int) -> str | None:
+    """Return the item after or before one, past those that somebody else has just taken."""
+    while True:
+        found = store.neighbour(dataset, query, item_id, step)
+        if found is None or hold(store, dataset, query, found):
+            return found
+        item_id = found
 
 
 def _log_of(write: SentWrite) -> tuple[str, str, str]:

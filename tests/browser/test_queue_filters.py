@@ -156,7 +156,7 @@ def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit
     here = desk(records)
     here.store.change_settings(here.dataset, lambda now: now.model_copy(update={"overlap": 2}))
     here.visit()
-    here.page.wait_for_selector("text=fewer than 2 people, and not you")
+    here.page.wait_for_selector("text=needed from you")
     here.wait_for("one")
     here.press("Enter")
     here.wait_for("last")

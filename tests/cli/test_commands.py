@@ -270,8 +270,11 @@ def test_the_settings_of_a_dataset_are_set_by_command(
     assert "undecided suggestions: rejected" in spanlab("datasets").stdout
     done = spanlab("datasets", "towers", "--undecided", "likely")
     assert "undecided suggestions: likely" in done.stdout
-    done = spanlab("datasets", "towers", "--overlap", "2")
-    assert "people per item: 2" in done.stdout
+    assert "people per item: any number" in done.stdout
+    people = ("--assign", "Ada", "--assign", "Ben", "--assign", "Cleo")
+    done = spanlab("datasets", "towers", "--overlap", "2", *people)
+    assert "people per item: 2; assigned to: Ada, Ben, Cleo" in done.stdout
+    done = spanlab("datasets", "towers", "--assign", "")
     guide = tmp_path / "guide.md"
     guide.write_text("Mark names.", encoding="utf-8")
     done = spanlab("datasets", "towers", "--labels", "ragtruth", "--guidelines", str(guide))

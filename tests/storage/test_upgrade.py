@@ -169,6 +169,7 @@ def _make_first_revision(settings: Settings, record: MakeRecord) -> None:
 
 
 _BROUGHT = {  # what takes a revision's tables and columns back, newest first
+    "0016": ("DROP TABLE reservations",),
     "0015": tuple(
         f"DROP TABLE {table}"
         for table in ("memory_keys", "memories", "memory_grams", "memory_aliases", "tool_calls")

@@ -378,16 +378,19 @@ def test_many_datasets_are_searched(open_page: OpenPage, store: Store, count: in
 def test_undecided_suggestions_blind_review_and_people_per_item_are_settings(
     open_page: OpenPage, store: Store
 ) -> None:
-    store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
+    ben = Annotation(annotator="Ben", kind=Kind.PERSON)
+    store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER), annotations=(ben,))])
     app = ask(open_page, "settings")
     (radio,) = [each for each in app.radio if "undecided" in each.label]
     assert radio.value is Undecided.REJECTED
     radio.set_value(Undecided.ASK)
     next(each for each in app.checkbox if "other people" in each.label).check()
     next(each for each in app.number_input if "People" in each.label).set_value(2)
+    app.multiselect[0].set_value(["Ben"])
     next(each for each in app.button if each.label == "Save").click().run()
     settings = store.datasets()[0].settings
     assert (settings.undecided, settings.always_blind) == (Undecided.ASK, True)
+    assert settings.assigned_to == ("Ben",)
     assert settings.overlap == 2
     assert "The settings of mine are saved" in everything(app).replace("\\", "")
 

@@ -200,6 +200,11 @@ def _about(store: Store, place: ReviewQueue, sent: Sent, item: str) -> dict[str,
     """Return the items, versions and neighbours that the editor lacks at ``item``."""
     wanted = [name for name in (item, sent.ahead) if name and name not in sent.have]
     known = [item] if sent.check and item in sent.have else []
+    if item in (
+        *wanted,
+        *known,
+    ):  # also where it was asked for by name: then whether it is free or not
+        review.hold(store, place.dataset, place.query, item)
     found = {name: _find(store, place, name) for name in (*wanted, *known)}
     beside = [name for name in (item if sent.near else None, sent.ahead) if name]
     return {
@@ -272,6 +277,10 @@ def _nothing(store: Store, place: ReviewQueue) -> str:
     whole = QueueQuery(reviewer=place.reviewer, limit=1)
     if review.first_item(store, place.dataset, whole) is None:
         return "This dataset has no items. Import some on the Datasets page."
+    if place.query.share is not None:
+        return "Nothing that is assigned to you is left."
+    if place.query.reserve:
+        return "Enough people have finished or opened every item, or you have finished it."
     if place.query.status is not None:
         return (
             "No item of this kind is left. The queue is finished, or the filter is too narrow: "

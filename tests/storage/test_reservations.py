@@ -1,0 +1,126 @@
+"""Plans of second annotation: what is reserved or assigned goes to as many people as it is to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from spanlab.errors import UsageError
+from spanlab.oplog import Finish, Note, Operation, SetStatus, Undo
+from spanlab.schema import Annotation, Kind, Record, Status
+from spanlab.settings import Settings
+from spanlab.storage import QueueQuery, Share, Store, Write
+from spanlab.storage.engine import Database
+from spanlab.workflows.review import first_item, neighbours
+
+MakeRecord = Callable[..., Record]
+Say = Callable[..., Annotation]
+
+
+@pytest.fixture
+def planned(store: Store, record: MakeRecord, said: Say) -> Store:
+    """Three items; Zoe has finished the first, and skipped the second."""
+    zoe, status = said("Zoe", kind=Kind.PERSON), Status.SKIPPED
+    skipped = zoe.model_copy(update={"status": status})
+    store.import_records("d", [record("a", zoe), record("b", skipped), record("c")])
+    return store
+
+
+def _queue(reviewer: str, people: int = 2) -> QueueQuery:
+    return QueueQuery(reviewer=reviewer, max_annotators=people - 1, unfinished=True, reserve=True)
+
+
+def _offered(store: Store, reviewer: str) -> list[str]:
+    return [row.item_id for row in store.page("d", _queue(reviewer)).rows]
+
+
+def _write(store: Store, item: str, reviewer: str, operation: Operation) -> None:
+    base = store.review("d", item, reviewer).version
+    write = Write(f"{item} {reviewer}", base + 1, base, operation)
+    assert not store.apply("d", item, reviewer, [write]).refused
+
+
+def test_an_item_goes_to_as_many_people_as_it_is_to_however_many_ask_at_once(
+    planned: Store,
+) -> None:
+    asking = Barrier(6)
+
+    def ask(number: int) -> bool:
+        asking.wait()
+        return planned.reserve("d", "c", f"person {number}", people=2)
+
+    with ThreadPoolExecutor(6) as threads:
+        assert sum(threads.map(ask, range(6))) == 2
+    holders = [f"person {n}" for n in range(6) if "c" in _offered(planned, f"person {n}")]
+    assert len(holders) == 2
+    assert all(planned.reserve("d", "c", holder, people=2) for holder in holders)
+
+
+def test_a_reservation_counts_until_its_holder_has_decided(planned: Store) -> None:
+    """One who has finished counts as that and not twice; what is skipped is free again."""
+    assert planned.reserve("d", "a", "Ada", people=2)
+    assert not planned.reserve("d", "a", "Ben", people=2)
+    assert _offered(planned, "Ben") == ["b", "c"]
+    _write(planned, "a", "Ada", SetStatus(status=Status.SKIPPED))
+    assert _offered(planned, "Ben") == ["a", "b", "c"]
+    _write(planned, "a", "Ada", Undo())
+    assert _offered(planned, "Ben") == ["b", "c"]
+    assert planned.reserve("d", "c", "Ada", people=2)
+    _write(planned, "c", "Ada", Finish())
+    assert planned.reserve("d", "c", "Ben", people=2)
+    assert not planned.reserve("d", "c", "Cleo", people=2)
+    assert _offered(planned, "Ada") == ["a", "b"]
+
+
+def test_a_reservation_ends_by_itself_unless_its_holder_writes(
+    settings: Settings, planned: Store
+) -> None:
+    for item in ("b", "c"):
+        assert planned.reserve("d", item, "Ada", people=1)
+    database = Database(settings.database_url)
+    with database.writing() as connection:
+        connection.execute(text("UPDATE reservations SET until = until - 3601"))
+    database.close()
+    _write(planned, "c", "Ada", Note(text="reading"))
+    query = _queue("Ben", people=1)
+    assert [row.item_id for row in planned.page("d", query).rows] == ["b"]
+    assert planned.reserve("d", "b", "Ben", people=1)
+    planned.delete_dataset("d")
+    assert planned.datasets() == []
+
+
+def test_what_a_browser_is_told_of_a_plan_is_reserved_for_it(planned: Store) -> None:
+    """The items beside the open one, too: it goes on to them without asking again."""
+    assert first_item(planned, "d", _queue("Ada")) == "a"
+    assert neighbours(planned, "d", _queue("Ada"), "a").next == "b"
+    assert first_item(planned, "d", _queue("Ben")) == "b"
+    assert neighbours(planned, "d", _queue("Ben"), "b").next == "c"
+    assert first_item(planned, "d", _queue("Cleo")) == "c"
+    assert first_item(planned, "d", _queue("Dan")) is None
+
+
+@pytest.mark.parametrize(("people", "each"), [(1, 1), (3, 2), (4, 2), (7, 3), (95, 2), (2, 5)])
+def test_shares_are_equal_and_every_item_is_in_as_many(people: int, each: int) -> None:
+    positions = np.arange(people * 12)
+    shares = np.array([Share(who, people, each).has(positions) for who in range(people)])
+    per_item = min(people, each)
+    assert set(shares.sum(axis=0).tolist()) == {per_item}
+    assert set(shares.sum(axis=1).tolist()) == {12 * per_item}
+    together = Counter(tuple(np.flatnonzero(item).tolist()) for item in shares.T)
+    assert len(together) >= (people if each < people else 1)
+
+
+def test_a_queue_has_what_is_assigned_to_its_reviewer(planned: Store) -> None:
+    # Round 0 of three people goes one step: "a" to 0 and 1, "b" to 1 and 2, "c" to 2 and 0.
+    queues = [QueueQuery(reviewer="", share=Share(who, 3, 2)) for who in range(3)]
+    shares = [[row.item_id for row in planned.page("d", query).rows] for query in queues]
+    assert shares == [["a", "c"], ["a", "b"], ["b", "c"]]
+    assert planned.neighbour("d", queues[0], "a") == "c"
+    with pytest.raises(UsageError, match="person 3 is none of 3"):
+        Share(3, 3, 2)
