@@ -28,6 +28,9 @@ _TRANSLATED: Final = tuple(
         ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96")
     )
 )
+# Addresses of protocols, which Python counts among the public ones in part; some clouds have their
+# metadata service there.
+_RESERVED: Final = ipaddress.IPv4Network("192.0.0.0/24")
 
 
 def allowed_hosts(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
@@ -91,4 +94,6 @@ def is_public(address: _Address) -> bool:
             return is_public(address.ipv4_mapped)
         if any(address in network for network in _TRANSLATED):
             return False
+    elif address in _RESERVED:
+        return False
     return address.is_global and not address.is_multicast

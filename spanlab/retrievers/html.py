@@ -51,17 +51,18 @@ class HtmlPage(NamedTuple):
     url: str | None
 
 
-def page(data: bytes) -> HtmlPage:
+def page(data: bytes, charset: str = "") -> HtmlPage:
     """Read an HTML page in whatever encoding it declares or has.
 
     Args:
         data: the file's bytes; broken markup is read as far as it goes.
+        charset: the encoding that came with it; empty if none did.
 
     Returns:
         The text with a paragraph per block, without scripts, styles and navigation; empty if
         there is none. The title and canonical address if the page has them.
     """
-    markup = UnicodeDammit(data, is_html=True).unicode_markup or guessed(data)
+    markup = decoded(data, charset)
     reading = _Reading()
     at = 0
     while mark := _MARK.search(markup, at):
@@ -77,6 +78,13 @@ def page(data: bytes) -> HtmlPage:
                 at = end.start()
     reading.take(markup[at:])
     return HtmlPage(reading.text(), reading.title or None, reading.url)
+
+
+def decoded(data: bytes, charset: str = "") -> str:
+    """Decode a page by the encoding that came with it, that it declares, or that fits it."""
+    known = [charset] if charset else []
+    page = UnicodeDammit(data, known_definite_encodings=known, is_html=True)
+    return page.unicode_markup or guessed(data)
 
 
 def guessed(data: bytes) -> str:

@@ -18,11 +18,11 @@ from weakref import WeakKeyDictionary
 from pydantic import ValidationError
 
 from spanlab.errors import PageError, UnparsableAnswerError, missing_package
-from spanlab.fields import Frozen
+from spanlab.fields import Frozen, storable
 from spanlab.lm.bodies import collected
 from spanlab.lm.cache import AnswerCache, answer_cache
 from spanlab.retrievers.addresses import AGENT, allowed_hosts, checked_url, public_address
-from spanlab.retrievers.html import guessed, page
+from spanlab.retrievers.page_text import read_page
 from spanlab.settings import Settings
 
 if TYPE_CHECKING:
@@ -31,22 +31,26 @@ if TYPE_CHECKING:
 _SECONDS: Final = 10.0  # for a page, and for each redirect on the way to it
 _PAUSE: Final = 1.0  # seconds between two pages of one host
 _BYTES: Final = 5 * 2**20  # of a page, unpacked
+_RULES: Final = 500 * 2**10  # bytes of a robots.txt, as RFC 9309 has it
 _REDIRECTS: Final = 5
-_HTML: Final = frozenset(("text/html", "application/xhtml+xml", ""))
 _HEADERS: Final = (
     (b"User-Agent", AGENT.encode()),
-    (b"Accept", b"text/html, text/plain"),
+    (b"Accept", b"text/html, application/pdf, text/plain"),
     (b"Accept-Encoding", b"gzip"),
 )
 _MOVED: Final = frozenset((301, 302, 303, 307, 308))
 
 
 class WebPage(Frozen):
-    """A page's text; ``url`` is where it was found in the end, ``fetched`` the day (ISO)."""
+    """A page's text; ``url`` is where it was found in the end, ``fetched`` the day (ISO).
+
+    ``date`` is the day that the page says it was published on; None if it does not say.
+    """
 
     text: str
     url: str
     title: str | None = None
+    date: str | None = None
     fetched: str
 
 
@@ -63,6 +67,7 @@ class Pages:
         cache: pages read so far; None reads anew every time.
         allowed: hosts with ports that need not be public.
         pause: seconds between two pages of one host.
+        seconds: that a page may take, and each redirect on the way to it.
 
     Raises:
         UsageError: the HTTP library is not installed.
@@ -74,12 +79,13 @@ class Pages:
         *,
         allowed: frozenset[str] | None = None,
         pause: float = _PAUSE,
+        seconds: float = _SECONDS,
     ) -> None:
         try:
             import httpcore  # noqa: F401
         except ModuleNotFoundError as error:
             raise missing_package("reading web pages", error.name, "llm") from None
-        self._cache, self._pause = cache, pause
+        self._cache, self._pause, self._seconds = cache, pause, seconds
         self._allowed = allowed_hosts() if allowed is None else allowed
         self._robots: dict[str, RobotFileParser] = {}
         self._hosts: WeakKeyDictionary[asyncio.AbstractEventLoop, defaultdict[str, asyncio.Lock]]
@@ -112,18 +118,16 @@ class Pages:
 
     async def _fetched(self, url: str) -> WebPage:
         answer, url = await self._followed(url)
-        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind in _HTML:
-            read = page(answer.data)
-            text, title = read.text, read.title
-        elif kind == "text/plain":
-            text, title = guessed(answer.data), None
-        else:
-            raise PageError(f"{_host(url)} sent {kind[:80]!r}, which is neither HTML nor text")
+        kind = answer.headers.get("content-type", "")
+        try:
+            read = await asyncio.to_thread(read_page, answer.data, kind)
+        except PageError as error:
+            raise PageError(f"{_host(url)} sent what cannot be read: {error}") from None
+        text, title = storable(read.text.replace("\0", "")), storable(read.title)
         if not text.strip():
             raise PageError(f"{_host(url)} sent a page without text")
         day = datetime.now(UTC).date().isoformat()
-        return WebPage(text=text, url=url, title=title, fetched=day)
+        return WebPage(text=text, url=url, title=title, date=read.date, fetched=day)
 
     async def _followed(self, url: str) -> tuple[_Answer, str]:
         for _ in range(_REDIRECTS + 1):
@@ -146,12 +150,19 @@ class Pages:
     async def _rules(self, origin: str) -> RobotFileParser:
         """Read a site's robots.txt once: none means all is allowed, an error that nothing is."""
         if origin not in self._robots:
-            rules = RobotFileParser()
-            answer = await self._get(f"{origin}/robots.txt")
+            rules, place = RobotFileParser(), f"{origin}/robots.txt"
+            for _ in range(_REDIRECTS + 1):
+                answer = await self._get(place)
+                moved = answer.headers.get("location")
+                if answer.status not in _MOVED or not moved:
+                    break
+                place = urljoin(place, moved)
+                checked_url(place)
             if answer.status >= 500:
                 raise PageError(f"{_host(origin)} answered with status {answer.status}")
             known = answer.status < 300
-            rules.parse(answer.data.decode("utf-8", "replace").splitlines() if known else [])
+            text = answer.data[:_RULES].decode("utf-8", "replace") if known else ""
+            rules.parse(text.splitlines())
             self._robots[origin] = rules
         return self._robots[origin]
 
@@ -171,7 +182,7 @@ class Pages:
 
         try:
             async with (
-                asyncio.timeout(_SECONDS),
+                asyncio.timeout(self._seconds),
                 httpcore.AsyncConnectionPool(network_backend=_backend(self._allowed)) as pool,
                 pool.stream("GET", url, headers=_HEADERS) as response,
             ):
@@ -183,7 +194,7 @@ class Pages:
                 pieces = _unpacked(response.aiter_stream(), packed, _host(url))
                 return _Answer(response.status, given, await collected(pieces, _BYTES, _host(url)))
         except TimeoutError:
-            raise PageError(f"{_host(url)} did not send the page in {_SECONDS:g} s") from None
+            raise PageError(f"{_host(url)} did not send the page in {self._seconds:g} s") from None
         except UnparsableAnswerError:
             raise PageError(f"{_host(url)} sent more than {_BYTES // 2**20} MiB") from None
         except (httpcore.NetworkError, httpcore.ProtocolError, ValueError) as error:

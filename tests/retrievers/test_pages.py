@@ -105,6 +105,9 @@ def test_robots_are_obeyed(model_server: ModelServer) -> None:
         pytest.param(moved("file:///etc/passwd"), "no http", id="to-a-file"),
         pytest.param(moved("http://169.254.169.254/"), "not public", id="to-metadata"),
         pytest.param(moved("http://127.0.0.1:1/"), "not public", id="to-another-port"),
+        pytest.param(moved("//[::1]/"), "not public", id="to-ipv6"),
+        pytest.param(moved("http://2130706433/"), "not public", id="to-a-number"),
+        pytest.param(moved("http://[::ffff:169.254.169.254]/"), "not public", id="to-mapped"),
         pytest.param(Reply(drop=True), "could not be read", id="dropped"),
     ],
 )
@@ -151,6 +154,9 @@ def test_nothing_about_the_reader_is_sent(model_server: ModelServer) -> None:
         "http://[::1/",
         "http://example.com:99999/",
         "http://example.com:0/",
+        "http://example.com:80:80/",
+        "http://[fe80::1%25eth0/",
+        "http://127.0.0.1:80\\@example.com/",
         "",
     ],
 )
@@ -179,6 +185,16 @@ def test_addresses_that_are_no_pages_are_refused_unasked(url: str) -> None:
         "192.0.2.1",
         "224.0.0.1",
         "255.255.255.255",
+        "0x7f.1",
+        "0177.1",
+        "LOCALHOST",
+        "localhost.",
+        "①②⑦.0.0.1",
+        "100.100.100.200",
+        "192.0.0.192",
+        "0:0:0:0:0:ffff:7f00:1",
+        "fd00:ec2::254",
+        "localhost%00.example.com",
         "::1",
         "::",
         "::ffff:127.0.0.1",
@@ -203,3 +219,11 @@ def test_hosts_that_are_not_public_are_refused(host: str) -> None:
 )
 def test_addresses_of_the_public_internet_are_not(address: str) -> None:
     assert is_public(ipaddress.ip_address(address))
+
+
+def test_rules_that_lie_elsewhere_are_followed_there(model_server: ModelServer) -> None:
+    rules = Reply(body=b"User-agent: spanlab\nDisallow: /page")
+    pages = serve(model_server, robots_txt=moved("/rules"), rules=rules, page=html(), other=html())
+    with pytest.raises(PageError, match="does not want"):
+        asyncio.run(pages.read(at(model_server)))
+    assert asyncio.run(pages.read(at(model_server, "other"))).text

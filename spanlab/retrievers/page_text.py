@@ -1,0 +1,134 @@
+"""What a fetched page says: HTML by trafilatura and PDF by pypdf (extra ``web``), or plain text.
+
+A page may be made to keep a reader busy for hours, so that each gets only what it reads in seconds:
+HTML with more tags than an article has is read by our own reader, in one linear pass, and of a PDF
+the first pages count.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from spanlab.errors import PageError, missing_package
+from spanlab.retrievers.html import decoded, page
+
+_TAGS: Final = 20_000  # that trafilatura reads in a second; with a million it takes minutes
+_PAGES: Final = 300  # of a PDF
+_CONTENT: Final = 8 * 2**20  # unpacked bytes of these pages
+_OPERATORS: Final = 30_000  # that draw text: those of 20 crowded pages, or 100 usual ones
+_SECONDS: Final = 30.0  # for a PDF in any case
+
+
+class PageText(NamedTuple):
+    """The text of a page, its title, and the day it says it was published (ISO)."""
+
+    text: str
+    title: str | None = None
+    date: str | None = None
+
+
+class _EnoughError(Exception):
+    """A PDF draws more than is read of it."""
+
+
+def read_page(data: bytes, content_type: str) -> PageText:
+    """Return what a page says.
+
+    Args:
+        data: the body as it came, unpacked.
+        content_type: the header of that name, empty if there was none; a body that begins as a PDF
+            is read as one.
+
+    Returns:
+        The text, which may be empty.
+
+    Raises:
+        PageError: it is nothing that can be read here; says what it is.
+    """
+    kind, _, rest = content_type.partition(";")
+    kind = kind.strip().lower()
+    if data.lstrip()[:5] == b"%PDF-":
+        kind = "application/pdf"
+    if kind not in _READERS:
+        raise PageError(f"it is {kind[:80]!r}, which is neither HTML nor PDF nor text")
+    charset = rest.lower().partition("charset=")[2].partition(";")[0].strip(" \"'")
+    return _READERS[kind](data, charset)
+
+
+def _html(data: bytes, charset: str) -> PageText:
+    plain = page(data, charset)
+    known = PageText(plain.text, plain.title)
+    if data.count(b"<") > _TAGS:
+        return known
+    try:
+        from trafilatura import bare_extraction
+        from trafilatura.settings import Document
+    except ModuleNotFoundError:
+        return known
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    try:
+        found = bare_extraction(
+            decoded(data, charset),
+            favor_recall=True,
+            prune_xpath=["//template", "//svg"],
+            include_comments=False,
+            with_metadata=True,
+            date_extraction_params={"extensive_search": False, "original_date": True},
+        )
+    except Exception:  # noqa: BLE001 - whatever it stumbles over, the page has words
+        return known
+    if not isinstance(found, Document) or not (found.text or "").strip():
+        return known
+    return PageText(found.text or "", plain.title or found.title, found.date)
+
+
+def _pdf(data: bytes, _charset: str) -> PageText:
+    try:
+        from pypdf import PdfReader
+    except ModuleNotFoundError as error:
+        raise PageError(str(missing_package("a PDF", error.name, "web"))) from None
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    texts: list[str] = []
+    try:
+        reader = PdfReader(io.BytesIO(data))
+        title = reader.metadata.title if reader.metadata is not None else None
+        drawn, content, end = 0, 0, time.monotonic() + _SECONDS
+
+        def count(*_operator: object) -> None:
+            nonlocal drawn
+            drawn += 1
+            if drawn > _OPERATORS:
+                raise _EnoughError
+            if time.monotonic() > end:
+                raise PageError(f"it is a PDF that is not read within {_SECONDS:g} s")
+
+        for sheet in reader.pages[:_PAGES]:
+            contents = sheet.get_contents()
+            content += len(contents.get_data()) if contents is not None else 0
+            if content > _CONTENT:
+                break
+            texts.append(sheet.extract_text(visitor_operand_before=count))
+    except _EnoughError:
+        pass
+    except PageError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a damaged file raises anything
+        raise PageError(f"it is a PDF that cannot be read: {type(error).__name__}") from None
+    return PageText("\n\n".join(filter(None, map(str.strip, texts))), title or None)
+
+
+def _plain(data: bytes, charset: str) -> PageText:
+    return PageText(decoded(data, charset))
+
+
+_READERS: Final[dict[str, Callable[[bytes, str], PageText]]] = {
+    "": _html,
+    "text/html": _html,
+    "application/xhtml+xml": _html,
+    "application/pdf": _pdf,
+    "text/plain": _plain,
+}
