@@ -96,12 +96,13 @@ class Tokenizing:
             )
             if sequence == 1 and end > start
         }
-        return Tokens(found.ids, found.type_ids, places)
+        whole = _whole(second, list(places.values()))
+        return Tokens(found.ids, found.type_ids, dict(zip(places, whole, strict=True)))
 
     def places(self, text: str) -> list[Extent]:
         """Return the characters ``[start, end)`` of the tokens of a text, in order."""
         offsets = self.tokenizer.encode(text, add_special_tokens=False).offsets
-        return [Extent(start, end) for start, end in offsets if end > start]
+        return _whole(text, [Extent(start, end) for start, end in offsets if end > start])
 
     def read(self, prompt: Prompt, passages: Sequence[str], text: str) -> list[Piece]:
         """Return rows in which all of a text is read with all of the passages.
@@ -179,6 +180,21 @@ class Tokenizing:
             if end >= len(tokens):
                 return
             begin = max(end - (end - begin) // _OVERLAP, begin + 1)
+
+
+def _whole(text: str, places: list[Extent]) -> list[Extent]:
+    """Return places that hold all of a text but white space.
+
+    A normaliser may compose a letter with its marks, or drop a character: what no token holds
+    belongs to the one before, or else to the first.
+    """
+    for at, (start, end) in enumerate(places):
+        following = places[at + 1].start if at + 1 < len(places) else len(text)
+        dropped = text[end:following].rstrip()
+        first = 0 if at == 0 and text[:start].strip() else start
+        if dropped or first != start:
+            places[at] = Extent(first, end + len(dropped))
+    return places
 
 
 def _said(passages: Sequence[str], tokens: Sequence[tuple[int, Extent]]) -> list[str]:
