@@ -7,9 +7,11 @@ import typer
 from spanlab.cli import (
     agreement,
     annotators,
+    calibrate,
     check_model,
     commands,
     detectors,
+    encoder,
     exporting,
     importing,
     index,
@@ -67,8 +69,10 @@ app.command()(commands.datasets)
 app.command()(serving.serve)
 app.command()(serving.demo)
 app.command()(train_offline.train_offline)
+app.command()(calibrate.calibrate)
 app.command()(optimize.optimize)
 app.add_typer(annotators.app, name="annotators")
+app.add_typer(encoder.app, name="encoder")
 app.add_typer(programs.app, name="programs")
 app.add_typer(jobs.app, name="jobs")
 app.command()(jobs.worker)

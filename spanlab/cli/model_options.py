@@ -137,12 +137,17 @@ def choice(
         sources=Sources(retriever or "given", claims, english, str(corpus or ""), search_url or ""),
         program=program or "",
         config=config,
-        options=_pairs(option or ()),
+        options=option_pairs(option or ()),
         model_options=pairs(model_option or (), "--model-option"),
     )
 
 
-def _pairs(options: Sequence[str]) -> dict[str, JsonValue]:
+def option_pairs(options: Sequence[str]) -> dict[str, JsonValue]:
+    """Return options of detectors by name.
+
+    Raises:
+        UsageError: one has no name or no value.
+    """
     found: dict[str, JsonValue] = {}
     for option in options:
         name, equals, value = option.partition("=")

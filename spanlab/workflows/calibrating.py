@@ -9,7 +9,7 @@ from spanlab.labels import Soft, flatten, hard_of
 from spanlab.schema import Annotation, Kind, Record, Status
 from spanlab.scorers import Calibration, CalibrationSums, shares
 
-__all__ = ["Calibrated", "Calibration", "CalibrationTally"]
+__all__ = ["Calibrated", "Calibration", "CalibrationTally", "marked_shares"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class CalibrationTally:
     def add(self, record: Record) -> None:
         """Add an item; where no person has finished it, gold labels say how many people marked."""
         done = [one for one in record.annotations if one.status is Status.DONE]
-        marked = _marked(done)
+        marked = marked_shares(done)
         if marked is None:
             return
         for one in done:
@@ -56,7 +56,15 @@ class CalibrationTally:
         return one.kind is Kind.DETECTOR
 
 
-def _marked(done: Sequence[Annotation]) -> list[Soft] | None:
+def marked_shares(done: Sequence[Annotation]) -> list[Soft] | None:
+    """Return the share of people who marked each stretch of an answer.
+
+    Args:
+        done: finished annotations of an item.
+
+    Returns:
+        The shares of persons, else the gold labels' probabilities; None where there are neither.
+    """
     people = [hard_of(one) for one in done if one.kind is Kind.PERSON]
     if people:
         return shares(people)

@@ -1,14 +1,244 @@
-"""Checkpoints of local encoders: which there are, and what is said of one."""
+"""Checkpoints of local encoders: fetched from the hub, converted, listed."""
 
 from __future__ import annotations
 
-from spanlab.detectors.common.checkpoint import fetched_folder
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
 
-__all__ = ["fetched_checkpoints"]
+from spanlab.detectors.common.checkpoint import (
+    ORIGIN,
+    WEIGHTS,
+    Checkpoint,
+    Origin,
+    check_graph,
+    fetched_folder,
+    open_checkpoint,
+    refuse_pickles,
+    sha256,
+)
+from spanlab.detectors.common.onnx_graph import facts
+from spanlab.errors import InputError, UsageError, missing_package
+
+__all__ = ["Checkpoint", "convert", "fetch", "fetched", "fetched_checkpoints"]
+
+_NAME: Final = re.compile(r"(?!.*--)[A-Za-z0-9_][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
+_TASKS: Final[Mapping[str, str]] = {
+    "ForTokenClassification": "token-classification",
+    "ForSequenceClassification": "text-classification",
+    "ForConditionalGeneration": "text2text-generation",
+}
+_SHOWN: Final = 500  # characters of what a failed conversion said last
 
 
 def fetched_checkpoints() -> tuple[str, ...]:
     """Return the names of the checkpoints that were fetched, in alphabetical order."""
-    folder = fetched_folder()
-    found = (each.name.replace("--", "/", 1) for each in folder.glob("*--*") if each.is_dir())
-    return tuple(sorted(found))
+    found = fetched_folder().glob(f"*--*/{ORIGIN}")
+    return tuple(sorted(each.parent.name.replace("--", "/", 1) for each in found))
+
+
+def fetched() -> Iterator[tuple[Checkpoint, Origin]]:
+    """Yield the checkpoints that were fetched, with their origin.
+
+    Raises:
+        InputError: one of them is damaged.
+    """
+    for name in fetched_checkpoints():
+        origin = Origin.model_validate_json(
+            (fetched_folder() / name.replace("/", "--", 1) / ORIGIN).read_bytes()
+        )
+        weights = next(each for each in origin.sha256 if each.endswith(".onnx"))
+        yield open_checkpoint(name, weights), origin
+
+
+def fetch(
+    name: str,
+    revision: str = "main",
+    weights: str = "",
+    on_file: Callable[[str], None] = lambda file: None,
+) -> tuple[Checkpoint, Origin]:
+    """Get a checkpoint from the hub: network, tokenizer and configuration, nothing else.
+
+    Args:
+        name: ORGANISATION/NAME.
+        revision: a branch, tag or commit; what it stands for now is kept as a commit.
+        weights: the ONNX file; empty for ``model.onnx`` or ``onnx/model.onnx``.
+        on_file: called with each file's name before it is fetched.
+
+    Raises:
+        UsageError: the name is none, or ``huggingface_hub`` is missing.
+        InputError: the hub has not all that is needed, a file is not what the hub says, or the
+            checkpoint holds what is not to be opened. What was fetched before stays then.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name of the hub: it is ORGANISATION/NAME")
+    try:
+        from huggingface_hub import HfApi
+    except ImportError as error:
+        raise missing_package("fetching a checkpoint", error.name, "encoder") from error
+    hub = _Hub(HfApi(endpoint=os.environ.get("HF_ENDPOINT")), name, revision, on_file)
+    files = hub.files()
+    chosen = weights or next((each for each in WEIGHTS if each in files), "")
+    for wanted in (chosen or WEIGHTS[0], "tokenizer.json", "config.json"):
+        if wanted not in files:
+            raise InputError(
+                f"{name} has no {wanted} at the hub",
+                expected="a checkpoint exported to ONNX (--weights names another file); "
+                "`spanlab encoder convert` exports a folder with model.safetensors",
+            )
+    with _replacing(fetched_folder() / name.replace("/", "--", 1)) as folder:
+        for wanted in (chosen, "tokenizer.json", "config.json"):
+            hub.get(wanted, folder)
+        beside = Path(chosen).parent
+        for location in sorted(facts(folder / chosen).external):
+            other = (beside / location).as_posix()
+            if other in files:
+                hub.get(other, folder)
+        shutil.rmtree(folder / ".cache", ignore_errors=True)
+        check_graph(folder / chosen, folder)
+        refuse_pickles(folder)
+        got = sorted(path for path in folder.rglob("*") if path.is_file())
+        sums = {path.relative_to(folder).as_posix(): sha256(path) for path in got}
+        origin = Origin(name=name, commit=hub.commit, sha256=sums)
+        (folder / ORIGIN).write_text(origin.model_dump_json(indent=2), encoding="utf-8")
+    return open_checkpoint(name, chosen), origin
+
+
+def convert(source: Path, target: Path) -> Checkpoint:
+    """Export a checkpoint of PyTorch to ONNX, with the ``optimum-cli`` that the user has.
+
+    Args:
+        source: a folder with config.json, model.safetensors and tokenizer.json.
+        target: the folder to write, which must not be there.
+
+    Raises:
+        UsageError: ``optimum-cli`` is not installed, or the target is there.
+        InputError: the source holds a pickle, lacks something, or cannot be exported.
+    """
+    if target.exists():
+        raise UsageError(f"{target} is there already: name another folder")
+    refuse_pickles(source)
+    if not any(source.glob("*.safetensors")):
+        raise InputError(
+            "there are no weights to convert", file=source, expected="model.safetensors"
+        )
+    task = _task(source)
+    command = shutil.which("optimum-cli")
+    if command is None:
+        raise UsageError(
+            "converting needs torch and optimum, which spanlab does not install: "
+            "pip install torch 'optimum[onnxruntime]' (an environment of its own will do, with "
+            "its bin directory on the PATH)"
+        )
+    with _replacing(target) as folder:
+        done = subprocess.run(
+            [command, "export", "onnx", "--model", str(source), "--task", task, str(folder)],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"HF_HUB_OFFLINE": "1"},
+            check=False,
+        )
+        if done.returncode:
+            last = (done.stderr or done.stdout).strip()[-_SHOWN:]
+            raise InputError(f"optimum-cli could not export it: …{last}", file=source)
+        if task != "text2text-generation":
+            open_checkpoint(str(folder))
+    return open_checkpoint(str(target), _written(target))
+
+
+def _written(target: Path) -> str:
+    """Return the ONNX file that stands for a converted checkpoint."""
+    return "encoder_model.onnx" if (target / "encoder_model.onnx").is_file() else ""
+
+
+def _task(source: Path) -> str:
+    path = source / "config.json"
+    try:
+        named = json.loads(path.read_bytes()).get("architectures") or []
+    except (OSError, ValueError, AttributeError) as error:
+        raise InputError(f"cannot be read: {error}", file=path) from None
+    for ending, task in _TASKS.items():
+        if any(str(each).endswith(ending) for each in named):
+            return task
+    raise InputError(
+        "the checkpoint classifies neither tokens nor texts",
+        file=path,
+        field="architectures",
+        found=named,
+        expected=f"one that ends in {', '.join(_TASKS)}",
+    )
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[Path]:
+    """Yield a new folder that takes the place of ``target`` if the block ends without an error."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".new-") as temporary:
+        folder = Path(temporary) / target.name
+        folder.mkdir()
+        yield folder
+        if target.exists():
+            target.rename(Path(temporary) / "old")
+        folder.rename(target)
+
+
+@dataclass
+class _Hub:
+    """A repository at the hub, at the commit that a revision stands for."""
+
+    api: Any
+    name: str
+    revision: str
+    on_file: Callable[[str], None]
+    commit: str = ""
+
+    def files(self) -> dict[str, Any]:
+        """Return what the hub says of the files, by path."""
+        with self._errors():
+            info = self.api.model_info(self.name, revision=self.revision, files_metadata=True)
+        self.commit = str(info.sha)
+        self._files = {each.rfilename: each for each in info.siblings or ()}
+        return self._files
+
+    def get(self, file: str, folder: Path) -> None:
+        """Fetch a file, and check that it is what the hub has listed."""
+        self.on_file(file)
+        with self._errors():
+            self.api.hf_hub_download(self.name, file, revision=self.commit, local_dir=folder)
+        path, said = folder / file, self._files[file]
+        large = getattr(said.lfs, "sha256", None)
+        found = sha256(path) if large else _blob(path)
+        expected = large or said.blob_id
+        if expected is None or found != expected:
+            raise InputError(
+                "the file is not what the hub has listed",
+                file=f"{self.name}/{file}",
+                found=found,
+                expected=str(expected),
+            )
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - the hub's, its transport's and the disk's
+            what = str(error).strip().partition("\n")[0][:_SHOWN] or type(error).__name__
+            raise InputError(
+                f"the hub did not give {self.name} at {self.revision!r}: {what}"
+            ) from None
+
+
+def _blob(path: Path) -> str:
+    """Return the name that git has for a file's content."""
+    content = path.read_bytes()
+    head = f"blob {len(content)}\0".encode()
+    return hashlib.sha1(head + content, usedforsecurity=False).hexdigest()

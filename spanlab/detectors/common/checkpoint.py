@@ -18,11 +18,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from spanlab.detectors.common.onnx_graph import facts
 from spanlab.errors import InputError
+from spanlab.fields import Frozen
 from spanlab.settings import Settings
 
 WEIGHTS: Final = ("model.onnx", "onnx/model.onnx")
+ORIGIN: Final = "fetched.json"
 _DOMAINS: Final = frozenset(("", "ai.onnx", "ai.onnx.ml", "com.microsoft"))
 _ENDLESS: Final = frozenset(("Loop", "Scan"))  # a classifier needs neither, and they may not end
 _PICKLES: Final = frozenset((".pkl", ".pickle", ".pt", ".pth", ".ckpt", ".joblib"))
@@ -31,6 +35,14 @@ _LARGEST: Final = 128 * 2**20  # bytes of tokenizer.json or config.json
 _MOST_FILES: Final = 10_000
 _POSITIONS: Final = 512  # where a configuration does not say how many
 _OFFSET: Final = frozenset(("camembert", "longformer", "mpnet", "roberta", "xlm-roberta"))
+
+
+class Origin(Frozen):
+    """Where a checkpoint was fetched from: its name and commit at the hub, and its files."""
+
+    name: str
+    commit: str
+    sha256: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -68,9 +80,44 @@ class Checkpoint:
         return _text(path)
 
     def digest(self) -> str:
-        """Return the SHA-256 of the weights' file, in hexadecimal."""
-        with self.weights.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        """Return the SHA-256 of the weights' file, in hexadecimal.
+
+        Raises:
+            InputError: the checkpoint was fetched, and is no longer what was fetched.
+        """
+        found = sha256(self.weights)
+        origin = self.origin()
+        name = self.weights.relative_to(self.folder).as_posix()
+        if origin is not None and origin.sha256.get(name, found) != found:
+            raise InputError(
+                "the weights are not those that were fetched",
+                file=self.weights,
+                found=f"SHA-256 {found}",
+                expected=f"{origin.sha256[name]}: fetch the checkpoint again",
+            )
+        return found
+
+    def origin(self) -> Origin | None:
+        """Return where the checkpoint was fetched from; None for any other folder.
+
+        Raises:
+            InputError: what was noted of it is damaged.
+        """
+        path = self.folder / ORIGIN
+        if not path.is_file():
+            return None
+        try:
+            return Origin.model_validate_json(_text(path))
+        except ValidationError:
+            raise InputError(
+                "what was noted of the fetched checkpoint is damaged: fetch it again", file=path
+            ) from None
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fetched_folder() -> Path:
@@ -88,8 +135,8 @@ def open_checkpoint(name: str, weights: str = "") -> Checkpoint:
     Raises:
         InputError: it is not there, incomplete, or holds what is not to be opened.
     """
-    folder = _folder(name)
-    _refuse_pickles(folder)
+    folder = folder_of(name)
+    refuse_pickles(folder)
     config = _config(folder)
     path = _weights(folder, weights)
     check_graph(path, folder)
@@ -119,7 +166,12 @@ def check_graph(path: Path, folder: Path) -> None:
         _check_external(path, location, root)
 
 
-def _folder(name: str) -> Path:
+def folder_of(name: str) -> Path:
+    """Return the folder of a checkpoint, which is a folder or the name of a fetched one.
+
+    Raises:
+        InputError: nothing is named, or there is none.
+    """
     if not name.strip():
         raise InputError(
             "no checkpoint is named",
@@ -138,7 +190,12 @@ def _folder(name: str) -> Path:
     return folder
 
 
-def _refuse_pickles(folder: Path) -> None:
+def refuse_pickles(folder: Path) -> None:
+    """Refuse a folder in which a pickle lies.
+
+    Raises:
+        InputError: says which file it is.
+    """
     for path in islice(folder.rglob("*"), _MOST_FILES):
         if path.is_file() and is_pickle(path):
             raise InputError(

@@ -93,13 +93,12 @@ def fit_isotonic(probs: Values, shares: Values, weights: Values) -> WordCalibrat
 
     Arguments are those of ``fit_temperature``. Neighbours that would fall are pooled.
     """
-    order = np.argsort(probs, kind="stable")
+    xs, at = np.unique(probs, return_inverse=True)
+    sums, sizes = np.bincount(at, shares * weights), np.bincount(at, weights)
     blocks: list[tuple[float, float, float, float]] = []  # least and greatest x, sum of y, weight
-    for x, y, weight in zip(probs[order], shares[order], weights[order], strict=True):
-        block = (float(x), float(x), float(y * weight), float(weight))
-        while blocks and (
-            blocks[-1][1] == block[0] or blocks[-1][2] * block[3] >= block[2] * blocks[-1][3]
-        ):
+    for x, share, weight in zip(xs.tolist(), sums.tolist(), sizes.tolist(), strict=True):
+        block = (x, x, share, weight)
+        while blocks and blocks[-1][2] * block[3] > block[2] * blocks[-1][3]:
             low, _, total, size = blocks.pop()
             block = (low, block[1], total + block[2], size + block[3])
         blocks.append(block)

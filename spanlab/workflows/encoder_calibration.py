@@ -1,0 +1,192 @@
+"""Calibrating a local encoder on people's labels: `spanlab calibrate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from spanlab.detectors import DetectorSpec, detector
+from spanlab.detectors.encoder.calibration import FIT, Method, WordCalibration
+from spanlab.detectors.encoder.detector import EncoderDetector
+from spanlab.detectors.encoder.words import Words, marked
+from spanlab.errors import InputError, SpanlabError, UsageError
+from spanlab.labels import Extent, Soft, flatten, harden, iou, merge
+from spanlab.schema import Record, Status
+from spanlab.scorers import CalibrationSums
+from spanlab.workflows.calibrating import marked_shares
+
+__all__ = ["CalibrationResult", "Method", "calibrate"]
+
+LEAST: Final = 10  # items with labels
+_THRESHOLDS: Final = tuple(number / 20 for number in range(1, 20))
+
+
+class Quality(NamedTuple):
+    """Expected calibration error of the characters in words, and mean IoU of the hard labels."""
+
+    error: float
+    iou: float
+
+
+@dataclass(frozen=True)
+class CalibrationResult:
+    """What was learnt from all items, and what such a calibration does for held-out ones.
+
+    ``before`` and ``after`` are measured on each half of the items, calibrated on the other half.
+    """
+
+    calibration: WordCalibration
+    before: Quality
+    after: Quality
+    unread: int
+
+
+class _Item(NamedTuple):
+    """An item's rated words, the share of people that marked each, and their labels."""
+
+    words: Words
+    shares: NDArray[np.float64]
+    marked: tuple[Soft, ...]
+    answer: str
+
+
+def calibrate(
+    records: Iterable[Record],
+    options: Mapping[str, JsonValue],
+    method: Method,
+    *,
+    annotator: str | None = None,
+    on_progress: Callable[[int], None] = lambda done: None,
+) -> CalibrationResult:
+    """Learn how probable a word is that a checkpoint rates so.
+
+    Args:
+        records: items with labels; those without are left out.
+        options: of the detector ``encoder``; a calibration among them is not applied.
+        method: temperature scaling, or isotonic regression.
+        annotator: whose labels count; by default those of all people, else gold.
+        on_progress: called with the number of items rated.
+
+    Raises:
+        UsageError: fewer than ten items have labels and can be read.
+        InputError: the checkpoint is missing, damaged, unsuitable or unsafe.
+    """
+    plain = {name: value for name, value in options.items() if name != "calibration"}
+    made = detector(DetectorSpec(detector="encoder", options=plain))
+    if not isinstance(made, EncoderDetector):
+        raise TypeError("encoder is no EncoderDetector")
+    items, unread = list[_Item](), 0
+    labelled = _labelled(records, annotator)
+    while batch := list(islice(labelled, made.batch)):
+        for (record, shares), read in zip(
+            batch, made.rate([record.item for record, _ in batch]), strict=True
+        ):
+            if isinstance(read, SpanlabError):
+                unread += 1
+            else:
+                items.append(_item(read.words, shares, record.item.answer))
+        on_progress(len(items) + unread)
+    if len(items) < LEAST:
+        raise UsageError(
+            f"{len(items)} items have labels and can be read: a calibration needs at least {LEAST}"
+        )
+    halves = items[::2], items[1::2]
+    learnt = [_learnt(half, method) for half in halves]
+    held_out = [*zip(halves, reversed(learnt), strict=True)]
+    final = _learnt(items, method).model_copy(
+        update={
+            "checkpoint": made.checkpoint.name,
+            "sha256": made.digest,
+            "items": len(items),
+            "words": sum(len(each.words.places) for each in items),
+        }
+    )
+    return CalibrationResult(
+        final,
+        _quality([(half, None) for half in halves]),
+        _quality(held_out),
+        unread,
+    )
+
+
+def _labelled(
+    records: Iterable[Record], annotator: str | None
+) -> Iterator[tuple[Record, tuple[Soft, ...]]]:
+    for record in records:
+        done = [
+            each
+            for each in record.annotations
+            if each.status is Status.DONE and annotator in {None, each.annotator}
+        ]
+        shares = marked_shares(done)
+        if shares is None and annotator is not None and done:
+            shares = flatten(done[0].spans)  # of a vote
+        if shares is not None and record.item.answer.strip():
+            yield record, tuple(shares)
+
+
+def _item(words: Words, marked_by: tuple[Soft, ...], answer: str) -> _Item:
+    characters = np.zeros(len(answer))
+    for start, end, prob in marked_by:
+        characters[start:end] = prob
+    shares = np.array([characters[start:end].mean() for start, end in words.places])
+    return _Item(words, shares, marked_by, answer)
+
+
+def _learnt(items: Sequence[_Item], method: Method) -> WordCalibration:
+    probs = np.concatenate([each.words.probs for each in items])
+    shares = np.concatenate([each.shares for each in items])
+    lengths = np.concatenate([_lengths(each.words) for each in items])
+    if not len(probs):
+        raise InputError("the answers have no words")
+    found = FIT[method](probs, shares, lengths)
+    ious = [_mean_iou(items, found, threshold) for threshold in _THRESHOLDS]
+    best = max(ious)
+    # Of equally good thresholds the one closest to one half, as people's hard labels have it.
+    threshold = min(
+        (each for each, value in zip(_THRESHOLDS, ious, strict=True) if value == best),
+        key=lambda each: abs(each - 0.5),
+    )
+    return found.model_copy(update={"threshold": threshold})
+
+
+def _quality(parts: Sequence[tuple[Sequence[_Item], WordCalibration | None]]) -> Quality:
+    sums, ious = CalibrationSums(), list[float]()
+    for items, learnt in parts:
+        for each in items:
+            words = _calibrated(each.words, learnt)
+            soft = [
+                Soft(start, end, prob)
+                for (start, end), prob in zip(words.places, words.probs.tolist(), strict=True)
+                if prob > 0
+            ]
+            sums.add(soft, each.marked, len(each.answer))
+            ious.append(_iou(each, words, 0.5 if learnt is None else learnt.threshold))
+    found = sums.result()
+    return Quality(0.0 if found is None else found.error, float(np.mean(ious)))
+
+
+def _mean_iou(items: Sequence[_Item], learnt: WordCalibration, threshold: float) -> float:
+    return float(
+        np.mean([_iou(each, _calibrated(each.words, learnt), threshold) for each in items])
+    )
+
+
+def _iou(item: _Item, words: Words, threshold: float) -> float:
+    found = marked(item.answer, words, threshold, threshold)
+    hard = merge(Extent(each.start, each.end) for each in found)
+    return iou(hard, harden(item.marked))
+
+
+def _calibrated(words: Words, learnt: WordCalibration | None) -> Words:
+    return words if learnt is None else words._replace(probs=learnt.apply(words.probs))
+
+
+def _lengths(words: Words) -> NDArray[np.float64]:
+    return np.array([end - start for start, end in words.places], dtype=np.float64)
