@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from functools import lru_cache, partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, cast
 
 from spanlab.detectors.base import BatchDetector, Detector, LocalDetector
@@ -73,6 +73,8 @@ def _annotate(spec: DetectorSpec, item: Item) -> Annotation:
 def detector(chosen: str | DetectorSpec) -> LocalDetector:
     """Return a detector that asks no model, the same one every time in this process.
 
+    One that needs an option is made anew: the files that it names may have changed.
+
     Args:
         chosen: its name, or its specification with options.
 
@@ -84,14 +86,19 @@ def detector(chosen: str | DetectorSpec) -> LocalDetector:
         raise UsageError(f"{spec.detector!r} asks models: build it from a specification")
     if spec.signs != spec.detector:
         raise UsageError(f"{spec.detector!r} signs with its own name, not {spec.name!r}")
+    if entry_of(spec.detector).required:
+        return _made(spec)
     return _local(spec.model_dump_json())
 
 
-@lru_cache(maxsize=8)  # some hold models of a gigabyte
+@cache
 def _local(spec: str) -> LocalDetector:
-    read = DetectorSpec.model_validate_json(spec)
-    kit = Kit(read, Given(), {}, Meter())
-    return cast(LocalDetector, _create(read.detector)(kit))
+    return _made(DetectorSpec.model_validate_json(spec))
+
+
+def _made(spec: DetectorSpec) -> LocalDetector:
+    kit = Kit(spec, Given(), {}, Meter())
+    return cast(LocalDetector, _create(spec.detector)(kit))
 
 
 def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> Detector:

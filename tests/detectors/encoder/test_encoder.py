@@ -10,6 +10,7 @@ import tiny_encoders as tiny
 
 from spanlab.background import wait
 from spanlab.detectors import DetectorSpec, build, detector
+from spanlab.detectors.encoder.detector import EncoderDetector
 from spanlab.schema import Annotation, Item, Passage, Status
 
 
@@ -84,6 +85,15 @@ def test_a_token_is_supported_if_any_window_supports_it_or_by_their_mean(
     assert "3 windows" in str(found.trace[-1].model_dump()["text"])
 
 
-def test_detectors_with_the_same_options_share_what_is_loaded(tmp_path: Path) -> None:
-    spec = DetectorSpec(detector="encoder", options={"model": str(tiny.write(tmp_path))})
-    assert detector(spec) is detector(spec)
+def test_detectors_share_a_network_until_its_file_changes(tmp_path: Path) -> None:
+    def network() -> object:
+        spec = DetectorSpec(detector="encoder", options={"model": str(tmp_path)})
+        made = detector(spec)
+        assert isinstance(made, EncoderDetector)
+        return made.network.session
+
+    tiny.write(tmp_path)
+    first = network()
+    assert network() is first
+    tiny.write(tmp_path, tiny.copied())
+    assert network() is not first

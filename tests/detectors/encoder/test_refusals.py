@@ -157,10 +157,10 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
 def test_a_checkpoint_is_refused_with_what_is_wrong(name: str, tmp_path: Path) -> None:
     spoil, message = WRONG[name]
     folder = tiny.write(tmp_path / "model")
-    load(folder, batch=1)
+    load(folder)
     spoil(folder)
     with pytest.raises(InputError, match=message):
-        load(folder, batch=2)  # not the detector that is loaded
+        load(folder)
 
 
 def test_a_setting_says_which_labels_mean_supported(tmp_path: Path) -> None:
