@@ -11,7 +11,8 @@ from pydantic import JsonValue
 
 from spanlab.detectors import DetectorSpec, detector
 from spanlab.detectors.common.checkpoint import Checkpoint, open_checkpoint
-from spanlab.detectors.common.onnx_model import Network, Running, Task, open_session
+from spanlab.detectors.common.onnx_model import Network, Task, open_session
+from spanlab.detectors.common.running import Running
 from spanlab.detectors.common.tokenizing import Tokenizing, Tokens
 from spanlab.detectors.encoder.detector import EncoderDetector
 from spanlab.detectors.encoder.verifying import SentenceDetector, Statement

@@ -111,6 +111,9 @@ def test_every_detector_is_listed_with_what_it_needs() -> None:
         "ucsc-kg",
         "ucsc-revise",
         *VERITRAIL,
+        "encoder",
+        "encoder-nli",
+        "encoder-nli-claims",
         "ucsc",
     ]
     assert all(entry.what and entry.needs for entry in entries())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
+from spanlab.detectors.common.running import BATCH, Device, Running
 from spanlab.errors import InputError, UsageError, missing_package
 
 if TYPE_CHECKING:
@@ -18,11 +19,9 @@ if TYPE_CHECKING:
     from spanlab.detectors.common.checkpoint import Checkpoint
     from spanlab.detectors.common.tokenizing import Tokens
 
-Device = Literal["cpu", "cuda", "coreml", "directml"]
 Task = Literal["tokens", "texts"]  # classes of every token, or of the whole row
 
-BATCH: Final = 32  # rows at most that go through the network at once
-_TOKENS: Final = 16_384  # of them together, with what fills them up: bounds the memory
+_TOKENS: Final = 16_384  # of a batch together, with what fills them up: bounds the memory
 
 _PROVIDERS: Final[dict[Device, str]] = {
     "cpu": "CPUExecutionProvider",
@@ -36,14 +35,6 @@ _TYPES: Final[dict[str, type[np.integer[Any]]]] = {
     "tensor(int64)": np.int64,
     "tensor(int32)": np.int32,
 }
-
-
-@dataclass(frozen=True)
-class Running:
-    """Where a network is run: on which device, with how many threads (0: one for each core)."""
-
-    device: Device = "cpu"
-    threads: int = 0
 
 
 @dataclass(frozen=True)

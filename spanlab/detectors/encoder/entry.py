@@ -9,7 +9,7 @@ from pydantic import Field
 
 from spanlab.detectors.base import Detector, LocalDetector
 from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
-from spanlab.detectors.common.onnx_model import BATCH, Device, Running
+from spanlab.detectors.common.running import BATCH, Device, Running
 from spanlab.detectors.encoder.formats import FormatName
 from spanlab.detectors.entry import JUDGE, Calls, Entry, Options, Size
 from spanlab.detectors.kit import Kit
