@@ -1,4 +1,4 @@
-"""A worker killed in the middle of a claim: what models have answered is not asked again."""
+"""A worker killed in the middle of a claim: what was answered and fetched is not asked again."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from paid import killed, put_away, signed
+from pursuit_answers import ITEM, PursuitModel, ScriptedWeb
 from shared import item_line, node_lines, write_lines
 from working_jobs import SECONDS, request, wait_until, working
 
@@ -15,10 +16,13 @@ from spanlab.datasets import read
 from spanlab.detectors import DetectorSpec
 from spanlab.jobs import JobState
 from spanlab.lm import ModelChoice
+from spanlab.retrievers import SearchSpec
+from spanlab.retrievers.addresses import ALLOWED
+from spanlab.schema import Record
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import Ask, ModelServer, Reply, say_fields
-from spanlab.trace import TrailStep
+from spanlab.trace import PairStep, TrailStep
 
 ASKED_FOR = re.compile(r"`\[\[ ## (claims|chosen|ruling|words) ## \]\]`")
 
@@ -79,3 +83,53 @@ def test_answers_of_a_claim_that_a_kill_cut_off_are_not_asked_for_again(
     assert (claim.verdict, claim.error_stages) == ("not-supported", ("summary",))
     rounds = [step.checked for step in said.trace if isinstance(step, TrailStep)]
     assert rounds == [("A", "B"), ("a",)]
+
+
+class HangingPursuit(PursuitModel):
+    """Is open after the first question; hangs once in the answer to the second."""
+
+    hangs = True
+
+    def __call__(self, ask: Ask) -> Reply:
+        reply = super().__call__(ask)
+        if self.hangs and self.wanted.count("answer") == 2:
+            return Reply(hang=True)
+        return reply
+
+
+def test_searches_and_pages_of_a_pursuit_that_a_kill_cut_off_are_not_asked_for_again(
+    settings: Settings, model: ModelServer
+) -> None:
+    with Store.open(settings) as store:
+        store.import_records("d", [Record(item=ITEM)])
+    web = ScriptedWeb(model)
+    settled = {"claim_is": "false", "question": ""}
+    script = HangingPursuit({"claim_is": "open", "question": "Who had it built?"}, settled)
+    pursue = signed(script)
+    model.script(lambda ask: (pursue if ask.path.endswith("completions") else web.answer)(ask))
+    spec = DetectorSpec(
+        detector="papelo",
+        model=ModelChoice(model="scripted", base_url=model.url, retries=0),
+        options={"claims": "answer", "n": 2},
+        retriever=SearchSpec(url=f"{web.root}/search?q={{query}}&n={{k}}"),
+    )
+    job_id = jobs.submit_detection(request(model, detectors=(spec,)), settings)
+    allowed = {ALLOWED: f"127.0.0.1:{model.port}"}
+    with working(settings, "w", environ=allowed) as process:
+        wait_until(lambda: script.wanted.count("answer") == 2, "the second answer")
+        wait_until(lambda: len(put_away(settings.home)) == 5, "the answers to be put away")
+        killed(process, settings.home, model)
+    script.hangs = False
+    with working(settings, "w", environ=allowed):
+        done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    assert (done.state, done.progress.done) == (JobState.DONE, 1)
+    again = script.wanted[6:]
+    assert script.wanted[:6] == ["question", "picked", "answer", "next", "picked", "answer"]
+    assert again == ["answer", "next", "ruling", "words"], "only what was under way is asked again"
+    assert len(web.searched) == len(set(web.searched)) == 2
+    assert web.read == ["/robots.txt", "/tower"]
+    with Store.open(settings) as store:
+        said = store.record("d", "tower").by("papelo")
+    assert said is not None
+    pairs = [step for step in said.trace if isinstance(step, PairStep)]
+    assert [pair.settled for pair in pairs] == [None, "refuted"]
