@@ -12,7 +12,9 @@ import asyncio
 import ipaddress
 import os
 import socket
+import ssl
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -58,6 +60,14 @@ def checked_url(url: str) -> SplitResult:
     if "@" in parts.netloc or "\\" in url:
         raise PageError(f"{url[:200]!r} names a user: such addresses are not read")
     return parts
+
+
+@cache
+def certificates() -> ssl.SSLContext:
+    """Return what servers are known by; read once, as that takes longer than most requests."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 async def public_address(host: str, port: int, allowed: Iterable[str] = ()) -> str:

@@ -21,7 +21,13 @@ from spanlab.errors import PageError, UnparsableAnswerError, missing_package
 from spanlab.fields import Frozen, storable
 from spanlab.lm.bodies import collected
 from spanlab.lm.cache import AnswerCache, answer_cache
-from spanlab.retrievers.addresses import AGENT, allowed_hosts, checked_url, public_address
+from spanlab.retrievers.addresses import (
+    AGENT,
+    allowed_hosts,
+    certificates,
+    checked_url,
+    public_address,
+)
 from spanlab.retrievers.page_text import read_page
 from spanlab.settings import Settings
 
@@ -183,7 +189,9 @@ class Pages:
         try:
             async with (
                 asyncio.timeout(self._seconds),
-                httpcore.AsyncConnectionPool(network_backend=_backend(self._allowed)) as pool,
+                httpcore.AsyncConnectionPool(
+                    ssl_context=certificates(), network_backend=_backend(self._allowed)
+                ) as pool,
                 pool.stream("GET", url, headers=_HEADERS) as response,
             ):
                 given = {

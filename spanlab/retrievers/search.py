@@ -20,7 +20,7 @@ from spanlab.lm.failures import failure_of, no_answer_in_time, no_connection, qu
 from spanlab.lm.http_replies import HttpReply, words_of
 from spanlab.lm.secrets import hidden, redact
 from spanlab.lm.usage import Meter, Usage
-from spanlab.retrievers.addresses import AGENT
+from spanlab.retrievers.addresses import AGENT, certificates
 from spanlab.retrievers.base import Found, Query
 from spanlab.retrievers.endpoint import Endpoint
 from spanlab.retrievers.fetched import Fetched
@@ -111,7 +111,7 @@ class SearchApi:
             headers[endpoint.header] = bearer + endpoint.key
         async with (
             asyncio.timeout(endpoint.timeout),
-            library().AsyncClient(timeout=None, headers=headers) as client,
+            library().AsyncClient(timeout=None, headers=headers, verify=certificates()) as client,
         ):
             method = "GET" if asked.body is None else "POST"
             request = client.build_request(method, asked.url, json=asked.body)
