@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-from reasoning_script import ReasoningScript
+from reasoning_script import ReasoningScript, inputs
 
 from spanlab.datasets import read
-from spanlab.testing import ModelServer, say
+from spanlab.testing import Ask, ModelServer, Reply, say, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -71,3 +74,40 @@ def test_a_way_of_verifying_is_named_once(
     )
     assert done.returncode == 2
     assert "name each way of verifying once" in done.stderr
+
+
+def test_what_was_answered_before_a_kill_is_not_asked_for_again(
+    model_server: ModelServer, tmp_path: Path
+) -> None:
+    questions = [HOTPOT | {"_id": f"q{number}", "question": f"{number}?"} for number in range(6)]
+    (tmp_path / "q.json").write_text(json.dumps(questions))
+    told = {f"{number}?": [BUILT, BORN, FINAL] for number in range(6)}
+    script = ReasoningScript(told)
+
+    def answer(ask: Ask) -> Reply:
+        # A step depends on how far its question is, not on how often it was asked for.
+        given = inputs(ask)
+        if "feedback" not in given:
+            return script(ask)
+        return say_fields(step=[BUILT, BORN, FINAL][given["steps"].count("Step ")])
+
+    model_server.script(answer)
+    model_server.latency = 0.05
+    command = [Path(sys.executable).with_name("spanlab"), "reason", "q.json", "--concurrency", "2"]
+    environment = os.environ | {"SPANLAB_HOME": str(tmp_path / "home")}
+    whole = [*command, "-o", "out.jsonl"]
+    with subprocess.Popen(whole, cwd=tmp_path, env=environment, stderr=subprocess.PIPE) as first:
+        while len(model_server.answered) < 10 and first.poll() is None:
+            time.sleep(0.02)
+        first.kill()
+    before = len(model_server.requests)
+    done = subprocess.run(whole, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [record.item.id for record in read(tmp_path / "out.jsonl")] == [
+        f"q{number}" for number in range(6)
+    ]
+    asked = model_server.fingerprints()
+    assert len(set(asked)) == 36
+    # Only the calls that were under way may have been made again: two questions' at most.
+    again = set(asked[:before]) & set(asked[before:])
+    assert len(again) <= 2

@@ -27,6 +27,7 @@ from typing import Final
 
 import dspy
 
+from spanlab.background import wait
 from spanlab.detectors.common.context import Context, asked, context
 from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.marking import strongest
@@ -53,11 +54,35 @@ _WORDS_ARE_WRONG: Final = {ErrorType.UNSUPPORTED, ErrorType.CONTRADICTORY}
 
 
 class SafeProgram(dspy.Module):
-    """The verifier."""
+    """The verifier, of one step and of all steps of an answer."""
 
     def __init__(self) -> None:
         super().__init__()
         self.verify = dspy.Predict(VerifyStep)
+
+    def forward(self, **inputs: str) -> dspy.Prediction:
+        """Return what ``aforward`` returns; blocks until the model has answered."""
+        return wait(self.acall(**inputs))
+
+    async def aforward(
+        self, passages: str, question: str, answer: str, lang: str, count: str
+    ) -> dspy.Prediction:
+        """Return ``verdicts`` (`Verified`), one for every step of an answer.
+
+        Args:
+            passages: the passages as a prompt shows them.
+            question: what was asked.
+            answer: the text whose steps are verified.
+            lang: BCP 47 tag of the answer.
+            count: how many passages there are.
+        """
+
+        async def ask(listed: str) -> dspy.Prediction:
+            return await self.verify.acall(passages=passages, question=question, steps=listed)
+
+        steps = steps_in(answer, lang)
+        work = (verified(step, steps[:at], int(count), ask) for at, step in enumerate(steps))
+        return dspy.Prediction(verdicts=await together(*work, at_once=STEPS_AT_ONCE))
 
 
 class Safe(Modelled):
@@ -76,9 +101,8 @@ class Safe(Modelled):
         if not steps:
             return self.annotation(note=NO_STEPS)
         await case.retrieve(self.kit.retriever)
-        item = case.item
+        item, shown = case.item, self._context(case.item)
         case.trace.extend(asked(item, self.kit.retriever.name))
-        shown = context(item, self.kit.retriever.name, self.kit.spec.context)
         # 2. and 3. Verdicts.
         work = (self._verdict(item, shown, steps[: number + 1]) for number in range(len(steps)))
         verdicts: list[Verified | SpanlabError] = await together(*work, at_once=STEPS_AT_ONCE)
@@ -86,8 +110,33 @@ class Safe(Modelled):
         if len(failures) == len(steps):
             raise failures[0]
         # 4. Spans.
+        note = f"{len(failures)} of {len(steps)} steps could not be verified" if failures else None
+        return self._marked(item, shown, verdicts).model_copy(update={"note": note})
+
+    def inputs(self, item: Item) -> Mapping[str, str]:
+        """Return what the program is called with; see ``Tunable``."""
+        shown = self._context(item)
+        count = str(len(shown.passages))
+        texts = {"passages": shown.text, "question": item.question, "answer": item.answer}
+        return {**texts, "lang": item.lang, "count": count}
+
+    def mark(self, item: Item, prediction: dspy.Prediction) -> Annotation:
+        """Mark the wrong steps; see ``Tunable``."""
+        return self._marked(item, self._context(item), prediction.verdicts)
+
+    def expected(self, item: Item, quotes: Sequence[Quote]) -> Mapping[str, object]:
+        """Return nothing: spans do not say why a step is wrong; see ``Tunable``."""
+        return {}
+
+    def _context(self, item: Item) -> Context:
+        return context(item, self.kit.retriever.name, self.kit.spec.context)
+
+    def _marked(
+        self, item: Item, shown: Context, verdicts: Sequence[Verified | SpanlabError]
+    ) -> Annotation:
         spans: list[Span] = []
         trace: list[ReasoningTraceStep | RemarkStep] = []
+        steps = steps_in(item.answer, item.lang)
         for number, (step, verdict) in enumerate(zip(steps, verdicts, strict=True), start=1):
             if isinstance(verdict, SpanlabError):
                 trace.append(RemarkStep(text=f"step {number} not verified: {verdict}"))
@@ -95,8 +144,7 @@ class Safe(Modelled):
             quotes = quoted(item, shown, verdict)
             spans += marked(item, step, verdict, quotes, words=self.options.words)
             trace.append(traced(number, step, verdict, quotes))
-        note = f"{len(failures)} of {len(steps)} steps could not be verified" if failures else None
-        return self.annotation(spans=strongest(spans), trace=trace, note=note)
+        return self.annotation(spans=strongest(spans), trace=trace)
 
     async def _verdict(
         self, item: Item, shown: Context, steps: Sequence[ReasoningStep]

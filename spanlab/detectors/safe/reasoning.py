@@ -232,10 +232,12 @@ class _Reasoning:
             return NO_FEEDBACK
         shown = self.reasoner.options.feedback
         revised = verdict.error is not None and self.tried[len(accepted) + 1] > 0
-        lines = [f"Wrong: {self.attempt}" if revised else "The last step stands."]
+        lines = [f"Wrong: {self.attempt}"] if revised else []
         if verdict.error is not None and shown != "guidance":
             lines += [f"Error: {verdict.error}"]
-        lines += [f"Diagnosis: {verdict.diagnosis}"] if shown != "guidance" else []
+        # What is good about a right step is of no use for the next one.
+        if shown == "diagnosis" or (shown == "both" and verdict.error is not None):
+            lines += [f"Diagnosis: {verdict.diagnosis}"]
         lines += [f"Guidance: {verdict.guidance}"] if shown != "diagnosis" else []
         return "\n".join(lines)
 

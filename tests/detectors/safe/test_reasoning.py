@@ -81,7 +81,7 @@ def test_a_wrong_step_is_revised_and_the_item_has_the_steps_as_its_answer(
     assert "Error: Contradictory" in told
     assert "Diagnosis: Passage 2 says Oslo." in told
     assert "Guidance: Say that she was born in Oslo." in told
-    assert script.asked[1]["feedback"].startswith("The last step stands.")
+    assert script.asked[1]["feedback"] == "Guidance: Go on."
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_step_that_stays_wrong_stands_and_is_marked(model_server: ModelServer)
         ("Rome", "Contradictory"),
     ]
     assert annotation.spans[0].evidence[0].text == "Ada Smith was born in Oslo."
-    assert script.asked[2]["feedback"].startswith("The last step stands.\nError: Contradictory")
+    assert script.asked[2]["feedback"].startswith("Error: Contradictory")
 
 
 def test_an_answer_is_forced_after_the_last_step(model_server: ModelServer) -> None:
