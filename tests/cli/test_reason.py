@@ -93,7 +93,13 @@ def test_what_was_answered_before_a_kill_is_not_asked_for_again(
 
     model_server.script(answer)
     model_server.latency = 0.05
-    command = [Path(sys.executable).with_name("spanlab"), "reason", "q.json", "--concurrency", "2"]
+    command = [
+        str(Path(sys.executable).with_name("spanlab")),
+        "reason",
+        "q.json",
+        "--concurrency",
+        "2",
+    ]
     environment = os.environ | {"SPANLAB_HOME": str(tmp_path / "home")}
     whole = [*command, "-o", "out.jsonl"]
     with subprocess.Popen(whole, cwd=tmp_path, env=environment, stderr=subprocess.PIPE) as first:
