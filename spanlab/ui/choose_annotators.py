@@ -119,8 +119,22 @@ class _Choice:
     def change(self, out: Collection[str], into: Collection[str]) -> None:
         st.session_state[self.key] = (self.now() - frozenset(out)) | frozenset(into)
 
-    def take(self, shown: Collection[str], widget: str) -> None:
-        self.change(shown, st.session_state[widget])
+    def put(self, out: Collection[str], into: Collection[str], group: str) -> None:
+        """Change the names of a group by a button, which its pills are to follow.
+
+        They are drawn anew under another key: until the browser has drawn them it goes on sending
+        what they showed before, which must not count as somebody's choice.
+        """
+        self.change(out, into)
+        st.session_state[f"{group}.drawn"] = st.session_state.get(f"{group}.drawn", 0) + 1
+
+    def pills(self, group: str) -> str:
+        """Return the key of the group's pills: another one each time a button changed them."""
+        return f"{group}.{st.session_state.get(f'{group}.drawn', 0)}"
+
+    def take(self, shown: Collection[str], group: str, widget: str) -> None:
+        if widget == self.pills(group):
+            self.change(shown, st.session_state[widget])
 
 
 def _asked(choice: _Choice) -> tuple[str, str]:
@@ -148,8 +162,8 @@ def _group(choice: _Choice, kind: Kind, members: Sequence[AnnotatorSummary], wan
                 type="tertiary",
                 key=f"{widget}.{label}",
                 help=f"{label} of the {title.lower()} found" if wanted else None,
-                on_click=choice.change,
-                args=(names, into),
+                on_click=choice.put,
+                args=(names, into, widget),
             )
         is_open = bool(wanted) or _unfolded(f"{widget}.open", len(names))
     _names(choice, widget, title, members if is_open else members[:FEW])
@@ -169,9 +183,10 @@ def _unfolded(key: str, count: int) -> bool:
     return is_open
 
 
-def _names(choice: _Choice, widget: str, title: str, shown: Sequence[AnnotatorSummary]) -> None:
+def _names(choice: _Choice, group: str, title: str, shown: Sequence[AnnotatorSummary]) -> None:
     names, chosen = [who.name for who in shown], choice.now()
     labels = {who.name: f"{plain(who.name)} · {who.counts.get(Status.DONE, 0):,}" for who in shown}
+    widget = choice.pills(group)
     st.session_state[widget] = [name for name in names if name in chosen]
     with st.container(height=_BOX if len(names) > _SCROLLED else "content", border=False):
         st.pills(
@@ -182,5 +197,5 @@ def _names(choice: _Choice, widget: str, title: str, shown: Sequence[AnnotatorSu
             key=widget,
             label_visibility="collapsed",
             on_change=choice.take,
-            args=(names, widget),
+            args=(names, group, widget),
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from crowd import crowd
-from driving import idle
+from driving import HeldLine, idle
 from playwright.sync_api import Page, expect
 from serving import PATIENCE as WAIT
 from serving import Server
@@ -15,6 +15,7 @@ from spanlab.storage import Store
 
 DATASET = "crowd-of-95"
 WINDOWS = 3  # that a page may be high
+GROUPS = ("person", "detector")
 VIEWS = ("Items", "Scores", "Agreement", "Claims", "Models")
 PAGES = [
     ("datasets", {}),
@@ -92,6 +93,24 @@ def test_annotators_are_chosen_by_keyboard_and_the_page_follows(
     page.keyboard.press("Space")
     expect(corner).to_have_count(5, timeout=WAIT)
     expect(page.get_by_role("button", name="Annotators: 5 of 99")).to_be_visible()
+
+
+def test_none_of_two_groups_in_quick_succession_leaves_both_out(
+    visit: Callable[..., Page], page: Page, many: str
+) -> None:
+    line = HeldLine(page)
+    visit("compare", dataset=many, view="Agreement")
+    page.get_by_role("button", name="Annotators: all 99").click()
+    people, detectors = (page.locator(f'[class*="{kind}-None"] button') for kind in GROUPS)
+    expect(detectors).to_be_visible(timeout=WAIT)
+    line.hold()
+    people.click()
+    line.wait_for(b"4 of 99")  # the server has drawn it, the browser has not
+    detectors.click()
+    line.release()
+    expect(page.get_by_role("button", name="Annotators: 2 of 99")).to_be_visible(timeout=WAIT)
+    idle(page)
+    expect(page.get_by_role("button", name="Annotators: 2 of 99")).to_be_visible()
 
 
 def test_a_chart_is_downloaded_as_figures_and_as_a_picture(

@@ -304,7 +304,7 @@ def submit(app: AppTest, label: str) -> AppTest:
 def test_a_vote_of_chosen_annotators_is_stored(open_page: OpenPage, store: Store) -> None:
     annotated(store)
     app = open_page("datasets").button(key="vote-mine").click().run()
-    assert app.pills(key="spanlab.chosen.vote-mine.person").value == ["Ann"]
+    assert app.pills(key="spanlab.chosen.vote-mine.person.0").value == ["Ann"]
     app.text_input[-1].input("majority")
     submit(app, "Vote")
     votes = [record.by("majority") for record in store.records("mine")]

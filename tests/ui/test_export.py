@@ -44,7 +44,7 @@ def exported(store: Store, format: str, *annotators: str) -> bytes:
 def choose(app: AppTest, annotator: str | None) -> None:
     """Take one of the people, or leave everybody chosen."""
     if annotator is not None:
-        app.pills(key="spanlab.chosen.export-mine.person").set_value([annotator]).run()
+        app.pills(key="spanlab.chosen.export-mine.person.0").set_value([annotator]).run()
 
 
 def test_without_datasets_the_way_is_shown(open_page: OpenPage) -> None:
