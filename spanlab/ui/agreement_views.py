@@ -22,8 +22,7 @@ _STYLE = """<style>
 .pairs td { min-width: 2.9rem; text-align: center; padding: .1rem .2rem; line-height: 1.25;
   font-variant-numeric: tabular-nums; }
 .pairs tbody td[style] { color: #26211b;
-  background: color-mix(in srgb, #8a4300 calc(var(--v) * 100%), #f3e9dc); }
-.pairs tbody td.dark { color: #fff; }
+  background: color-mix(in srgb, #8a4300 calc(var(--v) * 60%), #f3e9dc); }
 .pairs small { display: block; font-size: .65rem; }
 .pairs th { background: Canvas; color: CanvasText; font-weight: 500; z-index: 1;
   position: sticky; }
@@ -144,5 +143,4 @@ def _cell(found: tuple[float, int] | None) -> str:
     if found is None:
         return "<td></td>"
     value, n = found
-    ink = " class='dark'" if value > 0.55 else ""
-    return f"<td{ink} style='--v:{value:.2f}'>{figure(value, 2)}<small>{n:,}</small></td>"
+    return f"<td style='--v:{value:.2f}'>{figure(value, 2)}<small>{n:,}</small></td>"

@@ -76,4 +76,36 @@ def test_no_page_has_a_serious_fault(window: Page, server: Server, store: Store)
         idle(window)
         window.wait_for_function(STYLED)
         found[str(address)] = complaints(window)
+        tabs = range(1, window.get_by_role("tab").count() if "compare" in str(address) else 0)
+        for tab in map(window.get_by_role("tab").nth, tabs):
+            tab.click()
+            idle(window)
+            found[f"compare, {tab.inner_text()}"] = complaints(window)
+    found |= _dialogs(window, server.url().replace("?", "datasets"), name)
     assert not (wrong := {page: faults for page, faults in found.items() if faults}), wrong
+
+
+def _dialogs(window: Page, address: str, name: str) -> dict[str, list[list[str]]]:
+    """What is wrong with the dialogs of a dataset; those that ask for one line are all alike."""
+    found = {}
+    window.goto(f"{address}?dataset={name}")
+    window.locator("h1").wait_for()
+    idle(window)
+    find = window.get_by_role("textbox", name="Find")
+    if find.is_visible():  # other tests have left more than a page of datasets
+        find.fill(name)
+        find.press("Enter")
+    card = window.locator(f".st-key-dataset-{name}")
+    for action in ("Detect…", "Vote…", "Settings…", "Annotators…", "Delete…"):
+        if action in {"Detect…", "Vote…"}:
+            card.get_by_role("button", name=action).click()
+        else:
+            card.get_by_role("button", name="More").click()
+            window.get_by_role("menuitem", name=action).click()
+        dialog = window.get_by_role("dialog")
+        dialog.wait_for()
+        idle(window)
+        found[action] = complaints(window)
+        window.keyboard.press("Escape")
+        dialog.wait_for(state="hidden")
+    return found
