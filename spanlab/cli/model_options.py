@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 RetrieverKind = Literal[
     "given",
     "bm25",
+    "averitec",
     "brave",
     "google",
     "mediawiki",
@@ -45,8 +46,9 @@ Retriever = Annotated[
     typer.Option(
         "--search",
         "--retriever",
-        help="Where passages come from: the item (given, the default), a local index (bm25), a "
-        "search service by name, a search model (web), or any search API (search).",
+        help="Where passages come from: the item (given, the default), a local index (bm25), "
+        "AVeriTeC's knowledge store (averitec), a search service by name, a search model (web), "
+        "or any search API (search).",
     ),
 ]
 SearchUrl = Annotated[
@@ -57,7 +59,11 @@ SearchUrl = Annotated[
     ),
 ]
 Corpus = Annotated[
-    Path | None, typer.Option(help="For --search bm25: what `spanlab index` has written.")
+    Path | None,
+    typer.Option(
+        help="For --search bm25: what `spanlab index` has written; for averitec: the folder with "
+        "a file of documents for every claim."
+    ),
 ]
 Claims = Annotated[
     bool, typer.Option("--claims", help="Search for each claim of the answer, not the question.")

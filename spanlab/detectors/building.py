@@ -15,7 +15,7 @@ from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.errors import UsageError
 from spanlab.lm import Meter, answer_cache, language_model
 from spanlab.programs import Predictor, Programs
-from spanlab.retrievers import Given, GivenSpec, retriever
+from spanlab.retrievers import AveritecSpec, Given, GivenSpec, retriever
 from spanlab.schema import Annotation, Item
 from spanlab.settings import Settings
 
@@ -120,6 +120,8 @@ def kit_of(spec: DetectorSpec, meter: Meter, settings: Settings) -> Kit:
     spec = spec.model_copy(update={"reasoning": spec.thinks()})
     entry = entry_of(spec.detector)
     choices = {role: spec.choice(role) for role in entry.roles}
+    # What was found for a claim before its date is all that may be read of it.
+    local = isinstance(spec.retriever, AveritecSpec)
     cache = answer_cache(settings, "models")
     lms = {each: language_model(each, meter, cache=cache) for each in set(choices.values())}
     return Kit(
@@ -128,7 +130,7 @@ def kit_of(spec: DetectorSpec, meter: Meter, settings: Settings) -> Kit:
         meter=meter,
         models={role: lms[choice] for role, choice in choices.items()},
         prompts=_prompts(spec, settings),
-        pages=_pages(settings) if entry.reads_pages else None,
+        pages=_pages(settings) if entry.reads_pages and not local else None,
         memory=partial(_memory, settings),
     )
 

@@ -2,8 +2,9 @@
 
     given ─────────────── the passages an item came with
     bm25 ──────────────── a local corpus, indexed by `spanlab index`
+    averitec ──────────── AVeriTeC's knowledge store, a file of documents for every claim
     web ───────────────── a search model such as Perplexity Sonar, with its citations
-    search ────────────── a plain search-results API
+    search ────────────── a search service by name (`providers`), or any search-results API
     translated, claims ── what any of them is asked: in English, or claim by claim
 
 ``search(query)`` is all that a provider has; ``retrieve`` and ``ensure`` ask it for an item. What
@@ -17,6 +18,7 @@ from spanlab.retrievers.base import Found, Query, Retriever
 from spanlab.retrievers.given import Given
 from spanlab.retrievers.results import Shape
 from spanlab.retrievers.spec import (
+    AveritecSpec,
     Bm25Spec,
     GivenSpec,
     RetrieverSpec,
@@ -27,6 +29,7 @@ from spanlab.retrievers.spec import (
 )
 
 __all__ = [
+    "AveritecSpec",
     "Bm25Spec",
     "Found",
     "Given",

@@ -39,8 +39,9 @@ async def ensure(item: Item, retriever: Retriever, query: Query | None = None) -
         found = await _SINGLE_FLIGHT.join(key, lambda: retrieve(item, retriever))
         noted = Retrieval(retriever=retriever.name, queries=found.queries)
     else:
+        asked = replace(query, item=item.id)
         found = await _SINGLE_FLIGHT.join(
-            (retriever.name, query), lambda: _search(retriever, query)
+            (retriever.name, asked), lambda: _search(retriever, asked)
         )
         noted = Retrieval(
             retriever=retriever.name,
@@ -83,7 +84,7 @@ async def retrieve(item: Item, retriever: Retriever) -> Found:
     queries: tuple[Query, ...] = (question_of(item),)
     if isinstance(retriever, QueryWriter):
         queries = await retriever.queries(item)
-    asking = (_search(retriever, query) for query in queries if query.text)
+    asking = (_search(retriever, replace(query, item=item.id)) for query in queries if query.text)
     answers = await asyncio.gather(*asking, return_exceptions=True)
     found: list[Found] = []
     for answer in answers:

@@ -16,6 +16,7 @@ class Query:
 
     ``language`` is the BCP 47 tag of ``text``. ``k`` is how many passages to find at most, None
     for the retriever's own number. ``before`` excludes what was published on that day or later.
+    ``item`` is the id of the item that is searched for, for retrievers with documents of each item.
 
     A passage whose date says only a month or a year counts by its last day. One without a date, or
     with a date that cannot be read, stays: most corpora have no dates, and a detector that must be
@@ -26,6 +27,7 @@ class Query:
     language: str = UNDETERMINED
     k: int | None = None
     before: date | None = None
+    item: str | None = None
 
     def admits(self, passage: Passage) -> bool:
         """Say whether a passage was published early enough, as far as its date tells."""

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
 
 from spanlab.datasets.files import File
 from spanlab.datasets.problems import input_error
@@ -29,12 +36,23 @@ class Document:
     date: str | None = None
 
 
+def _joined(text: object) -> object:
+    """Return the sentences of a document as one text, as AVeriTeC's knowledge store has them."""
+    if isinstance(text, list) and all(isinstance(each, str) for each in text):
+        return "\n".join(text)
+    return text
+
+
 class _CorpusLine(BaseModel):
     """A line of JSON Lines; what else stands in it is not for us."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
-    text: Annotated[str, Field(strict=True)]
+    text: Annotated[
+        str,
+        Field(strict=True, validation_alias=AliasChoices("text", "url2text")),
+        BeforeValidator(_joined),
+    ]
     title: str | None = None
     url: str | None = None
     date: str | None = None
@@ -46,7 +64,8 @@ def documents(corpus: Path) -> Iterator[Document]:
 
     Args:
         corpus: a file of JSON Lines (or a JSON array, also packed with gzip) with a field ``text``
-            and, if there are any, ``title``, ``url``, ``date`` and ``id``; or a directory with
+            (or ``url2text``, a list of sentences) and, if there are any, ``title``, ``url``,
+            ``date`` and ``id``; or a directory with
             ``.txt``, ``.md``, ``.html`` and ``.htm`` files, also in directories below it.
 
     Returns:

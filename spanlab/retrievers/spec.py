@@ -82,6 +82,25 @@ class Bm25Spec(_Searching):
         return bm25(self.corpus, k=self.k)
 
 
+class AveritecSpec(_Searching):
+    """AVeriTeC's knowledge store; ``corpus`` is the folder with a file of documents per claim."""
+
+    kind: Literal["averitec"] = "averitec"
+    corpus: Path
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_a_folder(cls, fields: object) -> object:
+        if isinstance(fields, Mapping) and fields.get("corpus") is None:
+            raise ValueError("averitec needs a corpus: the folder with a file for every claim")
+        return fields
+
+    def _open(self, meter: Meter, settings: Settings) -> Retriever:
+        from spanlab.retrievers.knowledge_store import KnowledgeStore
+
+        return KnowledgeStore(self.corpus, settings.home / "cache" / "averitec", self.k)
+
+
 class WebSpec(_Searching):
     """A search model; without ``model`` the environment names it."""
 
@@ -135,6 +154,7 @@ class SearchSpec(_Searching):
 _SPECS: dict[str, type[_Spec]] = {
     "given": GivenSpec,
     "bm25": Bm25Spec,
+    "averitec": AveritecSpec,
     "web": WebSpec,
     "search": SearchSpec,
 }
@@ -154,7 +174,9 @@ def _of_one_kind(fields: object) -> object:
 
 
 RetrieverSpec = Annotated[
-    Annotated[GivenSpec | Bm25Spec | WebSpec | SearchSpec, Field(discriminator="kind")],
+    Annotated[
+        GivenSpec | Bm25Spec | AveritecSpec | WebSpec | SearchSpec, Field(discriminator="kind")
+    ],
     BeforeValidator(_of_one_kind),
 ]
 _ANY: TypeAdapter[RetrieverSpec] = TypeAdapter(RetrieverSpec)

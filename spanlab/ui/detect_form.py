@@ -35,6 +35,7 @@ from spanlab.workflows.session_keys import ModelChoice
 _SOURCES: dict[str, SourceKind] = {
     "The item's own": "given",
     "A local corpus": "bm25",
+    "AVeriTeC's knowledge store": "averitec",
     **{provider.title: name for name, provider in PROVIDERS.items()},
     "A search model": "web",
     "A search API": "search",
@@ -43,10 +44,17 @@ _ABOUT_SOURCES: dict[SourceKind, str] = {
     "given": "Passages that came with an item, or were found for it before.",
     "bm25": "The best passages of an index that `spanlab index CORPUS -o INDEX` has written, by "
     "the words they share (BM25). Needs no network.",
+    "averitec": "A folder with a file of documents for every claim, found before the claim's date. "
+    "Pages are not read anew. Needs no network.",
     "web": "A model that searches the web, such as Perplexity's sonar-pro; the pages it cites "
     "become passages. One more call per question.",
     "search": "An address that answers a search with results as JSON. Set SPANLAB_SEARCH_URL and "
     "its key where the app runs, or give an address that needs none.",
+}
+# Sources that are files of the server: what is asked for.
+_FILES: dict[SourceKind, tuple[str, str]] = {
+    "bm25": ("Index", "path of the index"),
+    "averitec": ("Folder", "path of the folder"),
 }
 _MOST_CALLS = 1024
 
@@ -144,7 +152,7 @@ def _model(asking: Sequence[str], here: ModelEnvironment) -> tuple[str | ModelCh
 def _passages(here: ModelEnvironment) -> Sources:
     _heading("Passages")
     files = server_files()
-    kinds = [name for name, kind in _SOURCES.items() if kind != "bm25" or files is not None]
+    kinds = [name for name, kind in _SOURCES.items() if kind not in _FILES or files is not None]
     label = st.selectbox("Source of passages", kinds, **kept("detect.sources"))
     kind = _SOURCES[label or "The item's own"]
     provider = provider_of(kind)
@@ -152,8 +160,9 @@ def _passages(here: ModelEnvironment) -> Sources:
     if kind == "given":
         return Sources()
     corpus = url = model = ""
-    if kind == "bm25" and files is not None:
-        named = st.text_input("Index", placeholder="path of the index", **kept("detect.index"))
+    if kind in _FILES and files is not None:
+        what, example = _FILES[kind]
+        named = st.text_input(what, placeholder=example, **kept(f"detect.{what.lower()}"))
         with errors_shown():
             corpus = str(files.path(named)) if named else ""
     elif kind == "web":

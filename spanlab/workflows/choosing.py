@@ -52,7 +52,7 @@ __all__ = [
     "specs_in",
 ]
 
-SourceKind = Literal["given", "bm25", "web", "search"] | ProviderName
+SourceKind = Literal["given", "bm25", "averitec", "web", "search"] | ProviderName
 
 # How a member of an ensemble asks its model: it keeps that with another model, too.
 _MANNER = set(ModelOptions.model_fields) - {"structured"}
@@ -286,6 +286,8 @@ def _read(sources: Sources) -> RetrieverSpec | None:
         raise UsageError(
             "name the index (--corpus) that `spanlab index CORPUS -o INDEX` has written"
         )
+    if sources.kind == "averitec" and not sources.corpus.strip():
+        raise UsageError("name the folder (--corpus) with a file of documents for every claim")
     provider = None if provider_of(sources.kind) is None else sources.kind
     fields = {
         "kind": "search" if provider else sources.kind,

@@ -19,7 +19,7 @@ from spanlab.detectors import DetectorSpec, EnsembleSpec, Spec, spec_of
 from spanlab.errors import UsageError
 from spanlab.jobs import job_store
 from spanlab.lm import ModelChoice, Price
-from spanlab.retrievers import Bm25Spec, SearchSpec
+from spanlab.retrievers import AveritecSpec, Bm25Spec, SearchSpec
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
 from spanlab.workflows.choosing import Choice, Sources, specifications
@@ -100,6 +100,11 @@ def searxng(app: AppTest) -> None:
     app.number_input(key="spanlab.detect.searches").set_value(7).run()
 
 
+def averitec(app: AppTest) -> None:
+    app.selectbox(key="spanlab.detect.sources").select("AVeriTeC's knowledge store").run()
+    app.text_input(key="spanlab.detect.folder").input("dev").run()
+
+
 def brave(app: AppTest) -> None:
     app.selectbox(key="spanlab.detect.sources").select("Brave Search").run()
 
@@ -160,6 +165,12 @@ CASES = {
         searxng,
         Choice(("ucsc-extract",), sources=Sources("searxng", url=SEARXNG)),
         EXTRACT.model_copy(update={"retriever": SearchSpec(provider="searxng", url=SEARXNG)}),
+    ),
+    "extract-averitec": Case(
+        "--search averitec --corpus dev",
+        averitec,
+        Choice(("ucsc-extract",), sources=AveritecSpec(corpus=Path("dev"))),
+        EXTRACT.model_copy(update={"retriever": AveritecSpec(corpus=Path("dev"))}),
     ),
     "extract-brave": Case(
         "--search brave",
@@ -369,6 +380,7 @@ def test_defaults_give_way_to_the_environment_a_file_and_then_the_command(
         pytest.param("offline", "--model large", "'offline' asks no model", id="no-model"),
         pytest.param("ucsc-kg", "--config x.json", "is for an ensemble", id="no-ensemble"),
         pytest.param("ucsc-kg", "--claims", "--search", id="nothing-searched"),
+        pytest.param("ucsc-kg", "--search averitec", "--corpus", id="no-folder"),
         pytest.param("ucsc-kg", "--retriever bm25", "spanlab index", id="no-index"),
         pytest.param("ucsc-kg", "--option floor", "NAME=VALUE", id="no-value"),
         pytest.param("ucsc-kg", "--option flor=1", "ucsc-kg.floor", id="unknown-option"),

@@ -36,7 +36,7 @@ def own_tools(kit: Kit, case: Case, before: date | None) -> list[Tool]:
         if given is not None:
             best = ranked([passage.text for passage in given], text)
             return [given[index] for index in best[:HITS]]
-        query = Query(text, language=case.item.lang, k=HITS, before=before)
+        query = Query(text, language=case.item.lang, k=HITS, before=before, item=case.item.id)
         found = await kit.retriever.search(query)
         return [passage for passage in found.passages if query.admits(passage)][:HITS]
 
