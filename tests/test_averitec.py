@@ -80,6 +80,31 @@ def test_scores_equal_those_of_the_shared_tasks_evaluator(tmp_path: Path) -> Non
         assert value == pytest.approx(summary["averitec_score"][level], abs=1e-9)
 
 
+def test_pairs_are_repeated_in_turn_up_to_ten_on_request(tmp_path: Path) -> None:
+    """Two gold questions are alike: a repeated pair answers both."""
+    asked = {
+        "question": "When was the tower of Aldmere built?",
+        "answers": [{"answer": "In 1889."}],
+    }
+    gold = {"claim_id": 1, "label": "Refuted", "questions": [asked, asked]}
+    pair = {"question": asked["question"], "answer": "In 1889."}
+    said = {"claim_id": 1, "pred_label": "Refuted", "evidence": [pair]}
+    for name, line in (("gold.jsonl", gold), ("pred.jsonl", said)):
+        (tmp_path / name).write_text(json.dumps(line), encoding="utf-8")
+    words = os.environ | {"NLTK_DATA": str(SHARED / "nltk_data")}
+
+    def evidence(*more: str) -> float:
+        arguments = ["score", "pred.jsonl", "gold.jsonl", "--averitec", "--json", *more]
+        found = run_here(arguments, tmp_path, words)
+        assert found.returncode == 0, found.stderr
+        return float(json.loads(found.stdout)["items"][0]["evidence"])
+
+    once = evidence()
+    assert evidence("--repeat-pairs") == pytest.approx(2 * once)
+    refused = run_here(["score", "pred.jsonl", "gold.jsonl", "--repeat-pairs"], tmp_path, words)
+    assert refused.returncode == 2
+
+
 WRONG: dict[str, tuple[Any, str]] = {
     "a label": ({"claim_id": 1, "pred_label": "True", "evidence": []}, "found: 'True'; expected"),
     "an id twice": ({"claim_id": 0, "pred_label": "Refuted"}, "2: this claim occurs twice"),

@@ -14,7 +14,7 @@ from commands import run_here
 from gold_answers import GoldAnswers, better_when_asked
 
 from spanlab.datasets import read
-from spanlab.testing import ModelServer
+from spanlab.testing import ModelServer, Reply
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -28,7 +28,7 @@ def blocks(language: str) -> list[str]:
 def clone(tmp_path: Path) -> Path:
     """A directory with the sample data where a clone of the repository has it, and some pages."""
     (tmp_path / "data").mkdir()
-    for name in ("samples.jsonl", "questions.jsonl"):
+    for name in ("samples.jsonl", "questions.jsonl", "claims.jsonl"):
         (tmp_path / "data" / name).symlink_to(ROOT / "data" / name)
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "oslo.txt").write_text("Oslo is the capital of Norway.")
@@ -49,11 +49,14 @@ def test_every_spanlab_command_runs_in_the_order_given(
     clone: Path, model_server: ModelServer, samples: Path
 ) -> None:
     """Whatever address of an endpoint a command names, the scripted server is there."""
-    model_server.script(GoldAnswers(read(samples), noise=better_when_asked()))
+    says = GoldAnswers(read(samples), noise=better_when_asked())
+    found = Reply(body={"results": [{"title": "Oslo", "content": "So it is."}]})
+    model_server.script(lambda ask: found if ask.path.startswith("/v1/search") else says(ask))
+    searching = {"SPANLAB_SEARXNG_URL": f"{model_server.url}/search"}
     ours = [command for command in commands() if is_ours(command)]
     assert len(ours) >= 20
     for command in ours:
-        environment = os.environ | {"SPANLAB_HOME": str(clone / "home")}
+        environment = os.environ | {"SPANLAB_HOME": str(clone / "home")} | searching
         words = shlex.split(command, comments=True)
         done = run_here(words[words.index("spanlab") + 1 :], clone, environment)
         assert done.returncode == 0, f"{command}\n{done.stderr}"

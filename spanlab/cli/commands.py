@@ -169,6 +169,13 @@ def score(
     averitec: Annotated[
         bool, typer.Option("--averitec", help="Score files of AVeriTeC's shared task its way.")
     ] = False,
+    repeat_pairs: Annotated[
+        bool,
+        typer.Option(
+            "--repeat-pairs",
+            help="With --averitec: repeat a prediction's questions and answers up to ten.",
+        ),
+    ] = False,
 ) -> None:
     """Score predictions against gold labels: IoU, Corr and more, per language and macro.
 
@@ -189,10 +196,12 @@ def score(
     from spanlab.workflows.evaluating import score_files
 
     predictions, golds = inputs.two_sides(files)
+    if repeat_pairs and not averitec:
+        raise UsageError("--repeat-pairs goes with --averitec")
     if averitec:
         if claims or against or annotator or gold:
             raise UsageError("--averitec scores two files whole: leave the other options out")
-        found = score_averitec_files(predictions, golds)
+        found = score_averitec_files(predictions, golds, repeat_pairs=repeat_pairs)
         typer.echo(tables.as_json(found) if as_json else tables.as_text(found))
         return
     evaluation = (score_claim_files if claims else score_files)(

@@ -7,6 +7,7 @@ intervals: the cost follows the number of spans, not the length of the answers.
 
 from spanlab.scorers._averitec import (
     LABELS,
+    MOST_PAIRS,
     AveritecReport,
     GoldClaim,
     PredictedClaim,
@@ -40,6 +41,7 @@ from spanlab.scorers._stages import StageAgreement, stage_agreement, stage_share
 __all__ = [
     "LABELS",
     "METRICS",
+    "MOST_PAIRS",
     "AnswerScore",
     "AveritecReport",
     "Calibration",

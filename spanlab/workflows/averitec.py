@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +13,7 @@ from pydantic import BaseModel, Field, ValidationError
 from spanlab.datasets.files import File
 from spanlab.datasets.problems import input_error
 from spanlab.errors import InputError
-from spanlab.scorers import LABELS, AveritecReport, GoldClaim, PredictedClaim, averitec
+from spanlab.scorers import LABELS, MOST_PAIRS, AveritecReport, GoldClaim, PredictedClaim, averitec
 
 NO_ANSWER = "No answer could be found."
 
@@ -58,12 +59,16 @@ class _Gold(_Id):
 Model = TypeVar("Model", bound=_Id)
 
 
-def score_averitec_files(predictions: Sequence[Path], golds: Sequence[Path]) -> AveritecEvaluation:
+def score_averitec_files(
+    predictions: Sequence[Path], golds: Sequence[Path], *, repeat_pairs: bool = False
+) -> AveritecEvaluation:
     """Score predictions, joined to gold claims by ``claim_id``.
 
     Args:
         predictions: JSON or JSONL of the shared task: claim_id, pred_label, evidence.
         golds: AVeriTeC's files with labels, or their parts, as JSON or JSONL.
+        repeat_pairs: repeat each prediction's pairs in turn up to the ten that are read, as in
+            Malon 2024, §4.4; that can only raise the scores of its evidence.
 
     Raises:
         InputError: a line is wrong, an id occurs twice, or no claim is common to both sides.
@@ -79,13 +84,17 @@ def score_averitec_files(predictions: Sequence[Path], golds: Sequence[Path]) -> 
             found=f"{next(iter(said), 'nothing')!r}… and {next(iter(gold), 'nothing')!r}…",
             expected="predictions of the gold file's claims",
         )
-    sides = [(_predicted(said[each]), _golden(gold[each])) for each in both]
+    pairs = MOST_PAIRS if repeat_pairs else 0
+    sides = [(_predicted(said[each], pairs), _golden(gold[each])) for each in both]
     missing = tuple(each for each in gold if each not in said)
     return AveritecEvaluation(averitec(sides), missing)
 
 
-def _predicted(line: _Prediction) -> PredictedClaim:
+def _predicted(line: _Prediction, least: int) -> PredictedClaim:
+    """Return a prediction with at least so many pairs, if it has any; repeats come in turn."""
     pairs = tuple((pair.question, pair.answer) for pair in line.evidence)
+    if 0 < len(pairs) < least:
+        pairs = tuple(islice(cycle(pairs), least))
     return PredictedClaim(id=line.claim_id, label=line.pred_label, pairs=pairs)
 
 

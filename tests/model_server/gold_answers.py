@@ -29,9 +29,17 @@ _TASK = "# Task\n"
 _SECTION = re.compile(r"^\[\[ ## (\w+) ## \]\]\n?", re.MULTILINE)
 _ASKED = re.compile(r"^- `(?:\[\[ ## )?(\w+)(?: ## \]\])?`(?: \((a JSON \w+)\))?", re.MULTILINE)
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
-_REASONING = {  # what is said of every step of a reasoning, and the step itself
+_ALWAYS = {  # what is said of every step of a reasoning and every claim, and the step itself
     "step": "####ANSWER: Oslo (Final Answer)",
-    "ruling": {"diagnosis": "It follows.", "errors": [], "guidance": "Go on."},
+    "ruling": {
+        "diagnosis": "It follows.",
+        "errors": [],
+        "guidance": "Go on.",
+        "reason": "The page says so.",
+        "verdict": "supported",
+    },
+    "picked": {"answer": "So it is.", "document": "1"},
+    "next": {"claim_is": "true", "question": ""},
 }
 _ELSE = {"zh": "别的", "ja": "別の", "th": "อื่น"}
 
@@ -132,8 +140,8 @@ class GoldAnswers:
         if name == "proposed_instruction":
             turn = self._proposed.setdefault(ask.fingerprint, len(self._proposed))
             return INSTRUCTIONS[turn % len(INSTRUCTIONS)]
-        if name in _REASONING:
-            return _REASONING[name]
+        if name in _ALWAYS:
+            return _ALWAYS[name]
         item = self._item(given)
         builder = _BUILDERS.get(name)
         if builder is None or item is None:
