@@ -23,6 +23,7 @@ from spanlab.cli import (
     serving,
     stages,
     train_offline,
+    verifier_data,
 )
 
 app = typer.Typer(
@@ -71,6 +72,7 @@ app.command()(serving.demo)
 app.command()(train_offline.train_offline)
 app.command()(calibrate.calibrate)
 app.command()(optimize.optimize)
+app.command()(verifier_data.verifier_data)
 app.add_typer(annotators.app, name="annotators")
 app.add_typer(encoder.app, name="encoder")
 app.add_typer(programs.app, name="programs")

@@ -1,0 +1,54 @@
+"""`spanlab verifier-data`: what people said of steps becomes training data."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def verifier_data(
+    source: Annotated[list[str], typer.Argument(help="A dataset, or files or globs.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
+    annotator: Annotated[
+        list[str] | None,
+        typer.Option(help="Whose judgement is right (default: persons and gold). Repeatable."),
+    ] = None,
+    inject: Annotated[
+        bool, typer.Option("--inject/--no-inject", help="Make right steps wrong, too.")
+    ] = True,
+    seed: Annotated[int, typer.Option(help="Of the errors that are put in.")] = 0,
+) -> None:
+    """Write chats to train a verifier of steps on, from reasonings that people reviewed.
+
+    Every step of a finished item is an example: the verifier's prompt, and the right reply. What
+    people corrected are the hard cases. The folder has three splits by question and the settings
+    of a QLoRA training for Axolotl.
+
+    \b
+    spanlab verifier-data mine -o verifier/
+    spanlab verifier-data reviewed.jsonl --annotator anna -o verifier/
+    """
+    from spanlab.cli import inputs, progress
+    from spanlab.storage import Store
+    from spanlab.workflows.reasoning import questions_in
+    from spanlab.workflows.verifier_data import write_verifier_data
+    from spanlab.workflows.wording import counted
+
+    written = partial(
+        write_verifier_data,
+        folder=output,
+        annotators=annotator or (),
+        inject=inject,
+        seed=seed,
+    )
+    if inputs.are_files(source):
+        found = written(questions_in(inputs.files(source)))
+    else:
+        with Store.open() as store:
+            found = written(store.records(source[0]))
+    progress.say(f"wrote {counted(found.splits.total(), 'example')} to {output}")
+    for counts in (found.splits, found.types, found.origins):
+        progress.say(", ".join(f"{name} {count:,}" for name, count in counts.most_common()))

@@ -1,0 +1,124 @@
+"""Training data for a verifier of one's own: chats in three splits, and how to train on them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from spanlab.datasets.files import replacing
+from spanlab.errors import InputError
+from spanlab.schema import Record
+
+SPLITS: Final = ("train", "validation", "test")
+_TENTHS: Final = ("test", "validation")  # of ten questions one each; the others are for training
+
+# The settings of Kwon et al. 2026, appendix A.2 and §4.1, in Axolotl's form. 64 is the batch of
+# all devices: micro batch x accumulation x devices.
+QLORA: Final = """\
+base_model: Qwen/Qwen3-8B
+load_in_4bit: true
+adapter: qlora
+lora_r: 64
+lora_alpha: 128
+lora_dropout: 0.05
+lora_target_linear: true
+learning_rate: 0.0001
+lr_scheduler: cosine
+warmup_ratio: 0.03
+optimizer: adamw_torch
+micro_batch_size: 1
+gradient_accumulation_steps: 64
+num_epochs: 2
+sequence_len: 8192
+train_on_inputs: false
+bf16: auto
+datasets:
+  - path: train.jsonl
+    ds_type: json
+    type: chat_template
+test_datasets:
+  - path: validation.jsonl
+    ds_type: json
+    split: train
+    type: chat_template
+output_dir: verifier
+"""
+
+
+@dataclass
+class VerifierData:
+    """What was written: examples by split, by type of error ("right" for none), and by origin."""
+
+    splits: Counter[str] = field(default_factory=Counter)
+    types: Counter[str] = field(default_factory=Counter)
+    origins: Counter[str] = field(default_factory=Counter)
+
+
+def write_verifier_data(
+    records: Iterable[Record],
+    folder: Path,
+    *,
+    annotators: Sequence[str] = (),
+    inject: bool = True,
+    seed: int = 0,
+) -> VerifierData:
+    """Write ``train.jsonl``, ``validation.jsonl``, ``test.jsonl`` and ``qlora.yaml``.
+
+    A line has ``messages``, a chat as the detector `safe` has it, and ``id``, ``question``,
+    ``step``, ``error`` and ``origin``. A question is in one split only.
+
+    Args:
+        records: reasonings with what people said of them.
+        folder: where to write; it is made.
+        annotators: whose judgement is right; empty for all persons and gold labels.
+        inject: whether right steps are also made wrong.
+        seed: of the errors that are put in.
+
+    Raises:
+        InputError: nobody whose judgement counts has finished any of them, or the folder cannot be
+            written to.
+    """
+    from spanlab.detectors.safe.examples import examples_of
+
+    found = VerifierData()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=folder) from error
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(replacing(folder / f"{name}.jsonl")) for name in SPLITS}
+        for record in records:
+            for example in examples_of(record, annotators, inject=inject, seed=seed):
+                split = split_of(example.question or example.item)
+                line = {
+                    "messages": example.messages,
+                    "id": example.item,
+                    "question": example.question,
+                    "step": example.step,
+                    "error": example.error,
+                    "origin": example.origin,
+                }
+                files[split].write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+                found.splits[split] += 1
+                found.types[example.error or "right"] += 1
+                found.origins[example.origin] += 1
+        if not found.splits:
+            raise InputError(
+                "nobody has judged a step here",
+                expected="items whose answer reasons, finished in Review or with gold labels",
+            )
+    with replacing(folder / "qlora.yaml") as stream:
+        stream.write(QLORA.encode())
+    return found
+
+
+def split_of(question: str) -> str:
+    """Return the split that a question belongs to, always the same one."""
+    tenth = int(hashlib.sha256(question.encode("utf-8", "replace")).hexdigest(), 16) % 10
+    return _TENTHS[tenth] if tenth < len(_TENTHS) else "train"

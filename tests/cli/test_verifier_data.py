@@ -1,0 +1,123 @@
+"""`spanlab verifier-data`: what people said of steps becomes chats in three splits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from spanlab.datasets import write
+from spanlab.detectors.safe.checks import flaw_in
+from spanlab.detectors.safe.reading import steps_in
+from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
+from spanlab.trace import Place, ReasoningTraceStep
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+STEPS = (
+    "According to Passage 1, Ada built it.",
+    "According to Passage 2, Ada was born in Oslo.",
+    "####ANSWER: Oslo",
+)
+ANSWER = "\n".join(
+    f"Step {number}: {text} ({kind})"
+    for number, (text, kind) in enumerate(
+        zip(STEPS, ("Attribution", "Attribution", "Final Answer"), strict=True), 1
+    )
+)
+
+
+def record(number: int, *spans: Span) -> Record:
+    passages = (
+        Passage(title="Tower", text="Ada built it."),
+        Passage(title="Ada", text="Ada was born in Oslo."),
+    )
+    item = Item(
+        id=f"q{number}",
+        lang="en",
+        question=f"Where was the builder born ({number})?",
+        answer=ANSWER,
+        passages=passages,
+    )
+    first = ANSWER.index(STEPS[0])
+    told = ReasoningTraceStep(
+        number=1,
+        text=STEPS[0],
+        does="Attribution",
+        diagnosis="It names the builder.",
+        guidance="Find her birthplace.",
+        places=(Place(start=first, end=first + len(STEPS[0])),),
+    )
+    verifier = Annotation(annotator="safe", kind=Kind.DETECTOR, trace=(told,))
+    return Record(
+        item=item,
+        annotations=(verifier, Annotation(annotator="anna", kind=Kind.PERSON, spans=spans)),
+    )
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    names = ("train", "validation", "test")
+    return [
+        json.loads(line)
+        for name in names
+        for line in (folder / f"{name}.jsonl").read_text("utf-8").splitlines()
+    ]
+
+
+def last_step(line: dict[str, Any]) -> str:
+    return str(line["messages"][1]["content"]).rstrip().splitlines()[-1]
+
+
+def test_people_s_corrections_and_injected_errors_become_chats_by_question(
+    spanlab: Run, tmp_path: Path
+) -> None:
+    start = ANSWER.index(STEPS[0])
+    wrong = Span.of(ANSWER, start, start + len(STEPS[0]), label="Off-topic")
+    records = [record(0, wrong), *(record(number) for number in range(1, 12))]
+    write(records, tmp_path / "reviewed.jsonl")
+    done = spanlab("verifier-data", "reviewed.jsonl", "-o", "verifier")
+    assert done.returncode == 0, done.stderr
+    found = lines(tmp_path / "verifier")
+    hard = [line for line in found if line["origin"] == "corrected"]
+    assert [(line["id"], line["step"], line["error"]) for line in hard] == [("q0", 1, "Off-topic")]
+    assert '"Off-topic"' in hard[0]["messages"][2]["content"]
+    kept = [line for line in found if line["id"] == "q1" and line["origin"] == "reviewed"]
+    assert [line["error"] for line in kept] == [None, None, None]
+    assert "It names the builder." in kept[0]["messages"][2]["content"]
+    assert [message["role"] for message in kept[0]["messages"]] == ["system", "user", "assistant"]
+    assert last_step(kept[1]) == f"Step 2: {STEPS[1]} (Attribution)"
+    places: dict[str, set[str]] = {}
+    for name in ("train", "validation", "test"):
+        for line in (tmp_path / "verifier" / f"{name}.jsonl").read_text("utf-8").splitlines():
+            places.setdefault(json.loads(line)["question"], set()).add(name)
+    assert len(places) == 12
+    assert all(len(where) == 1 for where in places.values())
+    settings = (tmp_path / "verifier" / "qlora.yaml").read_text()
+    assert "lora_r: 64\nlora_alpha: 128\nlora_dropout: 0.05" in settings
+
+
+def test_injected_errors_are_found_without_a_model(spanlab: Run, tmp_path: Path) -> None:
+    write([record(number) for number in range(20)], tmp_path / "reviewed.jsonl")
+    spanlab("verifier-data", "reviewed.jsonl", "-o", "verifier")
+    injected = [line for line in lines(tmp_path / "verifier") if line["origin"] == "injected"]
+    types = {line["error"] for line in injected}
+    assert types == {"Redundancy", "Inefficiency", "Unsupported", "Wrong Conclusion"}
+    for line in injected:
+        shown = str(line["messages"][1]["content"]).partition("[[ ## steps ## ]]\n")[2]
+        *earlier, step = steps_in(shown, "en")
+        flaw = flaw_in(step, earlier, 2)
+        if line["error"] == "Wrong Conclusion":
+            assert "Oslo" not in step.text
+        else:
+            assert flaw is not None
+            assert flaw.error == line["error"]
+
+
+def test_without_a_judged_step_nothing_is_written(spanlab: Run, tmp_path: Path) -> None:
+    write([Record(item=record(0).item)], tmp_path / "reviewed.jsonl")
+    done = spanlab("verifier-data", "reviewed.jsonl", "-o", "verifier")
+    assert done.returncode == 1
+    assert "nobody has judged a step here" in done.stderr
+    assert not list((tmp_path / "verifier").iterdir())
