@@ -29,6 +29,8 @@ _SUMMARY_CALLS = 12  # of the prompt model, to describe data and program
 class Effort:
     """Upper bounds: ``trials`` evaluations, and calls of the models by what they are asked for.
 
+    ``searches`` are those of search services.
+
     Answers that the cache holds cost nothing, so a run usually costs less.
     """
 
@@ -36,6 +38,7 @@ class Effort:
     task_calls: int
     prompt_calls: int
     retrieval_calls: int = 0
+    searches: int = 0
 
     @property
     def calls(self) -> int:
@@ -79,6 +82,8 @@ def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
         task_calls=round(plan.most([sum(call.number for call in calls) for calls in each])),
         prompt_calls=plan.prompt_calls,
         retrieval_calls=sum(call.number for call in found),
+        searches=round(plan.most([sum(call.searches for call in calls) for calls in each]))
+        + sum(call.searches for call in found),
     )
     return SearchEstimate(
         items=len(examples),
@@ -165,23 +170,17 @@ def _cost(
 ) -> float | None:
     prompt = search.prompt_model or search.detector.model
     asked = [*retrieval, *(call for calls in each for call in calls)]
-    priced = all(call.model is not None and call.model.price is not None for call in asked)
+    priced = all(call.cost() is not None for call in asked)
     if not priced or prompt is None or prompt.price is None:
         return None
     # A demonstration is as long as an item.
     shown = 1 + max(search.labelled, search.bootstrapped) * (search.strategy == "mipro")
-    items = [sum(_dollars(call, shown) for call in calls) for calls in each]
+    items = [sum(call.cost(shown) or 0.0 for call in calls) for calls in each]
     longest = max(
         (call.asked // max(call.number, 1) for calls in each for call in calls), default=0
     )
     return (
-        sum(_dollars(call) for call in retrieval)
+        sum(call.cost() or 0.0 for call in retrieval)
         + plan.most(items)
         + plan.prompt_calls * prompt.price.of(longest * shown, 0, longest)
     )
-
-
-def _dollars(call: Asked, shown: int = 1) -> float:
-    if call.model is None or call.model.price is None:
-        return 0.0
-    return call.model.price.of(call.asked * shown, 0, call.answered)

@@ -24,9 +24,10 @@ def estimate_search(request: Optimisation) -> None:
         expected = estimates.estimate_search(store, request)
     effort = expected.effort
     cost = "no price known" if expected.cost is None else f"${expected.cost:,.2f}"
+    rest = f"{effort.searches:,} searches, {cost}" if effort.searches else cost
     typer.echo(
         f"{expected.items} labelled {expected.unit}; at most {effort.trials:,} evaluations, "
-        f"{effort.calls:,} calls ({effort.prompt_calls:,} of them of the prompt model), {cost}"
+        f"{effort.calls:,} calls ({effort.prompt_calls:,} of them of the prompt model), {rest}"
     )
 
 

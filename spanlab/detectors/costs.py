@@ -31,6 +31,14 @@ class Asked(NamedTuple):
     searches: int = 0
     price: float = 0.0
 
+    def cost(self, shown: int = 1) -> float | None:
+        """Return US dollars, None where no price is known; inputs are ``shown`` times as long."""
+        if self.searches:
+            return self.searches * self.price
+        if self.model is None or self.model.price is None:
+            return None
+        return self.model.price.of(self.asked * shown, 0, self.answered)
+
 
 def asked_of(item: Item, specs: Sequence[DetectorSpec]) -> Iterator[Asked]:
     """Yield the most calls that detectors make for an item, with those of their retrievers.
@@ -44,20 +52,22 @@ def asked_of(item: Item, specs: Sequence[DetectorSpec]) -> Iterator[Asked]:
         yield from retrieving(item, retriever)
     for spec in asking:
         yield from detecting(item, spec)
-        if spec.retriever is not None:
-            own = entry_of(spec.detector).searches(_size(item, spec), spec)
-            yield from _searching(item, spec.retriever, own)
 
 
 def detecting(item: Item, spec: DetectorSpec) -> Iterator[Asked]:
-    """Yield the most calls that a detector makes for an item, without those of its retriever.
+    """Yield the most calls and searches that a detector makes for an item by itself.
+
+    Those for the item's passages are not among them: they are its retriever's.
 
     Raises:
         UsageError: no detector is called so.
     """
-    for calls in entry_of(spec.detector).estimate(_size(item, spec), spec):
+    size, entry = _size(item, spec), entry_of(spec.detector)
+    for calls in entry.estimate(size, spec):
         model, number = _model(spec, calls.role), calls.number
         yield Asked(model, number, number * calls.asked, number * calls.answered)
+    if spec.retriever is not None:
+        yield from _searching(item, spec.retriever, entry.searches(size, spec))
 
 
 def retrieving(item: Item, retriever: RetrieverSpec) -> Iterator[Asked]:

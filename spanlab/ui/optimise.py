@@ -106,5 +106,7 @@ def _show(estimate: SearchEstimate) -> None:
         f"labels in {languages}",
         f"{counted(effort.prompt_calls, 'call')} of the prompt model",
     ]
+    if effort.searches:
+        notes.append(f"{effort.searches:,} searches")
     notes.append("answers that are in the cache cost nothing again")
     st.caption(plain(f"An estimate: {'; '.join(notes)}."))

@@ -46,13 +46,12 @@ class _Sums:
         self.calls += call.number
         self.asked += call.asked
         self.answered += call.answered
-        if call.searches:
-            self.searches += call.searches
-            self.cost += call.searches * call.price
-        elif call.model is None or call.model.price is None:
+        self.searches += call.searches
+        cost = call.cost()
+        if cost is None:
             self.unpriced["a model" if call.model is None else call.model.model] = None
         else:
-            self.cost += call.model.price.of(call.asked, 0, call.answered)
+            self.cost += cost
 
 
 def estimate(store: Store, request: RunRequest) -> RunEstimate:

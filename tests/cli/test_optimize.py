@@ -104,6 +104,9 @@ def test_searching_for_passages_counts_once_for_each_item(tuned: Run) -> None:
         for more in ((), ("--retriever", "web"))
     )
     assert after == before + 15
+    searched = tuned(*asked, "--search", "brave").stdout
+    assert f" {before} calls" in searched
+    assert "), 15 searches, " in searched
 
 
 def test_a_search_that_breaks_says_why(tuned: Run, model_server: ModelServer) -> None:
