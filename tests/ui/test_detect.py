@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import tiny_encoders
 from other_package import install
 from streamlit.testing.v1 import AppTest
 
@@ -182,6 +183,35 @@ def test_a_started_job_is_found_again_and_can_be_paused_resumed_and_stopped(
         app.button(key=f"detect-{button}-{view.id}").click().run()
         assert not app.exception
         assert jobs.job(view.id).state == state
+
+
+def test_a_local_encoder_is_chosen_by_its_folder(
+    open_page: OpenPage,
+    store: Store,
+    tmp_path: Path,
+    working: None,
+    unreachable: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It needs no language model; where others reach the app, its files cannot be named."""
+    folder = tiny_encoders.write(tmp_path / "tiny")
+    item = Item(id="a", lang="en", answer="the tower of 1984")
+    store.import_records("mine", [Record(item=item)])
+    app = open_page("detect").checkbox(key="spanlab.detect.encoder").check().run()
+    assert "No language model is asked" in everything(app)
+    assert app.button(key="start-run").disabled
+    assert "'encoder' needs the option 'model'" in everything(app)
+    app.text_input(key="spanlab.detect.encoder.model").input(str(folder)).run()
+    assert not app.exception
+    start(app)
+    (view,) = jobs.jobs()
+    jobs.wait(view.id, timeout=120)
+    record = store.record("mine", "a")
+    assert [span.text for span in record.annotations[0].spans] == ["1984"]
+
+    monkeypatch.setenv("SPANLAB_ALLOWED_HOSTS", "review.example.org")
+    app.run()
+    assert "Other machines reach this app" in everything(app)
 
 
 def test_another_dataset_has_its_own_latest_job(open_page: OpenPage, store: Store) -> None:

@@ -70,13 +70,15 @@ def rate_words(answer: str, lang: str, rated: Sequence[tuple[Extent, float]]) ->
 
 def marked(answer: str, words: Words, floor: float, threshold: float) -> list[Marked]:
     """Return the spans that words amount to, in order; none where all are below the floor."""
-    bands = [2 if prob >= threshold else 1 if prob >= floor else 0 for prob in words.probs.tolist()]
+    probs: list[float] = words.probs.tolist()
+    bands = [2 if prob >= threshold else 1 if prob >= floor else 0 for prob in probs]
     found = []
     for band, run in groupby(range(len(bands)), bands.__getitem__):
         numbers = list(run)
         start, end = words.places[numbers[0]].start, words.places[numbers[-1]].end
         if band and any(unicodedata.category(each)[0] not in "PZC" for each in answer[start:end]):
             lengths = [words.places[at].end - words.places[at].start for at in numbers]
-            prob = float(np.average(words.probs[numbers], weights=lengths))
+            total = sum(probs[at] * size for at, size in zip(numbers, lengths, strict=True))
+            prob = min(total / sum(lengths), 1.0)
             found.append(Marked(start, end, round(prob, 3), band == 2))
     return found
