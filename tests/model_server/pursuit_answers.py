@@ -33,6 +33,7 @@ class ScriptedWeb:
         self.root = server.url.removesuffix("/v1")
         self.searched: list[str] = []
         self.read: list[str] = []
+        self.results: list[dict[str, str]] | None = None  # in place of the usual ones
         self.pages: dict[str, Reply] = {"/tower": html(PAGE)}
         server.script(self.answer)
 
@@ -48,6 +49,8 @@ class ScriptedWeb:
     def found(self, query: str) -> list[dict[str, str]]:
         if "nowhere" in query:
             return []
+        if self.results is not None:
+            return self.results
         return [
             {"title": "Trees", "url": f"{self.root}/trees", "content": "Trees are green."},
             {

@@ -45,6 +45,7 @@ from spanlab.schema import Passage, Retrieval, Verdict
 from spanlab.trace import PassageQuote
 
 PAGES: Final = "pages"  # the retriever that pages which were read are noted under
+MOST: Final = 100_000  # characters of a page that are stored with the item
 NOTHING: Final = "Nothing was found."
 _SETTLED: Final = {"true": True, "false": False}
 
@@ -200,11 +201,36 @@ class ClaimPursuit:
         return Answered(text, searched, rests_on, read, sentence, remark)
 
     async def _window(self, snippet: Passage) -> tuple[tuple[int], PassageQuote]:
-        """Note a page with the item: the window around the snippet, and the whole text after it.
+        """Read a page, unless the item has what was read of it before.
 
         Returns:
-            The passage that is the window, and where it stands in the whole text.
+            The passage that is the window around the snippet, and where it stands in the page.
+
+        Raises:
+            PageError: the page cannot be read, or does not hold the snippet.
         """
+        asked_for = Retrieval(
+            retriever=PAGES, query=f"{snippet.url}#:~:text={quote(snippet.text[:80])}"
+        )
+        if not self._noted(asked_for):
+            texts = await self._page(snippet)
+            if not self._noted(asked_for):  # nor by another question meanwhile
+                self._case.item = joined(self._case.item, asked_for, texts)
+        places = self._noted(asked_for)
+        read, document = places[0], places[min(1, len(places) - 1)]
+        passages = self._case.item.passages
+        start = passages[document].text.find(passages[read].text)
+        if start < 0:
+            raise PageError("the page that is stored with the item is another one")
+        end = start + len(passages[read].text)
+        return (read,), PassageQuote(passage=document, start=start, end=end)
+
+    def _noted(self, asked_for: Retrieval) -> tuple[int, ...]:
+        found = (each for each in self._case.item.retrievals if each.key == asked_for.key)
+        return next((each.passages for each in found), ())
+
+    async def _page(self, snippet: Passage) -> list[Passage]:
+        """Return the window of a page around a snippet, and the whole text, ``MOST`` of it."""
         pages = self._detector.kit.pages
         if pages is None or snippet.url is None:
             raise PageError("there is nothing to read pages with")
@@ -212,17 +238,10 @@ class ClaimPursuit:
         part = window(page.text, snippet.text, self._case.item.lang)
         if part is None:
             raise PageError("the page does not hold what the search showed of it")
+        first = max(min(part.start - MOST // 2, len(page.text) - MOST), 0)
+        whole = page.text[first : max(first + MOST, part.end)]
         fields = {"title": snippet.title or page.title, "url": snippet.url, "date": snippet.date}
-        texts = [Passage(text=text, **fields) for text in (page.text[slice(*part)], page.text)]
-        retrieval = Retrieval(
-            retriever=PAGES, query=f"{snippet.url}#:~:text={quote(snippet.text[:80])}"
-        )
-        known = {each.key: each for each in self._case.item.retrievals}.get(retrieval.key)
-        if known is None:
-            self._case.item = joined(self._case.item, retrieval, texts)
-            known = self._case.item.retrievals[-1]
-        read, whole = known.passages[0], known.passages[-1]  # one where the window is the page
-        return (read,), PassageQuote(passage=whole, start=part.start, end=part.end)
+        return [Passage(text=text, **fields) for text in (page.text[slice(*part)], whole)]
 
     async def _answered(self, question: str, found: str) -> str:
         said = await self._detector.ask(self._program.answer, question=question, found=found)
