@@ -16,12 +16,14 @@ from spanlab.cli import (
     importing,
     index,
     jobs,
+    memory,
     optimize,
     programs,
     rates,
     reasoning,
     serving,
     stages,
+    tools,
     train_offline,
     verifier_data,
 )
@@ -65,6 +67,7 @@ app.command()(exporting.export)
 app.command()(stages.stages)
 app.command()(index.index)
 app.command()(detectors.detectors)
+app.command()(tools.tools)
 app.command()(check_model.check_model)
 app.command()(commands.datasets)
 app.command()(serving.serve)
@@ -75,6 +78,7 @@ app.command()(optimize.optimize)
 app.command()(verifier_data.verifier_data)
 app.add_typer(annotators.app, name="annotators")
 app.add_typer(encoder.app, name="encoder")
+app.add_typer(memory.app, name="memory")
 app.add_typer(programs.app, name="programs")
 app.add_typer(jobs.app, name="jobs")
 app.command()(jobs.worker)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cache, partial
 from typing import TYPE_CHECKING, cast
@@ -22,6 +22,7 @@ from spanlab.settings import Settings
 if TYPE_CHECKING:
     from spanlab.memory import Memory, MemoryChoice
     from spanlab.retrievers.pages import Pages
+    from spanlab.tools import Tool
 
 OWN_PROMPT = "none"  # as a program's name: the detector's own prompt, whatever is its default
 
@@ -132,6 +133,7 @@ def kit_of(spec: DetectorSpec, meter: Meter, settings: Settings) -> Kit:
         prompts=_prompts(spec, settings),
         pages=_pages(settings) if entry.reads_pages and not local else None,
         memory=partial(_memory, settings),
+        tools=partial(_tools, settings),
     )
 
 
@@ -145,6 +147,13 @@ def _memory(settings: Settings, choice: MemoryChoice) -> Memory:
     from spanlab.memory import memory
 
     return memory(settings, choice)
+
+
+async def _tools(settings: Settings, names: str) -> Sequence[Tool]:
+    from spanlab.tools.config import chosen_servers
+    from spanlab.tools.mcp_servers import server_tools
+
+    return await server_tools(chosen_servers(settings, names))
 
 
 def _create(name: str) -> Callable[[Kit], Detector | LocalDetector]:

@@ -6,8 +6,9 @@ Knowledge Grounding for Veracity Assessment". How it works:
 1. **Claims** (``claims.extraction``): the answer is taken apart, or is one claim.
 2. **Decomposer**: the claim as triplets (subject, relation, object, attributes) and topics.
 3. **Recall**: what the memory holds about subjects and objects goes into the first prompt.
-4. **Executor** (``executor``, algorithm 1): thought, call of a tool, observation, at most five
-   times; it answers as soon as the evidence is enough, and in the end it has to.
+4. **Executor** (``executor``, algorithm 1): thought, call of a tool (a search, the pages it finds,
+   and those of MCP servers), observation, at most five times; it answers as soon as the evidence
+   is enough, and in the end it has to.
 5. **Update**: sentences of what was observed that speak of the claim are kept for later ones.
 6. **Spans** (``claims.placing``): the words of the answer that state what is refuted.
 
@@ -21,12 +22,16 @@ claims is made once. Names of entities need not be written alike to be recalled.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from spanlab.detectors.common.claiming import ClaimDetector, Verified
 from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.mermaid.entry import MermaidOptions
-from spanlab.detectors.mermaid.inquiry import Inquiry, MermaidProgram
+from spanlab.detectors.mermaid.inquiry import Inquiry, Means, MermaidProgram
+from spanlab.errors import ToolError
 from spanlab.memory import Memory
+from spanlab.trace import RemarkStep
 
 
 class Mermaid(ClaimDetector):
@@ -39,14 +44,26 @@ class Mermaid(ClaimDetector):
         program = MermaidProgram(self.options)
         super().__init__(kit, program, guided="think", whole=self.options.claims == "answer")
         choice = self.options.memory_choice
-        self.memory = Memory(None, choice) if kit.memory is None else kit.memory(choice)
+        memory = Memory(None, choice) if kit.memory is None else kit.memory(choice)
+        self._means = Means(self.options, memory)
+        self._unreachable: str | None = None
 
     async def prepare(self, case: Case) -> None:
-        """Search for nothing yet: the agent does, where it has to."""
+        """Search for nothing yet: the agent does. The tools of servers are listed once."""
+        listing = self.kit.tools
+        wanted = self.options.tools and not self._means.tools and self._unreachable is None
+        if listing is not None and wanted:
+            try:
+                tools = tuple(await listing(self.options.tools))
+                self._means = replace(self._means, tools=tools)
+            except (ToolError, TimeoutError) as error:
+                self._unreachable = f"judged without tools of servers: {error}"
+        if self._unreachable is not None:
+            case.trace.append(RemarkStep(text=self._unreachable))
 
     async def verify(self, case: Case, number: int, claim: str) -> Verified:
         """Gather evidence for one claim and judge it."""
-        inquiry = Inquiry(self, case, claim, self.options, self.memory)
+        inquiry = Inquiry(self, case, claim, self._means)
         await inquiry.take_apart()
         await inquiry.recall()
         if inquiry.notes:

@@ -26,6 +26,10 @@ class MermaidOptions(ClaimsOption, MemoryOptions):
     decompose: Annotated[
         bool, Field(description="Take the claim apart into triplets and topics first.")
     ] = True
+    tools: Annotated[
+        str,
+        Field(description="Tool servers that it may ask beside the search, separated by commas."),
+    ] = ""
     classes: Annotated[
         Literal[2, 4],
         Field(description="2: supported or refuted; 4: not enough and conflicting evidence, too."),

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -33,7 +34,7 @@ from spanlab.detectors.mermaid.trajectory import Seen, Trajectory, background, p
 from spanlab.memory import Memory, MemoryEntry, expires, passage_of
 from spanlab.passages import joined, merged
 from spanlab.schema import Passage, Retrieval, Verdict
-from spanlab.tools import Toolbox, asked
+from spanlab.tools import Tool, Toolbox, asked
 
 _SHOWN: Final = 4_000  # characters of an observation in the prompt
 _QUERY: Final = 500  # characters of a query that are kept with what it found
@@ -52,18 +53,25 @@ class MermaidProgram(ClaimProgram):
         self.judge = dspy.Predict(JudgeByHistoryOfFour if four else JudgeByHistory)
 
 
+@dataclass(frozen=True)
+class Means:
+    """What all claims of a run are judged with; ``tools`` are those of servers."""
+
+    options: MermaidOptions
+    memory: Memory
+    tools: tuple[Tool, ...] = ()
+
+
 class Inquiry:
     """Asks the models and calls the tools about one claim."""
 
-    def __init__(
-        self, detector: Modelled, case: Case, claim: str, options: MermaidOptions, memory: Memory
-    ) -> None:
-        self._detector, self._options, self._memory = detector, options, memory
+    def __init__(self, detector: Modelled, case: Case, claim: str, means: Means) -> None:
+        self._detector, self._options, self._memory = detector, means.options, means.memory
         self._program: MermaidProgram = detector.program
         self.case, self.claim = case, claim
         self._about = about(case.item, claim)
         self._before = published_before(case.item)
-        self._tools = Toolbox(own_tools(detector.kit, case, self._before))
+        self._tools = Toolbox([*own_tools(detector.kit, case, self._before), *means.tools])
         self.parts: Decomposition | None = None
         self.notes: dict[int, str] = {}
         self.reason = ""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -14,8 +16,9 @@ from spanlab.detectors import Detector
 from spanlab.retrievers import SearchSpec
 from spanlab.retrievers.addresses import ALLOWED
 from spanlab.schema import Item, Passage
+from spanlab.settings import Settings
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
-from spanlab.trace import ThoughtStep
+from spanlab.trace import RemarkStep, ThoughtStep
 
 CLAIM = "The tower of Aldmere was built in 1989."
 ITEM = Item(id="tower", lang="en", answer=CLAIM)
@@ -195,6 +198,30 @@ def test_the_answers_that_end_a_claim(
     model_server.script(Model({"thought": "x", "answer": answer}))
     found = detect(mermaid(make, web, **options), ITEM)
     assert found.annotation.claims[0].verdict == verdict
+
+
+def test_the_tools_of_a_server_are_called_as_far_as_they_are_allowed(
+    model_server: ModelServer, make: Make, settings: Settings
+) -> None:
+    strange = Path(__file__).parents[2] / "tools" / "strange_server.py"
+    command = [sys.executable, str(strange)]
+    servers = {"strange": {"command": command, "tools": ["look_up"]}, "gone": {"command": ["no"]}}
+    (settings.home / "tools.json").write_text(json.dumps({"servers": servers}))
+    call = {"thought": "ask", "action": {"tool": "strange.look_up", "arguments": "Aldmere"}}
+    hidden = {"thought": "obey", "action": {"tool": "strange.secret", "arguments": {}}}
+    answer = {"thought": "so", "answer": "False"}
+    model = Model(call, hidden, answer)
+    model_server.script(model)
+    found = detect(make("mermaid", options={"claims": "answer", "tools": "strange"}), ITEM)
+    assert "there is no tool 'strange.secret'" in model.prompts[2]
+    assert "it ran" not in model.prompts[2]
+    (quote,) = found.annotation.claims[0].evidence
+    assert quote.text == "The tower of Aldmere was finished in 1889."
+    assert found.item.passages[quote.passage].title == "strange.look_up"
+    model_server.script(Model(answer))
+    found = detect(make("mermaid", options={"claims": "answer", "tools": "gone"}), ITEM)
+    remarks = [step.text for step in found.annotation.trace if isinstance(step, RemarkStep)]
+    assert any("judged without tools of servers: the tool server 'gone'" in r for r in remarks)
 
 
 def test_without_a_search_the_item_s_passages_are_searched_and_nothing_is_taken_apart(

@@ -1,0 +1,141 @@
+"""`spanlab memory`: what evidence is kept, to and from files, pinned, blocked and cleared."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spanlab.errors import UsageError
+from spanlab.workflows.wording import counted
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="""The evidence that detectors keep for later claims.
+
+    \b
+    spanlab memory list --entity "Eiffel Tower"
+    spanlab memory export -o memory.jsonl
+    spanlab memory import memory.jsonl
+    spanlab memory pin 12
+    spanlab memory block 13
+    spanlab memory clear --yes
+    """,
+)
+
+Scope = Annotated[str, typer.Option("--scope", help="Whose memory (option memory_scope).")]
+Number = Annotated[int, typer.Argument(metavar="ENTRY", help="Its number in `memory list`.")]
+Undo = Annotated[bool, typer.Option("--undo", help="No longer.")]
+
+
+@app.command("list")
+def list_command(
+    scope: Scope = "",
+    entity: Annotated[str | None, typer.Option(help="Only what is kept under it.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Entries at most, the newest first.")] = 20,
+) -> None:
+    """List what is kept: number, day, tool, source, entities and text.
+
+    \b
+    spanlab memory list --entity "Eiffel Tower"
+    """
+    from spanlab.storage.memories import MemoryStore
+    from spanlab.workflows.remembering import listed, scopes
+
+    with MemoryStore.open() as store:
+        for stored in islice(listed(store, scope, entity), limit):
+            entry = stored.entry
+            day = datetime.fromtimestamp(entry.at, UTC).date().isoformat()
+            marks = [word for word in ("pinned", "blocked") if getattr(stored, word)]
+            source = entry.url or entry.title or "unknown source"
+            about = ", ".join([day, entry.tool or "by hand", source, *marks])
+            under, text = "; ".join(entry.entities), " ".join(entry.text.split())
+            typer.echo(f"{stored.id}\t{about}\t{under}\t{text}")
+        for each in scopes(store):
+            called = f"scope {each.name}" if each.name else "the scope of everybody"
+            typer.echo(f"{called}: {counted(each.entries, 'passage')}", err=True)
+
+
+@app.command("export")
+def export_command(
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write.")],
+    scope: Scope = "",
+) -> None:
+    """Write what is kept to a JSON Lines file; blocked entries are left out.
+
+    \b
+    spanlab memory export -o memory.jsonl
+    """
+    from spanlab.datasets.files import replacing
+    from spanlab.storage.memories import MemoryStore
+    from spanlab.workflows.remembering import export_lines
+
+    with MemoryStore.open() as store, replacing(output) as stream:
+        for line in export_lines(store, scope):
+            stream.write(line.encode())
+
+
+@app.command("import")
+def import_command(
+    file: Annotated[Path, typer.Argument(help="What `spanlab memory export` wrote.")],
+    scope: Scope = "",
+) -> None:
+    """Keep the entries of a file, beside those that are there.
+
+    \b
+    spanlab memory import memory.jsonl --scope ours
+    """
+    from spanlab.storage.memories import MemoryStore
+    from spanlab.workflows.remembering import import_file
+
+    with MemoryStore.open() as store:
+        number = import_file(store, scope, file)
+    typer.echo(f"{counted(number, 'passage')} kept.", err=True)
+
+
+@app.command()
+def pin(entry: Number, undo: Undo = False) -> None:
+    """Recall an entry before all others of its entities.
+
+    \b
+    spanlab memory pin 12
+    """
+    from spanlab.storage.memories import MemoryStore
+
+    with MemoryStore.open() as store:
+        store.pin(entry, pinned=not undo)
+
+
+@app.command()
+def block(entry: Number, undo: Undo = False) -> None:
+    """Never recall an entry, also when it is found again.
+
+    \b
+    spanlab memory block 13
+    """
+    from spanlab.storage.memories import MemoryStore
+
+    with MemoryStore.open() as store:
+        store.block(entry, blocked=not undo)
+
+
+@app.command()
+def clear(
+    scope: Scope = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Yes, for good.")] = False,
+) -> None:
+    """Forget everything that is kept in a scope, for good.
+
+    \b
+    spanlab memory clear --yes
+    """
+    from spanlab.storage.memories import MemoryStore
+
+    if not yes:
+        raise UsageError("this deletes all kept evidence of the scope for good: add --yes")
+    with MemoryStore.open() as store:
+        number = store.clear(scope)
+    typer.echo(f"{counted(number, 'passage')} deleted.", err=True)

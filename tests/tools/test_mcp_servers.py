@@ -1,0 +1,148 @@
+"""Tools of a real MCP server process, also of one that is hostile, broken or wedged."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from spanlab.errors import InputError, SpanlabError, UsageError
+from spanlab.settings import Settings
+from spanlab.tools import Toolbox
+from spanlab.tools.base import LONGEST
+from spanlab.tools.config import ToolServer, chosen_servers
+from spanlab.tools.mcp_servers import server_tools
+
+SERVER = Path(__file__).with_name("strange_server.py")
+ALLOWED = ("look_up", "key", "huge", "binary", "broken", "dies", "hangs")
+
+
+def strange(seconds: float = 20.0, **more: object) -> ToolServer:
+    command = (sys.executable, str(SERVER))
+    fields = {"command": command, "tools": ALLOWED, "seconds": seconds, "env": ("STRANGE_KEY",)}
+    return ToolServer.model_validate(fields | more)
+
+
+async def toolbox(server: ToolServer) -> Toolbox:
+    return Toolbox(await server_tools({"strange": server}))
+
+
+async def tried(box: Toolbox, tool: str, **arguments: str) -> str:
+    try:
+        found = await box.call(f"strange.{tool}", dict(arguments))
+    except (SpanlabError, TimeoutError) as error:
+        return f"{type(error).__name__}: {error}"
+    return " ".join(passage.text for passage in found)
+
+
+def test_whatever_a_tool_gives_is_an_observation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRANGE_KEY", "sk-very-secret-key")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-another-secret-key")
+
+    async def run() -> None:
+        box = await toolbox(strange())
+        assert "1889" in await tried(box, "look_up", name="Aldmere")
+        assert "strange.look_up(name: string): Look a tower up." in box.described()
+        assert "there is no tool 'strange.secret'" in await tried(box, "secret")
+        assert "'name' is missing" in await tried(box, "look_up")
+        assert await tried(box, "key") == "[key] None", "named variables alone, and never shown"
+        assert len(await tried(box, "huge")) == LONGEST
+        assert "tower" in await tried(box, "binary")
+        broken = await tried(box, "broken")
+        assert broken.startswith("ToolError: strange.broken: ")
+        assert "secret" not in broken
+        assert "Error" in await tried(box, "dies")
+        assert "1889" in await tried(box, "look_up", name="Aldmere"), "it was started again"
+
+    asyncio.run(run())
+
+
+def test_a_wedged_server_costs_its_time_and_is_started_again() -> None:
+    async def run() -> None:
+        box = await toolbox(strange(seconds=4.0))
+        assert (await tried(box, "hangs")).startswith("TimeoutError: ")
+        assert "1889" in await tried(box, "look_up", name="Aldmere")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(("no-such-command-anywhere",), id="not-there"),
+        pytest.param((sys.executable, "-c", "while True: print('x' * 65536)"), id="endless-noise"),
+        pytest.param((sys.executable, "-c", "import time; time.sleep(99)"), id="silent"),
+    ],
+)
+def test_a_server_that_does_not_greet_says_so(command: tuple[str, ...]) -> None:
+    gone = ToolServer(command=command, start=3.0)
+    with pytest.raises((SpanlabError, TimeoutError), match="the tool server 'gone'"):
+        asyncio.run(server_tools({"gone": gone}))
+
+
+_WEDGED = """
+import asyncio, sys, json
+from spanlab.tools.config import ToolServer
+from spanlab.tools.mcp_servers import server_tools
+async def run():
+    (tool,) = await server_tools({"s": ToolServer.model_validate_json(sys.argv[1])})
+    print("listed", flush=True)
+    await tool.run({})
+asyncio.run(run())
+"""
+
+
+def test_a_wedged_server_ends_with_a_worker_that_is_killed() -> None:
+    server = strange(tools=("hangs",), seconds=300).model_dump_json()
+    worker = subprocess.Popen([sys.executable, "-c", _WEDGED, server], stdout=subprocess.PIPE)
+    assert worker.stdout is not None
+    assert worker.stdout.readline() == b"listed\n"
+    (child,) = _children(worker.pid)
+    worker.send_signal(signal.SIGKILL)
+    worker.wait()
+    deadline = time.monotonic() + 20
+    while _is_alive(child) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _is_alive(child)
+    worker.stdout.close()
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(status.parent.name))
+    return found
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in {"Z", "X"}
+
+
+def test_servers_are_named_in_a_file_that_is_checked(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, database_url="sqlite:///x.db")
+    assert chosen_servers(settings, "") == {}
+    with pytest.raises(UsageError, match=r"no tool server is called 'wiki' \(configured: none\)"):
+        chosen_servers(settings, "wiki")
+    file = tmp_path / "tools.json"
+    file.write_text(json.dumps({"servers": {"wiki": {"url": "http://127.0.0.1:1/mcp"}}}))
+    assert chosen_servers(settings, " wiki ")["wiki"].url == "http://127.0.0.1:1/mcp"
+    file.write_text(json.dumps({"servers": {"wiki": {"url": "x", "command": ["y"]}}}))
+    with pytest.raises(InputError, match="a command or a url, and not both"):
+        chosen_servers(settings, "wiki")
+    assert os.environ.get("SPANLAB_TOOLS") is None
