@@ -26,7 +26,8 @@ class DatasetSettings(Frozen):
     reviewers what they have not finished: without ``assigned_to`` what fewer have finished or been
     offered (an item is reserved for an hour, and for another one with every edit), with it what is
     assigned to them (see ``Share``). A link opens any item, whoever has it.
-    ``always_blind`` takes from reviewers the choice to see what other people marked.
+    ``always_blind`` takes from reviewers the choice to see what other people marked, and with
+    ``shown_when_done`` they see it of items that they have finished.
     ``guidelines`` are all texts that the guidelines have had, in Markdown, oldest first: the
     version that an annotation names is a place in it, counted from 1.
     """
@@ -35,6 +36,7 @@ class DatasetSettings(Frozen):
     labels: tuple[Label, ...] = USUAL_LABELS
     label_required: bool = False
     always_blind: bool = False
+    shown_when_done: bool = False
     overlap: Annotated[int, Field(ge=0, le=100)] = 0
     assigned_to: tuple[Name, ...] = ()
     guidelines: tuple[Annotated[str, Field(max_length=100_000)], ...] = ()

@@ -74,7 +74,8 @@ class QueueQuery:
     of words, must stand in one of these texts. ``label`` is one of some span of the item.
 
     ``blind`` queues know of no disagreement but that of detectors: not of what people said.
-    ``text`` and ``label`` are then looked for in what detectors and the reviewer said.
+    ``text`` and ``label`` are then looked for in what detectors and the reviewer said. It selects
+    nothing, but with ``shown_when_done`` items that the reviewer has finished are shown whole.
 
     ``order`` "status" begins with what the reviewer has not annotated, "import" with the first;
     the others begin with the highest (disagreement, probability, or number of labels, claims or
@@ -102,6 +103,7 @@ class QueueQuery:
     text: str | None = None
     label: str | None = None
     blind: bool = False
+    shown_when_done: bool = False
     order: Order = "import"
     reverse: bool = False
     after: Cursor | None = None

@@ -26,6 +26,11 @@ _UNDECIDED = {
     Undecided.LIKELY: "Accepted if likely (probability above 0.5), else rejected",
     Undecided.ASK: "Ask each time",
 }
+_PEOPLE = {  # always blind, shown when done
+    "Hidden, unless reviewers ask for it under Queue": (False, False),
+    "Hidden until the reviewer has finished the item": (True, True),
+    "Always hidden": (True, False),
+}
 _COLUMNS = {
     "name": st.column_config.TextColumn("Label", required=True, max_chars=200),
     "key": st.column_config.SelectboxColumn("Key", options=list("123456789"), help="Else in order"),
@@ -52,10 +57,13 @@ def ask_settings(summary: DatasetSummary) -> bool:
             format_func=_UNDECIDED.__getitem__,
             help="The editor says how many were counted how, and takes it back on request.",
         )
-        always_blind = st.checkbox(
-            "Nobody sees in Review what other people marked",
-            now.always_blind,
-            help="Otherwise reviewers may ask for it under Queue. Adjudicate and Compare show it.",
+        people = st.radio(
+            "What other people marked, in Review",
+            list(_PEOPLE),
+            index=list(_PEOPLE.values()).index(
+                (now.always_blind, now.always_blind and now.shown_when_done)
+            ),
+            help="Adjudicate and Compare show it in any case.",
         )
         overlap = st.number_input(
             "People to finish each item",
@@ -94,7 +102,7 @@ def ask_settings(summary: DatasetSummary) -> bool:
     with errors_shown("Nothing was saved."):
         values = {
             "undecided": undecided,
-            "always_blind": always_blind,
+            **dict(zip(("always_blind", "shown_when_done"), _PEOPLE[people], strict=True)),
             "overlap": max(overlap, bool(assigned)),
             "assigned_to": tuple(assigned),
             "labels": tuple(label_of(row) for row in rows),

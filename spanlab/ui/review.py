@@ -159,7 +159,9 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         "Show what other people marked",
         **_kept("people"),
         disabled=locked,
-        help="The settings of this dataset do not allow it."
+        help="The settings of this dataset allow it of items that you have finished."
+        if locked and summary.settings.shown_when_done
+        else "The settings of this dataset do not allow it."
         if locked
         else "Other people's spans and comments, gold labels, and votes with people in them. "
         "Without it you review blind: disagreement then means that of detectors.",
@@ -168,6 +170,7 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         **plan,
         reviewer=reviewer,
         blind=locked or not people,
+        shown_when_done=locked and summary.settings.shown_when_done,
         text=searched.strip() or None,
         lang=None if lang == _ALL else lang,
         status=_STATES[state],

@@ -163,18 +163,23 @@ def open_item(
     store: Store,
     dataset: str,
     item_id: str,
-    reviewer: str,
+    query: QueueQuery,
     *,
-    blind: bool = False,
     adjudicating: bool = False,
 ) -> Review:
-    """Return an item with all annotations, or none of other people, and the reviewer's log on it.
+    """Return an item as the reviewer of a queue may see it, and the reviewer's log on it.
+
+    It comes with all annotations; to who reviews blind with none of other people, unless the queue
+    shows them of items that are done.
 
     Raises:
         NotFoundError: there is no such dataset or item.
     """
-    found = store.review(dataset, item_id, reviewer, Kind.GOLD if adjudicating else Kind.PERSON)
-    return replace(found, record=without_others(found.record, reviewer)) if blind else found
+    kind = Kind.GOLD if adjudicating else Kind.PERSON
+    found = store.review(dataset, item_id, query.reviewer, kind)
+    if not query.blind or (query.shown_when_done and found.state.status is Status.DONE):
+        return found
+    return replace(found, record=without_others(found.record, query.reviewer))
 
 
 def has_item(store: Store, dataset: str, item_id: str) -> bool:

@@ -13,7 +13,6 @@ from spanlab.errors import NotFoundError
 from spanlab.mappers import tokens
 from spanlab.schema import Annotation, Claim, Evidence, Item, Span
 from spanlab.storage import Store
-from spanlab.workflows.blind import is_of_detectors
 
 Tag = Literal["same", "deleted", "inserted"]
 
@@ -46,18 +45,14 @@ class DiffPiece:
     text: str
 
 
-def traced(
-    store: Store, dataset: str, item_id: str, annotator: str, *, blind: bool = False
-) -> Traced | None:
-    """Return an annotation with its trace; None if it or its item is gone, or is not to be seen."""
+def traced(store: Store, dataset: str, item_id: str, annotator: str) -> Traced | None:
+    """Return an annotation with its trace; None if it or its item is gone."""
     try:
         record = store.record(dataset, item_id)
     except NotFoundError:
         return None
     annotation = record.by(annotator)
-    if annotation is None or (blind and not is_of_detectors(record, annotation)):
-        return None
-    return Traced(record.item, annotation)
+    return None if annotation is None else Traced(record.item, annotation)
 
 
 def revision_pieces(answer: str, revised: str, lang: str) -> tuple[DiffPiece, ...]:

@@ -93,7 +93,9 @@ def test_an_existing_person_continues_after_a_question_and_is_not_asked_again(de
     here.wait_for("a")
 
 
-def test_people_and_votes_with_people_come_only_when_they_are_asked_for(desk: Sit) -> None:
+def test_people_and_votes_with_people_come_only_when_asked_for_or_once_an_item_is_done(
+    desk: Sit,
+) -> None:
     answer = "one two three"
     ben = Annotation(annotator="Ben", kind=Kind.PERSON, spans=(Span.of(answer, 0, 3),))
     vote = Annotation(annotator="majority", kind=Kind.VOTE, spans=ben.spans, voters=("Ben",))
@@ -112,3 +114,15 @@ def test_people_and_votes_with_people_come_only_when_they_are_asked_for(desk: Si
         here.wait_for("b")
         expect(chips).to_have_text(["detector-a"] if blind else ["detector-a", "majority", "Ben"])
         expect(segments).to_have_text(["two"] if blind else ["one", "two"])
+    here.store.change_settings(
+        here.dataset,
+        lambda now: now.model_copy(update={"always_blind": True, "shown_when_done": True}),
+    )
+    here.visit("c")
+    here.wait_for_queue(shown_when_done=True)
+    expect(chips).to_have_text(["detector-a"])
+    here.focus_rests()
+    here.press("Enter")  # the last item: it stays open
+    expect(chips).to_have_text(["detector-a", "majority", "Ben"])
+    here.press("u")
+    expect(chips).to_have_text(["detector-a"])

@@ -384,12 +384,15 @@ def test_undecided_suggestions_blind_review_and_people_per_item_are_settings(
     (radio,) = [each for each in app.radio if "undecided" in each.label]
     assert radio.value is Undecided.REJECTED
     radio.set_value(Undecided.ASK)
-    next(each for each in app.checkbox if "other people" in each.label).check()
+    others = next(each for each in app.radio if "other people" in each.label)
+    assert str(others.value).startswith("Hidden, unless")
+    others.set_value("Hidden until the reviewer has finished the item")
     next(each for each in app.number_input if "People" in each.label).set_value(2)
     app.multiselect[0].set_value(["Ben"])
     next(each for each in app.button if each.label == "Save").click().run()
     settings = store.datasets()[0].settings
-    assert (settings.undecided, settings.always_blind) == (Undecided.ASK, True)
+    assert settings.undecided is Undecided.ASK
+    assert (settings.always_blind, settings.shown_when_done) == (True, True)
     assert settings.assigned_to == ("Ben",)
     assert settings.overlap == 2
     assert "The settings of mine are saved" in everything(app).replace("\\", "")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import QueueQuery, Store
 from spanlab.ui.span_editor import Answer, ReviewQueue, Sent, exchange
-from spanlab.workflows.review import first_item
+from spanlab.workflows.review import Outcome, first_item
 
 SECRET = "SECRET"
 ANSWER = "one two three"
@@ -97,6 +98,38 @@ def test_a_trace_of_others_is_not_given_to_a_blind_reviewer(store: Store, annota
     assert blind["trace"]["about"] is None
     shown = json.loads(json.dumps(_ask(store, OPEN, open="agreed", trace=wanted).json))
     assert shown["trace"]["about"] is not None
+
+
+def test_a_lead_may_show_what_others_said_once_a_reviewer_has_finished_the_item(
+    store: Store,
+) -> None:
+    """Then, and as long as it is done; the table and the order of the queue stay blind."""
+    query = replace(BLIND, shown_when_done=True)
+
+    def has_trace() -> bool:
+        wanted = {"item": "agreed", "annotator": "Ben SECRET"}
+        answer = json.loads(json.dumps(_ask(store, query, open="agreed", trace=wanted).json))
+        return answer["trace"]["about"] is not None
+
+    def say(seq: int, status: Status, **sent: object) -> str:
+        operation = {"kind": "status", "status": status.value}
+        write = {"session": "s", "seq": seq, "base": seq - 1, "op": operation, **where}
+        answer = _ask(store, query, writes=[write], **sent).json
+        assert answer["results"] == [asdict(Outcome("s", seq, stored=True))]
+        return json.dumps(answer)
+
+    where = {"dataset": "words", "item": "agreed", "reviewer": "Ada"}
+    assert SECRET not in json.dumps(_ask(store, query, open="agreed").json)
+    assert not has_trace()
+    gone_on = say(1, Status.DONE, open="apart", have=["agreed", "apart"])
+    assert SECRET in gone_on
+    assert [item["id"] for item in json.loads(gone_on)["items"]] == ["agreed"]
+    assert has_trace()
+    assert SECRET not in json.dumps(_ask(store, query, open="apart", items={"number": 1}).json)
+    reopened = say(2, Status.NOT_ANNOTATED, open="agreed", have=["agreed"])
+    assert SECRET not in reopened
+    assert not has_trace()
+    assert [item["id"] for item in json.loads(reopened)["items"]] == ["agreed"]
 
 
 def test_a_blind_queue_is_ordered_and_filtered_by_the_disagreement_of_detectors_alone(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
@@ -166,6 +166,8 @@ def exchange(store: Store, place: ReviewQueue, sent: Sent) -> Answer:
         "standing": None,
         **about,
     }
+    if here and (again := _shown_anew(store, place, sent)):
+        answer["items"] = [*cast("list[JsonValue]", answer["items"]), *again]
     # A refusal may mean that the whole dataset is gone; asking how far it is finds out.
     refused = not all(outcome.stored for outcome in outcomes)
     if not here or sent.near or refused or any(map(_is_status, sent.writes)):
@@ -218,9 +220,11 @@ def _about(store: Store, place: ReviewQueue, sent: Sent, item: str) -> dict[str,
 
 
 def _trace(store: Store, place: ReviewQueue, wanted: TraceWanted) -> dict[str, JsonValue]:
-    found = tracing.traced(
-        store, place.dataset, wanted.item, wanted.annotator, blind=place.query.blind
-    )
+    found = None
+    if review.has_item(store, place.dataset, wanted.item):
+        seen = _find(store, place, wanted.item).record
+        if seen.by(wanted.annotator) is not None:
+            found = tracing.traced(store, place.dataset, wanted.item, wanted.annotator)
     return {
         "item": wanted.item,
         "annotator": wanted.annotator,
@@ -263,13 +267,17 @@ def _items(store: Store, place: ReviewQueue, wanted: ItemsWanted) -> dict[str, J
 
 def _find(store: Store, place: ReviewQueue, item: str) -> Review:
     return review.open_item(
-        store,
-        place.dataset,
-        item,
-        place.reviewer,
-        blind=place.query.blind,
-        adjudicating=place.adjudicating,
+        store, place.dataset, item, place.query, adjudicating=place.adjudicating
     )
+
+
+def _shown_anew(store: Store, place: ReviewQueue, sent: Sent) -> list[JsonValue]:
+    """Return the items just finished or reopened, where that decides what is shown of others."""
+    decided = {str(write.get("item")) for write in sent.writes if _is_status(write)}
+    if not place.query.shown_when_done:
+        return []
+    there = [name for name in decided if review.has_item(store, place.dataset, name)]
+    return [item_payload(_find(store, place, name), place.reviewer) for name in there]
 
 
 def _nothing(store: Store, place: ReviewQueue) -> str:
