@@ -147,7 +147,7 @@ def network(size: Size, vocabulary: int) -> onnx.GraphProto:
         weights[name] = draw.normal(0, 0.05, shape).astype(np.float32)
         return name
 
-    def node(kind: str, inputs: Sequence[str], output: str, **attributes: object) -> str:
+    def node(kind: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
         nodes.append(helper.make_node(kind, list(inputs), [output], **attributes))
         return output
 

@@ -107,6 +107,7 @@ def test_every_detector_is_listed_with_what_it_needs() -> None:
         "mermaid",
         "offline",
         "papelo",
+        "safe",
         "ucsc-extract",
         "ucsc-kg",
         "ucsc-revise",
