@@ -29,8 +29,8 @@ function card(panel, step, readNode, refused) {
     const tried = refused.length ? h("details", {},
         h("summary", {}, `${refused.length} refused attempt${refused.length === 1 ? "" : "s"}`),
         h("ul", { class: "sl-steps" }, ...refused.map((each) => card(panel, each, readNode, [])))) : "";
-    return h("li", { class: `sl-card${step.family ? ` sl-family-${step.family.toLowerCase().replaceAll(" ", "-")}` : ""}`, dir: "auto" },
-        h("p", { class: "sl-card-head", dir: "ltr" }, h("b", {}, `Step ${step.number}`), " ",
+    return h("li", { class: `sl-step-card${step.family ? ` sl-family-${step.family.toLowerCase().replaceAll(" ", "-")}` : ""}`, dir: "auto" },
+        h("p", { class: "sl-step-head", dir: "ltr" }, h("b", {}, `Step ${step.number}`), " ",
             chip("sl-does", step.does), step.error ? chip("sl-error", step.error, step.family) : "",
             step.stands === false ? h("small", { class: "sl-quiet" }, " refused") : ""),
         isInAnswer ? panel.placed(step) : h("span", { class: "sl-told" }, step.text),
