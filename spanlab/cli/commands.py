@@ -166,6 +166,9 @@ def score(
     claims: Annotated[
         bool, typer.Option("--claims", help="Score verdicts on claims instead of spans.")
     ] = False,
+    steps: Annotated[
+        bool, typer.Option("--steps", help="Score types of errors in the steps of reasonings.")
+    ] = False,
     averitec: Annotated[
         bool, typer.Option("--averitec", help="Score files of AVeriTeC's shared task its way.")
     ] = False,
@@ -181,6 +184,7 @@ def score(
 
     Items are joined by their full id; ids that only one side has are reported. With --claims the
     verdicts on claims are scored: accuracy, balanced accuracy, F1 of each verdict, AUROC. With
+    --steps the labels of wrong steps are scored by type, as `safe` gives them. With
     --averitec both sides are files of that shared task, joined by claim_id.
 
     \b
@@ -190,19 +194,26 @@ def score(
     spanlab score checked.jsonl claims.jsonl --claims
     spanlab score pred.json dev.json --averitec
     """
-    from spanlab.cli import inputs, tables
+    from spanlab.cli import inputs, step_tables, tables
     from spanlab.workflows.averitec import score_averitec_files
     from spanlab.workflows.claim_scores import score_claim_files
     from spanlab.workflows.evaluating import score_files
+    from spanlab.workflows.step_scores import score_step_files
 
     predictions, golds = inputs.two_sides(files)
     if repeat_pairs and not averitec:
         raise UsageError("--repeat-pairs goes with --averitec")
     if averitec:
-        if claims or against or annotator or gold:
+        if claims or steps or against or annotator or gold:
             raise UsageError("--averitec scores two files whole: leave the other options out")
         found = score_averitec_files(predictions, golds, repeat_pairs=repeat_pairs)
         typer.echo(tables.as_json(found) if as_json else tables.as_text(found))
+        return
+    if steps:
+        if claims or against:
+            raise UsageError("--steps scores two sides alone: leave --claims and --against out")
+        scored = score_step_files(predictions, golds, annotator=annotator, gold_annotator=gold)
+        typer.echo(step_tables.as_json(scored) if as_json else step_tables.as_text(scored))
         return
     evaluation = (score_claim_files if claims else score_files)(
         predictions,

@@ -121,3 +121,16 @@ def test_without_a_judged_step_nothing_is_written(spanlab: Run, tmp_path: Path) 
     assert done.returncode == 1
     assert "nobody has judged a step here" in done.stderr
     assert not list((tmp_path / "verifier").iterdir())
+
+
+def test_the_verifier_s_types_are_scored_against_a_person_s(spanlab: Run, tmp_path: Path) -> None:
+    start = ANSWER.index(STEPS[0])
+    wrong = Span.of(ANSWER, start, start + len(STEPS[0]), label="Off-topic")
+    write([record(0, wrong)], tmp_path / "reviewed.jsonl")
+    sides = ("score", "reviewed.jsonl", "reviewed.jsonl", "--steps", "--gold", "anna")
+    done = spanlab(*sides)
+    assert done.returncode == 0, done.stderr
+    assert "3 steps of 1 item: accuracy 0.667, macro F1 over types 0.000" in done.stdout
+    assert "Off-topic taken for right: 1" in done.stdout
+    assert json.loads(spanlab(*sides, "--json").stdout)["types"][0]["name"] == "Off-topic"
+    assert spanlab(*sides, "--claims").returncode == 2

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from spanlab.detectors.common.context import context
+from spanlab.detectors.safe.labels import error_marked, spans_on
 from spanlab.detectors.safe.prompts import Ruling, VerifyStep
-from spanlab.detectors.safe.protocol import ErrorType, first_error
+from spanlab.detectors.safe.protocol import ErrorType
 from spanlab.detectors.safe.reading import ANSWER_MARK, ReasoningStep, StepKind, steps_in
 from spanlab.detectors.safe.verifying import listed
 from spanlab.lm.adapters import ChatAnswers
@@ -21,7 +22,6 @@ from spanlab.trace import ReasoningTraceStep
 
 Origin = Literal["reviewed", "corrected", "injected"]
 _BUDGET: Final = 60_000  # characters of passages, as detectors show them
-_TYPES: Final = {str(error): error for error in ErrorType}
 _NEXT: Final = "Take the next step."
 _MEND: Final = "Write this step again without that error."
 
@@ -112,11 +112,9 @@ def _said(record: Record) -> dict[int, ReasoningTraceStep]:
 def _judged(
     step: ReasoningStep, annotation: Annotation, verifier: ReasoningTraceStep | None
 ) -> _Judged:
-    spans = [span for span in annotation.spans if span.start < step.end and step.start < span.end]
+    spans = spans_on(step, annotation.spans)
     kind = step.kind or StepKind.ATTRIBUTION
-    # A mark without a type says that the step is wrong, and nothing more.
-    found = {_TYPES.get(span.label or "", ErrorType.UNSUPPORTED) for span in spans}
-    error = first_error(kind, found)
+    error = error_marked(step, spans)
     if verifier is not None and verifier.error == error:
         diagnosis, guidance = verifier.diagnosis, verifier.guidance
     elif error is None:

@@ -1,0 +1,32 @@
+"""The type of error that an annotation gives a step, told from its spans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from spanlab.detectors.safe.protocol import ErrorType, first_error
+from spanlab.detectors.safe.reading import ReasoningStep, StepKind
+from spanlab.schema import Span
+
+_TYPES: Final = {str(error): error for error in ErrorType}
+
+
+def spans_on(step: ReasoningStep, spans: Sequence[Span]) -> list[Span]:
+    """Return the spans that touch a step."""
+    return [span for span in spans if span.start < step.end and step.start < span.end]
+
+
+def error_marked(step: ReasoningStep, spans: Sequence[Span]) -> ErrorType | None:
+    """Return the type of error that spans give a step.
+
+    Args:
+        step: the step; one of unknown kind counts as attribution.
+        spans: an annotation's, whose labels are types of error; one without such a label says
+            that the step is wrong and nothing more.
+
+    Returns:
+        The first in the order of the protocol; None for a step without a span.
+    """
+    found = {_TYPES.get(span.label or "", ErrorType.UNSUPPORTED) for span in spans_on(step, spans)}
+    return first_error(step.kind or StepKind.ATTRIBUTION, found)

@@ -1,0 +1,143 @@
+"""Types of errors in the steps of reasonings against people's, file against file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from spanlab.datasets import Chooser, Role, read
+from spanlab.errors import InputError
+from spanlab.schema import Annotation, Item
+
+RIGHT: Final = "right"
+WRONG: Final = "any error"
+
+
+@dataclass(frozen=True)
+class TypeScore:
+    """How well a type of error is found; ``gold`` steps have it, ``found`` are said to.
+
+    Precision, recall and F1 are in [0, 1], and 0 where nothing is found or nothing is there.
+    """
+
+    name: str
+    gold: int
+    found: int
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True)
+class StepEvaluation:
+    """Scores of the steps of all items that both sides have finished.
+
+    Attributes:
+        items, steps: how many were compared; ``missing`` gold items the prediction lacks.
+        accuracy: the share of steps whose type is the same, right steps included.
+        macro_f1: the mean of F1 over the types that gold steps have; 0 where all are right.
+        types: a score for every type, and for steps with any error at the end.
+        confusion: steps by gold and predicted type, "right" for none.
+    """
+
+    items: int
+    steps: int
+    missing: int
+    accuracy: float
+    macro_f1: float
+    types: tuple[TypeScore, ...]
+    confusion: Mapping[str, Mapping[str, int]]
+
+
+def score_step_files(
+    predictions: Sequence[Path],
+    golds: Sequence[Path],
+    *,
+    annotator: str | None = None,
+    gold_annotator: str | None = None,
+) -> StepEvaluation:
+    """Score the errors that were found in steps; items are joined by their id.
+
+    Args:
+        predictions: files whose annotations mark wrong steps, with types of error as labels.
+        golds: files with what is right.
+        annotator: whose annotation is the prediction, where a file has several.
+        gold_annotator: whose annotation is the gold, where it is not "gold".
+
+    Raises:
+        InputError: a file is wrong, or no step is common to both sides.
+    """
+    predicted = _annotations(predictions, annotator, "prediction")
+    gold = _annotations(golds, gold_annotator, "gold")
+    pairs: Counter[tuple[str, str]] = Counter()
+    common = [name for name in gold if name in predicted]
+    for name in common:
+        item, right = gold[name]
+        pairs.update(_pairs(item, right, predicted[name][1]))
+    if not pairs:
+        raise InputError(
+            "no step is in both files",
+            expected="reasonings that both sides have finished, joined by their id",
+        )
+    return _evaluation(pairs, items=len(common), missing=len(gold) - len(common))
+
+
+def _annotations(
+    files: Sequence[Path], annotator: str | None, role: Role
+) -> dict[str, tuple[Item, Annotation]]:
+    chooser = Chooser(annotator, role)
+    found = {}
+    for file in files:
+        for record in read(file):
+            annotation = chooser.done(record)
+            if annotation is not None:
+                found[record.item.id] = (record.item, annotation)
+    return found
+
+
+def _pairs(item: Item, gold: Annotation, said: Annotation) -> list[tuple[str, str]]:
+    from spanlab.detectors.safe.labels import error_marked
+    from spanlab.detectors.safe.reading import steps_in
+
+    return [
+        (error_marked(step, gold.spans) or RIGHT, error_marked(step, said.spans) or RIGHT)
+        for step in steps_in(item.answer, item.lang)
+    ]
+
+
+def _evaluation(
+    pairs: Mapping[tuple[str, str], int], *, items: int, missing: int
+) -> StepEvaluation:
+    steps = sum(pairs.values())
+    names = sorted({name for pair in pairs for name in pair} - {RIGHT})
+    types = [_score(name, pairs, {name}) for name in names]
+    present = [each.f1 for each in types if each.gold]
+    confusion: dict[str, dict[str, int]] = {}
+    for (gold, said), count in sorted(pairs.items()):
+        confusion.setdefault(gold, {})[said] = count
+    return StepEvaluation(
+        items=items,
+        steps=steps,
+        missing=missing,
+        accuracy=sum(count for (gold, said), count in pairs.items() if gold == said) / steps,
+        macro_f1=sum(present) / len(present) if present else 0.0,
+        types=(*types, _score(WRONG, pairs, set(names))),
+        confusion=confusion,
+    )
+
+
+def _score(name: str, pairs: Mapping[tuple[str, str], int], of: set[str]) -> TypeScore:
+    there = sum(count for (gold, _), count in pairs.items() if gold in of)
+    found = sum(count for (_, said), count in pairs.items() if said in of)
+    both = sum(count for (gold, said), count in pairs.items() if gold in of and said in of)
+    return TypeScore(
+        name=name,
+        gold=there,
+        found=found,
+        precision=both / found if found else 0.0,
+        recall=both / there if there else 0.0,
+        f1=2 * both / (found + there) if found + there else 0.0,
+    )
