@@ -7,6 +7,8 @@
 - ``copied``: a token is supported with .9 if it stands in the first text, and with .1 if not.
 - ``entailed``: a statement is entailed with ``ENTAILED`` if all its tokens stand in the first text,
   contradicted if it says "not", else neutral.
+
+``write_rewriter`` makes one of sequences: whatever it reads, it writes the same text.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -206,3 +209,43 @@ def _graph(
     out = helper.make_tensor_value_info("logits", TensorProto.FLOAT, shape)
     weights = [numpy_helper.from_array(np.asarray(each), name) for name, each in constants.items()]
     return helper.make_graph(nodes, "tiny", given, [out], weights)
+
+
+def write_rewriter(folder: Path, written: str) -> Path:
+    """Write a sequence-to-sequence checkpoint that turns every text into ``written``.
+
+    After the n-th token of the text comes the n+1-th, as a table has it; so no token occurs twice.
+    """
+    tokenizer = word_piece()
+    ids = [tokenizer.token_to_id(word) for word in written.split()]
+    start, end = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
+    logits = np.zeros((tokenizer.get_vocab_size(),) * 2, np.float32)
+    for before, after in pairwise([start, *ids, end]):
+        logits[before, after] = 1
+    write(
+        folder,
+        None,
+        tokenizer,
+        None,
+        model_type="t5",
+        decoder_start_token_id=start,
+        eos_token_id=end,
+    )
+    (folder / "model.onnx").unlink()
+    states = helper.make_tensor_value_info("states", TensorProto.FLOAT, ["b", "t", 1])
+    read = [
+        helper.make_node("Cast", ["input_ids"], ["wide"], to=TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", ["wide", "two"], ["states"]),
+    ]
+    encoder = _graph(read, {"two": _HITS["two"]}, ["input_ids", "attention_mask"], ["b", "t", 2])
+    del encoder.output[:]
+    encoder.output.append(states)
+    save(folder / "encoder_model.onnx", encoder)
+    looked_up = [helper.make_node("Gather", ["table", "input_ids"], ["logits"])]
+    inputs = ["input_ids", "encoder_attention_mask"]
+    decoder = _graph(looked_up, {"table": logits}, inputs, ["b", "t", len(logits)])
+    decoder.input.append(
+        helper.make_tensor_value_info("encoder_hidden_states", TensorProto.FLOAT, ["b", "s", 1])
+    )
+    save(folder / "decoder_model.onnx", decoder)
+    return folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 from urllib.parse import quote
@@ -11,6 +12,7 @@ import dspy
 from spanlab.detectors.common.claiming import ClaimProgram
 from spanlab.detectors.common.dated import about, published_before
 from spanlab.detectors.common.modelled import Case, Modelled
+from spanlab.detectors.common.seq2seq import Rewriter
 from spanlab.detectors.papelo.answering import (
     HITS,
     SNIPPET,
@@ -46,6 +48,7 @@ from spanlab.trace import PassageQuote
 
 PAGES: Final = "pages"  # the retriever that pages which were read are noted under
 MOST: Final = 100_000  # characters of a page that are stored with the item
+_PREFIX: Final = "question: "  # appendix A: before what the T5 reads
 NOTHING: Final = "Nothing was found."
 _SETTLED: Final = {"true": True, "false": False}
 
@@ -73,6 +76,7 @@ class ClaimPursuit:
         options: how the claim is pursued.
         case: the item; what is found is noted with it.
         claim: the claim.
+        rewriter: writes the first question, in place of the detector's model.
     """
 
     def __init__(
@@ -82,9 +86,10 @@ class ClaimPursuit:
         options: PapeloOptions,
         case: Case,
         claim: str,
+        rewriter: Rewriter | None = None,
     ) -> None:
         self._detector, self._program, self._options = detector, program, options
-        self._case, self._claim = case, claim
+        self._case, self._claim, self._rewriter = case, claim, rewriter
         self._about = about(case.item, claim)
         self._before = published_before(case.item)
         self._known: dict[str, Answered] = {}
@@ -123,6 +128,9 @@ class ClaimPursuit:
         return list(dict.fromkeys(each.strip() for each in said.questions or () if each.strip()))
 
     async def _first(self, _claim: str) -> str:
+        if self._rewriter is not None:
+            text = f"{_PREFIX}{self._claim}"
+            return await asyncio.to_thread(self._rewriter.rewrite, text) or self._claim
         said = await self._detector.ask(self._program.first, claim=self._about)
         return asked(said.question or "", self._case.item.lang) or self._claim
 

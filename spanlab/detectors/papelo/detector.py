@@ -18,7 +18,8 @@ Published, with GPT-4o, T5 and Google on AVeriTeC's development set: accuracy .7
 .486; all questions at once .340 against .495 on its first 200 claims.
 
 Deviations. The prompts are our own, and verdicts, documents and questions come as fields, not as
-marks in a text. The first question is a model's rephrasing where the paper trained T5.
+marks in a text. The first question is a model's rephrasing where the paper trained T5,
+unless such a checkpoint is at hand (``first_model``).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import Final
 
 from spanlab.detectors.common.claiming import ClaimDetector, Verified
 from spanlab.detectors.common.modelled import Case
+from spanlab.detectors.common.seq2seq import Rewriter
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.papelo.answering import Answered
 from spanlab.detectors.papelo.claim_pursuit import ClaimPursuit, PapeloProgram
@@ -47,6 +49,8 @@ class Papelo(ClaimDetector):
     def __init__(self, kit: Kit) -> None:
         self.options = PapeloOptions.model_validate(kit.spec.options)
         program = PapeloProgram(self.options)
+        chosen = self.options.first_model
+        self._rewriter = Rewriter.load(chosen) if chosen else None
         super().__init__(kit, program, guided="judge", whole=self.options.claims == "answer")
 
     async def prepare(self, case: Case) -> None:
@@ -54,7 +58,7 @@ class Papelo(ClaimDetector):
 
     async def verify(self, case: Case, number: int, claim: str) -> Verified:
         """Pursue one claim; see ``claim_pursuit``."""
-        pursuit = ClaimPursuit(self, self.program, self.options, case, claim)
+        pursuit = ClaimPursuit(self, self.program, self.options, case, claim, self._rewriter)
         found = await pursuit.pursue()
         verdict = _verdict(found.verdict)
         return Verified(

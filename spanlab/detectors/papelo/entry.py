@@ -25,6 +25,15 @@ class PapeloOptions(ClaimsOption):
         Literal["rephrase", "model"],
         Field(description="The first question: the claim rephrased, or what the model would ask."),
     ] = "rephrase"
+    first_model: Annotated[
+        str,
+        Field(
+            description="A local sequence-to-sequence checkpoint that writes the first question, "
+            "such as a T5 trained on AVeriTeC: a folder with encoder_model.onnx, "
+            "decoder_model.onnx, tokenizer.json and config.json.",
+            json_schema_extra={"format": "path"},
+        ),
+    ] = ""
     questions: Annotated[
         Literal["pursued", "at-once"],
         Field(description="Each question is asked when the last one is answered, or all at once."),
@@ -66,7 +75,8 @@ def _calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
     claims, calls = claim_calls(size, options)
     yield from calls
     pairs = claims * options.n
-    yield Calls(claims, INSTRUCTION, 40)  # the first question
+    if not options.first_model:
+        yield Calls(claims, INSTRUCTION, 40)  # the first question
     yield Calls(pairs, INSTRUCTION + _HITS, 80)  # the best document
     yield Calls(pairs, INSTRUCTION + _WINDOW, 80)  # the answer
     yield Calls(pairs, INSTRUCTION + 100 * options.n, 60)  # the next question

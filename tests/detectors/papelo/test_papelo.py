@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import tiny_encoders
 from detector_cases import Make, detect
 from pursuit_answers import (
     CLAIM,
@@ -75,6 +77,18 @@ def test_a_claim_is_pursued_to_the_page_that_refutes_it(
         (text_of(found.item, pair.window), text_of(found.item, pair.sentence)) for pair in pairs
     }
     assert read == {(WINDOW, SNIPPET)}
+
+
+def test_a_local_checkpoint_writes_the_first_question(
+    model_server: ModelServer, make: Make, site: ScriptedWeb, tmp_path: Path
+) -> None:
+    folder = tiny_encoders.write_rewriter(tmp_path / "t5", "when was the tower built ?")
+    model = PursuitModel(OPEN, SETTLED)
+    model_server.script(model)
+    found = detect(papelo(make, site, first_model=str(folder)), ITEM)
+    pairs = [step for step in found.annotation.trace if isinstance(step, PairStep)]
+    assert pairs[0].question == "when was the tower built ?"
+    assert pairs[1].question == "Who had it built?"
 
 
 def check_evidence(claim: Claim, item: Item) -> None:
