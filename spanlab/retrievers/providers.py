@@ -177,7 +177,7 @@ PROVIDERS: Final[dict[ProviderName, Provider]] = {
         longest=400,
         words=50,
         price=0.005,
-        quota="requests a second and month by plan",
+        quota="requests per second and month depend on the plan",
     ),
     "google": Provider(
         title="Google Programmable Search",
@@ -198,7 +198,7 @@ PROVIDERS: Final[dict[ProviderName, Provider]] = {
             date="pagemap.metatags.0.article:published_time",
         ),
         price=0.005,
-        quota="100 searches a day are free, 10,000 a day at most",
+        quota="100 searches a day are free, 10,000 at most; for existing customers, until 2027",
     ),
     "mediawiki": Provider(
         title="MediaWiki",
@@ -225,7 +225,7 @@ PROVIDERS: Final[dict[ProviderName, Provider]] = {
         language=lambda code: {"search_language_filter": [code]},
         shape=Shape(results="results", text="snippet", title="title", url="url", date="date"),
         price=0.005,
-        quota="requests a second by account",
+        quota="requests per second depend on the account",
     ),
     "searxng": Provider(
         title="SearXNG",
@@ -251,7 +251,7 @@ PROVIDERS: Final[dict[ProviderName, Provider]] = {
         language=lambda code: {"hl": code},
         shape=Shape(results="organic", text="snippet", title="title", url="link", date="date"),
         price=0.001,
-        quota="searches that were bought",
+        quota="prepaid searches",
     ),
     "tavily": Provider(
         title="Tavily",
@@ -268,7 +268,7 @@ PROVIDERS: Final[dict[ProviderName, Provider]] = {
         ),
         longest=400,
         price=0.008,
-        quota="100 requests a minute, 1,000 in production; credits of the plan",
+        quota="100 requests per minute, 1,000 in production",
     ),
     "wikipedia": Provider(
         title="Wikipedia",

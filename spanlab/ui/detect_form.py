@@ -203,7 +203,7 @@ def _about(provider: Provider, here: ModelEnvironment) -> str:
     states = [
         f"{name} is {'set' if name in here.search_variables else 'not set'}" for name in needed
     ]
-    dollars = f"about ${provider.price * 1000:g} for 1,000 searches" if provider.price else "free"
+    dollars = f"about ${provider.price * 1000:g} per 1,000 searches" if provider.price else "free"
     parts = [f"{provider.title}: {dollars}", provider.quota, *states]
     return f"{'; '.join(filter(None, parts))}."
 

@@ -67,6 +67,10 @@ class PapeloProgram(ClaimProgram):
         self.judge = dspy.Predict(JudgeClaim if options.classes == 2 else JudgeClaimOfFour)
 
 
+class _TooNewError(PageError):
+    """A page was published after the claim, which the search did not say."""
+
+
 class ClaimPursuit:
     """Asks the models and the web about one claim.
 
@@ -198,6 +202,8 @@ class ClaimPursuit:
         if self._options.long_document and snippet.url and not is_document:
             try:
                 rests_on, read = await self._window(snippet)
+            except _TooNewError as error:
+                return Answered(NOTHING, searched, remark=str(error))
             except PageError as error:
                 remark = f"read by its snippet: {error}"
         document = self._case.item.passages[read.passage]
@@ -243,12 +249,15 @@ class ClaimPursuit:
         if pages is None or snippet.url is None:
             raise PageError("there is nothing to read pages with")
         page = await pages.read(snippet.url)
+        dated = snippet.model_copy(update={"date": snippet.date or page.date})
+        if not Query("", before=self._before).admits(dated):
+            raise _TooNewError(f"the page says that it is from {page.date}, after the claim")
         part = window(page.text, snippet.text, self._case.item.lang)
         if part is None:
             raise PageError("the page does not hold what the search showed of it")
         first = max(min(part.start - MOST // 2, len(page.text) - MOST), 0)
         whole = page.text[first : max(first + MOST, part.end)]
-        fields = {"title": snippet.title or page.title, "url": snippet.url, "date": snippet.date}
+        fields = {"title": snippet.title or page.title, "url": snippet.url, "date": dated.date}
         return [Passage(text=text, **fields) for text in (page.text[slice(*part)], whole)]
 
     async def _answered(self, question: str, found: str) -> str:

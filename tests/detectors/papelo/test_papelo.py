@@ -122,6 +122,19 @@ def test_the_answer_is_given_from_the_window_with_title_site_and_date(
     assert "2019-05-01" not in plain.shown[0]
 
 
+def test_a_page_that_says_it_is_from_after_the_claim_answers_nothing(
+    model_server: ModelServer, make: Make, site: ScriptedWeb
+) -> None:
+    """The search stated no date for it."""
+    published = '<meta property="article:published_time" content="2021-03-01"><p>Trees are green.'
+    site.pages["/trees"] = html(published)
+    model_server.script(PursuitModel(SETTLED, document="1"))
+    found = detect(papelo(make, site, n=1), ITEM)
+    (pair,) = [step for step in found.annotation.trace if isinstance(step, PairStep)]
+    assert pair.answer == "Nothing was found."
+    assert pair.remark == "the page says that it is from 2021-03-01, after the claim"
+
+
 def test_what_is_published_after_the_claim_is_not_read(
     model_server: ModelServer, make: Make, site: ScriptedWeb
 ) -> None:
