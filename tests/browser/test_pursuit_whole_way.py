@@ -70,7 +70,7 @@ def test_a_claim_is_pursued_shown_given_more_evidence_and_pursued_again(
 
     desk.press("Escape")
     page.get_by_role("tab", name="Evidence").click()
-    page.locator(".sl-add-evidence summary").press("Enter")
+    page.get_by_role("button", name="Add evidence").press("Enter")
     text = page.get_by_label("Text of the passage")
     text.fill(ADDED)
     page.get_by_role("button", name="Add passage").press("Enter")

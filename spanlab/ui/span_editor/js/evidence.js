@@ -12,13 +12,13 @@ export class Evidence {
         this.view = view;
         this.views = [];
         this.search = new EvidenceSearch(this);
-        this.passages = h("div", { class: "sl-passages", tabindex: "0", role: "region", "aria-label": "Evidence" });
         this.form = new EvidenceForm(this);
+        this.passages = h("div", { class: "sl-passages", tabindex: "0", role: "region", "aria-label": "Evidence" });
         this.node = h("section", { class: "sl-evidence" }, this.search.node, this.passages, this.form.node);
         this.count = h("span", {});
         this.steps = h("span", { class: "sl-steps-of", role: "group", "aria-label": "Pieces of evidence", hidden: "" },
             this.stepper("‹", "Previous piece of evidence", -1), this.count, this.stepper("›", "Next piece of evidence", 1));
-        this.controls = h("div", { class: "sl-layout" }, this.steps, view.button("Find", "findEvidence"));
+        this.controls = h("div", { class: "sl-layout" }, this.steps, this.form.opener, view.button("Find", "findEvidence"));
     }
 
     stepper(sign, does, step) {

@@ -1,10 +1,10 @@
 /** Adding evidence by hand: the address of a page, or a text. */
 
-import { h } from "./dom.js";
+import { h, pressable } from "./dom.js";
 
 const SOON = 300; // milliseconds until a page that is being read is asked for again
 
-/** A form that opens under the passages; Python fetches the page and stores the passage. */
+/** A form under the passages, which a button opens; Python fetches the page and stores the passage. */
 export class EvidenceForm {
     constructor(evidence) {
         this.view = evidence.view;
@@ -16,16 +16,25 @@ export class EvidenceForm {
         this.button = h("button", { class: "sl-button", type: "submit" }, "Add passage");
         this.again = h("a", { class: "sl-button", hidden: "" }, "Detect again");
         this.said = h("p", { class: "sl-quiet", role: "status", dir: "auto" });
-        this.form = h("form", { class: "sl-evidence-form" }, this.url, this.title, this.text,
+        this.node = h("form", { class: "sl-evidence-form", hidden: "", "aria-label": "Add evidence" }, this.url, this.title, this.text,
             h("div", { class: "sl-layout" }, this.button, this.again), this.said);
-        this.node = h("details", { class: "sl-add-evidence" }, h("summary", {}, "Add evidence"), this.form);
-        this.form.addEventListener("submit", (event) => {
+        this.opener = pressable(h("button", { class: "sl-button", type: "button", title: "Add evidence", "aria-expanded": "false" }, "Add evidence"),
+            () => this.toggle(this.node.hidden));
+        this.node.addEventListener("submit", (event) => {
             event.preventDefault();
             this.send();
         });
         this.node.addEventListener("keydown", (event) => {
-            if (event.key === "Escape" && !event.isComposing) this.view.focusAnswer();
+            if (event.key === "Escape" && !event.isComposing) this.toggle(false);
         });
+    }
+
+    toggle(open) {
+        this.node.hidden = !open;
+        this.opener.setAttribute("aria-expanded", String(open));
+        if (!open) return this.view.focusAnswer();
+        this.view.panel.reveal("evidence");
+        return this.url.focus();
     }
 
     send() {
