@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _MOST = 20  # people in a chart
 _COLOURS = 8  # that can be told apart
+_GREY = "#8a8fa3"  # seen in light and dark
 _NO_LOG = "Imported annotations do not say when they were made."
 
 
@@ -228,7 +229,9 @@ def _line(table: pd.DataFrame) -> Chart:
         ],
     )
     value = alt.Y("Alpha:Q", title="Krippendorff's alpha")
-    interval = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("95 % from:Q"), y2="95 % to:Q")
+    interval = base.mark_rule(strokeWidth=1.5, color=_GREY).encode(
+        y=alt.Y("95 % from:Q"), y2="95 % to:Q"
+    )
     return alt.layer(
         interval,
         base.mark_line().encode(y=value),
@@ -245,7 +248,7 @@ def _quartiles(table: pd.DataFrame) -> Chart:
         y=_names(shown["Person"]),
         tooltip=["Person:N", *(f"{name}:Q" for name in table.columns[1:])],
     )
-    half = base.mark_rule(strokeWidth=1.5).encode(
+    half = base.mark_rule(strokeWidth=1.5, color=_GREY).encode(
         x=alt.X("25 % (s):Q", title=title), x2="75 % (s):Q"
     )
     median = base.mark_point(filled=True, size=60, opacity=1).encode(x="Median (s):Q")
@@ -255,7 +258,7 @@ def _quartiles(table: pd.DataFrame) -> Chart:
 def _names(people: pd.Series[str]) -> alt.Y:
     import altair as alt
 
-    axis = alt.Axis(labelLimit=220, labelOverlap=False)
+    axis = alt.Axis(labelLimit=220, labelOverlap=False, labelFlush=False)
     return alt.Y("Person:N", sort=list(people), title=None, axis=axis)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from spanlab.agreement import Agreement, ItemMarks, Pair, agreement, clustered, rated
-from spanlab.labels import Labels, disagreement, hard_of, labels_in, labels_of
+from spanlab.labels import Labels, disagreement, labels_in, labels_of
 from spanlab.schema import Kind, Record, Status
 from spanlab.scorers import (
     METRICS,
@@ -242,13 +242,17 @@ def _pairs(record: Record, reference: str) -> dict[str, tuple[Labels, Labels]]:
     if reference not in done:
         return {}
     gold = labels_in(record.item, done.pop(reference))
-    people = {name: tuple(hard_of(one)) for name, one in done.items() if one.kind is Kind.PERSON}
+    labels = {name: labels_in(record.item, one) for name, one in done.items()}
+    people = {name: labels[name].hard for name, one in done.items() if one.kind is Kind.PERSON}
+    whole = replace(gold, raters=tuple(people.values()))
     return {
         name: (
-            replace(gold, raters=tuple(people[who] for who in people if who != name)),
-            labels_in(record.item, one),
+            replace(gold, raters=tuple(people[who] for who in people if who != name))
+            if name in people
+            else whole,
+            found,
         )
-        for name, one in done.items()
+        for name, found in labels.items()
     }
 
 

@@ -16,7 +16,7 @@ from spanlab.storage import Store
 DATASET = "crowd-of-95"
 WINDOWS = 3  # that a page may be high
 GROUPS = ("person", "detector")
-VIEWS = ("Items", "Scores", "Agreement", "Claims", "Models")
+VIEWS = ("Items", "Scores", "Agreement", "Claims", "Models", "Progress")
 PAGES = [
     ("datasets", {}),
     ("export", {}),
