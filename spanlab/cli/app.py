@@ -17,6 +17,7 @@ from spanlab.cli import (
     index,
     jobs,
     memory,
+    offering,
     optimize,
     programs,
     rates,
@@ -72,6 +73,8 @@ app.command()(check_model.check_model)
 app.command()(commands.datasets)
 app.command()(serving.serve)
 app.command()(serving.demo)
+app.command()(offering.mcp)
+app.command()(offering.api)
 app.command()(train_offline.train_offline)
 app.command()(calibrate.calibrate)
 app.command()(optimize.optimize)

@@ -1,0 +1,67 @@
+"""The commands that let other programs ask spanlab: `spanlab mcp` and `spanlab api`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spanlab.errors import missing_package
+
+Detectors = Annotated[
+    list[str] | None,
+    typer.Option("--detector", help="A detector to offer; the first is the default one."),
+]
+Corpus = Annotated[Path | None, typer.Option(help="An index whose passages are offered.")]
+
+
+def mcp(
+    detector: Detectors = None,
+    corpus: Corpus = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Serve streamable HTTP, not stdio.")
+    ] = None,
+) -> None:
+    """Offer detectors, claim verification, passages and scores as an MCP server.
+
+    \b
+    spanlab mcp                                      for an assistant that starts it
+    spanlab mcp --detector ucsc-extract --port 9000  at http://127.0.0.1:9000/mcp
+    """
+    from spanlab.services.offers import Offers
+
+    try:
+        from spanlab.services.mcp_server import mcp_server
+    except ModuleNotFoundError as error:
+        raise missing_package("an MCP server", error.name, "mcp") from None
+    server = mcp_server(Offers(detector or ["offline"], corpus))
+    if port is None:
+        server.run("stdio")
+    else:
+        server.run("streamable-http", host="127.0.0.1", port=port)
+
+
+def api(
+    detector: Detectors = None,
+    corpus: Corpus = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8600,
+    rate: Annotated[int, typer.Option(min=1, help="Requests a minute.")] = 600,
+) -> None:
+    """Offer the same as a JSON API; its page is at /docs, its key SPANLAB_API_KEY.
+
+    \b
+    SPANLAB_API_KEY=… spanlab api --detector offline
+    """
+    from spanlab.services.http_api import http_api
+    from spanlab.services.offers import Offers
+
+    key = os.environ.get("SPANLAB_API_KEY", "")
+    app = http_api(Offers(detector or ["offline"], corpus), key, rate)
+    try:
+        import uvicorn
+    except ModuleNotFoundError as error:
+        raise missing_package("the HTTP API", error.name, "api") from None
+    uvicorn.run(app, host=host, port=port, log_level="warning")

@@ -1,0 +1,187 @@
+"""Detections, verdicts, passages and scores for one answer at a time, by detectors set at start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from spanlab.detectors import Detector, DetectorSpec, build
+from spanlab.detectors.registry import entry_of
+from spanlab.detectors.spec import Spec
+from spanlab.errors import ModelError, UsageError
+from spanlab.fields import Frozen, Language
+from spanlab.labels import Labels, flatten, hard_of
+from spanlab.lm import Meter
+from spanlab.retrievers import Query
+from spanlab.schema import UNDETERMINED, Annotation, Claim, Item, Kind, Passage, Span, Status
+from spanlab.scorers import ItemScore, score_item
+from spanlab.workflows.choosing import Choice, specifications
+
+LONGEST: Final = 200_000  # characters of an answer or a passage
+_WHOLE: Final = "claims"  # the option that lets an answer be one claim
+
+Text = Annotated[str, Field(max_length=LONGEST)]
+DetectorName = Annotated[str, Field(max_length=100)]
+
+
+class DetectionRequest(Frozen):
+    """An answer to look for hallucinated spans in; without ``detector`` the first one offered."""
+
+    answer: Text
+    question: Text = ""
+    passages: Annotated[tuple[Passage, ...], Field(max_length=1_000)] = ()
+    lang: Language = UNDETERMINED
+    detector: DetectorName | None = None
+
+
+class ClaimRequest(Frozen):
+    """A claim to be verified; without ``detector`` the first one offered that judges claims."""
+
+    claim: Text
+    passages: Annotated[tuple[Passage, ...], Field(max_length=1_000)] = ()
+    lang: Language = UNDETERMINED
+    detector: DetectorName | None = None
+
+
+class ScoreRequest(Frozen):
+    """Predicted and gold spans of an answer."""
+
+    answer: Text
+    spans: tuple[Span, ...] = ()
+    gold: tuple[Span, ...] = ()
+
+
+class DetectionReply(Frozen):
+    """What a detector found; evidence names ``passages`` by index (from 0)."""
+
+    detector: str
+    status: Status
+    spans: tuple[Span, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    note: str | None = None
+
+
+class ScoreReply(Frozen):
+    """IoU and Corr of SemEval-2025 Task 3, and the F1 of characters."""
+
+    iou: float
+    corr: float
+    f1: float
+
+
+class Offers:
+    """What is offered: some detectors, which keep their options and models, and maybe an index.
+
+    Args:
+        detectors: their names, at least one.
+        corpus: an index that `spanlab index` has written; None offers no passages.
+
+    Raises:
+        UsageError: a detector is unknown, or something it needs is missing.
+        InputError: the index cannot be used.
+    """
+
+    def __init__(self, detectors: Sequence[str], corpus: Path | None = None) -> None:
+        self.detectors = tuple(dict.fromkeys(detectors))
+        specs = specifications(Choice(self.detectors))
+        self._specs = dict(zip(self.detectors, specs, strict=True))
+        self.searches = corpus is not None
+        self._corpus = corpus
+        self._built: Callable[[str, bool], Detector] = cache(partial(_built, self._specs))
+
+    async def find(self, asked: DetectionRequest) -> DetectionReply:
+        """Return what a detector marks in an answer.
+
+        Raises:
+            UsageError: the detector is not offered.
+            SpanlabError: the run cannot go on, as with a wrong key; an item that failed is a
+                reply whose ``status`` and ``note`` say so.
+        """
+        item = Item(
+            id="asked",
+            lang=asked.lang,
+            question=asked.question,
+            answer=asked.answer,
+            passages=asked.passages,
+        )
+        return await self._detect(self._named(asked.detector, self.detectors), item, whole=False)
+
+    async def verify(self, asked: ClaimRequest) -> DetectionReply:
+        """Return a verdict on a claim, as the reply's only claim; raises as ``find`` does."""
+        judges = [name for name in self.detectors if self._judges_claims(name)]
+        item = Item(id="asked", lang=asked.lang, answer=asked.claim, passages=asked.passages)
+        return await self._detect(self._named(asked.detector, judges), item, whole=True)
+
+    async def search(self, query: str, k: int = 5) -> tuple[Passage, ...]:
+        """Return the passages of the index that come closest to a query.
+
+        Raises:
+            UsageError: no index is offered.
+        """
+        if self._corpus is None:
+            raise UsageError("no index is offered: start it with --corpus")
+        from spanlab.retrievers.bm25 import bm25
+
+        found = await bm25(self._corpus).search(Query(query, k=k))
+        return found.passages
+
+    def score(self, asked: ScoreRequest) -> ScoreReply:
+        """Return how well spans agree with gold spans.
+
+        Raises:
+            UsageError: a span does not lie in the answer.
+        """
+        for span in (*asked.spans, *asked.gold):
+            if not span.fits(asked.answer):
+                raise UsageError(f"the answer has no {span.text[:40]!r} at {span.start}")
+        found: ItemScore = score_item(
+            _labels(asked.answer, asked.gold), _labels(asked.answer, asked.spans)
+        )
+        return ScoreReply(iou=found.iou, corr=found.corr, f1=found.f1)
+
+    def _named(self, name: str | None, offered: Sequence[str]) -> str:
+        if not offered:
+            raise UsageError("no detector that judges claims is offered")
+        if name is not None and name not in offered:
+            raise UsageError(f"{name!r} is not offered (there are: {', '.join(offered)})")
+        return name or offered[0]
+
+    def _judges_claims(self, name: str) -> bool:
+        return _WHOLE in entry_of(name).options.model_fields
+
+    async def _detect(self, name: str, item: Item, *, whole: bool) -> DetectionReply:
+        finding = await self._built(name, whole).detect(item)
+        said = next(iter(finding.annotations), None)
+        if said is None:
+            raise ModelError(f"{name} said nothing")
+        return DetectionReply(
+            detector=said.annotator,
+            status=said.status,
+            spans=said.spans,
+            claims=said.claims,
+            passages=finding.item.passages,
+            note=said.note,
+        )
+
+
+def _built(specs: Mapping[str, Spec], name: str, whole: bool) -> Detector:
+    spec = specs[name]
+    if whole and isinstance(spec, DetectorSpec):
+        spec = spec.model_copy(update={"options": {**spec.options, _WHOLE: "answer"}})
+    return build(spec, Meter())
+
+
+def _labels(answer: str, spans: Sequence[Span]) -> Labels:
+    annotation = Annotation(annotator="asked", kind=Kind.DETECTOR, spans=tuple(spans))
+    return Labels(
+        id="asked",
+        lang=UNDETERMINED,
+        soft=tuple(flatten(annotation.spans)),
+        hard=tuple(hard_of(annotation)),
+        length=len(answer),
+    )
