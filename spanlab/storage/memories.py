@@ -21,7 +21,7 @@ from spanlab.settings import Settings
 from spanlab.storage.engine import Database
 from spanlab.storage.upgrade import opened
 
-_CROWD = 200  # entries of a key that are looked at, pinned ones and then the newest first
+_CROWD = 100  # entries of a key that are looked at, pinned ones and then the newest first
 _COMMON = 100  # keys that are looked at of those that share one piece of a name
 _CANDIDATES = 30  # of the keys that share most pieces, how many are compared
 _PAGE = 500  # entries that are read at once
