@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 import zlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -39,6 +40,7 @@ _PAUSE: Final = 1.0  # seconds between two pages of one host
 _BYTES: Final = 5 * 2**20  # of a page, unpacked
 _RULES: Final = 500 * 2**10  # bytes of a robots.txt, as RFC 9309 has it
 _REDIRECTS: Final = 5
+_FORGIVEN: Final = 600.0  # seconds after which a page that could not be fetched is tried again
 _HEADERS: Final = (
     (b"User-Agent", AGENT.encode()),
     (b"Accept", b"text/html, application/pdf, text/plain"),
@@ -58,6 +60,17 @@ class WebPage(Frozen):
     title: str | None = None
     date: str | None = None
     fetched: str
+
+
+class _Failure(Frozen):
+    """Why a page could not be fetched, and when (Unix seconds)."""
+
+    reason: str
+    at: float
+
+
+class _UnreachableError(PageError):
+    """A site gave no answer, or an error."""
 
 
 class _Answer(NamedTuple):
@@ -102,7 +115,8 @@ class Pages:
 
         Raises:
             PageError: the address is refused, the page cannot be fetched, is larger than 5 MiB
-                or is no text; nothing is kept then.
+                or is no text. A site that gave no answer is not asked for that page again within
+                ten minutes.
         """
         checked_url(url)
         key = "page " + hashlib.sha256(url.encode()).hexdigest()
@@ -112,12 +126,20 @@ class Pages:
 
         async def fetch() -> WebPage:
             known = await kept.get(key)
-            try:
+            with suppress(ValidationError):
                 return WebPage.model_validate(known)
-            except ValidationError:
+            with suppress(ValidationError):
+                failure = _Failure.model_validate(known)
+                if time.time() - failure.at < _FORGIVEN:
+                    raise PageError(failure.reason)
+            try:
                 found = await self._fetched(url)
-                await kept.put(key, found.model_dump(mode="json"))
-                return found
+            except _UnreachableError as error:
+                failure = _Failure(reason=str(error), at=time.time())
+                await kept.put(key, failure.model_dump(mode="json"))
+                raise
+            await kept.put(key, found.model_dump(mode="json"))
+            return found
 
         found: WebPage = await kept.single_flight.join(key, fetch)
         return found
@@ -150,7 +172,7 @@ class Pages:
         else:
             raise PageError(f"{_host(url)} redirects more than {_REDIRECTS} times")
         if not 200 <= answer.status < 300:
-            raise PageError(f"{_host(url)} answered with status {answer.status}")
+            raise _UnreachableError(f"{_host(url)} answered with status {answer.status}")
         return answer, url
 
     async def _rules(self, origin: str) -> RobotFileParser:
@@ -165,7 +187,7 @@ class Pages:
                 place = urljoin(place, moved)
                 checked_url(place)
             if answer.status >= 500:
-                raise PageError(f"{_host(origin)} answered with status {answer.status}")
+                raise _UnreachableError(f"{_host(origin)} answered with status {answer.status}")
             known = answer.status < 300
             text = answer.data[:_RULES].decode("utf-8", "replace") if known else ""
             rules.parse(text.splitlines())
@@ -202,11 +224,15 @@ class Pages:
                 pieces = _unpacked(response.aiter_stream(), packed, _host(url))
                 return _Answer(response.status, given, await collected(pieces, _BYTES, _host(url)))
         except TimeoutError:
-            raise PageError(f"{_host(url)} did not send the page in {self._seconds:g} s") from None
+            raise _UnreachableError(
+                f"{_host(url)} did not send the page in {self._seconds:g} s"
+            ) from None
         except UnparsableAnswerError:
             raise PageError(f"{_host(url)} sent more than {_BYTES // 2**20} MiB") from None
         except (httpcore.NetworkError, httpcore.ProtocolError, ValueError) as error:
-            raise PageError(f"{_host(url)} could not be read: {type(error).__name__}") from None
+            raise _UnreachableError(
+                f"{_host(url)} could not be read: {type(error).__name__}"
+            ) from None
 
 
 @cache

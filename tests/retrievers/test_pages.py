@@ -63,6 +63,18 @@ def test_a_page_is_fetched_once_whoever_asks_and_after_a_restart(
     assert [ask.path for ask in model_server.requests] == ["/robots.txt", "/page"]
 
 
+def test_a_site_that_fails_is_not_asked_again_at_once(
+    model_server: ModelServer, tmp_path: Path
+) -> None:
+    serve(model_server, page=fail(503, "down"))
+    allowed = frozenset([f"127.0.0.1:{model_server.port}"])
+    for _ in range(2):
+        pages = Pages(answer_file(tmp_path), allowed=allowed, pause=0.0)
+        with pytest.raises(PageError, match="answered with status 503"):
+            asyncio.run(pages.read(at(model_server)))
+    assert [ask.path for ask in model_server.requests] == ["/robots.txt", "/page"]
+
+
 def test_a_redirect_is_followed_and_five_at_most(model_server: ModelServer) -> None:
     pages = serve(model_server, page=moved("/other"), other=html(), loop=moved("/loop"))
     assert asyncio.run(pages.read(at(model_server))).url == at(model_server, "other")
