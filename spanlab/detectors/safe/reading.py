@@ -84,6 +84,23 @@ def steps_in(answer: str, lang: str) -> tuple[ReasoningStep, ...]:
     return tuple(found)
 
 
+def first_step(reply: str) -> ReasoningStep | None:
+    """Return the one step of a generator's reply, whatever it says before and after it.
+
+    Returns:
+        What follows the first mark or precedes the first tag; the first line of a reply without
+        either. None for a blank reply.
+    """
+    marks = _marks(reply)
+    start = marks[0].end() if marks else 0
+    end = marks[1].start() if len(marks) > 1 else len(reply)
+    found = next(_tagged(reply, start, end), None)
+    if found is None or found.kind is not None:
+        return found
+    line = reply.find("\n", found.start, found.end)
+    return found if line < 0 else _step(reply, found.start, line, None)
+
+
 def final_answer(text: str) -> str | None:
     """Return the value of a final answer, without its mark and tag; None for any other step."""
     mark = _ANSWER.search(text)

@@ -23,14 +23,16 @@ from spanlab.detectors.safe.detector import SafeProgram, marked, quoted, traced
 from spanlab.detectors.safe.entry import GENERATOR
 from spanlab.detectors.safe.prompts import Conclude, JudgeAnswer, TakeNextStep
 from spanlab.detectors.safe.protocol import ErrorType
-from spanlab.detectors.safe.reading import ReasoningStep, StepKind, steps_in
+from spanlab.detectors.safe.reading import ReasoningStep, StepKind, first_step
 from spanlab.detectors.safe.verifying import Verified, listed, verified
+from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.retrievers import Query
 from spanlab.schema import Annotation, Evidence, Item, Span
-from spanlab.trace import Place, QueryStep, ReasoningTraceStep, Step
+from spanlab.trace import Place, QueryStep, ReasoningTraceStep, RemarkStep, Step
 
 Verification = Literal["none", "self", "safe"]
 FOUND: Final = 3  # passages of a search for missing evidence (§5, finding 5)
+SELF_VERIFIED: Final = "self-verification"  # signs what the generator says of its own steps
 NO_FEEDBACK: Final = "(none yet)"
 _UNVERIFIED: Final = Verified(None, "", "")
 
@@ -77,6 +79,8 @@ class Reasoner(Modelled):
     def __init__(self, kit: Kit, options: ReasonOptions) -> None:
         super().__init__(kit, ReasoningProgram(), guided="verify")
         self.options = options
+        if options.verification == "self":
+            self.name = SELF_VERIFIED
 
     async def steps(self, case: Case) -> Annotation:
         """Reason about the item's question; its answer, if it has one, is not looked at."""
@@ -105,12 +109,20 @@ class Reasoner(Modelled):
             "unresolved": sum(taken.unresolved for taken in found.steps),
         }
         right = right_answers(case.item)
-        if self.options.judge and right:
-            question = case.item.question
+        if not (self.options.judge and right):
+            return said
+        try:
             judged = await self.ask(
-                self.program.judge, question=question, right=list(right), answer=found.answer
+                self.program.judge,
+                question=case.item.question,
+                right=list(right),
+                answer=found.answer,
             )
             said["judged"] = judged.judged.answer
+        except (BudgetError, ConfigurationError):
+            raise
+        except SpanlabError as error:  # the reasoning stands, and has been paid for
+            case.trace.append(RemarkStep(text=f"the answer was not judged: {error}"))
         return said
 
     @property
@@ -201,8 +213,7 @@ class _Reasoning:
             steps=listed(accepted),
             **more,
         )
-        found = steps_in(said.step or "", self.case.item.lang)
-        return found[0] if found else ReasoningStep(0, 0, "")
+        return first_step(said.step or "") or ReasoningStep(0, 0, "")
 
     async def _verdict(self, accepted: Sequence[ReasoningStep], step: ReasoningStep) -> Verified:
         how, shown = self.reasoner.options.verification, self.shown

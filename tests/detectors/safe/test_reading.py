@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.detectors.safe.reading import StepKind, final_answer, steps_in
+from spanlab.detectors.safe.reading import StepKind, final_answer, first_step, steps_in
 
 A, L, F = StepKind.ATTRIBUTION, StepKind.LOGICAL, StepKind.FINAL_ANSWER
 
@@ -103,3 +103,25 @@ def test_steps_quote_the_answer_in_order_and_never_overlap(answer: str) -> None:
 )
 def test_the_value_of_a_final_answer_stands_after_its_mark(text: str, value: str | None) -> None:
     assert final_answer(text) == value
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "kind"),
+    [
+        ("Step 3: St. Mary is old. (Attribution)", "St. Mary is old.", A),
+        ("Gladly!\nStep 3: It is old. (Logical)\nStep 4: ####ANSWER: x", "It is old.", L),
+        ("Dr. Smith built St. Mary.", "Dr. Smith built St. Mary.", None),
+        ("It is old.\nI hope that helps.", "It is old.", None),
+        ("It is old. (Logical) It is high. (Attribution)", "It is old.", L),
+        ("####ANSWER: St. Mary (Final Answer)", "####ANSWER: St. Mary", F),
+        ("- It is old.", "- It is old.", None),
+    ],
+)
+def test_a_generators_reply_has_one_step(reply: str, text: str, kind: StepKind | None) -> None:
+    found = first_step(reply)
+    assert found is not None
+    assert (found.text, found.kind) == (text, kind)
+
+
+def test_a_blank_reply_has_none() -> None:
+    assert first_step(" \n") is None

@@ -138,7 +138,8 @@ def test_self_verification_asks_the_generator_and_none_asks_nobody(
     assert {ask.body["model"] for ask in model_server.requests} == {"small"}
     assert model_server.count == 3
     model_server.script(ReasoningScript({"": [BUILT, BORN, FINAL]}))
-    spanlab.reason([RECORD], "self", generator="other")
+    (own,) = spanlab.reason([RECORD], "self", generator="other")
+    assert [each.annotator for each in own.annotations] == ["self-verification"]
     assert {ask.body["model"] for ask in model_server.requests[3:]} == {"other"}
     model_server.script(ReasoningScript({"": [BUILT, BORN, FINAL]}))
     spanlab.reason([RECORD], "safe", generator="third")
