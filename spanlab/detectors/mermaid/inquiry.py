@@ -176,6 +176,8 @@ class Inquiry:
     async def _call(self, name: str, arguments: Mapping[str, JsonValue]) -> Seen:
         tool = self._tools.checked(name, arguments)
         query = asked(tool, arguments)
+        if tool.kind == GIVEN:  # of another item the same call finds something else
+            return Seen(self._noted(tool.name, query, await self._tools.call(name, arguments)))
         about_it = [tool.name, tool.source, query, self.case.item.lang, str(self._before)]
         found = await self._memory.once(
             about_it,

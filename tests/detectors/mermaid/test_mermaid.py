@@ -239,3 +239,15 @@ def test_without_a_search_the_item_s_passages_are_searched_and_nothing_is_taken_
     assert not any("## decomposition ##" in body for body in asked)
     (quote,) = found.annotation.claims[0].evidence
     assert quote.passage == 1
+
+
+def test_the_same_search_in_the_passages_of_another_item_finds_its_own(
+    model_server: ModelServer, make: Make
+) -> None:
+    detector = make("mermaid", options={"claims": "answer"})
+    for text in ("The tower of Aldmere was finished in 1889.", "The tower of Aldmere is new."):
+        model_server.script(Model(search("Aldmere"), {"thought": "so", "answer": "True"}))
+        item = ITEM.model_copy(update={"passages": (Passage(text=text),)})
+        found = detect(detector, item)
+        assert found.item.passages == item.passages
+        assert thoughts(found.annotation.trace)[0].passages == (0,)
