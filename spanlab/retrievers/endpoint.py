@@ -144,7 +144,7 @@ class Endpoint:
                 f"{provider.title}: name the address of its API, with --search-url or as "
                 f"{provider.variable}"
             )
-        if name == "searxng" and not urlsplit(address).path.strip("/"):
+        if name == "searxng" and not urlsplit(address).path.rstrip("/").endswith("/search"):
             address = address.rstrip("/") + "/search"
         key = environ.get(provider.key, "").strip() if provider.key and not url else ""
         named = {field: environ.get(place, "") for field, place in provider.environment.items()}

@@ -71,6 +71,8 @@ class Provider:
         fixed: further parameters; ``environment`` those whose values are in variables.
         link: the address of a page by its ``{title}``, where results have none.
         markup: whether texts are HTML.
+        sign: a part of every answer, also of one that leaves out the list of results, empty if
+            none does; ``forbidden`` is what status 403 means.
         longest: characters of a query, ``words`` its words, None for no limit.
         price: of one search in US dollars.
         quota: what the service itself limits, in words.
@@ -92,6 +94,8 @@ class Provider:
     environment: Mapping[str, str] = field(default_factory=dict)
     link: str = ""
     markup: bool = False
+    sign: str = ""
+    forbidden: str = ""
     longest: int = _LONGEST
     words: int | None = None
     price: float = 0.0
@@ -133,7 +137,8 @@ class Provider:
             link = link.replace("{wiki}", place.rpartition("/")[0])
         if self.posts:
             return Request(place, wanted, link)
-        return Request(f"{place}?{urlencode(wanted, quote_via=quote)}", None, link)
+        sign = "&" if "?" in place else "?"
+        return Request(f"{place}{sign}{urlencode(wanted, quote_via=quote)}", None, link)
 
 
 def _american(name: str) -> Callable[[date], dict[str, JsonValue]]:
@@ -174,6 +179,7 @@ PROVIDERS: Final[dict[ProviderName, Provider]] = {
             date="page_age",
         ),
         markup=True,
+        sign="type",
         longest=400,
         words=50,
         price=0.005,
@@ -197,6 +203,7 @@ PROVIDERS: Final[dict[ProviderName, Provider]] = {
             url="link",
             date="pagemap.metatags.0.article:published_time",
         ),
+        sign="kind",
         price=0.005,
         quota="100 searches a day are free, 10,000 at most; for existing customers, until 2027",
     ),
@@ -234,6 +241,7 @@ PROVIDERS: Final[dict[ProviderName, Provider]] = {
         most=100,
         language=lambda code: {"language": code},
         fixed={"format": "json"},
+        forbidden="its settings.yml has to list json below search: formats:",
         shape=Shape(
             results="results", text="content", title="title", url="url", date="publishedDate"
         ),
@@ -249,6 +257,7 @@ PROVIDERS: Final[dict[ProviderName, Provider]] = {
         most=10,
         before=lambda last: {"tbs": f"cdr:1,cd_max:{last:%m/%d/%Y}"},
         language=lambda code: {"hl": code},
+        sign="searchParameters",
         shape=Shape(results="organic", text="snippet", title="title", url="link", date="date"),
         price=0.001,
         quota="prepaid searches",

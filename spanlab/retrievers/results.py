@@ -35,7 +35,12 @@ class Shape(Frozen):
 
 
 def passages_of(
-    answer: JsonValue, shape: Shape, *, markup: bool = False, link: str = ""
+    answer: JsonValue,
+    shape: Shape,
+    *,
+    markup: bool = False,
+    link: str = "",
+    sign: str | None = None,
 ) -> tuple[Passage, ...]:
     """Return the results in an answer as passages, best first as they came.
 
@@ -46,6 +51,8 @@ def passages_of(
         shape: where to look.
         markup: whether texts and titles are HTML.
         link: the address of a page by its ``{title}``, for results without one.
+        sign: of a service whose answers are known, the path that an answer has also where it
+            leaves out the list, because nothing was found; None for any other service.
 
     Returns:
         A passage for every result that has a text; none for an empty list of results.
@@ -53,9 +60,12 @@ def passages_of(
     Raises:
         InputError: there is no list of results, or results but no text in any of them.
     """
-    results = _results(storable(answer), shape)
+    answer = storable(answer)
+    if sign and shape.results and _at(answer, shape.results) is None and _at(answer, sign):
+        return ()
+    results = _results(answer, shape)
     passages = tuple(_passages(results, shape, markup, link))
-    if results and not passages:
+    if results and not passages and sign is None:
         raise InputError(
             "no search result has a text",
             field=shape.text or " or ".join(_TEXT),

@@ -131,17 +131,22 @@ class SearchApi:
             answer = json.loads(text)
         except ValueError:
             raise ModelError(f"{endpoint.host} sent no JSON{quoted(words_of(text))}") from None
-        markup = endpoint.provider is not None and endpoint.provider.markup
-        return passages_of(answer, endpoint.shape, markup=markup, link=link)
+        known = endpoint.provider
+        if known is None:
+            return passages_of(answer, endpoint.shape)
+        return passages_of(answer, known.shape, markup=known.markup, link=link, sign=known.sign)
 
     def _judge(self, error: Exception) -> Setback:
         host, http = self._endpoint.host, library()
         address, key = self._endpoint.variables
+        known = self._endpoint.provider
         if isinstance(error, _StatusError):
             reply = error.reply
             failed = failure_of(reply, host=host, model="the search", key_name=key)
             if reply.status == 404:
                 failed = ConfigurationError(f"{host} has nothing at this address; check {address}")
+            elif reply.status == 403 and known is not None and known.forbidden:
+                failed = ConfigurationError(f"{host} refuses the search: {known.forbidden}")
             return Setback(failed, isinstance(failed, UnavailableError), reply.retry_after)
         if isinstance(error, TimeoutError):
             return Setback(no_answer_in_time(host, self._endpoint.timeout), again=True)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from datetime import date
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from model_fixtures import KEY
 
-from spanlab.errors import BudgetError, MissingKeyError, UsageError, WrongKeyError
+from spanlab.errors import (
+    BudgetError,
+    ConfigurationError,
+    MissingKeyError,
+    ModelError,
+    UsageError,
+    WrongKeyError,
+)
 from spanlab.lm import Budget, Meter
 from spanlab.lm.usage import Usage
 from spanlab.retrievers import Query, SearchSpec, retriever
@@ -342,6 +348,39 @@ def test_an_age_becomes_the_latest_day_it_may_mean(text: str, kept: str) -> None
     assert stated(text, date(2024, 5, 10)) == kept
 
 
-def test_a_searxng_is_named_by_its_host_alone(tmp_path: Path) -> None:
-    endpoint = Endpoint.of("searxng", {"SPANLAB_SEARXNG_URL": "http://search.example:8888/"})
-    assert endpoint.url == "http://search.example:8888/search"
+@pytest.mark.parametrize("path", ["", "/", "/search", "/own/search", "/own"])
+def test_a_searxng_is_named_by_its_host_or_path(path: str) -> None:
+    endpoint = Endpoint.of("searxng", {"SPANLAB_SEARXNG_URL": f"http://search.example:8888{path}"})
+    own = "/own" if "own" in path else ""
+    assert endpoint.url == f"http://search.example:8888{own}/search"
+
+
+def test_a_searxng_that_gives_no_json_says_what_its_settings_lack(
+    model_server: ModelServer,
+) -> None:
+    model_server.script(lambda ask: fail(403, "Forbidden"))
+    endpoint = Endpoint.of("searxng", environment("searxng", model_server))
+    with pytest.raises(ConfigurationError, match="has to list json below search"):
+        asyncio.run(SearchApi(endpoint, None).search(MAY))
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("google", {"kind": "customsearch#search", "searchInformation": {"totalResults": "0"}}),
+        ("brave", {"type": "search", "query": {"original": "q"}}),
+        ("serper", {"searchParameters": {"q": "q"}, "credits": 1}),
+        ("searxng", {"results": [{"url": "u", "title": "T", "content": ""}]}),
+        ("mediawiki", {"batchcomplete": True, "query": {"search": []}}),
+    ],
+)
+def test_nothing_found_is_no_failure(
+    name: ProviderName, answer: dict[str, Any], model_server: ModelServer
+) -> None:
+    """Some services leave the list of results out then."""
+    endpoint = Endpoint.of(name, environment(name, model_server))
+    model_server.script(lambda ask: Reply(body=answer))
+    assert asyncio.run(SearchApi(endpoint, None).search(MAY)).passages == ()
+    model_server.script(lambda ask: Reply(body={"a": 1}))
+    with pytest.raises(ModelError, match="no list of search results"):
+        asyncio.run(SearchApi(endpoint, None).search(MAY))
