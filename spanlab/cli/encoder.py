@@ -66,8 +66,11 @@ def convert(
 @app.command("list")
 def list_() -> None:
     """List the checkpoints that were fetched, with commit, size and labels."""
+    from spanlab.cli import progress
     from spanlab.workflows import encoders
 
+    if not encoders.fetched_checkpoints():
+        progress.say("none was fetched yet: spanlab encoder fetch ORGANISATION/NAME")
     for found, origin in encoders.fetched():
         size = found.weights.stat().st_size / 2**20
         labels = ", ".join(found.labels) or "labels without names"
@@ -96,16 +99,13 @@ def check(
 
 
 def _lines(found: EncoderCheck) -> dict[str, str]:
-    labels = (
-        f"{label} (supported)" if number in found.supported else label
-        for number, label in enumerate(found.labels)
-    )
+    supported = ", ".join(found.labels[number] for number in sorted(found.supported))
     lost = ", ".join(found.scripts)
     size = found.checkpoint.weights.stat().st_size / 2**20
     return {
         "network": f"{found.checkpoint.weights.name}, {size:,.1f} MiB, classifies "
         f"{found.classifies}; SHA-256 {found.digest}",
-        "labels": ", ".join(labels),
+        "labels": f"{', '.join(found.labels)}; these mean supported: {supported}",
         "window": f"{found.window:,} tokens",
         "offsets": f"lost characters in: {lost}" if lost else "exact in all scripts tried",
         "speed": f"{found.tokens:,} tokens in {1000 * found.seconds:,.1f} ms",

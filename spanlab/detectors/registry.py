@@ -28,7 +28,7 @@ class Broken(NamedTuple):
 def installed() -> Mapping[str, Entry | Broken]:
     """Return all installed detectors by name: spanlab's own first, ensembles last.
 
-    Detectors that need an option come after those that work as they are.
+    Of the others, what needs neither a model nor an option comes first, what needs an option last.
     """
     found: dict[str, Entry | Broken] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda each: (not _is_ours(each), each)):
@@ -116,5 +116,7 @@ def _package(point: EntryPoint) -> str:
 
 def _rank(found: Entry | Broken) -> int:
     if not isinstance(found, Entry):
-        return 0
-    return 2 if found.members is not None else 1 if found.required else 0
+        return 1
+    if found.members is not None:
+        return 3
+    return 2 if found.required else 1 if found.asks_models else 0

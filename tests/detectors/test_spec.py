@@ -104,8 +104,8 @@ VERITRAIL = ("veritrail", "veritrail-rag", "veritrail-source", "veritrail-vt-rag
 def test_every_detector_is_listed_with_what_it_needs() -> None:
     names = [entry.name for entry in entries()]
     assert names == [
-        "mermaid",
         "offline",
+        "mermaid",
         "papelo",
         "safe",
         "ucsc-extract",
