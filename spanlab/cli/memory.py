@@ -54,7 +54,10 @@ def list_command(
             about = ", ".join([day, entry.tool or "by hand", source, *marks])
             under, text = "; ".join(entry.entities), " ".join(entry.text.split())
             typer.echo(f"{stored.id}\t{about}\t{under}\t{text}")
-        for each in scopes(store):
+        kept = scopes(store)
+        if not kept:
+            typer.echo("Nothing is kept yet: `mermaid` keeps what it finds.", err=True)
+        for each in kept:
             called = f"scope {each.name}" if each.name else "the scope of everybody"
             typer.echo(f"{called}: {counted(each.entries, 'passage')}", err=True)
 

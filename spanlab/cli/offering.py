@@ -64,4 +64,5 @@ def api(
         import uvicorn
     except ModuleNotFoundError as error:
         raise missing_package("the HTTP API", error.name, "api") from None
+    typer.echo(f"http://{host}:{port}/docs says what can be asked.", err=True)
     uvicorn.run(app, host=host, port=port, log_level="warning")
