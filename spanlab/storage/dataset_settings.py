@@ -42,9 +42,11 @@ class DatasetSettings(Frozen):
     guidelines: tuple[Annotated[str, Field(max_length=100_000)], ...] = ()
 
     @model_validator(mode="after")
-    def _labels_are_told_apart(self) -> Self:
+    def _fits_together(self) -> Self:
         unique((label.name for label in self.labels), "label")
         unique(self.assigned_to, "the person")
+        if self.assigned_to and not self.overlap:
+            raise ValueError("items are assigned to people, but to how many each is not said")
         unique((label.key for label in self.labels if label.key), "the key of a label:")
         return self
 

@@ -201,12 +201,13 @@ def _plan(settings: DatasetSettings, reviewer: str) -> _Plan:
         second = st.checkbox("Needs a second annotator", **_kept("second"))
         return {"unfinished": True, "min_annotators": 1, "max_annotators": 1} if second else {}
     people = settings.assigned_to
+    each = "1 person" if settings.overlap == 1 else f"{settings.overlap} people"
     planned = st.checkbox(
-        "Assigned to you" if people else f"Needed from you ({settings.overlap} people per item)",
+        "Assigned to you" if people else f"Needed from you ({each} per item)",
         value=True,
         **_kept("planned"),
-        help=f"The settings of this dataset ask for {settings.overlap} people per item. Items that "
-        "you have finished are left out.",
+        help=f"The settings of this dataset ask for {each} per item. Items that you have finished "
+        "are left out.",
     )
     if not planned:
         return {}

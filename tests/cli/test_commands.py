@@ -274,6 +274,8 @@ def test_the_settings_of_a_dataset_are_set_by_command(
     people = ("--assign", "Ada", "--assign", "Ben", "--assign", "Cleo")
     done = spanlab("datasets", "towers", "--overlap", "2", *people)
     assert "people per item: 2; assigned to: Ada, Ben, Cleo" in done.stdout
+    nobody = spanlab("datasets", "towers", "--overlap", "0")
+    assert "to how many each is not said" in nobody.stderr
     done = spanlab("datasets", "towers", "--assign", "")
     guide = tmp_path / "guide.md"
     guide.write_text("Mark names.", encoding="utf-8")

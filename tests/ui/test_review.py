@@ -107,3 +107,15 @@ def test_a_dataset_may_take_the_choice_to_see_what_others_marked(
     app.run()
     assert box(app).disabled
     assert "not blind" not in app.caption[0].value
+
+
+def test_what_is_assigned_is_the_queue_of_those_it_is_assigned_to(
+    open_page: OpenPage, mine: Store
+) -> None:
+    plan = {"overlap": 1, "assigned_to": ("Ada", "Ben")}
+    mine.change_settings("mine", lambda now: now.model_copy(update=plan))
+    assert "needed from you" in open_page("review", dataset="mine", reviewer="Ada").caption[0].value
+    other = open_page("review", dataset="mine", reviewer="Zoe")
+    captions = [caption.value for caption in other.caption]
+    assert "Items of this dataset are assigned to 2 others." in captions
+    assert "needed from you" not in "".join(captions)
