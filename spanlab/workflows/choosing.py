@@ -278,7 +278,7 @@ def _read(sources: Sources) -> RetrieverSpec | None:
     if sources.kind == "given":
         if sources != Sources():
             raise UsageError(
-                "passages that an item has are not searched: an index (--corpus), --claims and "
+                "passages that an item has are not searched: --corpus, --search-url, --claims and "
                 "--english go with another source (--search)"
             )
         return None
