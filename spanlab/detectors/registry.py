@@ -70,8 +70,12 @@ def asks_models(name: str) -> bool:
 
 
 def tunable() -> tuple[str, ...]:
-    """Return the names of the detectors that have prompts to tune, on spans or then on claims."""
-    found = sorted(entries(), key=lambda entry: entry.tuned_on == "claims")
+    """Return the names of the detectors that have prompts to tune.
+
+    Those tuned on spans come before those on claims; among them one that asks a single model comes
+    first.
+    """
+    found = sorted(entries(), key=lambda each: (each.tuned_on == "claims", len(each.roles)))
     return tuple(entry.name for entry in found if entry.prompts)
 
 

@@ -110,9 +110,10 @@ def test_only_what_can_be_tuned_is_offered(
 ) -> None:
     store.import_records("mine", read(samples))
     offered = open_page("optimise", dataset="mine").selectbox(key="spanlab.optimise.detector")
-    assert offered.options[:3] == ["ucsc-extract", "ucsc-kg", "ucsc-revise"]
-    assert {name.partition("-")[0] for name in offered.options[3:8]} == {"papelo", "veritrail"}
-    assert {name.partition("-")[0] for name in offered.options[8:]} == {"ucsc"}, "members"
+    assert offered.options[:4] == ["ucsc-extract", "ucsc-kg", "ucsc-revise", "safe"]
+    on_claims = {"mermaid", "papelo", "veritrail"}
+    assert {name.partition("-")[0] for name in offered.options[4:10]} == on_claims
+    assert {name.partition("-")[0] for name in offered.options[10:]} == {"ucsc"}, "members"
     app = offered.select("ucsc-4-gpt4o-extract-any").run()
     assert not app.exception
     app.button(key="start-search").click().run()
