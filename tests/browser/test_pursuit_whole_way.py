@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from driving import Desk
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Error, Page, expect
 from pursuit_answers import CLAIM, FIRST, ITEM, SNIPPET, WINDOW, PursuitModel, ScriptedWeb, html
-from serving import Server, serving
+from serving import PATIENCE, Server, serving
 
 from spanlab.retrievers.addresses import ALLOWED
 from spanlab.schema import Record, Verdict
@@ -103,7 +104,7 @@ def detect(desk: Desk, place: str, verdict: Verdict) -> None:
     choose(page, "Claims", "answer")
     choose(page, "Source of passages", "A search API")
     page.get_by_role("button", name="Start").click()
-    for _ in range(200):
+    for _ in range(int(PATIENCE) // 100):
         said = desk.store.record(desk.dataset, "tower").by("papelo")
         if said is not None and said.claims[0].verdict == verdict:
             return
@@ -112,5 +113,13 @@ def detect(desk: Desk, place: str, verdict: Verdict) -> None:
 
 
 def choose(page: Page, label: str, option: str) -> None:
-    page.get_by_role("combobox", name=label).click()
-    page.get_by_role("option", name=option, exact=True).click()
+    """Choose in a list, again where the page is drawn anew meanwhile and closes it."""
+    idle = page.locator("[data-test-script-state=notRunning]")
+    wanted = page.get_by_role("option", name=option, exact=True)
+    while True:
+        expect(idle).to_be_visible()
+        page.get_by_role("combobox", name=label).click()
+        with suppress(Error):
+            wanted.click(timeout=3000)
+            return
+        page.keyboard.press("Escape")
