@@ -31,7 +31,9 @@ def calibrate(
     ] = "temperature",
     annotator: Annotated[
         str | None,
-        typer.Option(help="Whose labels count (default: those of all people, else gold)."),
+        typer.Option(
+            help="Annotators whose labels are used (default: those of all people, else gold)."
+        ),
     ] = None,
     contexts: Contexts = None,
 ) -> None:

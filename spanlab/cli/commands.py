@@ -155,10 +155,11 @@ def score(
     files: Annotated[list[str], typer.Argument(metavar="PRED GOLD", help="Files or globs.")],
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
     annotator: Annotated[
-        str | None, typer.Option(help="Whose annotation is the prediction, if PRED has several.")
+        str | None, typer.Option(help="The annotator that is scored, if PRED has several.")
     ] = None,
     gold: Annotated[
-        str | None, typer.Option("--gold", help="Whose annotation is the gold (default: gold).")
+        str | None,
+        typer.Option("--gold", help="The annotator that counts as right (default: gold)."),
     ] = None,
     against: Annotated[
         str | None, typer.Option(help="A second prediction (file or glob), for a paired test.")
@@ -226,10 +227,12 @@ def score(
 
 
 def datasets(
-    name: Annotated[str | None, typer.Argument(help="A dataset to set something of.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="The dataset to change; without it, all are listed.")
+    ] = None,
     undecided: Annotated[
         Literal["rejected", "likely", "ask"] | None,
-        typer.Option(help="What Done in a review makes of suggestions left undecided."),
+        typer.Option(help="What Done in Review does with undecided suggestions."),
     ] = None,
     overlap: Annotated[
         int | None,
@@ -254,9 +257,9 @@ def datasets(
         Path | None, typer.Option(help="A Markdown file that annotators see.", dir_okay=False)
     ] = None,
 ) -> None:
-    """List the datasets with their sizes, languages, annotators and settings, or set one's setting.
+    """List the datasets with their settings and annotators, or change the settings of one.
 
-    Of each annotator it says how many items are in each state: not annotated, done (possibly
+    Each annotator stands with the number of items per state: not annotated, done (possibly
     without spans), failed or skipped.
 
     \b
@@ -274,8 +277,16 @@ def datasets(
         **({} if assign is None else {"assigned_to": tuple(filter(None, assign))}),
         **({} if labels is None else {"labels": label_set(labels)}),
     }
-    if (name is not None) != bool(changed or guidelines):
-        raise UsageError("a setting needs the dataset and the value: NAME --undecided VALUE")
+    if name is None and (changed or guidelines):
+        raise UsageError(
+            "settings belong to one dataset: name it first, as in `spanlab datasets NAME --labels "
+            "SET`; `spanlab datasets` lists the names"
+        )
+    if name is not None and not (changed or guidelines):
+        raise UsageError(
+            f"there is nothing to change of {name!r}: give a setting, such as --labels SET or "
+            "--guidelines FILE; `spanlab datasets` alone lists all datasets"
+        )
     text = None if guidelines is None else inputs.text_of(guidelines)
     with open_store() as store:
         if name is not None:

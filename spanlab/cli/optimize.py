@@ -44,7 +44,8 @@ def optimize(
         int, typer.Option(min=0, help="Cross-validate in so many folds; 0 measures nothing.")
     ] = 2,
     labels: Annotated[
-        Literal["gold", "reviewed", "vote"], typer.Option(help="Whose labels are the truth.")
+        Literal["gold", "reviewed", "vote"],
+        typer.Option(help="Reference labels: gold, those of people's reviews, or a vote."),
     ] = "gold",
     annotators: Annotated[
         str | None, typer.Option(help="For reviewed and vote: names with commas between.")

@@ -21,8 +21,8 @@ def rates(
     annotators: Annotated[
         str | None,
         typer.Option(
-            help="Whose labels count, parted by commas; the mean of several. By default the gold "
-            "labels, else all people, else the only vote or detector."
+            help="Annotators whose labels are counted, with commas between; their mean. By "
+            "default the gold labels, else all people, else the only vote or detector."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,

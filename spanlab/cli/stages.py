@@ -16,7 +16,9 @@ def stages(
     dataset: Annotated[str, typer.Argument(help="A dataset whose claims a detector has traced.")],
     annotators: Annotated[
         str | None,
-        typer.Option(help="Whose claims count, parted by commas; by default every detector's."),
+        typer.Option(
+            help="Annotators whose claims are counted, with commas between; by default all."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
 ) -> None:

@@ -15,7 +15,7 @@ def train_offline(
     files: Annotated[list[str], typer.Argument(help="Labelled files or globs.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file, such as my.npz.")],
     contexts: Contexts = None,
-    annotator: Annotated[str, typer.Option(help="Whose annotation is learnt.")] = "gold",
+    annotator: Annotated[str, typer.Option(help="The annotator to learn from.")] = "gold",
     folds: Annotated[
         int, typer.Option(min=0, help="Cross-validate in so many folds, for the card; 0: do not.")
     ] = 0,

@@ -101,7 +101,7 @@ def _again(summary: DatasetSummary, made: _Made[_Result]) -> bool:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"{sample}, computed at {made.at:%H:%M:%S}.")
         return st.button(
-            "Compute again", icon=":material/refresh:", type="tertiary", key="compute-again"
+            "Recompute", icon=":material/refresh:", type="tertiary", key="compute-again"
         )
 
 

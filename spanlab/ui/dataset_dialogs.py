@@ -97,15 +97,13 @@ def _vote(summary: DatasetSummary) -> None:
         able,
         key=f"vote-{summary.name}",
         default=[who.name for who in able if who.kind is Kind.PERSON],
-        label="Annotators who vote",
+        label="Annotators",
     )
     st.caption("Each has one vote per character. Only finished annotations count.")
     with st.form("vote", border=False):
-        name = st.text_input(
-            "Name of the vote", "vote", help="An earlier vote of this name is replaced."
-        )
+        name = st.text_input("Vote name", "vote", help="An earlier vote of this name is replaced.")
         cleanup = st.checkbox(
-            "Trim as Mu-SHROOM did",
+            "Trim spans as Mu-SHROOM did",
             help="Moves the edges of raw spans off punctuation and spaces before they vote, as "
             "SemEval-2025 Task 3 did with its annotators' spans.",
         )

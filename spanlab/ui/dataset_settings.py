@@ -85,7 +85,9 @@ def ask_settings(summary: DatasetSummary) -> bool:
         )
     with labels:
         rows = _labels(now.labels)
-        required = st.checkbox("Every span needs a label before Done", now.label_required)
+        required = st.checkbox(
+            "Label required: every span needs one before Done", now.label_required
+        )
     with guidelines:
         text = st.text_area(
             "Guidelines, in Markdown",

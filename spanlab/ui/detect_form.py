@@ -130,7 +130,7 @@ def _model(asking: Sequence[str], here: ModelEnvironment) -> tuple[str | ModelCh
         **kept("detect.model"),
     )
     price = cost.text_input(
-        "Price (optional)",
+        "Price per million tokens (optional)",
         here.price,
         placeholder="0.15,0.075,0.60",
         help="US dollars per million tokens: input, cached input, output. Only with a price can "
@@ -142,8 +142,8 @@ def _model(asking: Sequence[str], here: ModelEnvironment) -> tuple[str | ModelCh
     for ensemble in filter(is_ensemble, asking):
         own = ", ".join(models_of(ensemble))
         one_model = st.checkbox(
-            f"All members of {ensemble} ask this model",
-            help=f"Otherwise they ask their own: {own}.",
+            f"Use this model for all members of {ensemble}",
+            help=f"Otherwise each uses its own: {own}.",
             **kept(f"detect.one-model.{ensemble}"),
         )
     return set_up_model(model or ""), one_model, price or ""
@@ -168,7 +168,7 @@ def _passages(here: ModelEnvironment) -> Sources:
     elif kind == "web":
         model = st.text_input("Search model", "sonar-pro", **kept("detect.searcher"))
         state = "is set" if here.has_search_key else "is not set"
-        st.caption(plain(f"Key: {here.search_key_name} {state}"))
+        st.caption(plain(f"API key: {here.search_key_name} {state}"))
     elif provider is None or not provider.address:
         url = st.text_input(
             "Address (optional)",
@@ -177,14 +177,14 @@ def _passages(here: ModelEnvironment) -> Sources:
             **kept("detect.search-url"),
         )
     claims = st.radio(
-        "Searched for",
+        "Search queries",
         ["The question", "Every claim of the answer"],
         horizontal=True,
         help="Claims cover what the question never asked, with one more call per item.",
         **kept("detect.queries"),
     )
     translate = st.checkbox(
-        "Search in English",
+        "Translate queries into English",
         help="Puts what is searched for into English first, with one more call; the answer stays "
         "in its language.",
         **kept("detect.translate"),
@@ -213,14 +213,14 @@ def _bounds(form: RunForm, asking: bool) -> RunForm:
     with st.expander("Limits and concurrency", icon=":material/tune:"):
         how_many, how_fast, vote = st.columns(3)
         with how_many:
-            limit = _number("Items at most", "detect.limit")
+            limit = _number("Maximum items", "detect.limit")
             failed = st.checkbox(
                 "Only items that failed",
                 help="Those on which one of these detectors failed before.",
                 **kept("detect.only-failed"),
             )
         fast = how_fast.number_input(
-            "Items at once",
+            "Concurrent items",
             1,
             _MOST_CALLS,
             8,
@@ -242,12 +242,16 @@ def _bounds(form: RunForm, asking: bool) -> RunForm:
         with pace:
             rate = rate_limit("detect.rate")
         with calls:
-            most_searches = _number("Searches at most", "detect.searches")
-            most_calls = _number("Calls at most", "detect.calls")
+            most_searches = _number("Maximum searches", "detect.searches")
+            most_calls = _number("Maximum calls", "detect.calls")
         with tokens:
-            most_tokens = _number("Tokens at most", "detect.tokens")
+            most_tokens = _number("Maximum tokens", "detect.tokens")
         most_cost = cost.number_input(
-            "US dollars at most", 0.0, value=None, placeholder="no limit", **kept("detect.cost")
+            "Maximum cost (US dollars)",
+            0.0,
+            value=None,
+            placeholder="no limit",
+            **kept("detect.cost"),
         )
     return replace(
         form,
@@ -262,7 +266,7 @@ def _bounds(form: RunForm, asking: bool) -> RunForm:
 def rate_limit(key: str) -> float | None:
     """Ask how many model calls may begin in a minute; None for as many as there is room for."""
     return st.number_input(
-        "Calls a minute at most",
+        "Rate limit (calls per minute)",
         0.1,
         1_000_000.0,
         value=None,

@@ -117,7 +117,7 @@ def page() -> None:
         summary = choose_dataset(summaries)
     with right:
         chosen = choose_annotators(
-            summary.annotators, key=f"export-{summary.name}", label="Annotations of"
+            summary.annotators, key=f"export-{summary.name}", label="Annotators"
         )
     everybody = len(chosen) == len(summary.annotators)
     choice = replace(_only(summary), annotators=() if everybody else chosen)
@@ -142,7 +142,7 @@ def page() -> None:
 
 def _only(summary: DatasetSummary) -> ExportChoice:
     """Ask which states, languages and labels go into the file; by default all."""
-    with st.expander("Only some states, languages or labels", icon=":material/filter_alt:"):
+    with st.expander("Filter by state, language or label", icon=":material/filter_alt:"):
         left, middle, right = st.columns(3)
         states = left.multiselect(
             "States",
@@ -197,7 +197,7 @@ def _summary(summary: DatasetSummary, chosen: Sequence[str]) -> None:
         missing = [f"{len(missing):,} of {len(whose):,} annotators have not annotated all of them."]
     named = ", ".join(plain(who.name) for who in whose[:_NAMED])
     more = f" and {len(whose) - _NAMED:,} more" if len(whose) > _NAMED else ""
-    st.markdown(" ".join([items, f"Labels of {named}{more} go out.", *missing]))
+    st.markdown(" ".join([items, f"The file has the labels of {named}{more}.", *missing]))
     st.html(counts_html(summary, whose))
 
 
@@ -223,7 +223,7 @@ def _download(summary: DatasetSummary, request: _Request, *, ready: bool) -> Non
         st.session_state.pop(_READY, None)
         st.caption("The file is made first, as one consistent snapshot, and then downloaded.")
         if st.button(
-            "Make the file",
+            "Create file",
             type="primary",
             icon=":material/build:",
             disabled=not ready,
@@ -246,7 +246,7 @@ def _download(summary: DatasetSummary, request: _Request, *, ready: bool) -> Non
     st.caption(f"{counted(file.items, 'item')}, {_size(file.size)}.")
     if file.size > _LARGE and server_files() is not None:
         st.info("For a file of this size, writing it on the server is faster and needs no memory.")
-    if st.button("Make it again", icon=":material/refresh:", type="tertiary", key="remake-export"):
+    if st.button("Create again", icon=":material/refresh:", type="tertiary", key="remake-export"):
         del st.session_state[_READY]
         st.rerun()
 

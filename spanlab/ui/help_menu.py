@@ -45,7 +45,7 @@ _FORMATS = {
 def pages() -> list[st.Page]:
     """Return the pages of the menu."""
     return [
-        st.Page(_keys, title="Keys", icon=":material/keyboard:", url_path="keys"),
+        st.Page(_keys, title="Keyboard shortcuts", icon=":material/keyboard:", url_path="keys"),
         st.Page(_glossary, title="Glossary", icon=":material/dictionary:", url_path="glossary"),
         st.Page(_formats, title="Formats", icon=":material/description:", url_path="formats"),
         st.Page(_guidelines, title="Guidelines", icon=":material/rule:", url_path="guidelines"),
@@ -54,7 +54,7 @@ def pages() -> list[st.Page]:
 
 
 def _keys() -> None:
-    common.title("Keys")
+    common.title("Keyboard shortcuts")
     st.markdown("These keys work in Review, while the focus is in the editor.")
     for group, keys in groupby(KEYS, lambda key: key.group):
         st.subheader(group, anchor=False)

@@ -38,7 +38,7 @@ _FIELDS = {
     "messages": "Chat messages",
 }
 FORMAT_NAMES = {
-    "auto": "Recognise it",
+    "auto": "Detect automatically",
     "spanlab": "spanlab JSONL",
     "mushroom": "Mu-SHROOM",
     "ragtruth": "RAGTruth",
@@ -64,7 +64,7 @@ def import_form(datasets: Sequence[str]) -> Chosen:
     kind = _ITEMS
     if datasets:
         kind = st.radio(
-            "What is in the files",
+            "Files contain",
             list(_KINDS),
             captions=list(_KINDS.values()),
             horizontal=True,
@@ -90,14 +90,14 @@ def import_form(datasets: Sequence[str]) -> Chosen:
     )
     chosen = Chosen(uploads, paths, name.strip() or stem, format)
     columns = _columns(chosen) if chosen.is_any else None
-    with st.expander("Passages and bad records", icon=":material/tune:"):
+    with st.expander("Passages and invalid records", icon=":material/tune:"):
         contexts = _contexts(server=not uploads and server_files() is not None)
         bad = st.radio(
-            "If a record is wrong",
+            "If a record is invalid",
             [_STRICT, _SKIP],
             captions=[
                 "The error names file, line and field; the dataset stays as it was.",
-                "The others are imported; the bad ones are offered with their reasons.",
+                "The others are imported; the invalid ones can be downloaded with their reasons.",
             ],
             key=f"import-bad-{_round()}",
         )
@@ -111,7 +111,7 @@ def _predictions(
     dataset = left.selectbox("Dataset", datasets, key=f"import-into-{_round()}")
     stem = _stem(uploads[0].name if uploads else (paths[0] if paths else ""))
     system = right.text_input(
-        "Name of the system",
+        "System name",
         placeholder=stem or "for example my-system",
         help="The annotator that the predictions become. Earlier predictions under this name are "
         "replaced.",

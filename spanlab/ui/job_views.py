@@ -90,7 +90,7 @@ def job_progress(view: JobView) -> None:
     if view.error:
         st.error(plain(view.error), icon=":material/error:")
     if view.progress.stopped and view.state is not JobState.RUNNING:
-        st.warning(f"It ended early: {plain(view.progress.stopped)}", icon=":material/info:")
+        st.warning(f"Stopped early: {plain(view.progress.stopped)}", icon=":material/info:")
 
 
 def job_actions(view: JobView, key: str, *extra: Callable[[], None]) -> None:

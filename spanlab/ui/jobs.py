@@ -22,7 +22,7 @@ from spanlab.ui.messages import errors_shown
 from spanlab.workflows.managing import list_datasets
 
 _PER_PAGE = 20
-_COLUMNS = ("State", "What", "Model", "Done", "Failed", "Cost", "Time left", "")
+_COLUMNS = ("State", "Job", "Model", "Done", "Failed", "Cost", "Time left", "")
 _WIDTHS = (1.5, 3, 1.8, 1.3, 1.1, 0.9, 1.1, 1)
 _PAGE = "spanlab.jobs.page"
 _OPEN = "job"  # query parameter: the job whose details are shown
@@ -103,7 +103,7 @@ def _details(view: JobView) -> None:
 
 def _about(view: JobView) -> str:
     began = view.created.astimezone()
-    return plain(f"{_KINDS[view.kind]} {view.id} · asked for {began:%-d %B %Y, %H:%M}")
+    return plain(f"{_KINDS[view.kind]} {view.id} · requested {began:%-d %B %Y, %H:%M}")
 
 
 _KINDS = {"detect": "Detection", "optimise": "Optimisation"}

@@ -41,7 +41,7 @@ def show_rates(summary: DatasetSummary) -> None:
             summary.annotators,
             key=f"rates-{summary.name}",
             default=usual(summary),
-            label="Whose labels count",
+            label="Annotators",
         )
     if not names:
         st.info("Choose whose labels count: the mean of several.", icon=":material/group:")

@@ -66,9 +66,9 @@ def model_setup(here: ModelEnvironment) -> None:
         whose = "none"
     else:
         whose = f"{here.key_name} is {'set' if here.has_key else 'not set'}"
-    st.caption(f"Endpoint: `{endpoint.replace('`', '')}` · Key: {plain(whose)}")
+    st.caption(f"Endpoint: `{endpoint.replace('`', '')}` · API key: {plain(whose)}")
     needed = here.problem is not None
-    with st.expander("Endpoint and key for this session", needed, icon=":material/key:"):
+    with st.expander("Endpoint and API key for this session", needed, icon=":material/key:"):
         st.text_input(
             "Endpoint",
             placeholder=here.endpoint,
@@ -77,10 +77,10 @@ def model_setup(here: ModelEnvironment) -> None:
             **kept(_ENDPOINT),
         )
         if key.name:
-            st.button("Forget the key", icon=":material/delete:", on_click=key.forget)
+            st.button("Forget the API key", icon=":material/delete:", on_click=key.forget)
         else:
-            st.text_input("Key", type="password", key=_TYPED, autocomplete="off")
-            st.button("Use this key", icon=":material/key:", on_click=_use, key="use-key")
+            st.text_input("API key", type="password", key=_TYPED, autocomplete="off")
+            st.button("Use this API key", icon=":material/key:", on_click=_use, key="use-key")
         st.caption(_ABOUT)
 
 

@@ -43,7 +43,7 @@ def page() -> None:
     form = tuning_form(summary, here)
     with st.container(border=True):
         if here.problem:
-            st.markdown("A search needs a model: see above.")
+            st.markdown("Optimisation needs a model: see above.")
         else:
             _start(summary, form)
     show_programs()

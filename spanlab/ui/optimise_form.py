@@ -34,10 +34,10 @@ _EFFORTS: dict[str, Literal["light", "medium", "heavy"] | None] = {
     "Light": "light",
     "Medium": "medium",
     "Heavy": "heavy",
-    "So many candidates": None,
+    "Custom": None,
 }
 _TRANSFER: dict[str, Literal["each", "others", "pooled"]] = {
-    "its own items": "each",
+    "items of that language": "each",
     "items of all languages": "pooled",
     "items of the other languages": "others",
 }
@@ -116,7 +116,6 @@ def _whose(form: TuningForm, summary: DatasetSummary) -> TuningForm:
             able,
             key=f"optimise-{labels}-{summary.name}",
             default=[] if labels == "vote" else None,
-            label="Annotators who vote" if labels == "vote" else "Labels of",
         )
         everybody = labels == "reviewed" and len(chosen) == len(able)
         annotators = [] if everybody else list(chosen)
@@ -149,7 +148,7 @@ def _models(form: TuningForm, here: ModelEnvironment) -> TuningForm:
         **kept("optimise.prompt-model"),
     )
     price = st.text_input(
-        "Price (optional)",
+        "Price per million tokens (optional)",
         here.price,
         placeholder="0.15,0.075,0.60",
         help="US dollars per million tokens: input, cached input, output.",
@@ -163,7 +162,7 @@ def _models(form: TuningForm, here: ModelEnvironment) -> TuningForm:
 def _how(form: TuningForm) -> TuningForm:
     st.markdown("##### Search")
     strategy = st.radio(
-        "Strategy",
+        "Optimiser",
         ["MIPROv2", "GEPA"],
         captions=["instructions and demonstrations", "instructions, from feedback"],
         horizontal=True,
@@ -174,9 +173,11 @@ def _how(form: TuningForm) -> TuningForm:
     auto = _EFFORTS[chosen or "Light"]
     trials = None
     if auto is None:
-        trials = int(number.number_input("Candidates", 1, 200, 10, **kept("optimise.trials")))
+        trials = int(
+            number.number_input("Candidate prompts", 1, 200, 10, **kept("optimise.trials"))
+        )
     folds = st.number_input(
-        "Folds of the cross-validation",
+        "Cross-validation folds",
         0,
         10,
         2,
@@ -197,31 +198,35 @@ def _bounds(form: TuningForm, summary: DatasetSummary) -> TuningForm:
     with st.expander("Language, limits and concurrency", icon=":material/tune:"):
         target, transfer, name = st.columns(3)
         lang = target.text_input(
-            "Tune for one language (optional)",
+            "Target language (optional)",
             placeholder=", ".join(sorted(summary.languages)[:4]) + " …",
             help="Also one without labels: it then learns from the others.",
             **kept("optimise.target"),
         )
         how = transfer.selectbox(
-            "It learns from", list(_TRANSFER), disabled=not lang, **kept("optimise.transfer")
+            "Training items", list(_TRANSFER), disabled=not lang, **kept("optimise.transfer")
         )
         called = name.text_input(
-            "Name of the program (optional)", placeholder="chosen for you", **kept("optimise.name")
+            "Program name (optional)", placeholder="chosen for you", **kept("optimise.name")
         )
         most, fast, pace, calls, cost = st.columns(5)
         limit = most.number_input(
-            "Items at most", 4, value=None, placeholder="no limit", **kept("optimise.limit")
+            "Maximum items", 4, value=None, placeholder="no limit", **kept("optimise.limit")
         )
-        threads = fast.number_input("Calls at once", 1, 256, 8, **kept("optimise.threads"))
+        threads = fast.number_input("Concurrent calls", 1, 256, 8, **kept("optimise.threads"))
         with pace:
             rate = rate_limit("optimise.rate")
         budget = calls.number_input(
-            "Calls at most", 1, value=None, placeholder="no limit", **kept("optimise.calls")
+            "Maximum calls", 1, value=None, placeholder="no limit", **kept("optimise.calls")
         )
         dollars = cost.number_input(
-            "US dollars at most", 0.0, value=None, placeholder="no limit", **kept("optimise.cost")
+            "Maximum cost (US dollars)",
+            0.0,
+            value=None,
+            placeholder="no limit",
+            **kept("optimise.cost"),
         )
-    transfers = _TRANSFER[how or "its own items"]
+    transfers = _TRANSFER[how or "items of that language"]
     return replace(
         form,
         target=(lang or "").strip(),

@@ -55,10 +55,10 @@ def model_options_form(detectors: Sequence[str], page: str) -> dict[str, JsonVal
     fields = model_fields(detectors)
     with st.expander("Model options", icon=":material/tune:"):
         owner = st.selectbox(
-            "For",
+            "Applies to",
             list(fields),
             format_func=lambda name: name or _ALL,
-            help="What is chosen for one detector or role outweighs what is for all.",
+            help="A choice for one detector or role takes precedence over that for all models.",
             **kept(f"{page}.asked.for"),
         )
         columns = st.columns(2)
@@ -73,7 +73,7 @@ def model_options_form(detectors: Sequence[str], page: str) -> dict[str, JsonVal
             and value != field.default
         }
         shown = ", ".join(f"{name}={value}" for name, value in found.items())
-        st.caption(plain(shown) if shown else "As the detectors have it.")
+        st.caption(plain(shown) if shown else "Every option is the detectors' default.")
     return found
 
 
@@ -94,7 +94,7 @@ def _choice(field: OptionField, key: Kept) -> JsonValue:
         choices,
         index,
         format_func=lambda value: _SWITCH[value] if isinstance(value, bool) else str(value),
-        placeholder="as it comes",
+        placeholder="default",
         help=field.about,
         **key,
     )
@@ -114,7 +114,7 @@ def _number(field: OptionField, key: Kept) -> JsonValue:
         high,
         default,
         step=1 if whole else 0.05 if (high or 1) <= 2 else 10.0,
-        placeholder="as it comes",
+        placeholder="default",
         help=field.about,
         **key,
     )

@@ -81,7 +81,7 @@ def show_held_out(held_out: HeldOut | None) -> None:
         help=_interval(tuned.low, tuned.high),
     )
     columns[2].metric(f"Held-out {seen}", f"{held_out.items:,}", help=f"{held_out.folds} folds")
-    columns[3].metric("p, paired", f"{held_out.p:.2g}")
+    columns[3].metric("p-value (paired)", f"{held_out.p:.2g}")
     if seen == "claims":
         st.caption("Figures are the macro F1 of the verdicts.")
     table = pd.DataFrame(

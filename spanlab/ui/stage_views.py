@@ -25,7 +25,7 @@ def show_stages(summary: DatasetSummary) -> None:
         summary.annotators,
         key=f"stages-{summary.name}",
         default=judges(summary),
-        label="Whose claims count",
+        label="Annotators",
     )
     counts = tuple((a.name, tuple(sorted(a.counts.items()))) for a in summary.annotators)
     try:

@@ -67,7 +67,7 @@ def test_a_process_is_imported_its_claims_judged_corrected_exported_and_scored(
     desk.settle()
 
     page.get_by_test_id("stTopNav").get_by_role("link", name="Export").click()
-    page.get_by_role("button", name="Make the file").click()
+    page.get_by_role("button", name="Create file").click()
     with page.expect_download() as caught:
         page.get_by_role("button", name="Download").click()
     exported = tmp_path / "towers.jsonl"

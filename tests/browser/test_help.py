@@ -42,7 +42,7 @@ def test_the_help_menu_has_keys_glossary_formats_guidelines_and_version(desk: Si
     here = desk([Record(item=Item(id="one", answer="One."))])
     expect(here.page.get_by_alt_text("Logo")).to_be_visible()
     for name, text in (
-        ("Keys", "Accept the suggestion"),
+        ("Keyboard shortcuts", "Accept the suggestion"),
         ("Glossary", "Spearman"),
         ("Formats", "Label Studio"),
         ("Guidelines", "no guidelines"),

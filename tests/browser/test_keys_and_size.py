@@ -27,7 +27,7 @@ def test_the_sheet_lists_every_key_and_what_it_does(desk: Sit) -> None:
     )
     assert shown == [[len(key.keys), key.does] for key in KEYS]
     here.press("?")
-    expect(here.page.locator(".sl-sheet[aria-label=Keys]")).to_be_hidden()
+    expect(here.page.locator(".sl-sheet[aria-label='Keyboard shortcuts']")).to_be_hidden()
 
 
 def test_every_key_of_the_table_is_what_the_editor_reads_from_the_keyboard(page: Page) -> None:

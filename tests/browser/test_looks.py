@@ -137,7 +137,7 @@ def _becomes(window: Page, complaints: str, what: object) -> None:
 def test_the_keys_are_all_on_the_sheet_and_fit_a_laptop(desk: Callable[..., Desk]) -> None:
     here = desk([Record(item=Item(id="one", answer="one"))])
     here.press("?")
-    sheet = here.page.get_by_role("dialog", name="Keys")
+    sheet = here.page.get_by_role("dialog", name="Keyboard shortcuts")
     last = sheet.get_by_text("Close, cancel, drop the selection").bounding_box()
     assert last is not None
     assert last["y"] + last["height"] <= 800
@@ -159,7 +159,7 @@ def test_everything_has_a_name_for_those_who_listen(desk: Callable[..., Desk]) -
     here.page.keyboard.type("no Bob")
     here.press("Enter")
     here.settle()
-    here.hears("Comment kept.")
+    here.hears("Comment saved.")
     tree = here.page.locator(".sl").aria_snapshot()
     for line in (
         'application "Answer under review. Press question mark for the keys.": Ann and Bob.',

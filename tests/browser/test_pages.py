@@ -207,7 +207,7 @@ def test_a_download_is_what_the_workflow_writes(
         )
         idle(page)
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Make the file").click()
+    page.get_by_role("button", name="Create file").click()
     button = page.get_by_role("button", name=f"Download {dataset}.Ben.jsonl")
     expect(button).to_be_visible(timeout=WAIT)
     with page.expect_download() as caught:

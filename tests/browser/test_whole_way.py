@@ -46,7 +46,7 @@ def test_review_and_export_need_no_mouse(desk: Sit) -> None:
     _tab_to(here, "link", "Export", backwards=True)
     here.press("Enter")
     here.page.wait_for_selector("h1:has-text('Export')")
-    _tab_to(here, "button", "Make the file")
+    _tab_to(here, "button", "Create file")
     here.press("Enter")
     here.page.get_by_role("button", name="Download").wait_for()
     _tab_to(here, "button", "Download")
@@ -115,7 +115,7 @@ def test_review_and_export_need_no_keyboard(desk: Sit) -> None:
     expect(page.locator(".sl-card .sl-note")).to_have_text("two")
 
     page.get_by_test_id("stTopNav").get_by_role("link", name="Export").click()
-    page.get_by_role("button", name="Make the file").click()
+    page.get_by_role("button", name="Create file").click()
     with page.expect_download() as caught:
         page.get_by_role("button", name="Download").click()
     first, after = datasets.read(caught.value.path())

@@ -444,7 +444,7 @@ def test_labels_and_guidelines_are_settings(open_page: OpenPage, store: Store) -
     app = ask(open_page, "settings")
     (shipped,) = [each for each in app.selectbox if each.label == "Label set"]
     shipped.set_value("FaithBench").run()
-    (required,) = [each for each in app.checkbox if "needs a label" in each.label]
+    (required,) = [each for each in app.checkbox if "Label required" in each.label]
     required.check()
     (text,) = [each for each in app.text_area if each.label.startswith("Guidelines")]
     text.input("Mark *all* names.")

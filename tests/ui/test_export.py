@@ -106,7 +106,7 @@ def test_another_choice_needs_another_file(open_page: OpenPage, mine: Store) -> 
     app.button(key="make-export").click().run()
     old = app.session_state["spanlab.export-file"].path
     app.radio(key="export-format").set_value("labelstudio").run()
-    assert app.button(key="make-export").label == "Make the file"
+    assert app.button(key="make-export").label == "Create file"
     assert not old.exists()
 
 
@@ -170,7 +170,7 @@ def write(app: AppTest) -> None:
 
 def test_only_some_states_languages_and_labels_go_out(open_page: OpenPage, mine: Store) -> None:
     app = open_page("export")
-    assert "Labels of Ann go out." in "".join(text.value for text in app.markdown)
+    assert "The file has the labels of Ann." in "".join(text.value for text in app.markdown)
     app.multiselect(key="export-states-mine").set_value([Status.DONE]).run()
     app.multiselect(key="export-labels-mine").set_value([""]).run()
     app.button(key="make-export").click().run()

@@ -91,12 +91,12 @@ def test_when_the_key_is_gone_a_job_says_what_to_do(
     jobs.wait(view.id, timeout=120)
     model_server.script(lambda ask: say("no"))
     app.run()
-    (forget,) = (button for button in app.button if button.label == "Forget the key")
+    (forget,) = (button for button in app.button if button.label == "Forget the API key")
     forget.click().run()
     with pytest.raises(Exception, match=GONE):
         jobs.retry(view.id)
     app.checkbox(key="spanlab.detect.ucsc-extract").check().run()
-    assert "Key: none" in everything(app)
+    assert "API key: none" in everything(app)
 
 
 def test_a_key_of_the_environment_is_never_sent_to_an_endpoint_that_was_typed(

@@ -20,7 +20,7 @@ export class ActionBar {
             button("Items", "items"),
             h("span", { class: "sl-gap" }),
             this.undo, this.redo, this.acceptAll,
-            short(button("Comment answer", "commentItem"), "Comment", " answer"), button("Keys", "help"),
+            short(button("Comment answer", "commentItem"), "Comment", " answer"), button("Shortcuts", "help"),
             h("span", { class: "sl-gap" }),
             button("Skip", "skip"), button("Done", "done", "sl-primary"));
     }

@@ -272,7 +272,7 @@ export class Editor {
         return this.view.prompt.ask(title, before ?? "", (typed) => {
             keep(typed);
             this.view.focusChanged({ scroll: false });
-            this.view.say(typed ? "Comment kept." : "Comment taken away.");
+            this.view.say(typed ? "Comment saved." : "Comment removed.");
         });
     }
 }

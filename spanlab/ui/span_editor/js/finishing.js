@@ -72,7 +72,7 @@ export class Finishing {
         }
         this.editor.apply({ kind: "undo" });
         view.focusChanged({ scroll: true });
-        view.say("Taken back: not done, and undecided as before.", true);
+        view.say("Done was undone: the suggestions are undecided again.", true);
     }
 }
 

@@ -7,7 +7,7 @@ import { keyName } from "./keys.js";
 export class KeySheet {
     constructor(view) {
         this.view = view;
-        this.node = h("div", { class: "sl-sheet", role: "dialog", "aria-modal": "true", "aria-label": "Keys", tabindex: "0", hidden: "" });
+        this.node = h("div", { class: "sl-sheet", role: "dialog", "aria-modal": "true", "aria-label": "Keyboard shortcuts", tabindex: "0", hidden: "" });
     }
 
     get isOpen() {
@@ -23,7 +23,7 @@ export class KeySheet {
         if (!show) return this.view.focusAnswer();
         const groups = new Map();
         for (const key of this.view.editor.keys) groups.set(key.group, [...(groups.get(key.group) ?? []), key]);
-        this.node.replaceChildren(h("div", { class: "sl-sheet-inner" }, h("h2", {}, "Keys"),
+        this.node.replaceChildren(h("div", { class: "sl-sheet-inner" }, h("h2", {}, "Keyboard shortcuts"),
             h("div", { class: "sl-sheet-groups" }, ...[...groups].map(([group, keys]) => h("section", {},
                 h("h3", {}, group),
                 h("dl", {}, ...keys.flatMap((key) => [
