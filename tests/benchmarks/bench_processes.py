@@ -60,7 +60,7 @@ def main() -> None:
     for size in _SIZES:
         with tempfile.TemporaryDirectory() as folder:
             home = Path(folder)
-            _write(home / "process.jsonl", size)
+            write(home / "process.jsonl", size)
             taken, processor, memory = _in_own_process(_import, home)
             with Store.open(_settings(home)) as store:
                 opened = min(_timed(partial(_open, store)) for _ in range(5))
@@ -95,7 +95,8 @@ def _nodes(size: int) -> Iterator[ProcessNode]:
     yield ProcessNode(id="answer", text=_TEXT, stage="answer", sources=some("map", maps, maps))
 
 
-def _write(path: Path, size: int) -> None:
+def write(path: Path, size: int) -> None:
+    """Write an item ``q`` with a process of ``size`` nodes, and an item ``blank`` without one."""
     with path.open("w") as stream:
         for node in _nodes(size):
             line = {"process": "index", "node": node.model_dump(mode="json")}
@@ -103,6 +104,7 @@ def _write(path: Path, size: int) -> None:
         process = {"id": "index", "terminal": "answer"}
         item = {"id": "q", "lang": "en", "answer": _TEXT, "process": process}
         stream.write(json.dumps(item) + "\n")
+        stream.write(json.dumps({"id": "blank", "lang": "en", "answer": "Nothing."}) + "\n")
 
 
 def _import(home: Path) -> None:
