@@ -13,7 +13,7 @@ run: $(READY)  ## import and annotate the samples once, then serve the app
 
 test: $(FOR_TESTS)  ## all tests, on SQLite and PostgreSQL and in a real Chromium
 	sh tests/system_packages.sh
-	$(BIN)/pytest -n 3 --dist worksteal $(ARGS)  # more than cores: many of them wait
+	$(BIN)/pytest -n 4 --dist worksteal $(ARGS)  # more than cores: many of them wait
 
 check: $(FOR_TESTS)  ## formatting, lint, types, import contracts, unsafe calls
 	$(BIN)/ruff format --check .

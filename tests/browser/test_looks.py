@@ -168,7 +168,7 @@ def test_everything_has_a_name_for_those_who_listen(desk: Callable[..., Desk]) -
         'group "Label"',
         'button "wrong name"',
         'button "Done"',
-        "status: Comment kept.",
+        "status: Comment saved.",
     ):
         assert line in tree, tree
     here.press("v")

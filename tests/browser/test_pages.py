@@ -199,12 +199,10 @@ def test_a_download_is_what_the_workflow_writes(
     page.get_by_text("Mu-SHROOM", exact=True).click()
     # Gold labels, two persons: whose are meant has to be said.
     expect(page.get_by_test_id("stAlert")).to_contain_text("labels of one annotator", timeout=WAIT)
-    page.get_by_role("button", name="Annotations of: all 3").click()
+    page.get_by_role("button", name="Annotators: all 3").click()
     for name, left in (("gold · ", "2 of 3"), ("Ann · 3", "1 of 3")):
         page.get_by_role("button", name=name).click()
-        expect(page.get_by_role("button", name=f"Annotations of: {left}")).to_be_visible(
-            timeout=WAIT
-        )
+        expect(page.get_by_role("button", name=f"Annotators: {left}")).to_be_visible(timeout=WAIT)
         idle(page)
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Create file").click()

@@ -97,10 +97,10 @@ def test_in_english_the_claims_are_and_the_question_that_stands_in_for_them(
         lambda ask: say_fields(english="How tall?") if "english" in ask.text else say(claims())
     )
     asyncio.run(ensure(ITEM, asked))
-    assert inner.asked == [Query("How tall?", language="en")]
+    assert inner.asked == [Query("How tall?", language="en", item="a")]
     model_server.script(lambda ask: say(claims("Built in 1850")))
     asyncio.run(ensure(ITEM, asked))
-    assert inner.asked[1:] == [Query("Built in 1850", language="en")]
+    assert inner.asked[1:] == [Query("Built in 1850", language="en", item="a")]
 
 
 def test_one_failing_query_fails_them_all_once_all_have_ended(model_server: ModelServer) -> None:
@@ -121,7 +121,7 @@ def test_the_question_is_put_into_english_and_the_answer_stays(model_server: Mod
     found = asyncio.run(retrieve(ITEM, asked))
     assert asked.name == "echo+en"
     assert found.queries == ("How tall is the tower?",)
-    assert inner.asked == [Query("How tall is the tower?", language="en")]
+    assert inner.asked == [Query("How tall is the tower?", language="en", item="a")]
 
 
 def test_a_question_in_english_needs_no_translation(model_server: ModelServer) -> None:
@@ -129,7 +129,10 @@ def test_a_question_in_english_needs_no_translation(model_server: ModelServer) -
     lm = language_model(ModelChoice.read(), Meter(), cache=None)
     item = ITEM.model_copy(update={"lang": "en-GB", "question": "How tall?"})
     asyncio.run(retrieve(item, Translated(inner, lm)))
-    assert (model_server.count, inner.asked) == (0, [Query("How tall?", language="en-GB")])
+    assert (model_server.count, inner.asked) == (
+        0,
+        [Query("How tall?", language="en-GB", item="a")],
+    )
 
 
 def test_where_there_is_no_question_the_answer_is_put_into_english(
