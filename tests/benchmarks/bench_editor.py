@@ -31,8 +31,8 @@ OPEN = """
     editor.cache.items.delete(id);
     const begin = performance.now();
     const look = () => {
-        const shown = document.querySelector(`.sl[data-item="${id}"] .sl-seg`);
-        if (!shown || editor.navigation.opening !== null) return requestAnimationFrame(look);
+        const shown = document.querySelector(`.sl[data-item="${id}"] [role=application]`);
+        if (!shown?.textContent || editor.navigation.opening !== null) return requestAnimationFrame(look);
         const channel = new MessageChannel();
         channel.port1.onmessage = () => done(performance.now() - begin);
         channel.port2.postMessage(null);
