@@ -32,7 +32,8 @@ OPEN = """
     const begin = performance.now();
     const look = () => {
         const shown = document.querySelector(`.sl[data-item="${id}"] [role=application]`);
-        if (!shown?.textContent || editor.navigation.opening !== null) return requestAnimationFrame(look);
+        const opened = shown?.textContent && editor.navigation.opening === null;
+        if (!opened) return requestAnimationFrame(look);
         const channel = new MessageChannel();
         channel.port1.onmessage = () => done(performance.now() - begin);
         channel.port2.postMessage(null);
