@@ -108,7 +108,7 @@ class Network:
         try:
             (logits,) = self.session.run([self.output], given)
         except Exception as error:  # noqa: BLE001 - onnxruntime's errors have no common base
-            raise InputError(f"the model broke: {_first_line(error)}", file=self.place) from None
+            raise InputError(f"the model broke: {first_line(error)}", file=self.place) from None
         wanted = (
             (len(rows), width, len(self.labels))
             if self.task == "tokens"
@@ -182,7 +182,7 @@ def _session(path: Path, _changed: int, running: Running) -> Any:
         return onnxruntime.InferenceSession(str(path), options, providers=list(names))
     except Exception as error:  # noqa: BLE001 - onnxruntime's errors have no common base
         raise InputError(
-            f"onnxruntime cannot load the model: {_first_line(error)}", file=path
+            f"onnxruntime cannot load the model: {first_line(error)}", file=path
         ) from None
 
 
@@ -224,5 +224,6 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return what of onnxruntime's error is worth showing."""
     return str(error).strip().partition("\n")[0][:300]

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from spanlab.detectors.common.checkpoint import check_graph, open_checkpoint
-from spanlab.detectors.common.onnx_model import open_session
+from spanlab.detectors.common.onnx_model import first_line, open_session
 from spanlab.detectors.common.running import Running
 from spanlab.detectors.common.tokenizing import Tokenizing
 from spanlab.errors import InputError
@@ -113,6 +113,6 @@ class Rewriter:
                     break
                 written.append(best)
         except Exception as error:  # noqa: BLE001 - onnxruntime's errors have no common base
-            said = str(error).partition("\n")[0][:300]
-            raise InputError(f"the model broke: {said}", file=self.tokenizing.place) from None
+            place = self.tokenizing.place
+            raise InputError(f"the model broke: {first_line(error)}", file=place) from None
         return str(self.tokenizing.tokenizer.decode(written[1:], skip_special_tokens=True)).strip()

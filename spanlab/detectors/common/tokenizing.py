@@ -8,11 +8,11 @@ in windows that overlap; every piece is read with every window, and nothing is c
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from spanlab.errors import InputError, missing_package
+from spanlab.errors import InputError, SpanlabError, missing_package
 from spanlab.labels import Extent
 
 Prompt = Callable[[Sequence[str]], str]  # the first text, made from what is read of the passages
@@ -213,3 +213,14 @@ def _cut(text: str, least: int, most: int) -> int:
         if ends:
             return ends[-1]
     return most
+
+
+def rows_of(cut: Iterable[list[Piece] | SpanlabError]) -> list[Tokens]:
+    """Return the rows of texts that were read, in order; those that could not be read have none."""
+    return [
+        row
+        for pieces in cut
+        if not isinstance(pieces, SpanlabError)
+        for piece in pieces
+        for row in piece.rows
+    ]

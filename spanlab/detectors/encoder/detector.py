@@ -26,7 +26,7 @@ from spanlab.detectors.base import failed
 from spanlab.detectors.common.checkpoint import Checkpoint, open_checkpoint
 from spanlab.detectors.common.class_labels import supported_labels
 from spanlab.detectors.common.onnx_model import Network, load
-from spanlab.detectors.common.tokenizing import Piece, Tokenizing
+from spanlab.detectors.common.tokenizing import Piece, Tokenizing, rows_of
 from spanlab.detectors.encoder.calibration import WordCalibration
 from spanlab.detectors.encoder.entry import WINDOW, EncoderOptions, TokenOptions
 from spanlab.detectors.encoder.formats import PromptFormat, format_of
@@ -102,14 +102,7 @@ class EncoderDetector:
             InputError: the network breaks on the items.
         """
         cut = [self._pieces(item) for item in items]
-        rows = [
-            row
-            for pieces in cut
-            if not isinstance(pieces, SpanlabError)
-            for piece in pieces
-            for row in piece.rows
-        ]
-        rated = iter(self.network.rate(rows, self.options.batch))
+        rated = iter(self.network.rate(rows_of(cut), self.options.batch))
         found: list[WordRatings | SpanlabError] = []
         for item, pieces in zip(items, cut, strict=True):
             if isinstance(pieces, SpanlabError):

@@ -22,7 +22,7 @@ from spanlab.detectors.common.checkpoint import Checkpoint, open_checkpoint
 from spanlab.detectors.common.class_labels import refuted_labels, supported_labels
 from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.onnx_model import Network, load
-from spanlab.detectors.common.tokenizing import Piece, Tokenizing
+from spanlab.detectors.common.tokenizing import Piece, Tokenizing, rows_of
 from spanlab.detectors.encoder.detector import tokenizing_of
 from spanlab.detectors.encoder.entry import NliOptions
 from spanlab.errors import SpanlabError
@@ -105,14 +105,7 @@ class Verifier:
             InputError: the network breaks on them.
         """
         cut = [self._pieces(each) for each in statements]
-        rows = [
-            row
-            for pieces in cut
-            if not isinstance(pieces, SpanlabError)
-            for piece in pieces
-            for row in piece.rows
-        ]
-        rated = iter(self.network.rate(rows, self.options.batch))
+        rated = iter(self.network.rate(rows_of(cut), self.options.batch))
         return [
             pieces
             if isinstance(pieces, SpanlabError)

@@ -19,7 +19,7 @@ STEPS: Final = 5  # T_max, Implementation Details
 
 A = TypeVar("A")
 E = TypeVar("E")
-O = TypeVar("O")  # noqa: E741 - the paper's letter for an observation
+Seen = TypeVar("Seen")  # an observation
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Turn(Generic[O]):
+class Turn(Generic[Seen]):
     """One step that did not end the loop.
 
     ``observation`` is None where the thought had no action. ``repeats`` is the 1-based number of
@@ -62,12 +62,12 @@ class Turn(Generic[O]):
 
     thought: str
     action: Action | None
-    observation: O | Failure | None
+    observation: Seen | Failure | None
     repeats: int | None = None
 
 
 @dataclass(frozen=True)
-class Execution(Generic[A, O]):
+class Execution(Generic[A, Seen]):
     """How a claim was judged.
 
     ``history`` are the steps before the answer, ``thought`` is what came with the answer, empty if
@@ -75,7 +75,7 @@ class Execution(Generic[A, O]):
     """
 
     answer: A
-    history: tuple[Turn[O], ...]
+    history: tuple[Turn[Seen], ...]
     forced: bool
     thought: str = ""
 
@@ -83,12 +83,12 @@ class Execution(Generic[A, O]):
 async def execute(
     claim: str,
     *,
-    think: Callable[[str, Sequence[E], Sequence[Turn[O]], int], Awaitable[Thought[A]]],
-    call: Callable[[str, Mapping[str, JsonValue]], Awaitable[O]],
+    think: Callable[[str, Sequence[E], Sequence[Turn[Seen]], int], Awaitable[Thought[A]]],
+    call: Callable[[str, Mapping[str, JsonValue]], Awaitable[Seen]],
     recalled: Sequence[E] = (),
     steps: int = STEPS,
-    conclude: Callable[[str, Sequence[E], Sequence[Turn[O]]], Awaitable[A]],
-) -> Execution[A, O]:
+    conclude: Callable[[str, Sequence[E], Sequence[Turn[Seen]]], Awaitable[A]],
+) -> Execution[A, Seen]:
     """Gather evidence for a claim until it is judged; after ``steps`` steps an answer is forced.
 
     Args:
@@ -109,7 +109,7 @@ async def execute(
         ConfigurationError: a key, an address or a model's name is wrong.
         Exception: ``think`` or ``conclude`` failed.
     """
-    history: list[Turn[O]] = []
+    history: list[Turn[Seen]] = []
     for step in range(steps):
         thought = await think(claim, recalled, tuple(history), steps - step)
         if thought.answer is not None:
@@ -121,9 +121,9 @@ async def execute(
 
 async def _turn(
     thought: Thought[A],
-    history: Sequence[Turn[O]],
-    call: Callable[[str, Mapping[str, JsonValue]], Awaitable[O]],
-) -> Turn[O]:
+    history: Sequence[Turn[Seen]],
+    call: Callable[[str, Mapping[str, JsonValue]], Awaitable[Seen]],
+) -> Turn[Seen]:
     action = thought.action
     if action is None:
         return Turn(thought.text, None, None)
@@ -132,7 +132,7 @@ async def _turn(
             first = earlier.repeats or number
             return Turn(thought.text, action, earlier.observation, repeats=first)
     try:
-        observation: O | Failure = await call(action.tool, action.arguments)
+        observation: Seen | Failure = await call(action.tool, action.arguments)
     except (BudgetError, ConfigurationError):
         raise
     except TimeoutError as error:
