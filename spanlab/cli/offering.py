@@ -55,14 +55,19 @@ def api(
     \b
     SPANLAB_API_KEY=… spanlab api --detector offline
     """
+    from spanlab.jobs import start_embedded_worker
+    from spanlab.services.api_jobs import ApiJobs
     from spanlab.services.http_api import http_api
     from spanlab.services.offers import Offers
+    from spanlab.storage import Store
 
-    key = os.environ.get("SPANLAB_API_KEY", "")
-    app = http_api(Offers(detector or ["offline"], corpus), key, rate)
     try:
         import uvicorn
     except ModuleNotFoundError as error:
         raise missing_package("the HTTP API", error.name, "api") from None
-    typer.echo(f"http://{host}:{port}/docs says what can be asked.", err=True)
-    uvicorn.run(app, host=host, port=port, log_level="warning")
+    offers = Offers(detector or ["offline"], corpus)
+    with Store.open() as store:
+        app = http_api(offers, ApiJobs(store, offers), os.environ.get("SPANLAB_API_KEY", ""), rate)
+        start_embedded_worker()
+        typer.echo(f"http://{host}:{port}/docs says what can be asked.", err=True)
+        uvicorn.run(app, host=host, port=port, log_level="warning")

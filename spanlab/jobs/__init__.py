@@ -39,12 +39,15 @@ __all__ = [
 ]
 
 
-def submit_detection(request: RunRequest, settings: Settings | None = None) -> str:
+def submit_detection(
+    request: RunRequest, settings: Settings | None = None, job_id: str | None = None
+) -> str:
     """Queue a detection job.
 
     Args:
         request: what to do.
         settings: which database; None reads the environment, here and below.
+        job_id: the job's id, which no other job has; None makes one.
 
     Returns:
         The job's id. Some worker takes it up; without one it stays queued.
@@ -55,7 +58,7 @@ def submit_detection(request: RunRequest, settings: Settings | None = None) -> s
     """
     from spanlab.jobs import detection
 
-    return detection.submit(request, settings)
+    return detection.submit(request, settings, job_id=job_id)
 
 
 def submit_optimisation(request: Optimisation, settings: Settings | None = None) -> str:

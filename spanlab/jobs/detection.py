@@ -43,7 +43,12 @@ _EVERY = 0.5  # seconds between two looks at the parts
 _RATE_SECONDS = 10.0  # over which the rate is measured
 
 
-def submit(request: RunRequest, settings: Settings | None, queue: str = JOBS) -> str:
+def submit(
+    request: RunRequest,
+    settings: Settings | None,
+    queue: str = JOBS,
+    job_id: str | None = None,
+) -> str:
     """Queue a detection job; see ``spanlab.jobs.submit_detection``."""
     from spanlab.storage import Store
     from spanlab.workflows.requesting import check
@@ -52,7 +57,7 @@ def submit(request: RunRequest, settings: Settings | None, queue: str = JOBS) ->
     with Store.open(where.settings) as store:
         check(store, request)
     asked = request.model_dump(mode="json")
-    return where.submit("detect", title_of(request), asked, queue_for(asked, queue))
+    return where.submit("detect", title_of(request), asked, queue_for(asked, queue), job_id)
 
 
 def title_of(request: RunRequest) -> str:

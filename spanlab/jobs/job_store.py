@@ -135,9 +135,16 @@ class JobStore:
 
     # Writing
 
-    def submit(self, kind: Kind, title: str, request: Mapping[str, Any], queue: str) -> str:
-        """Queue a job and return its id."""
-        job_id = token_hex(4)
+    def submit(
+        self,
+        kind: Kind,
+        title: str,
+        request: Mapping[str, Any],
+        queue: str,
+        job_id: str | None = None,
+    ) -> str:
+        """Queue a job and return its id, which is made up if none is given."""
+        job_id = job_id or token_hex(4)
         with self._asking():
             self.client.enqueue(
                 {

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import time
-from collections import OrderedDict, deque
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final, Literal
+from collections import deque
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from spanlab.errors import ConfigurationError, ModelError, SpanlabError, UsageError, missing_package
-from spanlab.fields import Frozen
+from pydantic import Field
+
+from spanlab.errors import (
+    ConfigurationError,
+    ModelError,
+    NotFoundError,
+    SpanlabError,
+    UsageError,
+    missing_package,
+)
 from spanlab.lm.secrets import redact
+from spanlab.schema import Passage
+from spanlab.services.api_jobs import ApiJob, ApiJobs, JobRequest, JobResults
 from spanlab.services.offers import (
     ClaimRequest,
     DetectionReply,
@@ -19,6 +27,7 @@ from spanlab.services.offers import (
     Offers,
     ScoreReply,
     ScoreRequest,
+    SearchRequest,
 )
 
 if TYPE_CHECKING:
@@ -27,61 +36,16 @@ if TYPE_CHECKING:
 
 VERSION: Final = "v1"
 LARGEST: Final = 4 * 2**20  # bytes of a request
-_JOBS: Final = 1_000  # that are remembered; the oldest that ended are forgotten
-_WAITING: Final = 100  # jobs that may be under way
 _MINUTE: Final = 60.0
 _OPEN: Final = frozenset(("/docs", "/openapi.json"))
 
 
-class ApiJob(Frozen):
-    """A detection that is done in the background; ``result`` is there once it is done."""
-
-    id: str
-    state: Literal["running", "done", "failed"]
-    progress: float
-    result: DetectionReply | None = None
-    error: str | None = None
-
-
-class _Jobs:
-    """Work in the background of this process, by id."""
-
-    def __init__(self) -> None:
-        self._tasks: OrderedDict[str, asyncio.Task[DetectionReply]] = OrderedDict()
-
-    def start(self, work: Coroutine[Any, Any, DetectionReply]) -> ApiJob:
-        if sum(not task.done() for task in self._tasks.values()) >= _WAITING:
-            work.close()
-            raise UsageError(f"{_WAITING} jobs are under way: wait until one has ended")
-        while len(self._tasks) >= _JOBS:
-            ended = next(name for name, task in self._tasks.items() if task.done())
-            del self._tasks[ended]
-        name = secrets.token_hex(8)
-        self._tasks[name] = asyncio.create_task(work)
-        return ApiJob(id=name, state="running", progress=0.0)
-
-    def get(self, name: str) -> ApiJob | None:
-        task = self._tasks.get(name)
-        if task is None:
-            return None
-        if not task.done():
-            return ApiJob(id=name, state="running", progress=0.0)
-        error = None if task.cancelled() else task.exception()
-        if error is not None or task.cancelled():
-            words = redact(str(error)) if isinstance(error, SpanlabError) else "it was stopped"
-            return ApiJob(id=name, state="failed", progress=1.0, error=words)
-        return ApiJob(id=name, state="done", progress=1.0, result=task.result())
-
-    def stop(self, name: str) -> None:
-        if name in self._tasks:
-            self._tasks[name].cancel()
-
-
-def http_api(offers: Offers, key: str, rate: int = 600) -> FastAPI:
+def http_api(offers: Offers, jobs: ApiJobs, key: str, rate: int = 600) -> FastAPI:
     """Return the API as an ASGI application; its OpenAPI page is ``/docs``.
 
     Args:
         offers: what it offers.
+        jobs: its long work.
         key: that every request has to bring as ``Authorization: Bearer KEY``.
         rate: requests a minute, of all callers together.
 
@@ -89,7 +53,7 @@ def http_api(offers: Offers, key: str, rate: int = 600) -> FastAPI:
         UsageError: FastAPI is not installed, or the key is too short.
     """
     try:
-        from fastapi import FastAPI, HTTPException
+        from fastapi import FastAPI
         from fastapi.responses import JSONResponse
     except ModuleNotFoundError as error:
         raise missing_package("the HTTP API", error.name, "api") from None
@@ -97,11 +61,15 @@ def http_api(offers: Offers, key: str, rate: int = 600) -> FastAPI:
         raise UsageError("set SPANLAB_API_KEY to a key of at least 16 characters")
     app = FastAPI(title="spanlab", version=VERSION, redoc_url=None)
     app.add_middleware(_Gate, key=key, rate=rate)
-    jobs = _Jobs()
 
     @app.exception_handler(SpanlabError)
     async def _told(_request: Any, error: SpanlabError) -> JSONResponse:
-        kinds = ((UsageError, 400), (ConfigurationError, 503), (ModelError, 502))
+        kinds = (
+            (UsageError, 400),
+            (NotFoundError, 404),
+            (ConfigurationError, 503),
+            (ModelError, 502),
+        )
         status = next((code for kind, code in kinds if isinstance(error, kind)), 500)
         return JSONResponse({"error": redact(str(error))}, status)
 
@@ -125,25 +93,37 @@ def http_api(offers: Offers, key: str, rate: int = 600) -> FastAPI:
         """Score predicted spans against gold ones."""
         return offers.score(asked)
 
-    @app.post(f"/{VERSION}/jobs", status_code=202)
-    async def start(asked: DetectionRequest) -> ApiJob:
-        """Start a detection that may take long."""
-        return jobs.start(offers.find(asked))
+    @app.post(f"/{VERSION}/passages", response_model_exclude_defaults=True)
+    async def passages(asked: SearchRequest) -> list[Passage]:
+        """Search the index for the passages that come closest to a query."""
+        return list(await offers.search(asked.query, asked.k))
 
-    @app.get(f"/{VERSION}/jobs/{{name}}")
-    async def job(name: str) -> ApiJob:
-        """Return how far a job is, and its result."""
-        found = jobs.get(name)
-        if found is None:
-            raise HTTPException(404, "no such job")
-        return found
-
-    @app.delete(f"/{VERSION}/jobs/{{name}}", status_code=204)
-    async def stop(name: str) -> None:
-        """Stop a job."""
-        jobs.stop(name)
-
+    _add_jobs(app, jobs)
     return app
+
+
+def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
+    """Add the requests about jobs, which run in threads because they wait for the database."""
+
+    @app.post(f"/{VERSION}/jobs", status_code=202)
+    def start(asked: JobRequest) -> ApiJob:
+        """Start the detection of many answers, which goes on whatever becomes of this server."""
+        return jobs.start(asked)
+
+    @app.get(f"/{VERSION}/jobs/{{job_id}}")
+    def job(job_id: str) -> ApiJob:
+        """Return how far a job is."""
+        return jobs.get(job_id)
+
+    @app.get(f"/{VERSION}/jobs/{{job_id}}/results", response_model_exclude_defaults=True)
+    def results(job_id: str, start: Annotated[int, Field(ge=0)] = 0) -> JobResults:
+        """Return what a job has found so far, a page at a time, from an answer on."""
+        return jobs.results(job_id, start)
+
+    @app.delete(f"/{VERSION}/jobs/{{job_id}}", status_code=204)
+    def stop(job_id: str) -> None:
+        """Stop a job; one that is over is forgotten with all it found."""
+        jobs.stop(job_id)
 
 
 class _Gate:

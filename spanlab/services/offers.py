@@ -28,13 +28,28 @@ Text = Annotated[str, Field(max_length=LONGEST)]
 DetectorName = Annotated[str, Field(max_length=100)]
 
 
-class DetectionRequest(Frozen):
-    """An answer to look for hallucinated spans in; without ``detector`` the first one offered."""
+class Answer(Frozen):
+    """An answer, and what it can be judged by."""
 
     answer: Text
     question: Text = ""
     passages: Annotated[tuple[Passage, ...], Field(max_length=1_000)] = ()
     lang: Language = UNDETERMINED
+
+    def item(self, name: str = "asked") -> Item:
+        """Return the same as an item of that id."""
+        return Item(
+            id=name,
+            lang=self.lang,
+            question=self.question,
+            answer=self.answer,
+            passages=self.passages,
+        )
+
+
+class DetectionRequest(Answer):
+    """An answer to look for hallucinated spans in; without ``detector`` the first one offered."""
+
     detector: DetectorName | None = None
 
 
@@ -45,6 +60,13 @@ class ClaimRequest(Frozen):
     passages: Annotated[tuple[Passage, ...], Field(max_length=1_000)] = ()
     lang: Language = UNDETERMINED
     detector: DetectorName | None = None
+
+
+class SearchRequest(Frozen):
+    """A query, and how many passages are wanted."""
+
+    query: Text
+    k: Annotated[int, Field(ge=1, le=50)] = 5
 
 
 class ScoreRequest(Frozen):
@@ -102,14 +124,8 @@ class Offers:
             SpanlabError: the run cannot go on, as with a wrong key; an item that failed is a
                 reply whose ``status`` and ``note`` say so.
         """
-        item = Item(
-            id="asked",
-            lang=asked.lang,
-            question=asked.question,
-            answer=asked.answer,
-            passages=asked.passages,
-        )
-        return await self._detect(self._named(asked.detector, self.detectors), item, whole=False)
+        name = self._named(asked.detector, self.detectors)
+        return await self._detect(name, asked.item(), whole=False)
 
     async def verify(self, asked: ClaimRequest) -> DetectionReply:
         """Return a verdict on a claim, as the reply's only claim; raises as ``find`` does."""
@@ -144,6 +160,14 @@ class Offers:
         )
         return ScoreReply(iou=found.iou, corr=found.corr, f1=found.f1)
 
+    def spec(self, detector: str | None) -> Spec:
+        """Return how a detector is set up; None for the first one.
+
+        Raises:
+            UsageError: it is not offered.
+        """
+        return self._specs[self._named(detector, self.detectors)]
+
     def _named(self, name: str | None, offered: Sequence[str]) -> str:
         if not offered:
             raise UsageError("no detector that judges claims is offered")
@@ -159,14 +183,19 @@ class Offers:
         said = next(iter(finding.annotations), None)
         if said is None:
             raise ModelError(f"{name} said nothing")
-        return DetectionReply(
-            detector=said.annotator,
-            status=said.status,
-            spans=said.spans,
-            claims=said.claims,
-            passages=finding.item.passages,
-            note=said.note,
-        )
+        return reply_of(said, finding.item)
+
+
+def reply_of(said: Annotation, item: Item) -> DetectionReply:
+    """Return what a detector said of an item, as the reply to who asked."""
+    return DetectionReply(
+        detector=said.annotator,
+        status=said.status,
+        spans=said.spans,
+        claims=said.claims,
+        passages=item.passages,
+        note=said.note,
+    )
 
 
 def _built(specs: Mapping[str, Spec], name: str, whole: bool) -> Detector:

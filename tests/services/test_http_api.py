@@ -2,30 +2,53 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from working_jobs import SECONDS, working
 
+from spanlab import jobs
+from spanlab.detectors import DetectorSpec
 from spanlab.errors import UsageError
+from spanlab.jobs import RunRequest
+from spanlab.retrievers.building import build
+from spanlab.schema import Item, Record
+from spanlab.services.api_jobs import ApiJobs
 from spanlab.services.http_api import LARGEST, http_api
 from spanlab.services.offers import Offers
+from spanlab.settings import Settings
+from spanlab.storage import Store
 from spanlab.testing import Ask, ModelServer, Reply, say_fields
 
 KEY = "a-key-that-is-long-enough"
 ANSWER = "The tower was built in 1989 by Ada Smith in Paris."
-ASKED = {
-    "answer": ANSWER,
-    "question": "Who built it?",
-    "passages": [{"text": "The tower was built in 1889 by Gustave Eiffel in Paris."}],
-}
+PASSAGE = "The tower was built in 1889 by Gustave Eiffel in Paris."
+ASKED = {"answer": ANSWER, "question": "Who built it?", "passages": [{"text": PASSAGE}]}
 
 
 @pytest.fixture
-def client() -> Iterator[TestClient]:
-    app = http_api(Offers(["offline"]), KEY, rate=20)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
+    with Store.open() as opened:
+        yield opened
+
+
+@contextmanager
+def serving(store: Store, *detectors: str, rate: int = 600) -> Iterator[TestClient]:
+    """Serve as `spanlab api` does; doing it again on the same store is a restart."""
+    offers = Offers(detectors or ["offline"])
+    app = http_api(offers, ApiJobs(store, offers), KEY, rate)
     with TestClient(app, headers={"Authorization": f"Bearer {KEY}"}) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(store: Store) -> Iterator[TestClient]:
+    with serving(store, rate=20) as opened:
         yield opened
 
 
@@ -36,7 +59,7 @@ def test_spans_come_back_with_evidence_and_are_scored(client: TestClient) -> Non
     said = found.json()
     (year,) = (span for span in said["spans"] if "1989" in span["text"])
     assert ANSWER[year["start"] : year["end"]] == year["text"]
-    assert said["passages"][year["evidence"][0]["passage"]] == ASKED["passages"][0]
+    assert said["passages"][year["evidence"][0]["passage"]] == {"text": PASSAGE}
     gold = {"answer": ANSWER, "spans": said["spans"], "gold": said["spans"]}
     assert client.post("/v1/scores", json=gold).json()["iou"] == 1.0
     shifted = {"start": 0, "end": 3, "text": "Thx"}
@@ -44,16 +67,53 @@ def test_spans_come_back_with_evidence_and_are_scored(client: TestClient) -> Non
     assert (refused.status_code, "has no 'Thx'" in refused.json()["error"]) == (400, True)
 
 
-def test_long_work_is_a_job(client: TestClient) -> None:
-    job = client.post("/v1/jobs", json=ASKED)
-    assert job.status_code == 202
-    for _ in range(10):
-        now = client.get(f"/v1/jobs/{job.json()['id']}").json()
-        if now["state"] != "running":
-            break
-    assert (now["state"], now["progress"], now["result"]["detector"]) == ("done", 1.0, "offline")
-    assert client.delete("/v1/jobs/none").status_code == 204
-    assert client.get("/v1/jobs/none").status_code == 404
+def test_long_work_is_a_job_that_outlives_the_server(store: Store) -> None:
+    store.import_records("people's", [Record(item=Item(id="a", answer=ANSWER))])
+    theirs = jobs.submit_detection(
+        RunRequest(dataset="people's", detectors=(DetectorSpec(detector="offline"),))
+    )
+    with serving(store) as client:
+        job = client.post("/v1/jobs", json={"answers": [ASKED] * 120})
+        assert (job.status_code, job.json()["total"], job.json()["done"]) == (202, 120, 0)
+        job_id = job.json()["id"]
+        assert client.get(f"/v1/jobs/{job_id}/results").json()["results"] == [None] * 100
+        refused = client.post("/v1/jobs", json={"answers": [ASKED], "detector": "papelo"})
+        assert (refused.status_code, "not offered" in refused.json()["error"]) == (400, True)
+        for other in (theirs, job_id[:-1], "none"):
+            assert client.get(f"/v1/jobs/{other}").status_code == 404
+            assert client.delete(f"/v1/jobs/{other}").status_code == 404
+    with working(Settings.read(), "w"), serving(store) as client:
+        jobs.wait(job_id, timeout=SECONDS)
+        now = client.get(f"/v1/jobs/{job_id}").json()
+        assert now == {"id": job_id, "state": "done", "done": 120, "failed": 0, "total": 120} | {
+            "error": None
+        }
+        page = client.get(f"/v1/jobs/{job_id}/results").json()
+        assert (len(page["results"]), page["next"]) == (100, 100)
+        last = client.get(f"/v1/jobs/{job_id}/results", params={"start": 100}).json()
+        assert (len(last["results"]), "next" in last) == (20, False)
+        assert last["results"][0] == client.post("/v1/detections", json=ASKED).json()
+        assert client.delete(f"/v1/jobs/{job_id}").status_code == 204
+        assert client.get(f"/v1/jobs/{job_id}/results").status_code == 404
+    assert [each.name for each in store.datasets()] == ["people's"]
+
+
+def test_a_job_is_stopped_before_it_is_forgotten(client: TestClient) -> None:
+    job_id = client.post("/v1/jobs", json={"answers": [ASKED]}).json()["id"]
+    assert client.delete(f"/v1/jobs/{job_id}").status_code == 204
+    assert client.get(f"/v1/jobs/{job_id}").json()["state"] == "cancelled"
+
+
+def test_passages_of_an_index_are_offered(store: Store, tmp_path: Path) -> None:
+    corpus = tmp_path / "towers.jsonl"
+    corpus.write_text(json.dumps({"text": PASSAGE}) + "\n")
+    build(corpus, tmp_path / "index")
+    offers = Offers(["offline"], tmp_path / "index")
+    app = http_api(offers, ApiJobs(store, offers), KEY)
+    with TestClient(app, headers={"Authorization": f"Bearer {KEY}"}) as client:
+        found = client.post("/v1/passages", json={"query": "Eiffel tower"})
+        assert [each["text"] for each in found.json()] == [PASSAGE]
+        assert client.post("/v1/passages", json={"query": "x", "k": 51}).status_code == 422
 
 
 @pytest.mark.parametrize(
@@ -82,13 +142,14 @@ def test_too_large_a_stream_and_too_many_requests_are_refused(client: TestClient
     assert client.get("/openapi.json", headers={"Authorization": ""}).status_code == 200
 
 
-def test_a_short_key_is_refused() -> None:
+def test_a_short_key_is_refused(store: Store) -> None:
+    offers = Offers(["offline"])
     with pytest.raises(UsageError, match="SPANLAB_API_KEY"):
-        http_api(Offers(["offline"]), "short")
+        http_api(offers, ApiJobs(store, offers), "short")
 
 
 def test_a_claim_is_verified_by_a_detector_of_claims(
-    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     def script(ask: Ask) -> Reply:
         if "## decomposition ## ]]`" in ask.text:
@@ -97,9 +158,7 @@ def test_a_claim_is_verified_by_a_detector_of_claims(
 
     model_server.script(script)
     monkeypatch.setenv("SPANLAB_MODEL", "scripted")
-    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path))
-    app = http_api(Offers(["offline", "mermaid"]), KEY)
-    with TestClient(app, headers={"Authorization": f"Bearer {KEY}"}) as client:
+    with serving(store, "offline", "mermaid") as client:
         asked = {"claim": "The tower is old.", "passages": [{"text": "The tower is old."}]}
         found = client.post("/v1/claims", json=asked)
         assert [claim["verdict"] for claim in found.json()["claims"]] == ["supported"]
