@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from typing import Literal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, TypeVar
 
-from playwright.sync_api import Page, WebSocketRoute, expect
+from playwright.sync_api import FloatRect, Locator, Page, WebSocketRoute, expect
 from serving import PATIENCE, Server
 
 from spanlab.oplog import ReviewState
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
 from spanlab.storage import Store
+
+_Found = TypeVar("_Found")
 
 REVIEWER = "Ada"
 DETECTOR = "detector-a"
@@ -167,10 +170,7 @@ class Desk:
 
     def drag_end(self, side: Literal["start", "end"], to: str) -> None:
         """Drag an end of the span that was clicked into the middle of a word."""
-        handle = self.page.locator(f".sl-handle-{side}")
-        handle.wait_for(state="visible")
-        box = handle.bounding_box()
-        assert box is not None
+        box = box_of(self.page.locator(f".sl-handle-{side}"))
         x, y = self.point(self.unit(to) + 2)
         self.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         self.page.mouse.down()
@@ -217,6 +217,27 @@ class HeldLine:
                 socket.send(message)
 
         socket.connect_to_server().on_message(pass_on)
+
+
+def becomes(read: Callable[[], _Found], wanted: _Found) -> None:
+    """Read something again until it is what is wanted: what a page shows follows what is done."""
+    until = time.monotonic() + PATIENCE / 1000
+    while (found := read()) != wanted:
+        assert time.monotonic() < until, f"{found!r} instead of {wanted!r}"
+        time.sleep(0.05)
+
+
+def box_of(target: Locator) -> FloatRect:
+    """The box of something on the screen, once it is shown and stands still."""
+    before, until = None, time.monotonic() + PATIENCE / 1000
+    while True:
+        target.wait_for()
+        box = target.bounding_box()
+        if box is not None and box == before:
+            return box
+        assert time.monotonic() < until, f"{target} does not come to rest"
+        before = box
+        target.page.wait_for_timeout(30)
 
 
 def idle(page: Page) -> None:

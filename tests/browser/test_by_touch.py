@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
 
 import pytest
-from driving import DETECTOR, Desk, suggested
-from playwright.sync_api import Browser, CDPSession, Page, ViewportSize, expect
+from driving import DETECTOR, Desk, becomes, box_of, suggested
+from playwright.sync_api import Browser, CDPSession, Locator, Page, ViewportSize, expect
 from serving import Server, patient
 
 from spanlab.schema import Item, Passage, Record, Status
@@ -37,6 +39,15 @@ SELECT = """([start, end]) => {
     const [from, to] = [geometry.position(start), geometry.position(end)];
     document.getSelection().setBaseAndExtent(from.node, from.offset, to.node, to.offset);
 }"""
+# Counts what the page has heard of a finger, each time when its editor has heard of it, too.
+FEEL = """() => {
+    window.felt = { down: 0, up: 0, click: 0 };
+    const names = { pointerdown: "down", pointerup: "up", pointercancel: "up", click: "click" };
+    for (const [event, name] of Object.entries(names)) {
+        const count = () => (felt[name] += 1);
+        document.addEventListener(event, () => setTimeout(() => setTimeout(count)), true);
+    }
+}"""
 _names = itertools.count()
 
 
@@ -59,68 +70,87 @@ def here(server: Server, store: Store, phone: Page) -> Desk:
 
 
 class Finger:
-    """One finger on the glass, for what is more than a tap."""
+    """One finger on the glass; a page hears of it later than the browser that was told."""
 
-    def __init__(self, page: Page) -> None:
-        self._session: CDPSession = page.context.new_cdp_session(page)
+    def __init__(self, here: Desk) -> None:
+        self._here = here
+        self._page = here.page
+        self._session: CDPSession = here.page.context.new_cdp_session(here.page)
+        self._lifted = 0
+        here.page.evaluate(FEEL)
+
+    def tap(self, target: Locator) -> None:
+        with self._felt("click"):
+            target.tap()
+
+    def tap_on(self, text: str) -> None:
+        self.down(*self._here.point(self._here.unit(text) + 1))
+        self.up()
 
     def down(self, x: float, y: float) -> None:
-        self._send("touchStart", x, y)
+        self._lifted = self._count("up")
+        with self._felt("down"):
+            self._send("touchStart", x, y)
 
     def move(self, x: float, y: float) -> None:
         self._send("touchMove", x, y)
 
     def up(self) -> None:
+        """Lift it; a page that scrolled with it has already taken it for lifted."""
         self._send("touchEnd")
+        self._here.until("count => felt.up > count", self._lifted)
+
+    def select(self, text: str, until: str = "") -> None:
+        """Press long on a text and, with ``until``, drag the handles that phones draw at it.
+
+        A browser without a window draws none: it selects here what they would.
+        """
+        start = self._here.unit(text)
+        end = (self._here.unit(until) + len(until)) if until else start + len(text)
+        self.down(*self._here.point(start + 1))
+        self._page.evaluate(SELECT, [start, start + len(text)])
+        self._page.get_by_role("button", name=f"Mark “{text}”").wait_for()
+        self.up()
+        self._page.evaluate(SELECT, [start, end])
+
+    def tool(self, command: str) -> None:
+        self.tap(self._page.locator(f'.sl-tools [data-command="{command}"]'))
+
+    def action(self, command: str) -> None:
+        self.tap(self._page.locator(f'.sl-actions [data-command="{command}"]'))
+
+    @contextmanager
+    def _felt(self, what: Literal["down", "click"]) -> Iterator[None]:
+        """Wait until the page has heard of what is done."""
+        before = self._count(what)
+        yield
+        self._here.until("([what, count]) => felt[what] > count", [what, before])
+
+    def _count(self, what: str) -> int:
+        return int(self._page.evaluate("what => felt[what]", what))
 
     def _send(self, kind: str, *at: float) -> None:
         points = [dict(zip("xy", at, strict=True))] if at else []
         self._session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
 
-def _tap(here: Desk, text: str) -> None:
-    here.page.touchscreen.tap(*here.point(here.unit(text) + 1))
-
-
-def _tool(here: Desk, command: str) -> None:
-    here.page.locator(f'.sl-tools [data-command="{command}"]').tap()
-
-
-def _action(here: Desk, command: str) -> None:
-    here.page.locator(f'.sl-actions [data-command="{command}"]').tap()
-
-
-def _select(here: Desk, text: str, until: str = "") -> None:
-    """Press long on a text and, with ``until``, drag the handles that phones draw at a selection.
-
-    A browser without a window draws none: it selects here what they would.
-    """
-    finger = Finger(here.page)
-    start = here.unit(text)
-    end = (here.unit(until) + len(until)) if until else start + len(text)
-    finger.down(*here.point(start + 1))
-    here.page.evaluate(SELECT, [start, start + len(text)])
-    here.page.get_by_role("button", name=f"Mark “{text}”").wait_for()
-    finger.up()
-    here.page.evaluate(SELECT, [start, end])
-
-
 def test_an_item_is_reviewed_by_touch_alone(here: Desk) -> None:
-    _tap(here, "Percy")
-    _tool(here, "accept")
-    _tap(here, "first published")
-    _tool(here, "reject")
-    _select(here, "Geneva", until="and")
+    finger = Finger(here)
+    finger.tap_on("Percy")
+    finger.tool("accept")
+    finger.tap_on("first published")
+    finger.tool("reject")
+    finger.select("Geneva", until="and")
     mark = here.page.get_by_role("button", name="Mark “Geneva and”")
-    mark.tap()
+    finger.tap(mark)
     expect(mark).to_be_hidden()
     here.page.select_option(".sl-tools select", "wrong name")
-    _tap(here, "Paris")
-    _tool(here, "accept")
-    _action(here, "done")
+    finger.tap_on("Paris")
+    finger.tool("accept")
+    finger.action("done")
     here.wait_for("next")
-    _select(here, "wrong")
-    _action(here, "skip")
+    finger.select("wrong")
+    finger.action("skip")
     here.settle()
     state = here.state("frankenstein")
     assert [(span.text, span.label, span.source) for span in state.spans.values()] == [
@@ -134,12 +164,11 @@ def test_an_item_is_reviewed_by_touch_alone(here: Desk) -> None:
 
 
 def test_a_finger_drags_the_end_of_a_span_and_scrolling_marks_nothing(here: Desk) -> None:
-    finger = Finger(here.page)
-    _tap(here, "Percy")
-    handle = here.page.locator(".sl-handle-end")
-    box = handle.bounding_box()
-    assert box is not None
-    (x, _), y = here.point(here.unit("Percy") + 2), box["y"] + box["height"] / 2
+    finger = Finger(here)
+    finger.tap_on("Percy")
+    (x, _) = here.point(here.unit("Percy") + 2)
+    box = box_of(here.page.locator(".sl-handle-end"))
+    y = box["y"] + box["height"] / 2
     finger.down(box["x"] + box["width"] / 2, y)
     finger.move(x + 3, y)  # along the knobs below the line, where the finger hides no text
     finger.move(x, y)
@@ -157,22 +186,22 @@ def test_a_finger_drags_the_end_of_a_span_and_scrolling_marks_nothing(here: Desk
 
 
 def test_a_phone_clips_nothing_and_the_hint_covers_no_text(here: Desk) -> None:
+    finger = Finger(here)
     hint = here.page.get_by_role("note", name="Hint")
     expect(hint).to_contain_text("Tap a suggestion")
-    for tab in ("Evidence", "Spans", "Claims", "Trace"):
-        here.page.get_by_role("tab", name=tab).tap()
-        assert here.page.evaluate("document.documentElement.scrollWidth") == 390
-        assert here.page.evaluate(CLIPPED) == []
-    _tap(here, "first published")
+    for name in ("Evidence", "Spans", "Claims", "Trace"):
+        finger.tap(here.page.get_by_role("tab", name=name))
+        becomes(lambda: here.page.evaluate("document.documentElement.scrollWidth"), 390)
+        becomes(lambda: here.page.evaluate(CLIPPED), [])
+    finger.tap_on("first published")
     expect(here.page.locator(".sl-tools")).to_be_visible()
-    assert here.page.evaluate(CLIPPED) == []
-    top = "node => node.getBoundingClientRect().top"
-    main = here.page.locator(".sl-main").bounding_box()
-    assert main is not None
-    assert hint.evaluate(top) >= main["y"] + main["height"]
-    buttons = here.page.locator(".sl-actions > .sl-button:visible")
-    rows = {round(button.evaluate(top)) for button in buttons.all()}
-    assert len(rows) <= 2
+    becomes(lambda: here.page.evaluate(CLIPPED), [])
+    main = box_of(here.page.locator(".sl-main"))
+    assert box_of(hint)["y"] >= main["y"] + main["height"]
+    rows = here.page.locator(".sl-actions > .sl-button:visible").evaluate_all(
+        "all => new Set(all.map((one) => Math.round(one.getBoundingClientRect().top))).size"
+    )
+    assert rows <= 2
     for text in ("press long", "Done"):
         hint.get_by_role("button", name="Got it").tap()
         expect(hint).to_contain_text(text)
