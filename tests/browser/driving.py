@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, TypeVar
+from typing import Literal
 
 from playwright.sync_api import FloatRect, Locator, Page, WebSocketRoute, expect
 from serving import PATIENCE, Server
@@ -13,8 +13,6 @@ from serving import PATIENCE, Server
 from spanlab.oplog import ReviewState
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
 from spanlab.storage import Store
-
-_Found = TypeVar("_Found")
 
 REVIEWER = "Ada"
 DETECTOR = "detector-a"
@@ -219,12 +217,30 @@ class HeldLine:
         socket.connect_to_server().on_message(pass_on)
 
 
-def becomes(read: Callable[[], _Found], wanted: _Found) -> None:
+def becomes(read: Callable[[], object], wanted: object) -> None:
     """Read something again until it is what is wanted: what a page shows follows what is done."""
     until = time.monotonic() + PATIENCE / 1000
     while (found := read()) != wanted:
         assert time.monotonic() < until, f"{found!r} instead of {wanted!r}"
         time.sleep(0.05)
+
+
+def nodes_of(page: Page) -> list[str]:
+    """The names of the texts in the picture of a claim's way, from left to right."""
+    names: list[str] = page.locator(".sl-picture [data-node]").evaluate_all(
+        "all => all.map((node) => node.dataset.node)"
+    )
+    return names
+
+
+def tells(page: Page, *lines: str) -> None:
+    """Wait until a screen reader finds all of this in the editor."""
+
+    def missing() -> list[str]:
+        tree = page.locator(".sl").aria_snapshot()
+        return [line for line in lines if line not in tree]
+
+    becomes(missing, [])
 
 
 def box_of(target: Locator) -> FloatRect:

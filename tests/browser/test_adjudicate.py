@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -87,8 +88,8 @@ def test_items_come_by_disagreement_with_a_lane_for_everybody_who_has_finished(
     )
     assert [number for _, number in numbers] == ["3", "3", "1·2", "4"]
     inner = bench.page.locator(".sl-seg", has_text="330").first
-    style = inner.get_attribute("style") or ""
-    assert all(f"--sl-lane-{lane}" in style for lane in (1, 2, 3))
+    for lane in (1, 2, 3):
+        expect(inner).to_have_attribute("style", re.compile(f"--sl-lane-{lane}"))
     bench.press("PageDown")
     bench.wait_for("agreed")
     bench.press("PageDown")  # "unfinished" has only one person's annotation
@@ -204,7 +205,7 @@ def test_verdicts_on_claims_are_taken_from_one_the_majority_or_all_of_more_than_
     )
     # What was decided leaves by the link beside the queue.
     exported = here.page.get_by_role("link", name="Export").last
-    assert f"dataset={here.dataset}" in (exported.get_attribute("href") or "")
+    expect(exported).to_have_attribute("href", re.compile(f"dataset={here.dataset}"))
 
 
 def test_review_under_the_same_name_goes_on_in_a_log_of_its_own(bench: Desk) -> None:

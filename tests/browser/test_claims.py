@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 import pytest
-from driving import REVIEWER, Desk
+from driving import REVIEWER, Desk, becomes, nodes_of
 from playwright.sync_api import expect
 
 from spanlab.schema import (
@@ -74,32 +74,30 @@ def mine(here: Desk, item: str = "curie") -> Annotation:
     return annotation
 
 
-def chips(here: Desk) -> list[str]:
-    return here.page.locator(".sl-claim .sl-verdict").all_inner_texts()
+def has_chips(here: Desk, *verdicts: str) -> None:
+    expect(here.page.locator(".sl-claim .sl-verdict")).to_have_text(verdicts)
 
 
 def chosen(here: Desk, text: str) -> None:
     expect(here.page.locator('.sl-claim[aria-selected="true"]')).to_contain_text(text)
 
 
-def lit(here: Desk) -> str:
-    """The words of the answer that belong to the chosen claim."""
-    found = here.page.evaluate(
-        """() => [...(CSS.highlights.get("sl-claim") ?? [])].map(String).join()"""
-    )
-    return str(found)
+def lights(here: Desk, text: str) -> None:
+    """Wait until these words of the answer belong to the chosen claim."""
+    lit = """() => [...(CSS.highlights.get("sl-claim") ?? [])].map(String).join()"""
+    becomes(lambda: here.page.evaluate(lit), text)
 
 
 def test_verdicts_are_accepted_corrected_rejected_and_undone_by_key(desk: Sit) -> None:
     here = desk([Record(item=CURIE, annotations=(CHECKED,))])
     here.press("l")
     chosen(here, FIRST.text)
-    assert chips(here) == ["✕ refuted", "✓ supported"]
-    assert lit(here) == BORN
+    has_chips(here, "✕ refuted", "✓ supported")
+    lights(here, BORN)
     expect(here.page.locator(".sl-passages mark")).to_have_text(WARSAW.text)
     here.press("a")
     chosen(here, SECOND.text)
-    assert lit(here) == WON
+    lights(here, WON)
     here.press("6")
     taken, corrected = mine(here).claims
     assert (taken.verdict, taken.evidence, taken.suggested_by) == ("refuted", (WARSAW,), "checker")
@@ -117,7 +115,7 @@ def test_verdicts_are_accepted_corrected_rejected_and_undone_by_key(desk: Sit) -
     here.wait_for("curie")
     here.press("l")
     expect(here.page.locator(".sl-claim.sl-row-own")).to_have_count(2)
-    assert chips(here) == ["✕ refuted", "~ inconclusive"]
+    has_chips(here, "✕ refuted", "~ inconclusive")
 
 
 def test_a_claim_of_ones_own_is_written_about_what_is_selected(desk: Sit) -> None:
@@ -136,7 +134,7 @@ def test_a_claim_of_ones_own_is_written_about_what_is_selected(desk: Sit) -> Non
     assert claim.text.endswith("is somebody")
     assert (claim.verdict, claim.note, claim.suggested_by) == ("supported", "well known", None)
     assert claim.source is not None
-    assert lit(here) == claim.source.text
+    lights(here, claim.source.text)
     here.press("r")
     here.page.keyboard.type("She is known.")
     here.press("Enter")
@@ -151,7 +149,7 @@ def test_a_mouse_can_do_it_too(desk: Sit) -> None:
     here = desk([Record(item=CURIE, annotations=(CHECKED,))])
     here.page.get_by_role("tab", name="Claims").click()
     here.page.click(f".sl-claim:has-text('{SECOND.text}')")
-    assert lit(here) == WON
+    lights(here, WON)
     here.page.get_by_role("button", name=re.compile("conflicting")).click()
     here.page.click(f".sl-claim:has-text('{FIRST.text}')")
     here.page.click(".sl-claim-tools [data-command=acceptClaim]")
@@ -169,7 +167,7 @@ def test_claims_of_several_annotators_are_one_row_and_hostile_text_stays_text(de
     )
     here = desk([Record(item=CURIE, annotations=(CHECKED, other))])
     here.press("l")
-    assert chips(here) == ["✕ refuted", "≠ conflicting", "✓ supported", "– no verdict"]
+    has_chips(here, "✕ refuted", "≠ conflicting", "✓ supported", "– no verdict")
     here.press("4")  # the other's verdict
     (claim,) = mine(here).claims
     assert (claim.verdict, claim.suggested_by) == ("conflicting", "other")
@@ -232,19 +230,17 @@ def test_the_trail_shows_stages_quotes_verdicts_and_where_the_error_came_in(desk
     here = desk([Record(item=TOLD, annotations=(WRONG,))])
     here.press("l")
     picture = here.page.locator(".sl-picture")
-    expect(picture).to_be_visible()
-    shown = " ".join(picture.locator("text").all_text_contents())
-    for text in ("chapter", "12 of 12 read", "11 not on the path", "“Mary met Peter.”"):
-        assert text in shown
-    assert "the claim: ✕ not supported" in shown
-    assert "Round 2: 12 texts read, ✕ not supported" in shown
-    nodes = picture.locator("[data-node]")
-    assert [node.get_attribute("data-node") for node in nodes.all()] == [
-        "chapter 1",
-        "summary",
-        "book",
-    ]
-    assert "error" in (nodes.nth(1).get_attribute("class") or "")
+    for text in (
+        "chapter",
+        "12 of 12 read",
+        "11 not on the path",
+        "“Mary met Peter.”",
+        "the claim: ✕ not supported",
+        "Round 2: 12 texts read, ✕ not supported",
+    ):
+        expect(picture.locator("text", has_text=text).first).to_be_visible()
+    becomes(lambda: nodes_of(here.page), ["chapter 1", "summary", "book"])
+    expect(picture.locator("[data-node]").nth(1)).to_have_class(re.compile("error"))
     expect(picture.locator(".error-word")).to_have_count(1)
     here.press("Enter")
     read = here.page.locator(".sl-trail-read")
@@ -274,6 +270,4 @@ def test_passages_without_a_process_are_a_trail_of_one_step(desk: Sit) -> None:
     )
     here = desk([Record(item=CURIE, annotations=(CHECKED.model_copy(update={"trace": (step,)}),))])
     here.press("l")
-    nodes = here.page.locator(".sl-picture [data-node]")
-    expect(nodes).to_have_count(2)
-    assert [node.get_attribute("data-node") for node in nodes.all()] == ["passage 1", "answer"]
+    becomes(lambda: nodes_of(here.page), ["passage 1", "answer"])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from driving import REVIEWER, Desk, suggested, words_item
+from driving import REVIEWER, Desk, becomes, suggested, words_item
 from playwright.sync_api import Browser, expect
 from serving import patient, serving
 
@@ -78,7 +78,8 @@ def test_two_servers_on_one_home_share_reviews_and_jobs(desk: Sit, browser: Brow
         request = RunRequest(dataset=here.dataset, detectors=(DetectorSpec(detector="offline"),))
         done = jobs.wait(jobs.submit_detection(request, home), timeout=120, settings=home)
         assert (done.state, done.progress.done) == (jobs.JobState.DONE, 1)
-        assert {"app", "app-2"} <= {path.name for path in (home.home / "workers").iterdir()}
+        workers = home.home / "workers"
+        becomes(lambda: {"app", "app-2"} <= {path.name for path in workers.iterdir()}, True)
 
 
 def _is_refused_and_takes_theirs(here: Desk, there: Desk) -> None:
@@ -143,18 +144,16 @@ def test_a_server_killed_in_the_middle_of_a_burst_loses_nothing(
         here.visit("burst")
         here.press(*["a", "x"] * 10)
         server.kill()
-        here.press(*["a", "x"] * 10)
-        # Streamlit's word on the lost connection takes the keys once it comes up; on a machine
-        # that is very busy that is before the last of them.
-        taken = int(here.page.evaluate("spanlab.editor.item.history.version"))
-        assert taken > 20
+        # Given to the answer itself: Streamlit's word on the lost connection takes typed keys.
+        for key in ["a", "x"] * 10:
+            here.page.dispatch_event(".sl-answer", "keydown", {"key": key})
         here.page.wait_for_selector('.sl-saved[data-state="offline"]')
         server.start()
         here.settle()
         expect(here.page.get_by_test_id("stDialog")).to_be_hidden()  # of the lost connection
         here.focus_rests()
-        assert store.review("words", "burst", REVIEWER).version == taken
-        here.press(*(["a", "x"] * 30)[taken:])
+        assert store.review("words", "burst", REVIEWER).version == 40
+        here.press(*["a", "x"] * 10)
         here.settle()
         _expect_every_second_accepted(here, "burst", 60)
         assert store.review("words", "burst", REVIEWER).version == 60

@@ -70,10 +70,10 @@ def visit(server: Server, page: Page) -> Callable[..., Page]:
 
 def press_until(page: Page, key: str, text: str) -> None:
     """Press a key of the page until it shows a text: it is drawn before it listens to keys."""
-    for _ in range(6):
+    for _ in range(4):
         page.keyboard.press(key)
         with suppress(playwright.TimeoutError):
-            page.get_by_text(text).wait_for(timeout=10_000)
+            page.get_by_text(text).wait_for(timeout=WAIT / 4)
             return
     raise AssertionError(f"{key} does not lead to {text}")
 

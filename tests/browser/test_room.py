@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from driving import Desk, suggested
+from driving import Desk, becomes, box_of, suggested
 from playwright.sync_api import Page, expect
 
 from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
@@ -41,14 +41,12 @@ def read(name: str = "two-lines", answer: str = TWO_LINES) -> Record:
 
 
 def height(page: Page, name: str) -> float:
-    box = page.locator(name).bounding_box()
-    assert box is not None
-    return box["height"]
+    return box_of(page.locator(name))["height"]
 
 
 def test_a_short_answer_leaves_the_window_to_its_evidence(desk: Sit) -> None:
     here = desk([read()])
-    assert here.page.evaluate(LINES) >= 20
+    becomes(lambda: here.page.evaluate(LINES) >= 20, True)
 
 
 def test_the_answer_is_as_high_as_its_text_up_to_a_share_that_the_splitter_changes(
@@ -86,10 +84,8 @@ def test_evidence_stands_beside_the_answer_and_text_grows_as_this_browser_rememb
     for _ in range(2):
         splitter = here.page.get_by_role("separator", name="Width of the answer")
         expect(splitter).to_have_attribute("aria-valuenow", "57")
-        answer = here.page.locator(".sl-left").bounding_box()
-        panel = here.page.locator(".sl-right").bounding_box()
-        assert answer
-        assert panel
+        answer = box_of(here.page.locator(".sl-left"))
+        panel = box_of(here.page.locator(".sl-right"))
         assert panel["x"] > answer["x"] + answer["width"]
         assert here.page.locator(".sl-text").evaluate(size) == pytest.approx(before * 1.1, rel=0.01)
         here.visit()
@@ -130,8 +126,7 @@ def test_an_item_without_passages_begins_with_its_spans(desk: Sit) -> None:
 
 
 def _middle(page: Page, name: str) -> tuple[float, float]:
-    box = page.locator(name).bounding_box()
-    assert box is not None
+    box = box_of(page.locator(name))
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
@@ -206,7 +201,7 @@ def test_words_are_found_in_the_evidence_also_where_it_is_folded(desk: Sit) -> N
     here.page.keyboard.type("it's ON")
     find = here.page.locator(".sl-find")
     expect(find).to_contain_text("1 of 1")
-    assert here.page.evaluate(highlighted) == ["It's on"]
+    becomes(lambda: here.page.evaluate(highlighted), ["It's on"])
     box.fill("sentence 7")
     expect(find).to_contain_text("1 of 111")
     here.press("Enter", "Enter")
@@ -214,7 +209,7 @@ def test_words_are_found_in_the_evidence_also_where_it_is_folded(desk: Sit) -> N
     here.press("Shift+Enter", "Shift+Enter", "Shift+Enter")
     expect(find).to_contain_text("111 of 111")
     expect(here.page.locator(".sl-passage-text").last).to_contain_text("Sentence 799 ")
-    assert here.page.evaluate(highlighted) == ["Sentence 7"]
+    becomes(lambda: here.page.evaluate(highlighted), ["Sentence 7"])
     box.fill("(nothing")
     expect(find).to_contain_text("not found")
     box.fill("seine")
@@ -225,6 +220,6 @@ def test_words_are_found_in_the_evidence_also_where_it_is_folded(desk: Sit) -> N
     here.wait_for("two")
     here.press("f")
     expect(find).to_contain_text("1 of 1")
-    assert here.page.evaluate(highlighted) == ["Seine"]
+    becomes(lambda: here.page.evaluate(highlighted), ["Seine"])
     here.settle()
     assert here.state("one").rejected == ()

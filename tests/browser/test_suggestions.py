@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import pytest
-from driving import DETECTOR, Desk, suggested
+from driving import DETECTOR, Desk, becomes, suggested
 from playwright.sync_api import expect
 
 from spanlab.schema import Annotation, Interval, Item, Record, Status
@@ -28,44 +29,43 @@ def _records(*said: Annotation) -> list[Record]:
     ]
 
 
-def _open(here: Desk) -> list[tuple[str, int]]:
-    """Text and percentage of the suggestions that are open on the screen."""
-    marks = here.page.evaluate(
-        """() => [...spanlab.editor.marks.values()].filter((mark) => mark.kind === "open")
-            .map((mark) => [mark.text, Math.round(mark.prob * 100)])"""
-    )
-    return [(text, percent) for text, percent in marks]
+def _are_open(here: Desk, *wanted: tuple[str, int]) -> None:
+    """Wait until these suggestions are open on the screen: their texts and percentages."""
+    marks = """() => [...spanlab.editor.marks.values()].filter((mark) => mark.kind === "open")
+        .map((mark) => [mark.text, Math.round(mark.prob * 100)])"""
+    becomes(lambda: here.page.evaluate(marks), [list(mark) for mark in wanted])
 
 
 def test_touching_fragments_are_one_suggestion_decided_by_one_key_and_undone_by_one(
     desk: Sit,
 ) -> None:
     here = desk(_records())
-    assert _open(here) == [("in Paris", 80), ("300 metres high", 60), ("1887", 40)]
+    _are_open(here, ("in Paris", 80), ("300 metres high", 60), ("1887", 40))
     expect(here.page.locator(".sl-votes")).to_contain_text(f"{DETECTOR} 80 %, exactly this")
     here.press("a", "x")
     here.settle()
     state = here.state("tower")
     assert [(span.text, span.source) for span in state.spans.values()] == [("in Paris", DETECTOR)]
     assert [(span.text, span.prob) for span in state.rejected] == [("300 metres high", 0.6)]
-    assert _open(here) == [("1887", 40)]
+    _are_open(here, ("1887", 40))
     here.page.reload()
     here.wait_for("tower")
-    assert _open(here) == [("1887", 40)]
+    _are_open(here, ("1887", 40))
     here.press("u", "u")
     here.settle()
     assert here.state("tower").rejected == ()
     assert here.texts("tower") == []
-    assert _open(here) == [("in Paris", 80), ("300 metres high", 60), ("1887", 40)]
+    _are_open(here, ("in Paris", 80), ("300 metres high", 60), ("1887", 40))
 
 
 def test_a_joined_suggestion_opens_into_its_parts_and_joins_again(desk: Sit) -> None:
     here = desk(_records())
     here.press("o")
     here.hears("Opened into 2 parts")
-    assert _open(here)[:2] == [("in", 30), ("Paris", 80)]
+    rest = ("300 metres high", 60), ("1887", 40)
+    _are_open(here, ("in", 30), ("Paris", 80), *rest)
     here.press("o")
-    assert _open(here)[:2] == [("in Paris", 80), ("300 metres high", 60)]
+    _are_open(here, ("in Paris", 80), *rest)
     here.page.click('.sl-card [data-command="parts"]')
     here.press("x", "a")
     here.settle()
@@ -80,8 +80,7 @@ def test_what_an_annotator_decided_is_not_joined_with_what_it_did_not(desk: Sit)
     decided = (Interval(start=start, end=start + 5),)
     said = suggested(TOWER, PARTS).model_copy(update={"hard": decided})
     here = desk(_records(said))
-    shown = [("in", 30), ("Paris", 80), ("300 metres high", 60), ("1887", 40)]
-    assert _open(here) == shown
+    _are_open(here, ("in", 30), ("Paris", 80), ("300 metres high", 60), ("1887", 40))
 
 
 def test_the_threshold_filters_by_key_says_how_many_and_is_remembered(desk: Sit) -> None:
@@ -92,7 +91,7 @@ def test_the_threshold_filters_by_key_says_how_many_and_is_remembered(desk: Sit)
     expect(bar).to_contain_text("50 %")
     expect(bar).to_contain_text("2 shown, 3 weaker hidden")
     here.hears("Suggestions from 50 %: 2 shown, 3 weaker hidden")
-    assert _open(here) == [("Paris", 80), ("metres high", 60)]
+    _are_open(here, ("Paris", 80), ("metres high", 60))
     here.press("Enter")  # what was not shown is not counted as rejected
     here.wait_for("next")
     here.settle()
@@ -101,7 +100,7 @@ def test_the_threshold_filters_by_key_says_how_many_and_is_remembered(desk: Sit)
     here.wait_for("next")
     expect(bar).to_contain_text("0 shown, 1 weaker hidden")
     here.press(*["<"] * 2)
-    assert _open(here) == [("wrong", 40)]
+    _are_open(here, ("wrong", 40))
     slider = here.page.get_by_role("slider", name="Suggestions from")
     slider.fill("95")
     expect(bar).to_contain_text("0 shown, 1 weaker hidden")
@@ -112,14 +111,14 @@ def test_percentages_are_seen_at_the_chosen_span_unless_asked_for_everywhere(des
     shown = """() => [...document.querySelectorAll(".sl-seg")]
         .map((node) => getComputedStyle(node, "::before").content).filter((one) => one !== "none")
         .map((content) => /\\d+/.exec(content)[0])"""
-    assert here.page.evaluate(shown) == ["80"]
+    becomes(lambda: here.page.evaluate(shown), ["80"])
     here.page.hover(".sl-seg >> text=1887")
-    assert here.page.evaluate(shown) == ["80", "40"]
+    becomes(lambda: here.page.evaluate(shown), ["80", "40"])
     here.page.get_by_label("% in the text").check()
-    assert here.page.evaluate(shown) == ["80", "60", "40"]
+    becomes(lambda: here.page.evaluate(shown), ["80", "60", "40"])
     here.page.reload()
     here.wait_for("tower")
-    assert here.page.evaluate(shown) == ["80", "60", "40"]
+    becomes(lambda: here.page.evaluate(shown), ["80", "60", "40"])
 
 
 def test_accepting_what_is_likely_says_from_which_probability_on_and_which(desk: Sit) -> None:
@@ -127,15 +126,15 @@ def test_accepting_what_is_likely_says_from_which_probability_on_and_which(desk:
     button = here.page.locator('.sl-actions [data-command="acceptAll"]')
     expect(button).to_contain_text("Accept 2 likely, from 60 %")
     words = "2 likely suggestions, from 60 % on: “Paris”, “metres high”"
-    assert words in (button.get_attribute("title") or "")
+    expect(button).to_have_attribute("title", re.compile(re.escape(words)))
     button.hover()
     marked = "[...CSS.highlights.get('sl-which') ?? []].map((range) => range.toString())"
-    assert here.page.evaluate(marked) == ["Paris", "metres high"]
+    becomes(lambda: here.page.evaluate(marked), ["Paris", "metres high"])
     here.press("A")
     expect(here.page.locator(".sl-toast")).to_have_text(f"Accepted {words}.")
     here.settle()
     assert here.texts("tower") == ["Paris", "metres high"]
-    assert _open(here) == [("in", 30), ("300", 20), ("1887", 40)]
+    _are_open(here, ("in", 30), ("300", 20), ("1887", 40))
     here.press("u")
     here.settle()
     assert here.texts("tower") == []
