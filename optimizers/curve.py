@@ -33,9 +33,9 @@ class Trial(Frozen):
 class Curve(Frozen):
     """The trials of all folds, and the best prompt of the latest one.
 
-    ``items`` counts the labelled items, or claims (``unit``), of which scores are accuracies.
-    ``untuned`` are the prompts that the latest search began with. ``program`` and ``held_out`` are
-    what a finished job has saved.
+    ``items`` counts the labelled items, or what ``unit`` says; scores of claims and steps are
+    accuracies. ``untuned`` are the prompts that the latest search began with. ``program`` and
+    ``held_out`` are what a finished job has saved.
     """
 
     items: int = 0

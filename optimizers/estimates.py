@@ -50,7 +50,7 @@ class Effort:
 class SearchEstimate:
     """Upper bounds for a search.
 
-    ``items`` is the number of labelled items or claims (``unit``), ``languages`` how many of them
+    ``items`` is the number of labelled items, or what ``unit`` says, ``languages`` how many of them
     in each. ``cost`` is in US dollars, None where no price is known.
     """
 
@@ -95,8 +95,8 @@ def estimate_search(store: Store, request: Optimisation) -> SearchEstimate:
 
 
 def _answer(one: Labelled) -> Item:
-    """Return what is checked: the item, or one whose answer is the claim."""
-    return one.item.model_copy(update={"answer": one.claim.text}) if one.claim else one.item
+    """Return what is checked: the item, or one whose answer is the part."""
+    return one.item.model_copy(update={"answer": one.part.text}) if one.part else one.item
 
 
 class Plan(NamedTuple):
@@ -118,7 +118,8 @@ class Plan(NamedTuple):
 
 def planned(search: Search, items: int) -> Plan:
     """Bound what a search does on so many labelled items: cross-validation, then all items."""
-    predictors = len(entry_of(search.detector.detector).prompts)
+    entry, questions = entry_of(search.detector.detector), search.unit == "questions"
+    predictors = len(entry.generator_prompts if questions else entry.prompts)
     seen = [items - items // search.folds] * search.folds if search.folds else []
     rounds = [_ROUNDS[search.strategy](search, each, predictors) for each in (*seen, items)]
     held_out = ((2, items),) if search.folds else ()

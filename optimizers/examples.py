@@ -1,4 +1,4 @@
-"""Labelled items or claims for an optimisation: whose labels, which languages, what is held out."""
+"""Labelled items or parts of them for an optimisation: whose labels, what is held out."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
+from spanlab.detectors.safe.labels import error_marked, right_answers
+from spanlab.detectors.safe.reading import steps_in
 from spanlab.errors import UsageError
 from spanlab.fields import Frozen, Name
 from spanlab.labels import Extent, Labels, hard_of, intersection, labels_of, length, vote
-from spanlab.schema import Annotation, Item, Kind, Record, Status, Verdict
+from spanlab.programs import Unit
+from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.scorers import RIGHT
 from spanlab.workflows.claim_scores import by_text
 
 Transfer = Literal["pooled", "each", "others"]
@@ -37,38 +41,54 @@ class LabelSource(Frozen):
         return f"{self.kind} ({names})" if names else self.kind
 
 
-class ClaimLabel(Frozen):
-    """A claim of the item ``id``, and its gold verdict."""
+class PartLabel(Frozen):
+    """A part of the item ``id``, and what is right to say of it.
+
+    That is a claim with its verdict; a step, whose ``number`` counts from 1, with its type of error
+    or ``RIGHT``; or the question with its right answers, a line each.
+    """
 
     id: str
     text: str
-    verdict: Verdict
+    verdict: str
+    number: int = 0
+
+    @property
+    def unit(self) -> Unit:
+        """What kind of part it is."""
+        return "steps" if self.number else "claims" if self.text else "questions"
+
+    @property
+    def name(self) -> str:
+        """What a detector is told of it: the number of a step, or the text."""
+        return str(self.number) if self.number else self.text
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """An item and its gold labels; or a claim of it with its gold verdict, and no labels."""
+    """An item and its gold labels; or a part of it with what is right, and no labels."""
 
     item: Item
     labels: Labels
-    claim: ClaimLabel | None = None
+    part: PartLabel | None = None
 
     @classmethod
-    def of(cls, item: Item, label: Labels | ClaimLabel) -> Self:
-        """Return the item with its labels, or with one of its claims."""
+    def of(cls, item: Item, label: Labels | PartLabel) -> Self:
+        """Return the item with its labels, or with one of its parts."""
         if isinstance(label, Labels):
             return cls(item, label)
         return cls(item, Labels(item.id, item.lang, (), (), (), len(item.answer)), label)
 
     @property
-    def label(self) -> Labels | ClaimLabel:
+    def label(self) -> Labels | PartLabel:
         """What ``of`` was given."""
-        return self.claim or self.labels
+        return self.part or self.labels
 
     @property
     def key(self) -> str:
-        """What tells it from the others: the item's id, with the claim's text."""
-        return f"{self.item.id}\n{self.claim.text}" if self.claim else self.item.id
+        """What tells it from the others: the item's id, with the part's number and text."""
+        part = self.part
+        return f"{self.item.id}\n{part.number}\n{part.text}" if part else self.item.id
 
 
 class Target(Frozen):
@@ -115,7 +135,7 @@ def labelled_claims(records: Iterable[Record], source: LabelSource) -> Iterator[
     """
     _check(source)
     for record in records:
-        verdicts: dict[str, Counter[Verdict]] = defaultdict(Counter)
+        verdicts: dict[str, Counter[str]] = defaultdict(Counter)
         texts: dict[str, str] = {}
         for annotation in _sources(record, source):
             for plain, claim in by_text(annotation.claims).items():
@@ -123,10 +143,36 @@ def labelled_claims(records: Iterable[Record], source: LabelSource) -> Iterator[
                     verdicts[plain][claim.verdict] += 1
                     texts.setdefault(plain, claim.text)
         for plain, counts in verdicts.items():
-            (verdict, most), *others = counts.most_common()
-            if not others or others[0][1] < most:
-                label = ClaimLabel(id=record.item.id, text=texts[plain], verdict=verdict)
+            for verdict in _agreed(counts):
+                label = PartLabel(id=record.item.id, text=texts[plain], verdict=verdict)
                 yield Labelled.of(record.item, label)
+
+
+def labelled_steps(records: Iterable[Record], source: LabelSource) -> Iterator[Labelled]:
+    """Yield the steps of reasonings that the source has judged, with their types of errors.
+
+    Of several types of one step the most frequent counts, and a step with a tie is passed over.
+
+    Raises:
+        UsageError: a vote names nobody.
+    """
+    _check(source)
+    for record in records:
+        item, judges = record.item, _sources(record, source)
+        for number, step in enumerate(steps_in(item.answer, item.lang), start=1):
+            counts = Counter(str(error_marked(step, each.spans) or RIGHT) for each in judges)
+            for error in _agreed(counts):
+                label = PartLabel(id=item.id, text=step.text, verdict=error, number=number)
+                yield Labelled.of(item, label)
+
+
+def labelled_questions(records: Iterable[Record], _source: LabelSource) -> Iterator[Labelled]:
+    """Yield the questions that the dataset itself has right answers to."""
+    for record in records:
+        item = record.item
+        right = "\n".join(right_answers(item))
+        if right and item.question.strip():
+            yield Labelled.of(item, PartLabel(id=item.id, text="", verdict=right))
 
 
 def targets(labels: Labels, answer: str) -> tuple[Target, ...]:
@@ -165,7 +211,7 @@ def folds(examples: Sequence[Labelled], count: int, seed: int) -> tuple[Fold, ..
     """
     groups = _groups(examples)
     if len(examples) < FEWEST or len(groups) < count:
-        what = "claims" if any(each.claim for each in examples) else "items"
+        what = next((each.part.unit for each in examples if each.part), "items")
         raise UsageError(
             f"{len(examples)} labelled {what} with {len(groups)} different questions are too few "
             f"for {count} folds: at least {max(FEWEST, count)} are needed; review more items, "
@@ -229,9 +275,16 @@ def fingerprint(examples: Iterable[Labelled]) -> str:
 
 
 def _said(each: Labelled) -> tuple[object, ...]:
-    if each.claim is not None:
-        return (each.claim.text, each.claim.verdict)
+    if each.part is not None:
+        return (each.part.number, each.part.text, each.part.verdict)
     return (each.labels.soft, each.labels.hard)
+
+
+def _agreed(counts: Counter[str]) -> Iterator[str]:
+    """Yield what most say; nothing for a tie, or if nobody says anything."""
+    first, second = [*counts.most_common(2), ("", 0), ("", 0)][:2]
+    if first[1] > second[1]:
+        yield first[0]
 
 
 def _check(source: LabelSource) -> None:
@@ -284,9 +337,10 @@ def _groups(examples: Sequence[Labelled]) -> list[list[Labelled]]:
         return key
 
     for each in examples:
-        keys = [f"i:{each.item.id}", f"a:{_plain(each.item.answer)}"]
-        if each.item.question.strip():
-            keys.append(f"q:{_plain(each.item.question)}")
+        keys = [f"i:{each.item.id}"]
+        for what, text in (("a", each.item.answer), ("q", each.item.question)):
+            if text.strip():
+                keys.append(f"{what}:{_plain(text)}")
         first, *rest = (root(key) for key in keys)
         for other in rest:
             parent[root(other)] = root(first)

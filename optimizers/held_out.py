@@ -1,6 +1,7 @@
 """What a search is worth on items that it has not seen: the untuned and the tuned prompt compared.
 
-Spans are compared by the mean of the metric over items, verdicts on claims by their macro F1.
+Spans and answers are compared by the mean of the metric over items, verdicts on claims and types of
+errors in steps by their macro F1.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from spanlab.fields import Frozen
-from spanlab.programs import HeldOut, Score
+from spanlab.programs import HeldOut, Score, Unit
 from spanlab.scorers import (
     Difference,
     JudgedClaim,
@@ -24,22 +25,22 @@ from spanlab.scorers import (
 class FoldScores(Frozen):
     """The metric of each item that a fold held out, under the untuned and the tuned prompt.
 
-    Of held-out claims, ``ids`` and ``languages`` are those of their items, the metric is 1 for a
-    right verdict and 0 for another, and ``claims_before`` and ``claims_after`` are the verdicts.
+    Of held-out claims or steps, ``ids`` and ``languages`` are those of their items, the metric is 1
+    for a right verdict or type and 0 for another, which are ``judged_before`` and ``judged_after``.
     """
 
     ids: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     before: tuple[float, ...] = ()
     after: tuple[float, ...] = ()
-    claims_before: tuple[JudgedClaim, ...] = ()
-    claims_after: tuple[JudgedClaim, ...] = ()
+    judged_before: tuple[JudgedClaim, ...] = ()
+    judged_after: tuple[JudgedClaim, ...] = ()
 
 
-def held_out(folds: Sequence[FoldScores]) -> HeldOut:
-    """Compare the untuned and the tuned prompt on the items or claims that the folds held out."""
-    if any(fold.claims_before for fold in folds):
-        return _verdicts(folds)
+def held_out(folds: Sequence[FoldScores], unit: Unit) -> HeldOut:
+    """Compare the untuned and the tuned prompt on what the folds held out."""
+    if any(fold.judged_before for fold in folds):
+        return _verdicts(folds, unit)
     rows = sorted(
         row
         for fold in folds
@@ -61,13 +62,14 @@ def held_out(folds: Sequence[FoldScores]) -> HeldOut:
             lang: (fmean(before for before, _ in pairs), fmean(after for _, after in pairs))
             for lang, pairs in sorted(by_language.items())
         },
+        unit=unit,
     )
 
 
-def _verdicts(folds: Sequence[FoldScores]) -> HeldOut:
+def _verdicts(folds: Sequence[FoldScores], unit: Unit) -> HeldOut:
     by_language: dict[str, list[tuple[JudgedClaim, JudgedClaim]]] = defaultdict(list)
     for fold in folds:
-        for row in zip(fold.languages, fold.claims_before, fold.claims_after, strict=True):
+        for row in zip(fold.languages, fold.judged_before, fold.judged_after, strict=True):
             by_language[row[0]].append((row[1], row[2]))
     pairs = [pair for _, found in sorted(by_language.items()) for pair in found]
     macro = compare_macro_f1([now for _, now in pairs], [was for was, _ in pairs])
@@ -83,7 +85,7 @@ def _verdicts(folds: Sequence[FoldScores]) -> HeldOut:
         difference=_difference(macro.difference),
         p=macro.difference.p,
         languages={lang: (each.b.mean, each.a.mean) for lang, each in languages.items()},
-        unit="claims",
+        unit=unit,
     )
 
 

@@ -1,9 +1,11 @@
 """What an optimiser maximises: how right one answer's labels are, and in words what was wrong.
 
 The targets are those of Huang et al. 2025, "UCSC at SemEval-2025 Task 3": IoU, Corr, MaxIoU, the
-mean of the first two, and the mean of all three. Verdicts on claims have ``verdict-f1``: one claim
-is right or wrong, so that the score of a trial is the share of right verdicts (accuracy), and macro
-F1 is what the held-out claims of both prompts are compared by (``optimizers.held_out``).
+mean of the first two, and the mean of all three. Verdicts on claims have ``verdict-f1``, types of
+errors in the steps of reasonings ``type-f1``: one claim or step is right or wrong, so that the
+score of a trial is the share of right ones (accuracy), and macro F1 is what those held out are
+compared by (``optimizers.held_out``). Answers to questions have ``answer-f1``, HotpotQA's F1 of
+their words.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from spanlab.detectors.entry import Entry
 from spanlab.errors import UsageError
 from spanlab.fields import Frozen
 from spanlab.labels import Extent, Labels, overlap
-from spanlab.schema import Verdict
-from spanlab.scorers import coarse, score_item
+from spanlab.programs import Unit
+from spanlab.scorers import coarse, score_answer, score_item
 
 TARGETS: Final = {
     "iou": ("iou",),
@@ -28,7 +30,20 @@ TARGETS: Final = {
     "all": ("iou", "corr", "max_iou"),
 }
 VERDICT_F1: Final = "verdict-f1"
-METRICS: Final = {"spans": tuple(TARGETS), "claims": (VERDICT_F1,)}  # by what they score
+TYPE_F1: Final = "type-f1"
+ANSWER_F1: Final = "answer-f1"
+METRICS: Final = {  # by what a detector is tuned on
+    "spans": tuple(TARGETS),
+    "claims": (VERDICT_F1,),
+    "steps": (TYPE_F1, *TARGETS, ANSWER_F1),
+}
+UNITS: Final[dict[str, Unit]] = {VERDICT_F1: "claims", TYPE_F1: "steps", ANSWER_F1: "questions"}
+_SCORED: Final = {  # in words
+    "items": "the spans of answers",
+    "claims": "verdicts on claims",
+    "steps": "types of errors in steps",
+    "questions": "answers to questions",
+}
 _MOST = 5  # mistakes of one kind that the feedback spells out
 _LONGEST = 80  # characters of a quote in it
 _REASON = 500  # and of the reason for a verdict
@@ -51,12 +66,16 @@ def check_metric(metric: str, tuned: Entry | None = None) -> None:
     if metric not in known:
         raise UsageError(f"no metric is called {metric!r} (known: {', '.join(known)})")
     if tuned is not None and metric not in METRICS[tuned.tuned_on]:
-        what = {"spans": "the spans of answers", "claims": "verdicts on claims"}
-        scored = "claims" if metric == VERDICT_F1 else "spans"
+        usual, *_ = METRICS[tuned.tuned_on]
         raise UsageError(
-            f"the metric {metric!r} scores {what[scored]}, and {tuned.name!r} is tuned on "
-            f"{what[tuned.tuned_on]} (its metrics: {', '.join(METRICS[tuned.tuned_on])})"
+            f"the metric {metric!r} scores {_SCORED[unit_of(metric)]}, and {tuned.name!r} is tuned "
+            f"on {_SCORED[unit_of(usual)]} (its metrics: {', '.join(METRICS[tuned.tuned_on])})"
         )
+
+
+def unit_of(metric: str) -> Unit:
+    """Return what is labelled, learnt from and scored for a metric."""
+    return UNITS.get(metric, "items")
 
 
 def judge(gold: Labels, found: Labels, answer: str, target: str) -> ScoredAnswer:
@@ -83,10 +102,11 @@ def judge(gold: Labels, found: Labels, answer: str, target: str) -> ScoredAnswer
     )
 
 
-def judge_verdict(gold: Verdict, said: Verdict | None, reason: str = "") -> ScoredAnswer:
+def judge_verdict(gold: str, said: str | None, reason: str = "") -> ScoredAnswer:
     """Score a verdict on a claim, 1 if it is right and 0 if not, and say what would be right.
 
-    Where one of the two is "not-supported", the other is, too, if that covers it.
+    Where one of the two is "not-supported", the other is, too, if that covers it. Of a step the
+    verdict is its type of error.
 
     Args:
         gold: what is right.
@@ -98,6 +118,24 @@ def judge_verdict(gold: Verdict, said: Verdict | None, reason: str = "") -> Scor
     why = f" The reason given was: {_shortened(reason)}" if reason else ""
     return ScoredAnswer(
         score=0.0, feedback=f"Wrong: the verdict was {said or 'none'}, right is {gold}.{why}"
+    )
+
+
+def judge_answer(gold: str, said: str | None, reason: str = "") -> ScoredAnswer:
+    """Score an answer to a question by F1 of its words, and say what would be right.
+
+    Args:
+        gold: the right answers, a line each.
+        said: the answer; None where there is none, which scores 0.
+        reason: how the answer was reached.
+    """
+    score = score_answer(said or "", gold.splitlines()).f1
+    if score == 1.0:
+        return ScoredAnswer(score=score, feedback=f"Right: {said}.")
+    why = f" {_shortened(reason)}" if reason else ""
+    right = " or ".join(gold.splitlines())
+    return ScoredAnswer(
+        score=score, feedback=f"The answer was {said or 'none'}, right is {right}.{why}"
     )
 
 

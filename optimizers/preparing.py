@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from optimizers.examples import Labelled, labelled, labelled_claims
+from optimizers.examples import (
+    Labelled,
+    labelled,
+    labelled_claims,
+    labelled_questions,
+    labelled_steps,
+)
 from optimizers.metrics import check_metric
 from optimizers.request import PROMPT_TEMPERATURE, TASK_TEMPERATURE, Optimisation, Search
-from optimizers.subjects import Claims, Spans, Subject
+from optimizers.subjects import OnParts, Parts, Spans, Subject
 from optimizers.tuning import Tuner
 from optimizers.watching import OnEvent, Stopper
-from spanlab.detectors import Detector, Tunable, build, entry_of
-from spanlab.detectors.building import OWN_PROMPT
-from spanlab.detectors.common.claiming import ClaimDetector
+from spanlab.detectors import Tunable, build, entry_of
+from spanlab.detectors.building import OWN_PROMPT, kit_of
 from spanlab.errors import UsageError
 from spanlab.lm import Meter, ModelChoice, answer_cache, language_model
+from spanlab.programs import Predictor, Programs
 from spanlab.retrievers import ensure, retriever
 from spanlab.schema import Annotation, Item, Record
 from spanlab.settings import Settings
@@ -26,7 +32,12 @@ from spanlab.settings import Settings
 if TYPE_CHECKING:
     from spanlab.storage import Store
 
-_LABELLED: Final = {"items": labelled, "claims": labelled_claims}
+_LABELLED: Final = {
+    "items": labelled,
+    "claims": labelled_claims,
+    "steps": labelled_steps,
+    "questions": labelled_questions,
+}
 _AT_ONCE = 16  # items that passages are fetched for
 
 
@@ -67,7 +78,7 @@ def tuner(request: Optimisation, settings: Settings, stopper: Stopper, on_event:
         NotFoundError: there is no program to begin from.
     """
     search = request.search
-    subject = _subject(build(search.detector, stopper, settings), search)
+    subject = _subject(search, stopper, settings)
     if search.detector.model is None or search.prompt_model is None:
         raise UsageError("the models have to be named before the search is built")
     cache = answer_cache(settings, "models")
@@ -79,16 +90,33 @@ def tuner(request: Optimisation, settings: Settings, stopper: Stopper, on_event:
         stopper=stopper,
         on_event=on_event,
         dataset=request.dataset,
+        begun=_begun(search, settings),
     )
 
 
-def _subject(detector: Detector, search: Search) -> Subject:
-    entry = entry_of(search.detector.detector)
-    if entry.prompts and isinstance(detector, ClaimDetector) and entry.tuned_on == "claims":
-        return Claims(detector, entry.prompts)
-    if isinstance(detector, Tunable) and entry.tuned_on == "spans":
+def _begun(search: Search, settings: Settings) -> Mapping[str, Predictor]:
+    name = search.detector.program
+    if name is None or name == OWN_PROMPT:
+        return {}
+    return Programs(settings.programs).load(name).predictors
+
+
+def _subject(search: Search, stopper: Stopper, settings: Settings) -> Subject:
+    entry, spec = entry_of(search.detector.detector), search.detector
+    detector: object
+    if search.unit == "questions":
+        from spanlab.detectors.safe.reasoning import Reasoner, ReasonOptions
+
+        detector = Reasoner(kit_of(spec, stopper, settings), ReasonOptions())
+        names = entry.generator_prompts
+    else:
+        detector, names = build(spec, stopper, settings), entry.prompts
+    if search.unit == "items" and isinstance(detector, Tunable):
         return Spans(detector, search.metric)
-    raise UsageError(f"{search.detector.detector!r} has no prompts of its own to tune")
+    if names and isinstance(detector, OnParts):
+        own = {name: getattr(detector.program, name) for name in names}
+        return Parts(detector.try_with, own, search.metric)
+    raise UsageError(f"{spec.detector!r} has no prompts of its own to tune")
 
 
 def chosen(records: Iterable[Record], search: Search) -> list[Labelled]:
@@ -110,6 +138,8 @@ def chosen(records: Iterable[Record], search: Search) -> list[Labelled]:
         missing = {
             "items": f"no item has finished {search.labels} labels",
             "claims": f"no item has claims with {search.labels} verdicts",
+            "steps": f"no item has steps with {search.labels} types of errors",
+            "questions": "no item has a question with right answers in its meta (`answers`)",
         }
         raise UsageError(
             missing[search.unit]

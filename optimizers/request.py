@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from optimizers.examples import LabelSource, Transfer
-from optimizers.metrics import VERDICT_F1, check_metric
+from optimizers.metrics import check_metric, unit_of
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import UsageError
 from spanlab.fields import Frozen, Name, Rate
@@ -44,7 +44,8 @@ class Search(Frozen):
         labelled: most demonstrations made from the labels, per predictor.
         success: metric from which on an own answer is good enough to demonstrate, 0 to 1.
         threads: calls under way at once.
-        limit: at most so many labelled items (or claims), chosen by the seed; None for all.
+        limit: at most so many labelled items (claims, steps, questions), chosen by the seed;
+            None for all.
         seed: of every random choice.
     """
 
@@ -82,7 +83,7 @@ class Search(Frozen):
     @property
     def unit(self) -> Unit:
         """What is labelled, learnt from and scored."""
-        return "claims" if self.metric == VERDICT_F1 else "items"
+        return unit_of(self.metric)
 
 
 class Optimisation(Frozen):

@@ -1,23 +1,53 @@
-"""What is tuned: a detector's steps on whole answers, or its verdict on one claim."""
+"""What is tuned: a detector's steps on whole answers, or what it says of one part of an item."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import dspy
 
 from optimizers.examples import Labelled, targets
-from optimizers.metrics import ScoredAnswer, judge, judge_verdict
+from optimizers.metrics import ScoredAnswer, judge, judge_answer, judge_verdict, unit_of
 from spanlab.background import wait
 from spanlab.detectors import Tunable
-from spanlab.detectors.common.claiming import ClaimDetector, Verified
 from spanlab.labels import Labels, flatten, hard_of
 from spanlab.mappers import Quote
 from spanlab.schema import Annotation, Item, Status
 
-Verify = Callable[[str, str, Mapping[str, dspy.Module]], Awaitable[Verified]]
+Predictors = Mapping[str, dspy.Module]
+
+
+class Said(Protocol):
+    """What was said of a part of an item, and why."""
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on a claim, the type of error of a step, or the answer to a question."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why, or how."""
+        ...
+
+
+@runtime_checkable
+class OnParts(Protocol):
+    """A detector that says something of parts of items, with prompts to tune."""
+
+    @property
+    def program(self) -> dspy.Module:
+        """The module with the predictors."""
+        ...
+
+    async def try_with(self, item: Item, part: str, predictors: Predictors, /) -> Said:
+        """Say what there is to say of a part with other predictors."""
+        ...
+
+
+Try = Callable[[Item, str, Predictors], Awaitable[Said]]
 
 
 class Subject(Protocol):
@@ -67,66 +97,76 @@ class Spans:
 
 
 # MIPROv2 shows this source to the model that writes prompts.
-class VerdictOnClaim(dspy.Module):
-    """Judges one claim: finds the evidence for and against it, then gives a verdict on it.
+class JudgePart(dspy.Module):
+    """Finds what there is to say of one part of an item: a claim, a step or the question.
 
     Args:
-        verify: finds the evidence and asks the predictors for the verdict.
+        judge: asks the predictors.
         predictors: the prompts to tune, by name.
     """
 
-    def __init__(self, verify: Verify, predictors: Mapping[str, dspy.Module]) -> None:
+    def __init__(
+        self,
+        judge: Callable[[str, Predictors], Awaitable[Said]],
+        predictors: Predictors,
+    ) -> None:
         super().__init__()
-        self._verify, self._names = verify, tuple(predictors)
+        self._judge, self._names = judge, tuple(predictors)
         for name, predictor in predictors.items():
             setattr(self, name, predictor)
 
-    def forward(self, claim: str, item: str) -> dspy.Prediction:
+    def forward(self, key: str, part: str) -> dspy.Prediction:
         """Return the verdict and its reason; blocks until models have answered."""
-        return wait(self.aforward(claim, item))
+        return wait(self.aforward(key, part))
 
-    async def aforward(self, claim: str, item: str) -> dspy.Prediction:
-        """Return the verdict on a claim of the item of this id, and its reason."""
-        predictors = {name: getattr(self, name) for name in self._names}
-        said = await self._verify(item, claim, predictors)
+    async def aforward(self, key: str, part: str) -> dspy.Prediction:
+        """Return the verdict on the part that ``key`` tells from all others, and its reason."""
+        said = await self._judge(key, {name: getattr(self, name) for name in self._names})
         return dspy.Prediction(verdict=said.verdict, reason=said.reason)
 
 
+_JUDGES: Final = {"questions": judge_answer}  # by unit; the others are right or wrong
+
+
 @dataclass(frozen=True)
-class Claims:
-    """Tunes the prompts of a detector's verdict on labelled claims, everything before it as is.
+class Parts:
+    """Tunes some prompts on labelled parts of items, everything before them as it is.
 
     Attributes:
-        detector: judges claims.
-        prompts: the predictors of its program to tune.
+        try_with: says what there is to say of a part, with other predictors.
+        predictors: those to tune, by name.
+        metric: by which it is scored.
     """
 
-    detector: ClaimDetector
-    prompts: tuple[str, ...]
-    _items: dict[str, Item] = field(default_factory=dict)
+    try_with: Try
+    predictors: Predictors
+    metric: str
+    _known: dict[str, Labelled] = field(default_factory=dict)
 
     @property
     def program(self) -> dspy.Module:
-        """A program that judges a claim as the detector does, with the prompts to tune."""
-        detector, items = self.detector, self._items
+        """A program that says it as the detector does, with the prompts to tune."""
+        try_with, known = self.try_with, self._known
 
-        async def verify(item: str, claim: str, predictors: Mapping[str, dspy.Module]) -> Verified:
-            return await detector.verify_with(items[item], claim, predictors)
+        async def judge(key: str, predictors: Predictors) -> Said:
+            each = known[key]
+            assert each.part is not None
+            return await try_with(each.item, each.part.name, predictors)
 
-        own = {name: getattr(detector.program, name) for name in self.prompts}
-        return VerdictOnClaim(verify, own)
+        return JudgePart(judge, self.predictors)
 
     def example(self, each: Labelled) -> dspy.Example:
-        """Return a claim, and which item it is of."""
-        assert each.claim is not None
-        self._items[each.item.id] = each.item
-        example = dspy.Example(claim=each.claim.text, item=each.item.id, dspy_key=each.key)
-        return example.with_inputs("claim", "item")
+        """Return a part, and what tells it from the others."""
+        assert each.part is not None
+        self._known[each.key] = each
+        text = each.part.text or each.item.question
+        return dspy.Example(key=each.key, part=text, dspy_key=each.key).with_inputs("key", "part")
 
     def judge(self, each: Labelled, prediction: dspy.Prediction) -> ScoredAnswer:
-        """Say whether the verdict is right."""
-        assert each.claim is not None
-        return judge_verdict(each.claim.verdict, prediction.verdict, prediction.reason)
+        """Score what was said."""
+        assert each.part is not None
+        score = _JUDGES.get(unit_of(self.metric), judge_verdict)
+        return score(each.part.verdict, prediction.verdict, prediction.reason)
 
 
 def labels(item: Item, annotation: Annotation) -> Labels:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import dspy
@@ -24,7 +24,7 @@ from optimizers.watching import (
 )
 from spanlab.detectors.programs import program_state
 from spanlab.lm import predicting, translate
-from spanlab.programs import HeldOut, Program
+from spanlab.programs import HeldOut, Predictor, Program
 from spanlab.scorers import JudgedClaim
 from spanlab.workflows.interpreter import quiet
 
@@ -43,6 +43,7 @@ class Tuner:
         stopper: counts the calls of both, and ends the search.
         on_event: told every trial and remark as it happens, from any thread.
         dataset: name of the dataset, for the program's card.
+        begun: prompts of the program that the search begins from; those that it does not tune stay.
     """
 
     request: Search
@@ -52,6 +53,7 @@ class Tuner:
     stopper: Stopper
     on_event: OnEvent
     dataset: str
+    begun: Mapping[str, Predictor] = field(default_factory=dict)
 
     def run(self, examples: Sequence[Labelled]) -> Program:
         """Cross-validate, then search on all items.
@@ -126,8 +128,8 @@ class Tuner:
             languages=tuple(each.item.lang for each in part.held_out),
             before=tuple(score for score, _ in before),
             after=tuple(score for score, _ in after),
-            claims_before=_claims(part.held_out, before),
-            claims_after=_claims(part.held_out, after),
+            judged_before=self._judged(part.held_out, before),
+            judged_after=self._judged(part.held_out, after),
         )
 
     def finish(self, examples: Sequence[Labelled], scores: Sequence[FoldScores]) -> Program:
@@ -137,13 +139,13 @@ class Tuner:
             SpanlabError: the search cannot go on; says why.
         """
         request = self.request
-        held = held_out(scores) if any(each.ids for each in scores) else None
+        unit = request.unit
+        held = held_out(scores, unit) if any(each.ids for each in scores) else None
         if request.target is not None:
             examples, _ = transferred(examples, request.target, request.transfer)
-        unit = request.unit
         self.on_event(Remark(text=f"searching on all {len(examples)} {unit}"))
         tuned = self._search(examples, fold=0)
-        if held is not None and unit == "claims":
+        if held is not None and held.is_macro_f1:
             self.on_event(Remark(text=_macro_f1(held)))
         if held is not None and not held.better:
             text = f"the tuned prompt does not beat the untuned one on held-out {unit}"
@@ -210,6 +212,18 @@ class Tuner:
 
         return judged
 
+    def _judged(
+        self, examples: Sequence[Labelled], scored: Sequence[tuple[float, dspy.Prediction]]
+    ) -> tuple[JudgedClaim, ...]:
+        """Return the verdicts on held-out claims or steps, none where one failed; else nothing."""
+        if self.request.unit not in {"claims", "steps"}:
+            return ()
+        return tuple(
+            JudgedClaim(each.item.id, each.part.verdict, prediction.get("verdict"))
+            for each, (_, prediction) in zip(examples, scored, strict=True)
+            if each.part is not None
+        )
+
     def _program(
         self, tuned: dspy.Module, examples: Sequence[Labelled], held: HeldOut | None
     ) -> Program:
@@ -232,24 +246,13 @@ class Tuner:
             parent=request.detector.program,
             search_score=None if score is None else round(float(score) / 100, 6),
             held_out=held,
-            predictors=program_state(tuned),
+            predictors={**self.begun, **program_state(tuned)},
         )
-
-
-def _claims(
-    examples: Sequence[Labelled], scored: Sequence[tuple[float, dspy.Prediction]]
-) -> tuple[JudgedClaim, ...]:
-    """Return the verdicts on held-out claims, none where one failed; empty for items."""
-    return tuple(
-        JudgedClaim(each.item.id, each.claim.verdict, prediction.get("verdict"))
-        for each, (_, prediction) in zip(examples, scored, strict=True)
-        if each.claim is not None
-    )
 
 
 def _macro_f1(held: HeldOut) -> str:
     return (
-        "trials were scored by the share of right verdicts (accuracy); on held-out claims the "
-        f"macro F1 of the untuned prompt is {held.baseline.mean:.3f}, "
+        "trials were scored by the share of right verdicts (accuracy); on held-out "
+        f"{held.unit} the macro F1 of the untuned prompt is {held.baseline.mean:.3f}, "
         f"of the tuned one {held.tuned.mean:.3f}"
     )

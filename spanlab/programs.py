@@ -37,7 +37,8 @@ class Predictor(Frozen):
     demos: Annotated[tuple[Demo, ...], Field(max_length=200)] = ()
 
 
-Unit = Literal["items", "claims"]  # of what a program is tuned and measured on
+# Of what a program is tuned and measured on.
+Unit = Literal["items", "claims", "steps", "questions"]
 
 
 class Score(Frozen):
@@ -53,7 +54,8 @@ class HeldOut(Frozen):
 
     ``difference`` is tuned minus untuned, paired by item; ``p`` in (0, 1] is the chance of one at
     least as large if the two were equally good. ``languages`` maps a language to the two means.
-    Where the ``unit`` is claims, ``items`` counts those, and all figures are macro F1s of verdicts.
+    ``items`` counts what the ``unit`` says. Of claims all figures are macro F1s of verdicts, of
+    steps macro F1s of types of errors.
     """
 
     items: Count
@@ -64,6 +66,11 @@ class HeldOut(Frozen):
     p: float
     languages: dict[str, tuple[float, float]]
     unit: Unit = "items"
+
+    @property
+    def is_macro_f1(self) -> bool:
+        """Whether the figures are macro F1s, not means over items."""
+        return self.unit in {"claims", "steps"}
 
     @property
     def better(self) -> bool:

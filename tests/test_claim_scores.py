@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from spanlab.errors import InputError
-from spanlab.scorers import JudgedClaim, compare_macro_f1, score_claims
+from spanlab.scorers import RIGHT, JudgedClaim, compare_macro_f1, score_claims
 
 
 def claims(*pairs: tuple[str, str | None], support: list[float] | None = None) -> list[JudgedClaim]:
     scores: list[float] | list[None] = support or [None] * len(pairs)
     return [
-        JudgedClaim(f"item {index // 2}", gold, predicted, score)  # type: ignore[arg-type]
+        JudgedClaim(f"item {index // 2}", gold, predicted, score)
         for index, ((gold, predicted), score) in enumerate(zip(pairs, scores, strict=True))
     ]
 
@@ -106,6 +106,16 @@ def test_two_systems_are_compared_by_their_macro_f1() -> None:
     assert found.difference.p < 0.01
     same = compare_macro_f1(blind, blind).difference
     assert (same.difference, same.low, same.high, same.p) == (0, 0, 0, 1)
+
+
+def test_of_steps_macro_f1_is_over_the_types_of_errors_right_steps_left_out() -> None:
+    """Off-topic: found 2, right 1 of 1, F1 2/3; Redundancy is never found, F1 0."""
+    gold = ("Off-topic", RIGHT, RIGHT, "Redundancy")
+    found = claims(*zip(gold, ("Off-topic", "Off-topic", RIGHT, RIGHT), strict=True))
+    nothing = claims(*((each, RIGHT) for each in gold))
+    compared = compare_macro_f1(found, nothing)
+    assert (compared.a.mean, compared.b.mean) == pytest.approx((1 / 3, 0))
+    assert compare_macro_f1(nothing[1:3], nothing[1:3]).a.mean == 0
 
 
 def test_macro_f1_is_compared_in_the_verdicts_that_both_sides_tell_apart() -> None:

@@ -32,7 +32,8 @@ def optimize(
         str | None,
         typer.Option(
             help="iou, corr, max-iou, iou+corr or all (default: what the member is for, or iou); "
-            "verdict-f1 for detectors that judge claims."
+            "verdict-f1 for detectors that judge claims; type-f1 (types of errors in steps) or "
+            "answer-f1 (the generator of `spanlab reason`, on questions) for safe."
         ),
     ] = None,
     auto: Annotated[
@@ -80,7 +81,7 @@ def optimize(
     ] = None,
     name: Annotated[str | None, typer.Option(help="What the program will be called.")] = None,
     limit: Annotated[
-        int | None, typer.Option(min=4, help="At most so many items, or claims.")
+        int | None, typer.Option(min=4, help="At most so many items, claims, steps.")
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Calls under way at once.")] = 8,
     seed: Annotated[int, typer.Option(help="Of every random choice.")] = 9,
@@ -104,15 +105,17 @@ def optimize(
 
     Instructions and demonstrations are searched together (MIPROv2). Held-out items tell what the
     result is worth; one that is not better than the untuned prompt says so. Detectors that judge
-    claims are tuned on claims with verdicts: trials are scored by accuracy, held-out claims by
-    macro F1. The search is a job: Ctrl+C pauses it, and no answer that was paid for is asked for
-    again.
+    claims are tuned on claims with verdicts, safe on steps: trials are scored by accuracy, what is
+    held out by macro F1. The search is a job: Ctrl+C pauses it, and no answer that was paid for is
+    asked for again.
 
     \b
     spanlab optimize mine --detector ucsc-extract --metric iou --auto light
     spanlab optimize mine --detector ucsc-extract --labels reviewed --annotators Ada,Ben
     spanlab optimize mine --detector ucsc --member ucsc-4-gpt4o-extract-any --use
     spanlab optimize mine --detector veritrail --metric verdict-f1
+    spanlab optimize mine --detector safe --metric type-f1 --labels reviewed
+    spanlab optimize questions --detector safe --metric answer-f1
     spanlab optimize mine --detector ucsc-extract --target eu --transfer others --trials 10
     """
     from optimizers.choosing import TuningForm, optimisation_of

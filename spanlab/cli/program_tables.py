@@ -70,7 +70,7 @@ def worth(held_out: HeldOut | None) -> str:
         for lang, (before, after) in held_out.languages.items()
     )
     return (
-        f"{verdict}: {'macro F1 ' if held_out.unit == 'claims' else ''}"
+        f"{verdict}: {'macro F1 ' if held_out.is_macro_f1 else ''}"
         f"{figure(base.mean)} → {figure(tuned.mean)} "
         f"on {held_out.items} held-out {held_out.unit} ({held_out.folds} folds), "
         f"difference {mean} [{low}, {high}], p = {held_out.p:.3g}\n{languages}"

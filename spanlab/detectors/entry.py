@@ -82,8 +82,11 @@ class Entry:
         roles: the roles of the language models it asks; empty if it asks none.
         asked: how its models are asked unless something else is chosen.
         prompts: the names of the predictors that an optimiser can tune; empty if there are none.
-        tuned_on: what its prompts are tuned on: the spans of answers, or verdicts on their claims
-            (for a ``ClaimDetector`` whose ``program`` has the predictors).
+        generator_prompts: the predictors of a generator that it verifies, which can be tuned on
+            questions with right answers; none for most.
+        tuned_on: what its prompts are tuned on: the spans of answers, verdicts on their claims
+            (for a ``ClaimDetector`` whose ``program`` has the predictors), or types of errors in
+            their steps.
         estimate: the most model calls that an item of this size will take.
         searches: the most searches that it makes for an item by itself, beside those for the
             item's passages; none for most.
@@ -101,7 +104,8 @@ class Entry:
     roles: tuple[str, ...] = ()
     asked: ModelOptions = _AS_IT_COMES
     prompts: tuple[str, ...] = ()
-    tuned_on: Literal["spans", "claims"] = "spans"
+    generator_prompts: tuple[str, ...] = ()
+    tuned_on: Literal["spans", "claims", "steps"] = "spans"
     estimate: Callable[[Size, DetectorSpec], Iterable[Calls]] = _no_calls
     searches: Callable[[Size, DetectorSpec], int] = _no_searches
     members: Path | None = None

@@ -83,7 +83,7 @@ async def optimise(asked: dict[str, Any]) -> dict[str, Any]:
 
 @step("spanlab.optimise.prepare")
 async def _prepare(asked: dict[str, Any]) -> Pinned:
-    from optimizers.examples import ClaimLabel
+    from optimizers.examples import PartLabel
     from optimizers.preparing import chosen, with_passages
 
     me, request = worker.current(), Optimisation.model_validate(asked)
@@ -100,7 +100,7 @@ async def _prepare(asked: dict[str, Any]) -> Pinned:
     await asyncio.to_thread(me.jobs.report, job_id, progress, curve)
     await asyncio.to_thread(me.jobs.note, job_id, f"{me.name} begins: {len(found)} labelled {unit}")
     labels = [each.label for each in found]
-    pinned: Pinned = TypeAdapter(list[Labels | ClaimLabel]).dump_python(labels, mode="json")
+    pinned: Pinned = TypeAdapter(list[Labels | PartLabel]).dump_python(labels, mode="json")
     return pinned
 
 
@@ -147,7 +147,7 @@ async def _watched(
     fold: int,
 ) -> T:
     """Do ``work`` in a thread; meanwhile tell how far it is, and stop it if the job is stopped."""
-    from optimizers.examples import ClaimLabel, Labelled
+    from optimizers.examples import Labelled, PartLabel
     from optimizers.preparing import tuner
     from optimizers.watching import Stopper
 
@@ -166,7 +166,7 @@ async def _watched(
         wait=calls.from_other_loops(lambda: "stopped" if stopped.is_set() else None),
         concurrency=request.search.threads,
     )
-    labels = TypeAdapter(list[Labels | ClaimLabel]).validate_python(pinned)
+    labels = TypeAdapter(list[Labels | PartLabel]).validate_python(pinned)
     ids = list(dict.fromkeys(each.id for each in labels))
 
     def run() -> T:

@@ -15,6 +15,7 @@ from spanlab.scorers._averitec import (
 )
 from spanlab.scorers._calibration import Calibration, CalibrationBin, CalibrationSums, shares
 from spanlab.scorers._claims import (
+    RIGHT,
     ClaimReport,
     JudgedClaim,
     MacroF1s,
@@ -42,6 +43,7 @@ __all__ = [
     "LABELS",
     "METRICS",
     "MOST_PAIRS",
+    "RIGHT",
     "AnswerScore",
     "AveritecReport",
     "Calibration",

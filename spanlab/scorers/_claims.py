@@ -1,5 +1,7 @@
 """Scores of verdicts on claims: accuracy, balanced accuracy, F1 per verdict, AUROC.
 
+Types of errors in steps are compared like verdicts; ``RIGHT`` is that of a step without one.
+
 Intervals come from resampling items, as the claims of one item are not independent.
 """
 
@@ -13,13 +15,13 @@ from numpy.typing import NDArray
 
 from spanlab.errors import InputError
 from spanlab.fields import Frozen
-from spanlab.schema import Verdict
 from spanlab.scorers._compare import Difference, paired
 from spanlab.scorers._report import MeanInterval
 from spanlab.scorers._resample import Table, interval, p_value, swaps, weights
 
+RIGHT: Final = "right"
 _NAME: Final = "claims"  # of what is resampled
-_COARSE: Final[dict[Verdict, Verdict]] = {
+_COARSE: Final[dict[str, str]] = {
     "refuted": "not-supported",
     "not-enough-evidence": "not-supported",
     "conflicting": "not-supported",
@@ -27,22 +29,22 @@ _COARSE: Final[dict[Verdict, Verdict]] = {
 
 
 class JudgedClaim(NamedTuple):
-    """A claim of an item with its gold verdict and a predicted one.
+    """A claim of an item with its gold verdict and a predicted one; or a step with its types.
 
     ``predicted`` is None where the prediction lacks the claim or could not judge it; ``support``
     in [0, 1] is how likely the prediction holds the claim for supported, None if it does not say.
     """
 
     item: str
-    gold: Verdict
-    predicted: Verdict | None
+    gold: str
+    predicted: str | None
     support: float | None = None
 
 
 class VerdictScore(Frozen):
     """Precision, recall and F1 of one verdict; 0 where nothing was predicted or nothing found."""
 
-    verdict: Verdict
+    verdict: str
     gold: int
     predicted: int
     precision: float
@@ -126,7 +128,7 @@ def compare_macro_f1(a: Sequence[JudgedClaim], b: Sequence[JudgedClaim]) -> Macr
     """Compare the macro F1 of two systems on the same claims, given in the same order.
 
     Intervals come from resampling items; for ``p`` the two systems' verdicts on an item change
-    places at random.
+    places at random. Of steps the mean is over the types of errors, ``RIGHT`` left out.
 
     Raises:
         InputError: the lists are empty or differ in length.
@@ -142,8 +144,10 @@ def compare_macro_f1(a: Sequence[JudgedClaim], b: Sequence[JudgedClaim]) -> Macr
     )
     shape = (-1, len(classes), len(classes) + 1)
 
+    errors = np.array([name != RIGHT for name in classes])
+
     def f1(counts: Table) -> Table:
-        scores: Table = _figures(counts.reshape(shape))[:, 2]
+        scores: Table = _figures(counts.reshape(shape), errors)[:, 2]
         return scores
 
     drawn = list(weights(len(names), _NAME))
@@ -166,7 +170,7 @@ def compare_macro_f1(a: Sequence[JudgedClaim], b: Sequence[JudgedClaim]) -> Macr
     )
 
 
-def coarse(verdict: Verdict, used: Collection[Verdict | None]) -> Verdict:
+def coarse(verdict: str, used: Collection[str | None]) -> str:
     """Return "not-supported" for a verdict that it covers where it is among those ``used``."""
     return _COARSE.get(verdict, verdict) if "not-supported" in used else verdict
 
@@ -188,32 +192,34 @@ def _comparable(claims: Sequence[JudgedClaim]) -> Sequence[JudgedClaim]:
 
 
 def _confusion(
-    claims: Sequence[JudgedClaim], classes: Sequence[Verdict], names: Sequence[str]
+    claims: Sequence[JudgedClaim], classes: Sequence[str], names: Sequence[str]
 ) -> Table:
     """Return counts by item, gold verdict and predicted verdict; the last column is any other."""
     rows = {name: row for row, name in enumerate(names)}
-    places: dict[Verdict | None, int] = {verdict: at for at, verdict in enumerate(classes)}
+    places: dict[str | None, int] = {verdict: at for at, verdict in enumerate(classes)}
     counts = np.zeros((len(names), len(classes), len(classes) + 1))
     for claim in claims:
         counts[rows[claim.item], places[claim.gold], places.get(claim.predicted, -1)] += 1
     return counts
 
 
-def _figures(confusion: Table) -> Table:
-    """Return accuracy, balanced accuracy and macro F1 of each confusion matrix."""
+def _figures(confusion: Table, counted: NDArray[np.bool_] | None = None) -> Table:
+    """Return accuracy, balanced accuracy and macro F1, over those counted, of each matrix."""
     right = np.diagonal(confusion, axis1=1, axis2=2)
     gold = confusion.sum(axis=2)
     predicted = confusion.sum(axis=1)[:, :-1]
     present = gold > 0  # a sample may lack a verdict
     recall = np.divide(right, gold, out=np.zeros_like(gold), where=present)
     f1 = np.divide(2 * right, gold + predicted, out=np.zeros_like(gold), where=present)
-    used = np.maximum(present.sum(axis=1), 1)
+    over = np.ones(gold.shape[1], bool) if counted is None else counted
+    used = np.maximum(present[:, over].sum(axis=1), 1)
     accuracy = right.sum(axis=1) / np.maximum(gold.sum(axis=1), 1)
-    figures: Table = np.stack([accuracy, recall.sum(axis=1) / used, f1.sum(axis=1) / used], axis=1)
+    means = (each[:, over].sum(axis=1) / used for each in (recall, f1))
+    figures: Table = np.stack([accuracy, *means], axis=1)
     return figures
 
 
-def _by_verdict(classes: Sequence[Verdict], confusion: Table) -> tuple[VerdictScore, ...]:
+def _by_verdict(classes: Sequence[str], confusion: Table) -> tuple[VerdictScore, ...]:
     found = []
     for at, verdict in enumerate(classes):
         right, gold, predicted = confusion[at, at], confusion[at].sum(), confusion[:, at].sum()

@@ -24,6 +24,15 @@ _METRICS = {
     "iou+corr": "mean of IoU and Corr",
     "all": "mean of all three",
     "verdict-f1": "macro F1 of verdicts on claims",
+    "type-f1": "macro F1 of types of errors in steps",
+    "answer-f1": "F1 of the generator's answers to questions",
+}
+_HELP = {
+    "verdict-f1": "Trials on claims are scored by the share of right verdicts; macro F1 is "
+    "measured on held-out claims.",
+    "type-f1": "Trials on steps are scored by the share of right types; macro F1 is measured on "
+    "held-out steps. For answers the prompts of `spanlab reason` are tuned, on questions whose "
+    "right answers the dataset has.",
 }
 _LABELS: dict[str, Literal["gold", "reviewed", "vote"]] = {
     "Gold labels of the dataset": "gold",
@@ -76,16 +85,13 @@ def _what(form: TuningForm) -> TuningForm:
     )
     member = str(detector) if detector in members else ""
     metrics = metrics_of(str(detector))
-    kind = member or ("claims" if "verdict-f1" in metrics else "")
+    kind = member or (metrics[0] if metrics[0] in _HELP else "")
     metric = st.selectbox(
         "Metric to optimise",
         metrics,
         metrics.index(members[member].metric) if member else 0,
         format_func=lambda name: _METRICS.get(name, name),
-        help="Trials on claims are scored by the share of right verdicts; macro F1 is measured "
-        "on held-out claims."
-        if kind == "claims"
-        else None,
+        help=_HELP.get(kind),
         **kept(f"optimise.metric.{kind}" if kind else "optimise.metric"),
     )
     programs = [program.name for program in registry() if program.owner == detector]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _ALL = "all items"
 _COLOURS = ["#e08214", "#3b8bd1", "#2aa198", "#b8519b", "#7f8c2e", "#8a63d2", "#c44e52"]
+_SCORES = {"claims": "Accuracy per claim", "steps": "Accuracy per step"}
 _FULL, _FEW, _BEST = "all items to choose by", "a few items", "best so far"
 
 
@@ -32,7 +33,7 @@ def show_search(view: JobView) -> None:
         return
     chart, best = st.columns([1.2, 1], gap="large")
     with chart:
-        score = "Accuracy per claim" if search.unit == "claims" else "Score"
+        score = _SCORES.get(search.unit, "Score")
         st.altair_chart(curve(trials, score), width="stretch")
     found = search.best
     with best:

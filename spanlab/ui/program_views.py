@@ -82,8 +82,9 @@ def show_held_out(held_out: HeldOut | None) -> None:
     )
     columns[2].metric(f"Held-out {seen}", f"{held_out.items:,}", help=f"{held_out.folds} folds")
     columns[3].metric("p-value (paired)", f"{held_out.p:.2g}")
-    if seen == "claims":
-        st.caption("Figures are the macro F1 of the verdicts.")
+    if held_out.is_macro_f1:
+        of = "verdicts" if seen == "claims" else "types of errors"
+        st.caption(f"Figures are the macro F1 of the {of}.")
     table = pd.DataFrame(
         [
             {"language": lang, "untuned": before, "tuned": after, "difference": after - before}

@@ -62,7 +62,8 @@ def _check_fits(program: Program) -> None:
     check_tunable(program.detector)
     if program.member is not None and _detector(program.member) != program.detector:
         raise UsageError(f"{program.member!r} is no {program.detector!r}, as the program says")
-    own = entry_of(program.detector).prompts
+    entry = entry_of(program.detector)
+    own = (*entry.prompts, *entry.generator_prompts)
     for name in program.predictors:
         if name not in own:
             raise InputError(

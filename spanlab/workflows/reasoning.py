@@ -175,7 +175,7 @@ class Reasoning:
 
 def scored(item: Item) -> AnswerScore | None:
     """Return the score of a reasoning's answer; None without one, or without right answers."""
-    from spanlab.detectors.safe.reasoning import right_answers
+    from spanlab.detectors.safe.labels import right_answers
 
     said, right = item.meta.get("reasoning"), right_answers(item)
     if not isinstance(said, dict) or not right:

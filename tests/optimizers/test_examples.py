@@ -103,7 +103,7 @@ def test_claims_take_the_verdicts_of_the_source_and_most_of_several() -> None:
 
     def verdicts(*records: Record, **source: object) -> list[tuple[str, str]]:
         found = labelled_claims(records, LabelSource.model_validate(source))
-        return [(each.claim.text, each.claim.verdict) for each in found if each.claim]
+        return [(each.part.text, each.part.verdict) for each in found if each.part]
 
     paris, year = "Ada was born in Paris.", "Ada was  born in 1816."
     assert verdicts(several) == [(paris, "refuted")]

@@ -1,54 +1,98 @@
-"""The verifier of steps is tuned on people's spans of wrong steps."""
+"""The verifier is tuned on people's types of errors in steps, its generator on right answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+import pytest
 from reasoning_script import inputs
 
-from optimizers.examples import Labelled
+from optimizers.examples import LabelSource, labelled, labelled_questions, labelled_steps
 from optimizers.tuning import Tuner
 from optimizers.watching import Event
 from spanlab.detectors import DetectorSpec
-from spanlab.labels import Extent, Labels, Soft
-from spanlab.schema import Item, Passage
+from spanlab.programs import Predictor
+from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
 from spanlab.testing import Ask, ModelServer, Reply, say_fields
 
 Ready = Callable[..., tuple[Tuner, list[Event]]]
 
 
-def verifier(ask: Ask) -> Reply:
-    """Find the wrong step only where the instruction asks for strictness."""
+def model(ask: Ask) -> Reply:
+    """Verify and reason well only where the instruction asks for strictness."""
     if "proposed_instruction" in ask.text:
-        return say_fields(proposed_instruction="Verify the last step strictly.")
-    if "`[[ ## ruling ## ]]`" not in ask.text:
-        return say_fields(observations="none", summary="none", tip="none")
+        return say_fields(proposed_instruction="Go about it strictly.")
     is_strict = "strictly" in ask.text
-    last = inputs(ask)["steps"].splitlines()[-1]
-    errors = ["Contradictory"] if is_strict and "Rome" in last else []
-    return say_fields(ruling={"diagnosis": "d", "errors": errors, "guidance": "g"})
+    if "`[[ ## ruling ## ]]`" in ask.text:
+        last = inputs(ask)["steps"].splitlines()[-1]
+        errors = ["Contradictory"] if is_strict and "Rome" in last else []
+        return say_fields(ruling={"diagnosis": "d", "errors": errors, "guidance": "g"})
+    if "`[[ ## step ## ]]`" in ask.text:
+        return say_fields(step=f"####ANSWER: {'Paris' if is_strict else 'Oslo'}")
+    return say_fields(observations="none", summary="none", tip="none")
 
 
-def labelled(number: int) -> Labelled:
+def record(number: int) -> Record:
+    """A reasoning with two wrong steps, of a question whose right answer is known."""
     wrong = f"According to Passage 1, number {number} is in Rome."
-    answer = f"Step 1: {wrong} (Attribution)\nStep 2: ####ANSWER: Rome (Final Answer)"
-    passages = (Passage(text="It is in Paris."),)
+    final = "####ANSWER: Rome"
+    answer = f"Step 1: {wrong} (Attribution)\nStep 2: {final} (Final Answer)"
     item = Item(
-        id=f"i{number}", lang="en", question=f"Where is {number}?", answer=answer, passages=passages
+        id=f"i{number}",
+        lang="en",
+        question=f"Where is {number}?",
+        answer=answer,
+        passages=(Passage(text="It is in Paris."),),
+        meta={"answers": ["Paris"]},
     )
-    place = Extent(8, 8 + len(wrong))
-    rome = answer.rindex("####")
-    places = (place, Extent(rome, rome + len("####ANSWER: Rome")))
-    soft = tuple(Soft(each.start, each.end, 1.0) for each in places)
-    return Labelled(item, Labels(item.id, "en", soft, places, (places,), len(answer)))
+    spans = [
+        Span.of(answer, answer.index(text), answer.index(text) + len(text), label=label)
+        for text, label in ((wrong, "Contradictory"), (final, "Wrong Conclusion"))
+    ]
+    return Record(
+        item=item, annotations=(Annotation(annotator="gold", kind=Kind.GOLD, spans=spans),)
+    )
 
 
-def test_the_instruction_that_finds_wrong_steps_wins(
-    ready: Ready, model_server: ModelServer
+RECORDS = [record(number) for number in range(6)]
+METRICS = {
+    "iou": (labelled, "items", {"verify"}),
+    "type-f1": (labelled_steps, "steps", {"verify"}),
+    "answer-f1": (labelled_questions, "questions", {"next", "conclude"}),
+}
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_instruction_that_does_better_wins(
+    ready: Ready, model_server: ModelServer, metric: str
 ) -> None:
-    model_server.script(verifier)
-    tuner, _ = ready(detector=DetectorSpec(detector="safe"))
-    program = tuner.run([labelled(number) for number in range(8)])
-    assert "strictly" in program.predictors["verify"].instruction
-    assert program.held_out is not None
-    assert program.held_out.tuned.mean > program.held_out.baseline.mean
+    model_server.script(model)
+    examples, unit, names = METRICS[metric]
+    tuner, _ = ready(detector=DetectorSpec(detector="safe"), metric=metric)
+    begun = {"verify": Predictor(instruction="As it was.")}
+    program = replace(tuner, begun=begun).run(list(examples(RECORDS, LabelSource())))
+    assert set(program.predictors) == {"verify", *names}
+    assert any("strictly" in program.predictors[name].instruction for name in names)
+    held_out = program.held_out
+    assert held_out is not None
+    assert (held_out.unit, held_out.tuned.mean) == (unit, 1.0)
+    assert held_out.baseline.mean < 1.0
+
+
+def test_of_steps_the_type_that_most_give_counts_and_a_tie_is_nobody_s() -> None:
+    item = RECORDS[0].item
+    first = Span.of(item.answer, 8, 20, label="Redundancy")
+    judges = [
+        Annotation(annotator=name, kind=Kind.PERSON, spans=spans)
+        for name, spans in (("a", (first,)), ("b", (first,)), ("c", ()))
+    ]
+    source = LabelSource(kind="reviewed")
+
+    def found(*annotations: Annotation) -> list[tuple[int, str]]:
+        examples = labelled_steps([Record(item=item, annotations=annotations)], source)
+        return [(each.part.number, each.part.verdict) for each in examples if each.part]
+
+    assert found(*judges) == [(1, "Redundancy"), (2, "right")]
+    assert found(*judges[1:]) == [(2, "right")]
+    assert found() == []

@@ -137,7 +137,7 @@ def test_a_detector_is_made_better_for_what_it_is_tuned_on(
     assert (len(spans), "macro F1 of verdicts on claims" in spans) == (5, False)
     app.selectbox(key="spanlab.optimise.detector").select("veritrail").run()
     assert not app.exception
-    metric = app.selectbox(key="spanlab.optimise.metric.claims")
+    metric = app.selectbox(key="spanlab.optimise.metric.verdict-f1")
     assert metric.options == ["macro F1 of verdicts on claims"]
     figures = {figure.label: figure.value for figure in app.metric}
     assert figures["Labelled claims"] == str(2 * len(records))
@@ -146,7 +146,13 @@ def test_a_detector_is_made_better_for_what_it_is_tuned_on(
     assert job.title == "veritrail for verdict-f1 on mine"
     app.selectbox(key="spanlab.optimise.detector").select("papelo").run()
     assert not app.exception
-    assert app.selectbox(key="spanlab.optimise.metric.claims").options == metric.options
+    assert app.selectbox(key="spanlab.optimise.metric.verdict-f1").options == metric.options
+    app.selectbox(key="spanlab.optimise.detector").select("safe").run()
+    types, *_, answers = app.selectbox(key="spanlab.optimise.metric.type-f1").options
+    assert (types, answers) == (
+        "macro F1 of types of errors in steps",
+        "F1 of the generator's answers to questions",
+    )
     app.selectbox(key="spanlab.optimise.detector").select("ucsc-kg").run()
     assert app.selectbox(key="spanlab.optimise.metric").options == spans
 

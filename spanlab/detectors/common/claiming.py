@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from typing import Final
 
@@ -101,7 +100,7 @@ class ClaimDetector(Modelled):
             SpanlabError: it could not be judged; the other claims still are.
         """
 
-    async def verify_with(
+    async def try_with(
         self, item: Item, claim: str, predictors: Mapping[str, dspy.Module]
     ) -> Verified:
         """Judge a claim of an item with other predictors, as an optimiser tries them.
@@ -114,11 +113,7 @@ class ClaimDetector(Modelled):
         Raises:
             SpanlabError: it could not be judged.
         """
-        other = copy(self)
-        other.program = copy(self.program)
-        for name, predictor in predictors.items():
-            setattr(other.program, name, predictor)
-        case = Case(item)
+        other, case = self.with_predictors(predictors), Case(item)
         await other.prepare(case)
         return await other.verify(case, 0, claim)
 

@@ -13,9 +13,11 @@ counting are the language model's (``spanlab.lm``).
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Self
 
 import dspy
 
@@ -142,6 +144,14 @@ class Modelled(dspy.Module):
             SpanlabError: the model gave no answer that can be used.
         """
         return await predict(module or self.program, self.kit.lm(role), **inputs)
+
+    def with_predictors(self, predictors: Mapping[str, dspy.Module]) -> Self:
+        """Return this detector with other predictors in the place of its program's, by name."""
+        other = copy(self)
+        other.program = copy(self.program)
+        for name, predictor in predictors.items():
+            setattr(other.program, name, predictor)
+        return other
 
     def partial_steps(self, case: Case) -> Iterable[Step]:
         """Return what was found before a step failed, for the trace of the failed item."""

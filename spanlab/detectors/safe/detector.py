@@ -23,6 +23,7 @@ find ends the verification of a step.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import dspy
@@ -33,7 +34,7 @@ from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.marking import strongest
 from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.kit import Kit
-from spanlab.detectors.safe.entry import SafeOptions
+from spanlab.detectors.safe.entry import ENTRY, SafeOptions
 from spanlab.detectors.safe.prompts import VerifyStep
 from spanlab.detectors.safe.protocol import ErrorType
 from spanlab.detectors.safe.reading import ReasoningStep, StepKind, steps_in
@@ -91,6 +92,9 @@ class Safe(Modelled):
     program: SafeProgram
 
     def __init__(self, kit: Kit) -> None:
+        # A tuned program may have the generator's prompts, too.
+        own = {name: each for name, each in (kit.prompts or {}).items() if name in ENTRY.prompts}
+        kit = replace(kit, prompts=own or None)
         super().__init__(kit, SafeProgram(), guided="verify")
         self.options = SafeOptions.model_validate(kit.spec.options)
 
@@ -112,6 +116,28 @@ class Safe(Modelled):
         # 4. Spans.
         note = f"{len(failures)} of {len(steps)} steps could not be verified" if failures else None
         return self._marked(item, shown, verdicts).model_copy(update={"note": note})
+
+    async def try_with(
+        self, item: Item, number: str, predictors: Mapping[str, dspy.Module]
+    ) -> Verified:
+        """Verify a step with other predictors, as an optimiser tries them.
+
+        Args:
+            item: the item with its passages.
+            number: the step's, from 1.
+            predictors: what takes the place of the program's own, by name.
+
+        Raises:
+            SpanlabError: it could not be verified.
+        """
+        case = Case(item)
+        await case.retrieve(self.kit.retriever)
+        steps = steps_in(item.answer, item.lang)[: int(number)]
+        other, shown = self.with_predictors(predictors), self._context(case.item)
+        found = await other._verdict(case.item, shown, steps)
+        if isinstance(found, SpanlabError):
+            raise found
+        return found
 
     def inputs(self, item: Item) -> Mapping[str, str]:
         """Return what the program is called with; see ``Tunable``."""

@@ -1,4 +1,4 @@
-"""The type of error that an annotation gives a step, told from its spans."""
+"""What labels say of a reasoning: the type of error of each step, and the right answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from spanlab.detectors.safe.protocol import ErrorType, first_error
 from spanlab.detectors.safe.reading import ReasoningStep, StepKind
-from spanlab.schema import Span
+from spanlab.schema import Item, Span
 
 _TYPES: Final = {str(error): error for error in ErrorType}
 
@@ -30,3 +30,9 @@ def error_marked(step: ReasoningStep, spans: Sequence[Span]) -> ErrorType | None
     """
     found = {_TYPES.get(span.label or "", ErrorType.UNSUPPORTED) for span in spans_on(step, spans)}
     return first_error(step.kind or StepKind.ATTRIBUTION, found)
+
+
+def right_answers(item: Item) -> tuple[str, ...]:
+    """Return the right answers that an item's ``meta`` has as ``answers``; empty for none."""
+    given = item.meta.get("answers")
+    return tuple(map(str, given)) if isinstance(given, list | tuple) else ()

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, NamedTuple
 
 import dspy
 from pydantic import Field, JsonValue
@@ -21,6 +21,7 @@ from spanlab.detectors.kit import Kit
 from spanlab.detectors.safe.controller import RETRIES, STEPS, Trajectory, control
 from spanlab.detectors.safe.detector import SafeProgram, marked, quoted, traced
 from spanlab.detectors.safe.entry import GENERATOR
+from spanlab.detectors.safe.labels import right_answers
 from spanlab.detectors.safe.prompts import Conclude, JudgeAnswer, TakeNextStep
 from spanlab.detectors.safe.protocol import ErrorType
 from spanlab.detectors.safe.reading import ReasoningStep, StepKind, first_step
@@ -56,6 +57,13 @@ class ReasonOptions(Options):
     ] = False
 
 
+class Answered(NamedTuple):
+    """The final answer to a question as ``verdict``, and the steps to it as ``reason``."""
+
+    verdict: str
+    reason: str
+
+
 class ReasoningProgram(SafeProgram):
     """The verifier, the generator of steps and that of the forced final answer."""
 
@@ -84,21 +92,35 @@ class Reasoner(Modelled):
 
     async def steps(self, case: Case) -> Annotation:
         """Reason about the item's question; its answer, if it has one, is not looked at."""
+        thinking = _Reasoning(self, case)
+        found = await self._controlled(thinking)
+        case.item = case.item.model_copy(
+            update={"meta": {**case.item.meta, "reasoning": await self._outcome(case, found)}}
+        )
+        return self._told(case, thinking, found)
+
+    async def try_with(self, item: Item, _: str, predictors: Mapping[str, dspy.Module]) -> Answered:
+        """Answer an item's question with other predictors, as an optimiser tries them.
+
+        Raises:
+            SpanlabError: a model gave no answer that can be used.
+        """
+        other = self.with_predictors(predictors)
+        found = await other._controlled(_Reasoning(other, Case(item)))
+        return Answered(found.answer, "\n".join(taken.text for taken in found.steps))
+
+    async def _controlled(self, thinking: _Reasoning) -> Trajectory[ReasoningStep, Verified]:
+        case = thinking.case
         case.item = case.item.model_copy(update={"answer": ""})
         if not case.item.passages and self.searches:
             await self.search(case, case.item.question)
-        thinking = _Reasoning(self, case)
-        found = await control(
+        return await control(
             generate=thinking.generate,
             verify=thinking.verify,
             conclude=thinking.conclude,
             steps=self.options.steps,
             retries=self.options.retries,
         )
-        case.item = case.item.model_copy(
-            update={"meta": {**case.item.meta, "reasoning": await self._outcome(case, found)}}
-        )
-        return self._told(case, thinking, found)
 
     async def _outcome(self, case: Case, found: Trajectory[ReasoningStep, Verified]) -> JsonValue:
         """Return what the item's ``meta`` keeps of a reasoning."""
@@ -251,12 +273,6 @@ class _Reasoning:
             lines += [f"Diagnosis: {verdict.diagnosis}"]
         lines += [f"Guidance: {verdict.guidance}"] if shown != "diagnosis" else []
         return "\n".join(lines)
-
-
-def right_answers(item: Item) -> tuple[str, ...]:
-    """Return the right answers that an item's ``meta`` has as ``answers``; empty for none."""
-    given = item.meta.get("answers")
-    return tuple(map(str, given)) if isinstance(given, list | tuple) else ()
 
 
 def _attempt(

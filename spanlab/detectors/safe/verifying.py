@@ -10,6 +10,7 @@ import dspy
 from spanlab.detectors.safe.checks import flaw_in
 from spanlab.detectors.safe.protocol import ErrorType, first_error
 from spanlab.detectors.safe.reading import ReasoningStep, StepKind
+from spanlab.scorers import RIGHT
 
 NO_STEPS = "(none yet)"
 
@@ -31,6 +32,16 @@ class Verified:
     words: tuple[str, ...] = ()
     query: str = ""
     free: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """The type of error; ``RIGHT`` for a right step."""
+        return RIGHT if self.error is None else str(self.error)
+
+    @property
+    def reason(self) -> str:
+        """The diagnosis."""
+        return self.diagnosis
 
 
 async def verified(

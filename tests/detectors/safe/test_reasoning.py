@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from reasoning_script import ReasoningScript
+from tuned_programs import tuned_program
 
 import spanlab
 from spanlab.errors import UsageError
+from spanlab.programs import Predictor, Programs
 from spanlab.retrievers import Bm25Spec
 from spanlab.retrievers.building import build
 from spanlab.schema import Item, Passage, Record, Status
+from spanlab.settings import Settings
 from spanlab.testing import ModelServer, say
 from spanlab.trace import QueryStep, ReasoningTraceStep
 
@@ -206,6 +210,24 @@ def test_each_later_prompt_begins_with_what_the_earlier_one_said_of_the_question
     verified = texts[1::2]
     assert verified[1].startswith(verified[0])
     assert verified[2].startswith(verified[1])
+
+
+def test_a_tuned_program_has_prompts_of_the_verifier_and_of_the_generator(
+    model_server: ModelServer,
+) -> None:
+    tuned = {
+        name: Predictor(instruction=f"Tuned to {name}.") for name in ("verify", "next", "conclude")
+    }
+    program = tuned_program("both", detector="safe").model_copy(update={"predictors": tuned})
+    programs = Programs(Settings.read().programs)
+    programs.save(program)
+    programs.choose("safe", "both")
+    model_server.script(ReasoningScript({"": [BUILT]}))
+    (record,) = spanlab.reason([RECORD], steps=1)
+    other = record.item.model_copy(update={"question": "And now?"})
+    spanlab.annotate([Record(item=other)], "safe")
+    asked = [re.findall(r"Tuned to (\w+)\.", ask.text) for ask in model_server.requests]
+    assert asked == [["next"], ["verify"], ["conclude"], ["verify"], ["verify"]]
 
 
 def test_an_unknown_option_is_refused() -> None:
