@@ -134,7 +134,8 @@ def choice(
         UsageError: an ``--option`` or a ``--model-option`` has no name or no value.
     """
     from spanlab.lm.options import pairs
-    from spanlab.workflows.choosing import Choice, Sources
+    from spanlab.workflows.choosing import Choice
+    from spanlab.workflows.passage_sources import Sources
 
     return Choice(
         detectors=tuple(detector),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import (
     BeforeValidator,
@@ -63,18 +63,25 @@ class _Searching(_Spec):
     k: Annotated[int, Field(ge=1, le=100)] = 5
 
 
-class Bm25Spec(_Searching):
-    """A local corpus; ``corpus`` is the index that `spanlab index` has written."""
+class _InCorpus(_Searching):
+    """What searches files of this machine; ``what_it_is`` says to people what ``corpus`` is."""
 
-    kind: Literal["bm25"] = "bm25"
     corpus: Path
+    what_it_is: ClassVar[str]
 
     @model_validator(mode="before")
     @classmethod
     def _has_a_corpus(cls, fields: object) -> object:
         if isinstance(fields, Mapping) and fields.get("corpus") is None:
-            raise ValueError("bm25 needs a corpus: the index that `spanlab index` has written")
+            raise ValueError(f"name {cls.what_it_is}")
         return fields
+
+
+class Bm25Spec(_InCorpus):
+    """A local corpus; ``corpus`` is the index that `spanlab index` has written."""
+
+    kind: Literal["bm25"] = "bm25"
+    what_it_is = "the index (--corpus) that `spanlab index CORPUS -o INDEX` has written"
 
     def _open(self, meter: Meter, settings: Settings) -> Retriever:
         from spanlab.retrievers.bm25 import bm25
@@ -82,18 +89,11 @@ class Bm25Spec(_Searching):
         return bm25(self.corpus, k=self.k)
 
 
-class AveritecSpec(_Searching):
+class AveritecSpec(_InCorpus):
     """AVeriTeC's knowledge store; ``corpus`` is the folder with a file of documents per claim."""
 
     kind: Literal["averitec"] = "averitec"
-    corpus: Path
-
-    @model_validator(mode="before")
-    @classmethod
-    def _has_a_folder(cls, fields: object) -> object:
-        if isinstance(fields, Mapping) and fields.get("corpus") is None:
-            raise ValueError("averitec needs a corpus: the folder with a file for every claim")
-        return fields
+    what_it_is = "the folder (--corpus) with a file of documents for every claim"
 
     def _open(self, meter: Meter, settings: Settings) -> Retriever:
         from spanlab.retrievers.knowledge_store import KnowledgeStore

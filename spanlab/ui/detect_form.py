@@ -14,21 +14,17 @@ from spanlab.ui.model_check import model_check
 from spanlab.ui.model_setup import model_setup, set_up_model
 from spanlab.ui.option_form import model_options_form, options_form
 from spanlab.workflows.choosing import (
-    PROVIDERS,
     Broken,
     Choice,
     Entry,
-    Provider,
-    SourceKind,
-    Sources,
     asks_models,
     installed,
     is_ensemble,
     models_of,
-    provider_of,
 )
 from spanlab.workflows.environment import ModelEnvironment
 from spanlab.workflows.managing import DatasetSummary
+from spanlab.workflows.passage_sources import PROVIDERS, Provider, SourceKind, Sources, provider_of
 from spanlab.workflows.requesting import RunForm
 from spanlab.workflows.session_keys import ModelChoice
 

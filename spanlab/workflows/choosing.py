@@ -9,9 +9,8 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from spanlab.detectors import (
     Broken,
@@ -28,51 +27,27 @@ from spanlab.detectors.options import OptionField, fields_in, fields_of
 from spanlab.errors import UsageError
 from spanlab.lm import ChosenOptions, ModelChoice, ModelOptions, Price
 from spanlab.lm.options import addressed, of_environment
-from spanlab.retrievers import GivenSpec, RetrieverSpec, WebSpec, retriever_spec
-from spanlab.retrievers.providers import PROVIDERS, Provider, ProviderName
+from spanlab.retrievers import GivenSpec, RetrieverSpec, WebSpec
 from spanlab.retrievers.spec import WRITER
+from spanlab.workflows.passage_sources import Sources, read, search_model
 
 __all__ = [
-    "PROVIDERS",
     "Broken",
     "Choice",
     "Entry",
     "OptionField",
-    "Provider",
-    "SourceKind",
-    "Sources",
     "asks_models",
     "fields_of",
     "installed",
     "is_ensemble",
     "model_fields",
     "models_of",
-    "provider_of",
     "specifications",
     "specs_in",
 ]
 
-SourceKind = Literal["given", "bm25", "averitec", "web", "search"] | ProviderName
-
 # How a member of an ensemble asks its model: it keeps that with another model, too.
 _MANNER = set(ModelOptions.model_fields) - {"structured"}
-
-
-@dataclass(frozen=True)
-class Sources:
-    """Where passages come from; see ``RetrieverSpec``.
-
-    ``kind`` may be the name of a search service. ``corpus`` is the path of an index, ``url`` the
-    address of a search API.
-    """
-
-    kind: SourceKind = "given"
-    claims: bool = False
-    translate: bool = False
-    corpus: str = ""
-    url: str = ""
-    model: str = ""
-    k: int = 5
 
 
 @dataclass(frozen=True)
@@ -146,11 +121,6 @@ def models_of(name: str) -> tuple[str, ...]:
     """Return the models that a detector's members name themselves, each once."""
     models = (spec.model for spec in specs_in(spec_of(name)))
     return tuple(dict.fromkeys(model.model for model in models if model is not None))
-
-
-def provider_of(kind: SourceKind) -> Provider | None:
-    """Return the search service that a source of passages is; None for the other sources."""
-    return {str(name): provider for name, provider in PROVIDERS.items()}.get(kind)
 
 
 def model_fields(names: Iterable[str]) -> dict[str, tuple[OptionField, ...]]:
@@ -259,7 +229,7 @@ def _chosen(choice: Choice, environ: Mapping[str, str], role: str | tuple[str, .
 
 def _retriever(choice: Choice, environ: Mapping[str, str]) -> RetrieverSpec | None:
     sources = choice.sources
-    found = _read(sources) if isinstance(sources, Sources) else sources
+    found = read(sources) if isinstance(sources, Sources) else sources
     if found is None or isinstance(found, GivenSpec):
         return found
     changes: dict[str, object] = {}
@@ -270,49 +240,8 @@ def _retriever(choice: Choice, environ: Mapping[str, str]) -> RetrieverSpec | No
         chosen = [addressed(each, ("", WRITER)).chosen for each in layers]
         changes["writer"] = writer.model_copy(update=chosen[0] | chosen[1])
     if isinstance(found, WebSpec):
-        changes["model"] = found.model or _searcher(sources, environ)
+        changes["model"] = found.model or search_model(sources, environ)
     return found.model_copy(update=changes)
-
-
-def _read(sources: Sources) -> RetrieverSpec | None:
-    if sources.kind == "given":
-        if sources != Sources():
-            raise UsageError(
-                "passages that an item has are not searched: --corpus, --search-url, --claims and "
-                "--english go with another source (--search)"
-            )
-        return None
-    if sources.kind == "bm25" and not sources.corpus.strip():
-        raise UsageError(
-            "name the index (--corpus) that `spanlab index CORPUS -o INDEX` has written"
-        )
-    if sources.kind == "averitec" and not sources.corpus.strip():
-        raise UsageError("name the folder (--corpus) with a file of documents for every claim")
-    provider = None if provider_of(sources.kind) is None else sources.kind
-    fields = {
-        "kind": "search" if provider else sources.kind,
-        "provider": provider,
-        "queries": "claims" if sources.claims else "question",
-        "translate": sources.translate,
-        "corpus": sources.corpus.strip() or None,
-        "url": sources.url.strip() or None,
-        "k": sources.k,
-    }
-    try:
-        return retriever_spec(fields)
-    except ValidationError as error:
-        message = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
-        raise UsageError(f"passages from {sources.kind}: {message}") from None
-
-
-def _searcher(sources: Sources | RetrieverSpec, environ: Mapping[str, str]) -> ModelChoice:
-    from spanlab.lm.search import search_choice
-
-    choice = search_choice(environ)
-    named = sources.model.strip() if isinstance(sources, Sources) else ""
-    if not named or named == choice.model:
-        return choice
-    return choice.model_copy(update={"model": named, "price": None})
 
 
 def _options(spec: DetectorSpec, options: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

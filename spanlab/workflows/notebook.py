@@ -17,7 +17,8 @@ from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import Record
 from spanlab.scorers import Report
 from spanlab.scorers import score as score_labels
-from spanlab.workflows.choosing import Choice, Sources, specifications
+from spanlab.workflows.choosing import Choice, specifications
+from spanlab.workflows.passage_sources import Sources
 from spanlab.workflows.requesting import problem, request_of
 from spanlab.workflows.streaming import Stream
 from spanlab.workflows.voting import Cleanup, vote_records

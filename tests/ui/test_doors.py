@@ -22,7 +22,8 @@ from spanlab.lm import ModelChoice, Price
 from spanlab.retrievers import AveritecSpec, Bm25Spec, SearchSpec
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
-from spanlab.workflows.choosing import Choice, Sources, specifications
+from spanlab.workflows.choosing import Choice, specifications
+from spanlab.workflows.passage_sources import Sources
 from spanlab.workflows.runs import RunRequest
 
 OpenPage = Callable[..., AppTest]

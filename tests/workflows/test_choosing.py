@@ -16,11 +16,11 @@ from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.choosing import (
     Choice,
-    Sources,
     is_ensemble,
     models_of,
 )
 from spanlab.workflows.environment import model_environment
+from spanlab.workflows.passage_sources import Sources
 from spanlab.workflows.requesting import RunForm, requested
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
@@ -160,8 +160,24 @@ def test_only_failed_items_are_named(store: Store) -> None:
         pytest.param(
             RunForm("set", Choice(("ucsc-kg",), sources=Sources("bm25"))),
             HERE,
-            "index",
+            "name the index",
             id="no index",
+        ),
+        pytest.param(
+            RunForm(
+                "set", Choice(("ucsc-kg",), sources=Sources("bm25", corpus="i", url="http://s"))
+            ),
+            HERE,
+            "passages from bm25: an address .--search-url. goes with another source",
+            id="a search address beside a corpus",
+        ),
+        pytest.param(
+            RunForm(
+                "set", Choice(("ucsc-kg",), sources=Sources("searxng", corpus="i", url="http://s"))
+            ),
+            HERE,
+            "passages from searxng: a corpus .--corpus. goes with another source",
+            id="a corpus beside a search address",
         ),
         pytest.param(
             RunForm("set", Choice(("offline",)), vote="offline"),

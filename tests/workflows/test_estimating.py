@@ -13,8 +13,9 @@ from spanlab.errors import UsageError
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Retrieval
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.choosing import Choice, Sources
+from spanlab.workflows.choosing import Choice
 from spanlab.workflows.estimating import RunEstimate, estimate
+from spanlab.workflows.passage_sources import Sources
 from spanlab.workflows.requesting import RunForm, requested
 from spanlab.workflows.runs import RunRequest
 

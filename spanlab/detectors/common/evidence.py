@@ -1,4 +1,4 @@
-"""What of the passages a span or claim is to be read beside: the sentence that comes closest."""
+"""What of the passages a span or claim is to be read beside, as a rule the closest sentence."""
 
 from __future__ import annotations
 
@@ -29,11 +29,7 @@ def explained(item: Item, annotation: Annotation, read: Sequence[int]) -> Annota
         return annotation
     claims = tuple(
         claim.model_copy(
-            update={
-                "evidence": evidence(
-                    item, read, claim.text, stance=_STANCES.get(claim.verdict, "closest")
-                )
-            }
+            update={"evidence": evidence(item, read, claim.text, stance=stance_of(claim.verdict))}
         )
         for claim in annotation.claims
     )
@@ -80,6 +76,18 @@ def evidence(
     found = closest_sentence(texts, text, lang=item.lang)
     if found is None or found.score < CLOSE:
         return ()
-    start, end, passage = found.start, found.end, found.passage
-    quoted = texts[passage][start:end]
-    return (Evidence(start=start, end=end, text=quoted, passage=passages[passage], stance=stance),)
+    return (quote(item, passages[found.passage], Extent(found.start, found.end), stance),)
+
+
+def quote(
+    item: Item, passage: int, place: Extent, stance: Stance, note: str | None = None
+) -> Evidence:
+    """Return characters of a passage (its 0-based index) as evidence."""
+    start, end = place
+    text = item.passages[passage].text[start:end]
+    return Evidence(passage=passage, start=start, end=end, text=text, stance=stance, note=note)
+
+
+def stance_of(verdict: Verdict | None) -> Stance:
+    """Return what evidence does to a claim that it led to this verdict on."""
+    return _STANCES.get(verdict, "closest")

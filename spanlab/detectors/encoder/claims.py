@@ -9,9 +9,10 @@ import asyncio
 
 from spanlab.detectors.common.claiming import ClaimDetector, ClaimProgram, Verified
 from spanlab.detectors.common.context import readable
+from spanlab.detectors.common.evidence import evidence, stance_of
 from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.encoder.entry import NliClaimOptions
-from spanlab.detectors.encoder.verifying import Statement, Verifier, evidence_for
+from spanlab.detectors.encoder.verifying import Statement, Verifier
 from spanlab.detectors.kit import Kit
 from spanlab.errors import SpanlabError
 from spanlab.trace import RemarkStep
@@ -33,10 +34,9 @@ class EncoderClaims(ClaimDetector):
     async def verify(self, case: Case, number: int, claim: str) -> Verified:
         """Judge one claim."""
         item = case.item
-        passages = tuple(
-            item.passages[index].text for index in readable(item, self.kit.retriever.name)
-        )
-        said = Statement(claim, tuple(text for text in passages if text.strip()))
+        read = readable(item, self.kit.retriever.name)
+        texts = (item.passages[index].text for index in read)
+        said = Statement(claim, tuple(text for text in texts if text.strip()))
         (ruling,) = await asyncio.to_thread(self._verifier.judge, [said])
         if isinstance(ruling, SpanlabError):
             raise ruling
@@ -44,6 +44,6 @@ class EncoderClaims(ClaimDetector):
             verdict=ruling.verdict,
             reason=ruling.reason,
             support=1.0 - ruling.refutation if ruling.verdict == "refuted" else ruling.support,
-            evidence=evidence_for(item, claim, ruling.verdict),
+            evidence=evidence(item, read, claim, stance=stance_of(ruling.verdict)),
             steps=(RemarkStep(text=self._verifier.provenance, claim=number),),
         )

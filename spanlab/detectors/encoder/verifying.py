@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from spanlab.detectors.base import failed
 from spanlab.detectors.common.checkpoint import Checkpoint, open_checkpoint
 from spanlab.detectors.common.class_labels import refuted_labels, supported_labels
-from spanlab.detectors.common.evidence import evidence
+from spanlab.detectors.common.evidence import evidence, stance_of
 from spanlab.detectors.common.onnx_model import Network, load
 from spanlab.detectors.common.tokenizing import Piece, Tokenizing, rows_of
 from spanlab.detectors.encoder.detector import tokenizing_of
 from spanlab.detectors.encoder.entry import NliOptions
 from spanlab.errors import SpanlabError
 from spanlab.mappers import sentences
-from spanlab.schema import HALLUCINATED, Annotation, Claim, Evidence, Interval, Item, Kind, Span
+from spanlab.schema import HALLUCINATED, Annotation, Claim, Interval, Item, Kind, Span
 from spanlab.trace import FactStep, Place, RemarkStep, Step, Verdict
 
 NAME: Final = "encoder-nli"
@@ -180,7 +180,9 @@ class SentenceDetector:
         for number, (source, ruling) in enumerate(zip(sources, rulings, strict=True)):
             if isinstance(ruling, SpanlabError):
                 return failed(self.name, ruling)
-            found = evidence_for(item, source.text, ruling.verdict)
+            found = evidence(
+                item, range(len(item.passages)), source.text, stance=stance_of(ruling.verdict)
+            )
             claims.append(
                 Claim(
                     text=source.text,
@@ -220,14 +222,6 @@ class SentenceDetector:
 def passages_of(item: Item) -> tuple[str, ...]:
     """Return the texts that an item's statements are judged by."""
     return tuple(each.text for each in item.passages if each.text.strip())
-
-
-def evidence_for(item: Item, text: str, verdict: Verdict) -> tuple[Evidence, ...]:
-    """Return the sentence of the passages that comes closest to a statement; none if none does."""
-    found = evidence(item, range(len(item.passages)), text) if item.passages else ()
-    stances = {"supported": "supports", "refuted": "refutes"}
-    stance = stances.get(verdict, "closest")
-    return tuple(each.model_copy(update={"stance": stance}) for each in found)
 
 
 def _sentences(item: Item) -> list[Span]:

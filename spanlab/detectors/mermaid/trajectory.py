@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from spanlab.detectors.common.evidence import quote, stance_of
 from spanlab.detectors.mermaid.evidence import relevant
 from spanlab.detectors.mermaid.executor import Execution, Failure, Turn
 from spanlab.detectors.mermaid.prompts import Decomposition
-from spanlab.schema import Evidence, Item, Stance, Verdict
+from spanlab.schema import Evidence, Item, Verdict
 from spanlab.trace import RecallStep, RemarkStep, Step, ThoughtStep
 
 _QUOTED: Final = 8  # pieces of evidence of a claim at most
-_STANCES: Final[Mapping[Verdict, Stance]] = {"supported": "supports", "refuted": "refutes"}
 
 
 @dataclass(frozen=True)
@@ -37,18 +37,11 @@ class Trajectory:
 
     def evidence(self, item: Item) -> tuple[Evidence, ...]:
         """Quote the sentences of what was recalled and observed that speak of the claim."""
-        stance = _STANCES.get(self.execution.answer, "closest")
+        stance = stance_of(self.execution.answer)
         entities = self.parts.entities if self.parts else ()
         observed = (index for turn in self.execution.history for index in passages_of(turn))
         quotes = [
-            Evidence(
-                passage=index,
-                start=place.start,
-                end=place.end,
-                text=item.passages[index].text[slice(*place)],
-                stance=stance,
-                note=self.notes.get(index),
-            )
+            quote(item, index, place, stance, self.notes.get(index))
             for index in dict.fromkeys((*self.notes, *observed))
             for place in relevant(item.passages[index].text, self.claim, entities, item.lang)
         ]

@@ -25,9 +25,9 @@ unless such a checkpoint is at hand (``first_model``).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from spanlab.detectors.common.claiming import ClaimDetector, Verified
+from spanlab.detectors.common.evidence import quote, stance_of
 from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.common.seq2seq import Rewriter
 from spanlab.detectors.kit import Kit
@@ -35,10 +35,9 @@ from spanlab.detectors.papelo.answering import Answered
 from spanlab.detectors.papelo.claim_pursuit import ClaimPursuit, PapeloProgram
 from spanlab.detectors.papelo.entry import PapeloOptions
 from spanlab.detectors.papelo.pursuit import Pursuit
-from spanlab.schema import Evidence, Item, Stance, Verdict
+from spanlab.labels import Extent
+from spanlab.schema import Evidence, Item, Verdict
 from spanlab.trace import PairStep, PassageQuote, Step
-
-_STANCES: Final[dict[Verdict, Stance]] = {"supported": "supports", "refuted": "refutes"}
 
 
 class Papelo(ClaimDetector):
@@ -104,19 +103,18 @@ def _evidence(
     """
     notes: dict[PassageQuote, list[str]] = {}
     for pair in found.pairs:
-        for quote in _read(item, pair.answer):
-            notes.setdefault(quote, []).append(f"{pair.question} {pair.answer.text}")
+        for part in _read(item, pair.answer):
+            notes.setdefault(part, []).append(f"{pair.question} {pair.answer.text}")
     windows = {pair.answer.window for pair in found.pairs}
     return tuple(
-        Evidence(
-            passage=quote.passage,
-            start=quote.start,
-            end=quote.end,
-            text=item.passages[quote.passage].text[quote.start : quote.end],
-            stance=_STANCES.get(verdict, "closest") if quote in windows else "closest",
-            note="; ".join(dict.fromkeys(said)),
+        quote(
+            item,
+            part.passage,
+            Extent(part.start, part.end),
+            stance_of(verdict) if part in windows else "closest",
+            "; ".join(dict.fromkeys(said)),
         )
-        for quote, said in notes.items()
+        for part, said in notes.items()
     )
 
 

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 import dspy
 from pydantic import BeforeValidator
 
-from spanlab.lm.lenient import ReplyModel, Text, verdict
+from spanlab.claims.rulings import FourClasses, TwoClasses
+from spanlab.lm.lenient import ReplyModel, Text
 from spanlab.mappers import sentences
-from spanlab.schema import Verdict
 
 _QUESTION_MARKS = "?\uff1f\u061f\u037e\u055e"  # with full-width, Arabic, Greek and Armenian ones
 
@@ -121,42 +121,6 @@ class AnswerFrom(dspy.Signature):
     question: str = dspy.InputField(desc="the question")
     found: str = dspy.InputField(desc="what was found, with title, site and date")
     answer: str = dspy.OutputField(desc="the answer, in the language of the question")
-
-
-def two_classes(value: object) -> Verdict:
-    """Read a verdict of two classes.
-
-    Raises:
-        ValueError: it is neither supported nor refuted.
-    """
-    found = verdict(value)
-    if found not in {"supported", "refuted"}:
-        raise ValueError(f"{str(value)[:50]!r} is neither supported nor refuted")
-    return found
-
-
-def four_classes(value: object) -> Verdict:
-    """Read a verdict of four classes.
-
-    Raises:
-        ValueError: it is none of them.
-    """
-    text = str(value if value is not None else "").casefold()
-    return "conflicting" if "conflict" in text or "cherry" in text else verdict(value)
-
-
-class TwoClasses(ReplyModel):
-    """Why, and the verdict: "supported" or "refuted"."""
-
-    reason: Text
-    verdict: Annotated[Verdict, BeforeValidator(two_classes)]
-
-
-class FourClasses(ReplyModel):
-    """Why, and the verdict."""
-
-    reason: Text
-    verdict: Annotated[Verdict, BeforeValidator(four_classes)]
 
 
 class JudgeClaim(dspy.Signature):

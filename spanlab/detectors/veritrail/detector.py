@@ -30,7 +30,7 @@ import dspy
 from spanlab.claims.sub_claims import sub_claims
 from spanlab.detectors.common.claim_options import EXTRACTOR
 from spanlab.detectors.common.claiming import ClaimDetector, ClaimProgram, Verified
-from spanlab.detectors.common.evidence import evidence
+from spanlab.detectors.common.evidence import evidence, quote, stance_of
 from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.veritrail.entry import ClaimOptions, VeriTrailOptions
@@ -45,9 +45,10 @@ from spanlab.detectors.veritrail.selection import (
 )
 from spanlab.detectors.veritrail.trail import Trail
 from spanlab.detectors.veritrail.walk import WalkVerdict, walk
+from spanlab.labels import Extent
 from spanlab.lm.gathering import together
 from spanlab.passages import passage_id, process_of
-from spanlab.schema import Evidence, Item, Stance
+from spanlab.schema import Evidence, Item
 
 SAMPLED: Final = 0.2  # temperature of several answers to one question (appendix E.3)
 
@@ -152,16 +153,10 @@ def _evidence(item: Item, claim: str, trail: Trail, verdict: WalkVerdict) -> tup
     """Return what was chosen of an item's passages; the closest sentence if there is nothing."""
     if item.process is not None:
         return ()
-    stance: Stance = "supports" if verdict == "supported" else "closest"
+    stance = stance_of(verdict)
     numbers = {passage_id(index): index for index in range(len(item.passages))}
     quoted = tuple(
-        Evidence(
-            start=each.start,
-            end=each.end,
-            text=each.text,
-            passage=numbers[each.node],
-            stance=stance,
-        )
+        quote(item, numbers[each.node], Extent(each.start, each.end), stance)
         for each in trail.quotes
     )
     return quoted or evidence(item, range(len(item.passages)), claim)
