@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 
 from spanlab.cli import main
 from spanlab.jobs.kinds import KINDS
@@ -38,7 +39,12 @@ class Fork:
 
     def __init__(self, command: list[str], environ: Mapping[str, str], log: Path) -> None:
         self._process = _FORKING.Process(target=_run, args=(command, dict(environ), log))
-        self._process.start()
+        # Streamlit's AppTest leaves its script as the main module, which a fork would run first.
+        main_module, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        try:
+            self._process.start()
+        finally:
+            sys.modules["__main__"] = main_module
 
     def poll(self) -> int | None:
         """Return its exit status; None while it runs."""
