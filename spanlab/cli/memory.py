@@ -1,16 +1,18 @@
-"""`spanlab memory`: what evidence is kept, to and from files, pinned, blocked and cleared."""
+"""`spanlab memory`: what evidence is kept, to and from files, pinned, blocked and deleted."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spanlab.errors import UsageError
+from spanlab.errors import InputError, UsageError
 from spanlab.workflows.wording import counted
+
+if TYPE_CHECKING:
+    from spanlab.storage.memories import MemoryStore
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,6 +24,7 @@ app = typer.Typer(
     spanlab memory import memory.jsonl
     spanlab memory pin 12
     spanlab memory block 13
+    spanlab memory delete 14
     spanlab memory clear --yes
     """,
 )
@@ -29,6 +32,12 @@ app = typer.Typer(
 Scope = Annotated[str, typer.Option("--scope", help="Whose memory (option memory_scope).")]
 Number = Annotated[int, typer.Argument(metavar="ENTRY", help="Its number in `memory list`.")]
 Undo = Annotated[bool, typer.Option("--undo", help="No longer.")]
+
+
+def _memory() -> MemoryStore:
+    from spanlab.workflows.remembering import open_memory
+
+    return open_memory()
 
 
 @app.command("list")
@@ -42,11 +51,11 @@ def list_command(
     \b
     spanlab memory list --entity "Eiffel Tower"
     """
-    from spanlab.storage.memories import MemoryStore
-    from spanlab.workflows.remembering import listed, scopes
+    from spanlab.workflows.remembering import entities_like, scopes
 
-    with MemoryStore.open() as store:
-        for stored in islice(listed(store, scope, entity), limit):
+    with _memory() as store:
+        meant = [None] if entity is None else entities_like(store, scope, entity)[:1]
+        for stored in (each for key in meant for each in store.page(scope, key, limit=limit)):
             entry = stored.entry
             day = datetime.fromtimestamp(entry.at, UTC).date().isoformat()
             marks = [word for word in ("pinned", "blocked") if getattr(stored, word)]
@@ -73,12 +82,10 @@ def export_command(
     spanlab memory export -o memory.jsonl
     """
     from spanlab.datasets.files import replacing
-    from spanlab.storage.memories import MemoryStore
     from spanlab.workflows.remembering import export_lines
 
-    with MemoryStore.open() as store, replacing(output) as stream:
-        for line in export_lines(store, scope):
-            stream.write(line.encode())
+    with _memory() as store, replacing(output) as stream:
+        stream.writelines(export_lines(store, scope))
 
 
 @app.command("import")
@@ -91,11 +98,13 @@ def import_command(
     \b
     spanlab memory import memory.jsonl --scope ours
     """
-    from spanlab.storage.memories import MemoryStore
-    from spanlab.workflows.remembering import import_file
+    from spanlab.workflows.remembering import import_lines
 
-    with MemoryStore.open() as store:
-        number = import_file(store, scope, file)
+    try:
+        with _memory() as store, file.open("rb") as lines:
+            number = import_lines(store, scope, lines, file)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=file) from error
     typer.echo(f"{counted(number, 'passage')} kept.", err=True)
 
 
@@ -106,9 +115,7 @@ def pin(entry: Number, undo: Undo = False) -> None:
     \b
     spanlab memory pin 12
     """
-    from spanlab.storage.memories import MemoryStore
-
-    with MemoryStore.open() as store:
+    with _memory() as store:
         store.pin(entry, pinned=not undo)
 
 
@@ -119,10 +126,19 @@ def block(entry: Number, undo: Undo = False) -> None:
     \b
     spanlab memory block 13
     """
-    from spanlab.storage.memories import MemoryStore
-
-    with MemoryStore.open() as store:
+    with _memory() as store:
         store.block(entry, blocked=not undo)
+
+
+@app.command()
+def delete(entry: Number) -> None:
+    """Forget an entry; it is kept again when it is found again.
+
+    \b
+    spanlab memory delete 14
+    """
+    with _memory() as store:
+        store.delete(entry)
 
 
 @app.command()
@@ -135,10 +151,8 @@ def clear(
     \b
     spanlab memory clear --yes
     """
-    from spanlab.storage.memories import MemoryStore
-
     if not yes:
         raise UsageError("this deletes all kept evidence of the scope for good: add --yes")
-    with MemoryStore.open() as store:
+    with _memory() as store:
         number = store.clear(scope)
     typer.echo(f"{counted(number, 'passage')} deleted.", err=True)

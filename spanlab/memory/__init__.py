@@ -8,6 +8,6 @@ memory ─── recall and keep, as a run may; one call of a tool for all who a
 from __future__ import annotations
 
 from spanlab.memory.memory import Memory, MemoryChoice, expires, memory, passage_of
-from spanlab.storage.memories import MemoryEntry
+from spanlab.storage.memory_entry import MemoryEntry
 
 __all__ = ["Memory", "MemoryChoice", "MemoryEntry", "expires", "memory", "passage_of"]

@@ -25,7 +25,8 @@ from spanlab.retrievers import Query
 from spanlab.schema import Passage
 from spanlab.settings import Settings
 from spanlab.single_flight import SingleFlight
-from spanlab.storage.memories import MemoryEntry, MemoryStore
+from spanlab.storage.memories import MemoryStore
+from spanlab.storage.memory_entry import MemoryEntry
 
 Mode = Literal["on", "read-only", "off"]
 DAYS: Final = "SPANLAB_MEMORY_DAYS"  # "search=7,papers=100": days for which evidence counts
@@ -220,7 +221,9 @@ def memory(settings: Settings, choice: MemoryChoice) -> Memory:
 @cache
 def _opened(url: str, written: str) -> MemoryStore:
     settings = Settings.model_validate_json(written)
-    return MemoryStore.open(settings.model_copy(update={"database_url": url}))
+    store = MemoryStore.open(settings.model_copy(update={"database_url": url}))
+    store.sweep(time.time())
+    return store
 
 
 @cache

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from spanlab.storage.memories import StoredEntry
+from spanlab.storage.memory_entry import StoredEntry
 from spanlab.terms import terms
 
 MOST: Final = 8  # entries in a prompt

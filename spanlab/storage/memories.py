@@ -6,62 +6,25 @@ Keys come normalised; times are seconds since 1970, UTC.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import replace
+from typing import Self
 
-from sqlalchemy import Connection, Row, text
+from sqlalchemy import Connection, bindparam, text
 
 from spanlab.errors import NotFoundError
-from spanlab.fields import Frozen
 from spanlab.settings import Settings
 from spanlab.storage.engine import Database
+from spanlab.storage.memory_entry import MemoryEntry, StoredEntry
 from spanlab.storage.upgrade import opened
 
 _CROWD = 100  # entries of a key that are looked at, pinned ones and then the newest first
 _COMMON = 100  # keys that are looked at of those that share one piece of a name
 _CANDIDATES = 30  # of the keys that share most pieces, how many are compared
 _PAGE = 500  # entries that are read at once
-
-
-class MemoryEntry(Frozen):
-    """A piece of evidence: some sentences of a source, and how they were found.
-
-    ``date`` is when the source was published, ``at`` when the entry was kept, ``expires`` when it
-    no longer counts, None for never. ``kind`` is the kind of source. ``entities`` are the keys it
-    is kept under, where they are asked for.
-    """
-
-    text: str
-    entities: tuple[str, ...] = ()
-    title: str | None = None
-    url: str | None = None
-    date: str | None = None
-    query: str = ""
-    tool: str = ""
-    kind: str = ""
-    model: str = ""
-    at: float
-    expires: float | None = None
-
-    @property
-    def digest(self) -> str:
-        """The same for two entries of the same source with the same words."""
-        same = f"{self.url or ''}\n{' '.join(self.text.split()).casefold()}"
-        return hashlib.sha256(same.encode()).hexdigest()
-
-
-@dataclass(frozen=True)
-class StoredEntry:
-    """An entry with its number, and what people said of it."""
-
-    id: int
-    entry: MemoryEntry
-    pinned: bool = False
-    blocked: bool = False
+_NEWEST = 2**31 - 1  # above the number of every entry
+_NO_ENTRY = "the memory has no entry {}: `spanlab memory list` shows them"
 
 
 _KEEP = text(
@@ -90,7 +53,20 @@ _ALIAS = text(
 )
 _ALIAS_OF = text("SELECT key FROM memory_aliases WHERE alias = :alias")
 _IS_KEY = text("SELECT 1 FROM memory_keys WHERE scope = :scope AND key = :key LIMIT 1")
-_KEYS_OF = text("SELECT key FROM memory_keys WHERE memory_id = :id ORDER BY key")
+_KEYS_OF = text(
+    "SELECT memory_id, key FROM memory_keys WHERE memory_id IN :ids ORDER BY memory_id, key"
+).bindparams(bindparam("ids", expanding=True))
+_NEWEST_OF_ALL = text(
+    "SELECT id, json, at, expires, pinned, blocked FROM memories "
+    "WHERE scope = :scope AND id < :before ORDER BY id DESC LIMIT :limit"
+)
+_NEWEST_UNDER = text(
+    "SELECT m.id, m.json, m.at, m.expires, m.pinned, m.blocked FROM memory_keys k "
+    "JOIN memories m ON m.id = k.memory_id WHERE k.scope = :scope AND k.key = :key "
+    "AND k.memory_id < :before ORDER BY k.memory_id DESC LIMIT :limit"
+)
+_NO_GRAMS = text("DELETE FROM memory_grams WHERE scope = :scope AND key = :key")
+_SCOPE_OF = text("SELECT scope FROM memories WHERE id = :id")
 _SIMILAR = text(
     "SELECT key FROM memory_grams WHERE scope = :scope AND gram = :gram LIMIT :common"
 ).bindparams(common=_COMMON)
@@ -149,7 +125,7 @@ class MemoryStore:
         with self._database.writing() as connection:
             # In one order everywhere: two workers that keep the same do not lock each other out.
             for entry in sorted(entries, key=lambda each: each.digest):
-                values = {"scope": scope, "digest": entry.digest, "json": _json(entry)}
+                values = {"scope": scope, "digest": entry.digest, "json": entry.written}
                 times = {"at": entry.at, "expires": entry.expires}
                 row = connection.execute(_KEEP, values | times).one()
                 keys.update((key, row.pinned, row.id) for key in entry.entities)
@@ -173,7 +149,7 @@ class MemoryStore:
         with self._database.reading() as connection:
             for key in keys:
                 for row in connection.execute(_RECALL, {"scope": scope, "key": key, "now": now}):
-                    found.setdefault(row.id, _stored(row))
+                    found.setdefault(row.id, StoredEntry.of(row))
         return list(found.values())
 
     def known(self, scope: str, keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -236,29 +212,33 @@ class MemoryStore:
 
     def entries(self, scope: str, key: str | None = None) -> Iterator[StoredEntry]:
         """Yield all entries of a scope, or those under one key, newest first, in bounded memory."""
-        under = (
-            ""
-            if key is None
-            else "AND id IN (SELECT memory_id FROM memory_keys WHERE scope = :scope AND key = :key)"
-        )
-        asked = text(
-            "SELECT id, json, at, expires, pinned, blocked FROM memories "  # noqa: S608 - our words
-            f"WHERE scope = :scope AND id < :before {under} ORDER BY id DESC LIMIT {_PAGE}"
-        )
-        before = 2**31 - 1
-        while True:
-            with self._database.reading() as connection:
-                given = {"scope": scope, "before": before}
-                rows = connection.execute(asked, given if key is None else given | {"key": key})
-                page = [_stored(row) for row in rows]
-                for at, each in enumerate(page):
-                    under_it = connection.execute(_KEYS_OF, {"id": each.id}).scalars()
-                    named = each.entry.model_copy(update={"entities": tuple(under_it)})
-                    page[at] = replace(each, entry=named)
+        before = _NEWEST
+        while page := self.page(scope, key, before):
             yield from page
-            if len(page) < _PAGE:
-                return
             before = page[-1].id
+
+    def page(
+        self, scope: str, key: str | None = None, before: int = _NEWEST, limit: int = _PAGE
+    ) -> list[StoredEntry]:
+        """Return the newest entries of a scope with their entities, or those under one key.
+
+        Args:
+            scope: where.
+            key: of the entity; None for all.
+            before: the number that all of theirs are below: that of the last one seen.
+            limit: entries at most.
+        """
+        given = {"scope": scope, "key": key, "before": before, "limit": limit}
+        with self._database.reading() as connection:
+            rows = connection.execute(_NEWEST_OF_ALL if key is None else _NEWEST_UNDER, given)
+            found = [StoredEntry.of(row) for row in rows]
+            keys: dict[int, list[str]] = {each.id: [] for each in found}
+            for row in connection.execute(_KEYS_OF, {"ids": list(keys)}):
+                keys[row.memory_id].append(row.key)
+        return [
+            replace(each, entry=each.entry.model_copy(update={"entities": tuple(keys[each.id])}))
+            for each in found
+        ]
 
     def scopes(self) -> dict[str, int]:
         """Return how many entries each scope has; empty if nothing is kept."""
@@ -286,6 +266,30 @@ class MemoryStore:
         with self._database.writing() as connection:
             _mark(connection, number, "blocked", blocked)
 
+    def delete(self, number: int) -> None:
+        """Forget an entry, and the names of entities that nothing else is kept under.
+
+        Raises:
+            NotFoundError: no entry has this number.
+        """
+        with self._database.writing() as connection:
+            given = {"id": number}
+            scope = connection.execute(_SCOPE_OF, given).scalar()
+            if scope is None:
+                raise NotFoundError(_NO_ENTRY.format(number))
+            keys = list(connection.execute(_KEYS_OF, {"ids": [number]}))
+            for table, column in (("memory_keys", "memory_id"), ("memories", "id")):
+                connection.execute(text(f"DELETE FROM {table} WHERE {column} = :id"), given)  # noqa: S608 - our words
+            for row in keys:
+                place = {"scope": scope, "key": row.key}
+                if connection.execute(_IS_KEY, place).scalar() is None:
+                    connection.execute(_NO_GRAMS, place)
+
+    def sweep(self, now: float) -> None:
+        """Delete answers of tools that no longer count."""
+        with self._database.writing() as connection:
+            connection.execute(text("DELETE FROM tool_calls WHERE expires <= :now"), {"now": now})
+
     def clear(self, scope: str) -> int:
         """Forget everything in a scope, answers of tools, too; return how many entries it had."""
         with self._database.writing() as connection:
@@ -300,15 +304,4 @@ class MemoryStore:
 def _mark(connection: Connection, number: int, column: str, to: bool) -> None:
     wanted = text(f"UPDATE memories SET {column} = :to WHERE id = :id")  # noqa: S608 - our words
     if not connection.execute(wanted, {"id": number, "to": int(to)}).rowcount:
-        raise NotFoundError(f"the memory has no entry {number}: `spanlab memory list` shows them")
-
-
-def _json(entry: MemoryEntry) -> str:
-    return entry.model_dump_json(exclude_defaults=True, exclude={"at", "expires", "entities"})
-
-
-def _stored(row: Row[Any]) -> StoredEntry:
-    told = json.loads(row.json) | {"at": row.at, "expires": row.expires}
-    # Our own rows, checked when they were written.
-    entry = MemoryEntry.model_construct(**told)
-    return StoredEntry(row.id, entry, bool(row.pinned), bool(row.blocked))
+        raise NotFoundError(_NO_ENTRY.format(number))

@@ -14,6 +14,7 @@ from spanlab.ui import (
     export,
     help_menu,
     jobs,
+    memory,
     optimise,
     review,
 )
@@ -51,6 +52,7 @@ def run() -> None:
         st.Page(
             adjudicate.page, title="Adjudicate", icon=":material/gavel:", url_path="adjudicate"
         ),
+        st.Page(memory.page, title="Memory", icon=":material/psychology:", url_path="memory"),
         st.Page(export.page, title="Export", icon=":material/download:", url_path="export"),
     ]
     common.register_pages(pages)

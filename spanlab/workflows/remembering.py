@@ -1,19 +1,32 @@
-"""The evidence memory for people: lists, files, and what they decide about an entry."""
+"""The evidence memory for people: lists, names, files, and what they decide about an entry."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 from pydantic import ValidationError
 
 from spanlab.errors import InputError
-from spanlab.memory.names import grams, key_of
-from spanlab.storage.memories import MemoryEntry, MemoryStore, StoredEntry
+from spanlab.memory.names import grams, key_of, near
+from spanlab.storage.memories import MemoryStore
+from spanlab.storage.memory_entry import MemoryEntry, StoredEntry
+
+__all__ = [
+    "MemoryEntry",
+    "MemoryStore",
+    "RememberedScope",
+    "StoredEntry",
+    "entities_like",
+    "export_lines",
+    "import_lines",
+    "open_memory",
+    "scopes",
+]
 
 _AT_ONCE: Final = 500  # entries that are written in one transaction
-_LONGEST: Final = 1_000_000  # characters of a line of a file
+_LONGEST: Final = 1_000_000  # bytes of a line of a file
 
 
 class RememberedScope(NamedTuple):
@@ -23,46 +36,58 @@ class RememberedScope(NamedTuple):
     entries: int
 
 
+def open_memory() -> MemoryStore:
+    """Open the memory in the database that the environment names; the caller closes it."""
+    return MemoryStore.open()
+
+
 def scopes(store: MemoryStore) -> list[RememberedScope]:
     """Return the scopes in which anything is kept, by name."""
     return [RememberedScope(name, number) for name, number in store.scopes().items()]
 
 
-def listed(store: MemoryStore, scope: str, entity: str | None = None) -> Iterator[StoredEntry]:
-    """Yield the entries of a scope, or those kept under an entity, newest first."""
-    return store.entries(scope, None if entity is None else key_of(entity))
+def entities_like(store: MemoryStore, scope: str, name: str) -> list[str]:
+    """Return the entities that somebody may mean by a name, or by a part of it.
+
+    Returns:
+        The entity of this name and those that it stands for, then near names and longer ones that
+        hold it; only such as something is kept under.
+    """
+    key = key_of(name)
+    if not key:
+        return []
+    others = store.similar(scope, grams(key))
+    held = (other for other in others if key in other)
+    meant = dict.fromkeys((*store.known(scope, [key])[key], *near(key, others), *held))
+    return [each for each, kept in store.known(scope, meant).items() if kept]
 
 
-def export_lines(store: MemoryStore, scope: str) -> Iterator[str]:
+def export_lines(store: MemoryStore, scope: str) -> Iterator[bytes]:
     """Yield the entries of a scope as lines of JSON; blocked ones are left out."""
     for stored in store.entries(scope):
         if not stored.blocked:
-            yield stored.entry.model_dump_json(exclude_defaults=True) + "\n"
+            yield stored.entry.model_dump_json(exclude_defaults=True).encode() + b"\n"
 
 
-def import_file(store: MemoryStore, scope: str, file: Path) -> int:
-    """Keep the entries of a file that ``export_lines`` wrote, and return how many it had.
+def import_lines(store: MemoryStore, scope: str, lines: BinaryIO, file: str | Path) -> int:
+    """Keep the entries that ``export_lines`` wrote, and return how many there were.
 
     Raises:
-        InputError: a line is no entry; those before it are kept.
+        InputError: a line of ``file`` is no entry; those before it are kept.
     """
     waiting: list[MemoryEntry] = []
     number = 0
-    try:
-        with file.open(encoding="utf-8") as lines:
-            while line := lines.readline(_LONGEST):
-                number += 1
-                waiting.append(_entry(line, file, number))
-                if len(waiting) == _AT_ONCE:
-                    _keep(store, scope, waiting)
-                    waiting = []
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", file=file) from error
+    while line := lines.readline(_LONGEST):
+        number += 1
+        waiting.append(_entry(line, file, number))
+        if len(waiting) == _AT_ONCE:
+            _keep(store, scope, waiting)
+            waiting = []
     _keep(store, scope, waiting)
     return number
 
 
-def _entry(line: str, file: Path, number: int) -> MemoryEntry:
+def _entry(line: bytes, file: str | Path, number: int) -> MemoryEntry:
     try:
         return MemoryEntry.model_validate_json(line)
     except ValidationError as error:
@@ -72,7 +97,7 @@ def _entry(line: str, file: Path, number: int) -> MemoryEntry:
             file=file,
             line=number,
             field=".".join(str(part) for part in first["loc"]) or None,
-            expected="a line that `spanlab memory export` wrote",
+            expected="a line that an export of the memory wrote",
         ) from None
 
 

@@ -41,9 +41,10 @@ def test_evidence_is_imported_listed_pinned_blocked_exported_and_cleared(
     assert spanlab("memory", "export", "-o", out).returncode == 0
     (kept,) = map(json.loads, out.read_text().splitlines())
     assert kept == ENTRY | {"entities": ["eiffel tower"]}
+    assert spanlab("memory", "delete", second[0]).returncode == 0
     refused = spanlab("memory", "clear")
     assert (refused.returncode, "add --yes" in refused.stderr) == (2, True)
-    assert spanlab("memory", "clear", "--yes").stderr == "2 passages deleted.\n"
+    assert spanlab("memory", "clear", "--yes").stderr == "1 passage deleted.\n"
     assert spanlab("memory", "list").stdout == ""
 
 

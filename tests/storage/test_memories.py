@@ -11,6 +11,7 @@ import pytest
 
 from spanlab.errors import NotFoundError
 from spanlab.memory import Memory, MemoryChoice, MemoryEntry
+from spanlab.memory.names import grams
 from spanlab.schema import Passage
 from spanlab.settings import Settings
 from spanlab.storage.memories import MemoryStore
@@ -83,6 +84,18 @@ def test_what_is_too_old_too_new_or_blocked_is_not_recalled(opened: MemoryStore)
         opened.block(99_999, blocked=True)
 
 
+def test_a_deleted_entry_leaves_no_name_behind(opened: MemoryStore) -> None:
+    keep(opened, ["Eiffel Tower"], entry("One."))
+    keep(opened, ["Eiffel Tower", "Gustave Eiffel"], entry("Two."))
+    two, one = opened.page("")
+    assert [each.id for each in opened.page("", "eiffel tower", before=two.id)] == [one.id]
+    opened.delete(two.id)
+    assert recalled(opened, "Eiffel Tower", "Gustave Eiffel") == ["One."]
+    assert opened.similar("", grams("gustave eiffel")) == ["eiffel tower"]
+    with pytest.raises(NotFoundError, match=f"no entry {two.id}"):
+        opened.delete(two.id)
+
+
 def test_scopes_are_apart_and_nothing_is_kept_where_that_is_not_wanted(opened: MemoryStore) -> None:
     keep(opened, ["Eiffel Tower"], entry("Ours."), scope="ours")
     keep(opened, ["Eiffel Tower"], entry("Everybody's."))
@@ -123,3 +136,8 @@ def test_two_workers_that_ask_the_same_at_once_ask_once(settings: Settings) -> N
         assert other.ask("", "dead", now=30.0, until=60.0) is True
         other.answer("", "dead", None, 0.0)
         assert one.ask("", "dead", now=31.0, until=61.0) is True, "a call that failed is made again"
+        other.answer("", "dead", "[]", 99.0)
+        one.sweep(98.0)
+        assert other.ask("", "dead", now=60.0, until=61.0) == "[]"
+        one.sweep(99.0)
+        assert other.ask("", "dead", now=60.0, until=61.0) is True, "nothing is left of it"

@@ -1,0 +1,232 @@
+"""The Memory page: the evidence that is kept under entities, and what people decide about it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import datetime
+
+import streamlit as st
+
+from spanlab.ui.common import kept, page_link, plain, title
+from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
+from spanlab.workflows.remembering import (
+    MemoryEntry,
+    MemoryStore,
+    StoredEntry,
+    entities_like,
+    export_lines,
+    import_lines,
+    open_memory,
+    scopes,
+)
+from spanlab.workflows.wording import counted
+
+_PER_PAGE = 10
+_SEEN = "spanlab.memory.seen"  # number of the last entry of each page before this one
+_NAME = "spanlab.memory.name"
+
+
+def page() -> None:
+    """Draw the page."""
+    title("Memory")
+    show_news()
+    with errors_shown():
+        sizes = dict(scopes(_memory()))
+        if not sizes:
+            st.info(
+                "Nothing is kept yet. A detector with a memory, such as `mermaid`, keeps here what "
+                "it finds about the entities of claims, and later claims are spared the search.",
+                icon=":material/psychology:",
+            )
+            page_link("detect", "Go to Detect", icon=":material/manage_search:")
+            _import("")
+            return
+        scope = _scope(sizes)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            name = st.text_input(
+                "Search entities",
+                key=_NAME,
+                placeholder="such as Eiffel Tower",
+                on_change=_from_the_top,
+                icon=":material/search:",
+            )
+            _import(scope)
+            _export(scope)
+            _clear(scope, sizes[scope])
+        _entries(scope, name.strip())
+
+
+def _scope(sizes: Mapping[str, int]) -> str:
+    def called(name: str) -> str:
+        return f"{name or 'Everybody'} ({counted(sizes[name], 'passage')})"
+
+    if len(sizes) == 1:
+        (scope,) = sizes
+        st.caption(plain(f"Scope: {called(scope)}"))
+        return scope
+    return str(
+        st.selectbox(
+            "Scope",
+            list(sizes),
+            format_func=called,
+            on_change=_from_the_top,
+            help="Runs that give the same name as the option memory_scope share one memory.",
+            **kept("memory.scope"),
+        )
+    )
+
+
+def _entries(scope: str, name: str) -> None:
+    """Draw a page of entries: all, or those of the entity that is meant by a name."""
+    entity = None
+    if name:
+        meant = entities_like(_memory(), scope, name)
+        if not meant:
+            st.info(f"Nothing is kept under “{plain(name)}”.", icon=":material/search_off:")
+            return
+        entity = meant[0]
+        if len(meant) > 1:
+            entity = st.selectbox(
+                "Entity",
+                meant,
+                on_change=_from_the_top,
+                key=f"memory-entity-{scope}-{name}",
+            )
+    seen: list[int] = st.session_state.setdefault(_SEEN, [])
+    place = {"before": seen[-1]} if seen else {}
+    found = _memory().page(scope, entity, limit=_PER_PAGE + 1, **place)
+    for stored in found[:_PER_PAGE]:
+        _entry(stored)
+    if seen or len(found) > _PER_PAGE:
+        with st.container(horizontal=True):
+            st.button("Newer", disabled=not seen, icon=":material/arrow_back:", on_click=_go)
+            st.button(
+                "Older",
+                disabled=len(found) <= _PER_PAGE,
+                icon=":material/arrow_forward:",
+                on_click=_go,
+                args=(found[_PER_PAGE - 1].id if len(found) > _PER_PAGE else None,),
+            )
+
+
+def _go(last: int | None = None) -> None:
+    """Turn to what is older than an entry; for None back to the page before."""
+    seen: list[int] = st.session_state[_SEEN]
+    if last is None:
+        seen.pop()
+    else:
+        seen.append(last)
+
+
+def _entry(stored: StoredEntry) -> None:
+    entry = stored.entry
+    acts = (
+        ("Unpin" if stored.pinned else "Pin", ":material/keep:", _pin),
+        ("Unblock" if stored.blocked else "Block", ":material/block:", _block),
+        ("Delete", ":material/delete:", _delete),
+    )
+    with st.container(border=True, gap="small"):
+        st.markdown(plain(entry.text))
+        st.caption(plain(_source(entry)))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            for entity in entry.entities:
+                st.badge(plain(entity), color="gray")
+            if stored.pinned:
+                st.badge("Pinned", icon=":material/keep:", color="green")
+            if stored.blocked:
+                st.badge("Blocked", icon=":material/block:", color="red")
+            if entry.expires is not None and entry.expires < time.time():
+                st.badge("Expired", icon=":material/hourglass_disabled:", color="orange")
+            for label, icon, act in acts:
+                st.button(
+                    label,
+                    icon=icon,
+                    key=f"{act.__name__}-{stored.id}",
+                    type="tertiary",
+                    help=_HELP.get(label),
+                    on_click=act,
+                    args=(stored,),
+                )
+
+
+_HELP = {
+    "Pin": "Recalled before all else that is kept under its entities.",
+    "Block": "Never recalled, also when it is found again.",
+    "Delete": "It is kept again when it is found again; Block it to be rid of it.",
+}
+
+
+def _source(entry: MemoryEntry) -> str:
+    """Say where an entry is from, how it was found, and until when it counts."""
+    source = ", ".join(filter(None, (entry.title, entry.url, entry.date))) or "Unknown source"
+    asked = f" for “{entry.query}”" if entry.query else ""
+    model = f", asked by {entry.model}" if entry.model else ""
+    until = f"; counts until {_day(entry.expires)}" if entry.expires is not None else ""
+    return f"{source}. Kept on {_day(entry.at)}: {entry.tool or 'by hand'}{asked}{model}{until}."
+
+
+def _day(at: float) -> str:
+    return f"{datetime.fromtimestamp(at).astimezone():%-d %B %Y}"
+
+
+def _pin(stored: StoredEntry) -> None:
+    with errors_shown():
+        _memory().pin(stored.id, pinned=not stored.pinned)
+
+
+def _block(stored: StoredEntry) -> None:
+    with errors_shown():
+        _memory().block(stored.id, blocked=not stored.blocked)
+
+
+def _delete(stored: StoredEntry) -> None:
+    with errors_shown():
+        _memory().delete(stored.id)
+
+
+def _import(scope: str) -> None:
+    with st.popover("Import…", icon=":material/upload_file:", width="content"):
+        given = st.file_uploader("A file that was exported from a memory", type="jsonl")
+        into = st.text_input("Scope", scope, help="Empty for everybody.").strip()
+        if st.button("Import", type="primary", disabled=given is None) and given is not None:
+            with errors_shown("The lines before it are kept."):
+                number = import_lines(_memory(), into, given, given.name)
+                tell_after_rerun(f"{counted(number, 'passage')} imported.")
+                st.rerun()
+
+
+def _export(scope: str) -> None:
+    st.download_button(
+        "Export",
+        lambda: b"".join(export_lines(_memory(), scope)),
+        file_name=f"memory{'-' if scope else ''}{scope}.jsonl",
+        mime="application/jsonl",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def _clear(scope: str, size: int) -> None:
+    with st.popover("Clear…", icon=":material/delete:", width="content"):
+        whose = f"scope {scope}" if scope else "scope of everybody"
+        st.warning(
+            f"This deletes the {counted(size, 'passage')} in the {plain(whose)} for good, and the "
+            "answers of tools that are kept there.",
+            icon=":material/warning:",
+        )
+        if st.button("Delete all", type="primary"):
+            with errors_shown():
+                number = _memory().clear(scope)
+                tell_after_rerun(f"{counted(number, 'passage')} deleted.")
+                _from_the_top()
+                st.rerun()
+
+
+def _from_the_top() -> None:
+    st.session_state.pop(_SEEN, None)
+
+
+@st.cache_resource(show_spinner="Opening the memory …", on_release=MemoryStore.close)
+def _memory() -> MemoryStore:
+    return open_memory()
