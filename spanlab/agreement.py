@@ -202,33 +202,8 @@ def clustered(pairs: Sequence[Pair]) -> tuple[str, ...]:
     return tuple(groups[0])
 
 
-class _PairSums:
-    """Running sums of all pairs of annotators: items, IoU and F1, as square tables."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, int] = {}
-        self._sums = np.zeros((3, 0, 0))
-
-    def add(self, marks: Mapping[str, Sequence[Extent]]) -> None:
-        places = [self._places.setdefault(name, len(self._places)) for name in marks]
-        missing = len(self._places) - self._sums.shape[1]
-        if missing > 0:
-            room = (0, missing + self._sums.shape[1])  # twice as much, so that it is rarely done
-            self._sums = np.pad(self._sums, ((0, 0), room, room))
-        shared = _ious(list(marks.values()))
-        # F1 is of the same two sets of characters, so it follows from their IoU.
-        figures = np.stack([np.ones_like(shared), shared, 2 * shared / (1 + shared)])
-        self._sums[:, np.array(places)[:, None], places] += figures
-
-    def pairs(self) -> Iterator[Pair]:
-        for a, b in combinations(sorted(self._places), 2):
-            n, shared, f1 = self._sums[:, self._places[a], self._places[b]].tolist()
-            if n:
-                yield Pair(a=a, b=b, n=int(n), iou=shared / n, f1=f1 / n)
-
-
-def _ious(marks: Sequence[Sequence[Extent]]) -> NDArray[np.float64]:
-    """Return the IoU of all pairs of merged lists, of two empty ones 1.
+def pairwise_ious(marks: Sequence[Sequence[Extent]]) -> NDArray[np.float64]:
+    """Return the IoU of the characters of all pairs of merged lists, of two empty ones 1.
 
     Characters between two ends of marks are the same to everybody: the cost does not follow the
     length of the answer.
@@ -248,6 +223,31 @@ def _ious(marks: Sequence[Sequence[Extent]]) -> NDArray[np.float64]:
     ious: NDArray[np.float64] = np.ones(common.shape)
     np.divide(common, either, out=ious, where=either > 0)
     return ious
+
+
+class _PairSums:
+    """Running sums of all pairs of annotators: items, IoU and F1, as square tables."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+        self._sums = np.zeros((3, 0, 0))
+
+    def add(self, marks: Mapping[str, Sequence[Extent]]) -> None:
+        places = [self._places.setdefault(name, len(self._places)) for name in marks]
+        missing = len(self._places) - self._sums.shape[1]
+        if missing > 0:
+            room = (0, missing + self._sums.shape[1])  # twice as much, so that it is rarely done
+            self._sums = np.pad(self._sums, ((0, 0), room, room))
+        shared = pairwise_ious(list(marks.values()))
+        # F1 is of the same two sets of characters, so it follows from their IoU.
+        figures = np.stack([np.ones_like(shared), shared, 2 * shared / (1 + shared)])
+        self._sums[:, np.array(places)[:, None], places] += figures
+
+    def pairs(self) -> Iterator[Pair]:
+        for a, b in combinations(sorted(self._places), 2):
+            n, shared, f1 = self._sums[:, self._places[a], self._places[b]].tolist()
+            if n:
+                yield Pair(a=a, b=b, n=int(n), iou=shared / n, f1=f1 / n)
 
 
 def _coincidences(item: ItemMarks) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from spanlab.errors import InputError
 from spanlab.fields import Frozen
 from spanlab.labels import Labels
 from spanlab.scorers._item import METRICS, ItemScore, score_items
-from spanlab.scorers._resample import Table, bootstrap, interval, means
+from spanlab.scorers._resample import Table, bootstrap, interval, intervals, means
 
 _BATCH = 4096  # items scored at a time, which bounds the memory
 
@@ -63,7 +63,8 @@ def mean_of(values: Sequence[float]) -> MeanInterval:
     if not values:
         raise InputError("no value to take the mean of", expected="at least one item")
     table = np.array(values, dtype=np.float64)[:, None]
-    return _estimate(table.mean(), bootstrap(table, "")[:, 0])
+    low, high = interval(bootstrap(table, "")[:, 0])
+    return MeanInterval(mean=float(table.mean()), low=low, high=high)
 
 
 def score(pairs: Iterable[tuple[Labels, Labels]]) -> Report:
@@ -127,15 +128,11 @@ def macro_mean(languages: Sequence[Table]) -> Table:
 
 
 def _estimates(observed: Table, samples: Table) -> dict[str, MeanInterval | None]:
-    return {
-        metric: None if np.isnan(observed[at]) else _estimate(observed[at], samples[:, at])
-        for at, metric in enumerate(METRICS)
-    }
-
-
-def _estimate(mean: np.float64, samples: Table) -> MeanInterval:
-    low, high = interval(samples)
-    return MeanInterval(mean=float(mean), low=low, high=high)
+    known = [at for at, mean in enumerate(observed) if not np.isnan(mean)]
+    found: dict[str, MeanInterval | None] = dict.fromkeys(METRICS)
+    for at, low, high in zip(known, *intervals(samples[:, known]).tolist(), strict=True):
+        found[METRICS[at]] = MeanInterval(mean=float(observed[at]), low=low, high=high)
+    return found
 
 
 def _check_unique(items: Sequence[ItemScore]) -> None:

@@ -117,10 +117,16 @@ def swaps(items: int, name: str) -> Iterator[Table]:
 
 def interval(samples: Table) -> tuple[float, float]:
     """Return the percentile interval of one metric's samples."""
+    low, high = intervals(samples)
+    return float(low), float(high)
+
+
+def intervals(samples: Table) -> Table:
+    """Return the low and the high ends of the percentile intervals, one per column of samples."""
     tail = (1 - CONFIDENCE) / 2
     quantile = np.nanquantile if np.isnan(samples).any() else np.quantile  # this is much faster
-    low, high = quantile(samples, [tail, 1 - tail])
-    return float(low), float(high)
+    ends: Table = quantile(samples, [tail, 1 - tail], axis=0)
+    return ends
 
 
 def p_value(observed: float, samples: Table) -> float:

@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from spanlab.agreement import Agreement, ItemMarks, Pair, agreement, clustered, rated
+import numpy as np
+
+from spanlab.agreement import (
+    Agreement,
+    ItemMarks,
+    Pair,
+    agreement,
+    clustered,
+    pairwise_ious,
+    rated,
+)
 from spanlab.labels import Labels, disagreement, labels_in, labels_of
 from spanlab.schema import Kind, Record, Status
 from spanlab.scorers import (
@@ -236,23 +246,22 @@ def neighbour_item(
 def _pairs(record: Record, reference: str) -> dict[str, tuple[Labels, Labels]]:
     """Return gold and prediction of all others that finished an item, by annotator.
 
-    A person's MaxIoU is taken with the other persons, not with itself.
+    Of the people, gold has the one closest to the prediction, which is all that MaxIoU needs; a
+    person's is taken with the other people.
     """
     done = {one.annotator: one for one in record.annotations if one.status is Status.DONE}
     if reference not in done:
         return {}
     gold = labels_in(record.item, done.pop(reference))
-    labels = {name: labels_in(record.item, one) for name, one in done.items()}
-    people = {name: labels[name].hard for name, one in done.items() if one.kind is Kind.PERSON}
-    whole = replace(gold, raters=tuple(people.values()))
+    found = {name: labels_in(record.item, one) for name, one in done.items()}
+    hard = [labels.hard for labels in found.values()]
+    ious = pairwise_ious(hard)
+    ious[:, [one.kind is not Kind.PERSON for one in done.values()]] = -1
+    np.fill_diagonal(ious, -1)
     return {
-        name: (
-            replace(gold, raters=tuple(people[who] for who in people if who != name))
-            if name in people
-            else whole,
-            found,
-        )
-        for name, found in labels.items()
+        name: (replace(gold, raters=(hard[best],) if row[best] >= 0 else ()), labels)
+        for (name, labels), row in zip(found.items(), ious, strict=True)
+        for best in [int(row.argmax())]
     }
 
 
