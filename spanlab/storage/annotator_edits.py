@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select, update
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.schema import Annotation, Kind, Name
@@ -15,19 +15,15 @@ from spanlab.storage.annotating import stored_at
 from spanlab.storage.annotators import Tally
 from spanlab.storage.catalog import Annotator, Dataset, annotators_of
 from spanlab.storage.items import lock, to_json
+from spanlab.storage.renaming import LEAVING, rename_mentions
 from spanlab.storage.tables import annotated, annotators, loads, operations, reviews
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
-_LEAVING = "leaving"  # in place of a kind, in a transaction: its log of operations may be deleted
 _PIECE = 500  # positions at once
-
-_Change = dict[str, object]
 
 
 def rename(connection: Connection, dataset: Dataset, name: str, new: str) -> None:
-    """Give an annotator another name; votes that it has a part in name it so, too.
-
-    What people have accepted or rejected keeps the name under which it was suggested then.
+    """Give an annotator another name, which all that mentions it then has.
 
     Raises:
         NotFoundError: nobody of this name has annotated the dataset.
@@ -49,9 +45,7 @@ def rename(connection: Connection, dataset: Dataset, name: str, new: str) -> Non
     connection.execute(
         update(annotators).where(*_is(annotators.c.id, dataset, who)).values(name=new)
     )
-    for position, annotation in _said(connection, dataset, who):
-        _rewrite(connection, dataset, who, position, annotation, {"annotator": new})
-    _rename_voters(connection, dataset, known, name, new)
+    rename_mentions(connection, dataset, name, new)
 
 
 def merge(connection: Connection, dataset: Dataset, name: str, into: str) -> int:
@@ -81,8 +75,6 @@ def merge(connection: Connection, dataset: Dataset, name: str, into: str) -> int
         kept = _take_out(connection, dataset, who, piece)
         for row in kept[annotated]:
             said = Annotation.model_validate_json(row["json"])
-            said = said.model_copy(update={"annotator": into})
-            row["json"] = to_json(said)
             tally.move(other.id, None, said.status)
             changes.say(row["position"], other.id, said)
             entry = search.of_annotation(row["position"], other.id, said)
@@ -94,7 +86,7 @@ def merge(connection: Connection, dataset: Dataset, name: str, into: str) -> int
     tally.write(connection, dataset.id)
     changes.write(connection, dataset.id)
     _remove(connection, dataset, who)
-    _rename_voters(connection, dataset, known, name, into)
+    rename_mentions(connection, dataset, name, into)
     _judge(connection, dataset, sorted(positions))
     return len(both)
 
@@ -128,9 +120,16 @@ def set_gold(connection: Connection, dataset: Dataset, name: str, *, gold: bool)
     kind = Kind.GOLD if gold else Kind.PERSON
     here = _is(annotators.c.id, dataset, who)
     connection.execute(update(annotators).where(*here).values(kind=kind.value))
-    for position, annotation in _said(connection, dataset, who):
-        _rewrite(connection, dataset, who, position, annotation, {"kind": kind})
-    _judge(connection, dataset, _positions(connection, dataset, who))
+    positions = _positions(connection, dataset, who)
+    mine = select(annotated).where(*_is(annotated.c.annotator_id, dataset, who))
+    for piece in _pieces(positions):
+        rows = connection.execute(mine.where(annotated.c.position.in_(piece))).mappings()
+        for row in rows.all():
+            said = Annotation.model_validate_json(row["json"]).model_copy(update={"kind": kind})
+            at = annotated.c.position == row["position"]
+            change = update(annotated).where(*_is(annotated.c.annotator_id, dataset, who), at)
+            connection.execute(change.values(json=to_json(said)))
+    _judge(connection, dataset, positions)
 
 
 def _open(connection: Connection, dataset: Dataset) -> dict[str, Annotator]:
@@ -163,50 +162,9 @@ def _pieces(positions: Sequence[int]) -> Iterator[Sequence[int]]:
         yield positions[first : first + _PIECE]
 
 
-def _said(
-    connection: Connection, dataset: Dataset, who: Annotator
-) -> Iterator[tuple[int, Annotation]]:
-    query = select(annotated.c.position, annotated.c.json)
-    query = query.where(*_is(annotated.c.annotator_id, dataset, who))
-    for piece in _pieces(_positions(connection, dataset, who)):
-        for position, text in connection.execute(
-            query.where(annotated.c.position.in_(piece))
-        ).all():
-            yield position, Annotation.model_validate_json(text)
-
-
-def _rewrite(
-    connection: Connection,
-    dataset: Dataset,
-    who: Annotator,
-    position: int,
-    annotation: Annotation,
-    change: _Change,
-) -> None:
-    connection.execute(
-        update(annotated)
-        .where(
-            *_is(annotated.c.annotator_id, dataset, who), annotated.c.position == bindparam("at")
-        )
-        .values(json=bindparam("text")),
-        {"at": position, "text": to_json(annotation.model_copy(update=change))},
-    )
-
-
-def _rename_voters(
-    connection: Connection, dataset: Dataset, known: dict[str, Annotator], name: str, new: str
-) -> None:
-    for vote in (each for each in known.values() if each.kind is Kind.VOTE):
-        for position, annotation in _said(connection, dataset, vote):
-            if name in annotation.voters:
-                voters = dict.fromkeys(new if each == name else each for each in annotation.voters)
-                change: _Change = {"voters": tuple(voters)}
-                _rewrite(connection, dataset, vote, position, annotation, change)
-
-
 def _let_go(connection: Connection, dataset: Dataset, who: Annotator) -> None:
     here = _is(annotators.c.id, dataset, who)
-    connection.execute(update(annotators).where(*here).values(kind=_LEAVING))
+    connection.execute(update(annotators).where(*here).values(kind=LEAVING))
 
 
 def _take_out(

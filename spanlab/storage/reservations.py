@@ -17,7 +17,7 @@ LEASE = 3600.0  # seconds after which an item is offered to others if nothing is
 
 def reserve(
     connection: Connection, dataset: Dataset, position: int, reviewer: str, people: int
-) -> bool:
+) -> tuple[str, ...]:
     """Reserve an item for a reviewer, or for as long again, unless enough others have it.
 
     Args:
@@ -28,7 +28,7 @@ def reserve(
         people: how many are to; those count who have finished it, and those who have it reserved.
 
     Returns:
-        Whether it is reserved.
+        The others who have it, by name, if they are enough; empty if it is reserved now.
     """
     lock(connection, dataset.id, position, position + 1)
     now = time.time()
@@ -36,12 +36,13 @@ def reserve(
     connection.execute(delete(reservations).where(*here, reservations.c.until <= now))
     done = _people(dataset, Status.DONE).where(annotated.c.position == position)
     held = _held(dataset, now).where(here[1])
-    others = set(connection.execute(union(done, held)).scalars()) - {reviewer}
+    there = {str(row[0]) for row in connection.execute(union(done, held))}
+    others = sorted(there - {reviewer})
     if len(others) >= people:
-        return False
+        return tuple(others)
     row = {"dataset_id": dataset.id, "position": position, "reviewer": reviewer}
     connection.execute(insert_or_replace(connection, reservations), row | {"until": now + LEASE})
-    return True
+    return ()
 
 
 def renew(connection: Connection, dataset: Dataset, position: int, reviewer: str) -> None:

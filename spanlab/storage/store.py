@@ -199,8 +199,8 @@ class Store:
         with self._reading(dataset) as place:
             return paging.neighbour(*place, query, item_id, step)
 
-    def reserve(self, dataset: str, item_id: str, reviewer: str, people: int) -> bool:
-        """Reserve an item for a reviewer unless ``people`` others have it; see ``reservations``."""
+    def reserve(self, dataset: str, item_id: str, reviewer: str, people: int) -> tuple[str, ...]:
+        """Reserve an item unless ``people`` others have it; return those; see ``reservations``."""
         with self._database.writing() as connection:
             found = catalog.find(connection, dataset)
             position = items.position_of(connection, found, item_id)

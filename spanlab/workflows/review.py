@@ -1,19 +1,11 @@
-"""Reviewing: what a queue offers next, one item with everything said of it, writes to its log."""
+"""Reviewing: what a queue offers next, and one item with everything said of it."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
-
-from spanlab.errors import NotFoundError, StoreError
-from spanlab.fields import storable
-from spanlab.labels import trim_space
-from spanlab.oplog import Operation
-from spanlab.schema import Annotation, Interval, Kind, Name, Span, Status
+from spanlab.errors import NotFoundError
+from spanlab.schema import Kind, Status
 from spanlab.storage import (
     Cursor,
     Label,
@@ -25,7 +17,6 @@ from spanlab.storage import (
     Share,
     Standing,
     Store,
-    Write,
 )
 from spanlab.workflows.blind import without_others
 
@@ -34,73 +25,23 @@ __all__ = [
     "Label",
     "Neighbours",
     "Order",
-    "Outcome",
     "Page",
     "QueueProgress",
     "QueueQuery",
     "QueueRow",
     "Review",
-    "SentWrite",
     "Share",
     "Store",
-    "Suggestion",
-    "apply_writes",
     "first_item",
     "has_item",
-    "hold",
+    "holders",
     "items",
     "labels",
     "neighbours",
     "open_item",
     "progress",
     "standing",
-    "suggestions",
 ]
-
-_LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps
-
-
-class SentWrite(BaseModel):
-    """One operation as a browser sends it: which log it is for, and what that log was then.
-
-    ``reviewer`` is the annotator whose log it is; of gold labels, ``author`` is who adjudicates.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    session: Name
-    seq: int = Field(ge=1, le=_LARGEST)
-    base: int = Field(ge=0, le=_LARGEST)
-    dataset: Name
-    item: Name
-    reviewer: Name
-    author: Name | None = None
-    op: Operation
-    guidelines: int = Field(default=0, ge=0, le=2**31 - 1)
-    seconds: float | None = Field(default=None, ge=0, le=_LARGEST)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one write: stored, or refused with the reason.
-
-    ``stale`` says that the log had grown meanwhile: somebody else, or the same person in another
-    tab, has changed the annotation.
-    """
-
-    session: str
-    seq: int
-    stored: bool
-    reason: str | None = None
-    stale: bool = False
-
-
-@dataclass(frozen=True)
-class Suggestion:
-    """A span to decide on; ``likely`` if its annotator takes all of it for hallucinated."""
-
-    span: Span
-    likely: bool
 
 
 @dataclass(frozen=True)
@@ -118,45 +59,6 @@ class QueueProgress:
     done: int
     skipped: int
     total: int
-
-
-def apply_writes(
-    store: Store,
-    sent: Iterable[Mapping[str, JsonValue]],
-    reviewer: str,
-    *,
-    adjudicating: bool = False,
-) -> list[Outcome]:
-    """Store what a browser has not had acknowledged yet; sending a write again does no harm.
-
-    Args:
-        store: the annotation database.
-        sent: the outbox as it arrived, in the order of typing. Nothing in it is trusted.
-        reviewer: under whose name the editor is open; writes under another name are refused.
-        adjudicating: whether that names gold labels, and each write must say who makes it.
-
-    Returns:
-        One outcome for every write that names its session and number; empty for none.
-    """
-    writes: list[SentWrite] = []
-    outcomes: list[Outcome] = []
-    for raw in sent:
-        try:
-            write = SentWrite.model_validate(raw)
-        except ValidationError as error:
-            outcomes.extend(_unreadable(raw, error))
-            continue
-        if (write.author is not None) is not adjudicating:
-            reason = "an adjudication, and it alone, says who decided"
-            outcomes.append(Outcome(write.session, write.seq, stored=False, reason=reason))
-        elif write.reviewer == reviewer:
-            writes.append(write)
-        else:
-            reason = f"made as {write.reviewer!r}, but {reviewer!r} is reviewing here now"
-            outcomes.append(Outcome(write.session, write.seq, stored=False, reason=reason))
-    for (_, dataset, item), group in groupby(writes, key=_log_of):
-        outcomes += _apply(store, (dataset, item, reviewer), list(group))
-    return outcomes
 
 
 def open_item(
@@ -201,7 +103,7 @@ def first_item(store: Store, dataset: str, query: QueueQuery) -> str | None:
     for each in (unfinished, replace(query, limit=1)):
         rows = store.page(dataset, each).rows
         first = rows[0].item_id if rows else None
-        if first is None or hold(store, dataset, query, first):
+        if first is None or not holders(store, dataset, query, first):
             found = first
         else:
             found = _free(store, dataset, each, first, step=1)
@@ -210,14 +112,17 @@ def first_item(store: Store, dataset: str, query: QueueQuery) -> str | None:
     return None
 
 
-def hold(store: Store, dataset: str, query: QueueQuery, item_id: str) -> bool:
-    """Reserve an item for the reviewer of a queue that reserves; say whether nothing is against.
+def holders(store: Store, dataset: str, query: QueueQuery, item_id: str) -> tuple[str, ...]:
+    """Reserve an item for the reviewer of a queue that reserves, unless enough others have it.
+
+    Returns:
+        These others, by name; empty if the item is reserved now, or of a queue that does not.
 
     Raises:
         NotFoundError: there is no such dataset or item.
     """
     if not query.reserve or query.max_annotators is None:
-        return True
+        return ()
     return store.reserve(dataset, item_id, query.reviewer, query.max_annotators + 1)
 
 
@@ -291,91 +196,6 @@ def _free(store: Store, dataset: str, query: QueueQuery, item_id: str, *, step: 
     """Return the item after or before one, past those that somebody else has just taken."""
     while True:
         found = store.neighbour(dataset, query, item_id, step)
-        if found is None or hold(store, dataset, query, found):
+        if found is None or not holders(store, dataset, query, found):
             return found
         item_id = found
-
-
-def _log_of(write: SentWrite) -> tuple[str, str, str]:
-    return (write.session, write.dataset, write.item)
-
-
-def _apply(store: Store, log: tuple[str, str, str], writes: list[SentWrite]) -> list[Outcome]:
-    dataset, item, reviewer = log
-    batch = [
-        Write(w.session, w.seq, w.base, w.op, w.author, w.guidelines, w.seconds) for w in writes
-    ]
-    try:
-        refused = {each.seq: each for each in store.apply(dataset, item, reviewer, batch).refused}
-    except StoreError as error:
-        return [Outcome(w.session, w.seq, stored=False, reason=str(error)) for w in writes]
-    return [
-        Outcome(w.session, w.seq, stored=True)
-        if w.seq not in refused
-        else Outcome(
-            w.session,
-            w.seq,
-            stored=False,
-            reason=refused[w.seq].reason,
-            stale=refused[w.seq].stale,
-        )
-        for w in writes
-    ]
-
-
-def _unreadable(raw: Mapping[str, JsonValue], error: ValidationError) -> Iterable[Outcome]:
-    session, seq = raw.get("session"), raw.get("seq")
-    if isinstance(session, str) and isinstance(seq, int):
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        reason = storable(f"{where}: {first['msg']}")
-        yield Outcome(storable(session), seq, stored=False, reason=reason)
-
-
-def suggestions(annotation: Annotation, answer: str) -> list[Suggestion]:
-    """Return an annotation's spans as a reviewer decides on them, in text order.
-
-    What an annotator decided as one piece (``hard``) is one suggestion, with the highest of its
-    probabilities and all of its evidence, however finely the probabilities are graded within.
-    White space at the edges of a span is no part of its suggestion: nobody means to mark it.
-    """
-    found = _decisions(annotation, answer)
-    trimmed = [replace(one, span=_trimmed(one.span, answer)) for one in found]
-    return sorted(trimmed, key=lambda one: (one.span.start, one.span.end))
-
-
-def _trimmed(span: Span, answer: str) -> Span:
-    start, end = trim_space(answer, span)
-    if (start, end) == (span.start, span.end):
-        return span
-    return span.model_copy(update={"start": start, "end": end, "text": answer[start:end]})
-
-
-def _decisions(annotation: Annotation, answer: str) -> list[Suggestion]:
-    if annotation.hard is None:
-        return [Suggestion(span, span.prob > 0.5) for span in annotation.spans]
-    pieces = sorted(annotation.hard, key=lambda piece: piece.start)
-    inside: list[list[Span]] = [[] for _ in pieces]
-    found: list[Suggestion] = []
-    for span in annotation.spans:
-        at = bisect_right(pieces, span.start, key=lambda piece: piece.start) - 1
-        if at >= 0 and span.end <= pieces[at].end:
-            inside[at].append(span)
-        else:
-            found.append(Suggestion(span, likely=False))
-    for piece, spans in zip(pieces, inside, strict=True):
-        found.append(Suggestion(_joined(spans, piece, answer), likely=True))
-    return found
-
-
-def _joined(spans: Sequence[Span], piece: Interval, answer: str) -> Span:
-    whole = Span.of(
-        answer, piece.start, piece.end, prob=max((span.prob for span in spans), default=1.0)
-    )
-    return whole.model_copy(
-        update={
-            "label": next((span.label for span in spans if span.label), None),
-            "note": "; ".join(dict.fromkeys(span.note for span in spans if span.note)) or None,
-            "evidence": tuple(dict.fromkeys(quote for span in spans for quote in span.evidence)),
-        }
-    )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from driving import REVIEWER, Desk, suggested
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
+from playwright.sync_api import expect
 from serving import PATIENCE
 
 from spanlab.schema import Annotation, Item, Kind, Record, Span
@@ -163,6 +164,12 @@ def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit
     here.settle()
     plan = QueueQuery(reviewer=REVIEWER, max_annotators=1, unfinished=True)
     assert [row.item_id for row in here.store.page(here.dataset, plan).rows] == ["last"]
+    here.visit("two")  # a link leads to an item that needs nobody any more
+    notice = here.page.locator(".sl-notice")
+    expect(notice).to_contain_text("Alan and Grace have this item already", timeout=PATIENCE)
+    here.press("PageDown")
+    here.wait_for("last")
+    expect(notice).to_be_hidden()
 
 
 def test_filters_combine_and_an_empty_queue_says_where_to_widen_it(desk: Sit) -> None:

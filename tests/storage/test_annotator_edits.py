@@ -8,7 +8,7 @@ import pytest
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.labels import disagreement
-from spanlab.oplog import Add, Note, SetStatus
+from spanlab.oplog import Accept, AcceptClaim, Add, ClaimMark, Mark, Note, Operation, SetStatus
 from spanlab.schema import Annotation, Kind, Record, Status
 from spanlab.storage import QueueQuery, Store, Write
 
@@ -129,3 +129,47 @@ def test_what_cannot_be_is_refused_and_changes_nothing(reviewed: Store) -> None:
     with pytest.raises(StoreError, match="'det' is a detector: what a person said"):
         reviewed.set_gold("d", "det", gold=True)
     assert (_who(reviewed), list(reviewed.records("d"))) == before
+
+
+def test_what_mentions_an_annotator_follows_its_new_name(reviewed: Store) -> None:
+    def decide(session: str, source: str, who: str, author: str | None = None) -> None:
+        mark = Mark(source=source, start=0, end=3)
+        claim = ClaimMark(suggested_by="majority", voters=("Ada", "Ben"), text="It stands.")
+        operations: tuple[Operation, ...] = (
+            Accept(span="s", mark=mark),
+            AcceptClaim(claim="c", mark=claim),
+            Note(text='"Ada" and "det" are names in a comment'),
+        )
+        writes = [Write(session, n, n - 1, each, author) for n, each in enumerate(operations, 1)]
+        assert reviewed.apply("d", "a", who, writes).refused == ()
+
+    decide("c", "det", "Cleo")
+    decide("g", "Ada", "adjudicated", author="Ada")
+    reviewed.change_settings(
+        "d", lambda now: now.model_copy(update={"overlap": 1, "assigned_to": ("Ada", "Ben")})
+    )
+    reviewed.rename_annotator("d", "det", "det 100%")
+    reviewed.rename_annotator("d", "Ada", "Ada_L.")
+    assert reviewed.merge_annotators("d", "Ada_L.", "Ben") == 1
+    assert reviewed.settings("d").assigned_to == ("Ben",)
+    for who, kind, source in (
+        ("Cleo", Kind.PERSON, "det 100%"),
+        ("adjudicated", Kind.GOLD, "Ben"),
+    ):
+        state = reviewed.review("d", "a", who, kind).state
+        assert state == reviewed.rebuild("d", "a", who, kind)
+        assert state.spans["s"].source == source
+        assert (state.claims["c"].suggested_by, state.claims["c"].voters) == ("majority", ("Ben",))
+        assert state.note == '"Ada" and "det" are names in a comment'
+        said = reviewed.record("d", "a").by(who)
+        assert said == state.annotation(who, kind).model_copy(
+            update={"decided_by": "Ben" if kind is Kind.GOLD else None}
+        )
+    kinds = {name: kind.value for name, (kind, _) in _who(reviewed).items()}
+    assert kinds == {
+        "det 100%": "detector",
+        "Ben": "person",
+        "vote": "vote",
+        "Cleo": "person",
+        "adjudicated": "gold",
+    }

@@ -51,30 +51,31 @@ def test_an_item_goes_to_as_many_people_as_it_is_to_however_many_ask_at_once(
 ) -> None:
     asking = Barrier(6)
 
-    def ask(number: int) -> bool:
+    def ask(number: int) -> tuple[str, ...]:
         asking.wait()
         return planned.reserve("d", "c", f"person {number}", people=2)
 
     with ThreadPoolExecutor(6) as threads:
-        assert sum(threads.map(ask, range(6))) == 2
+        assert list(threads.map(ask, range(6))).count(()) == 2
     holders = [f"person {n}" for n in range(6) if "c" in _offered(planned, f"person {n}")]
     assert len(holders) == 2
-    assert all(planned.reserve("d", "c", holder, people=2) for holder in holders)
+    assert not any(planned.reserve("d", "c", holder, people=2) for holder in holders)
+    assert planned.reserve("d", "c", "Ada", people=2) == tuple(holders)
 
 
 def test_a_reservation_counts_until_its_holder_has_decided(planned: Store) -> None:
     """One who has finished counts as that and not twice; what is skipped is free again."""
-    assert planned.reserve("d", "a", "Ada", people=2)
-    assert not planned.reserve("d", "a", "Ben", people=2)
+    assert not planned.reserve("d", "a", "Ada", people=2)
+    assert planned.reserve("d", "a", "Ben", people=2) == ("Ada", "Zoe")
     assert _offered(planned, "Ben") == ["b", "c"]
     _write(planned, "a", "Ada", SetStatus(status=Status.SKIPPED))
     assert _offered(planned, "Ben") == ["a", "b", "c"]
     _write(planned, "a", "Ada", Undo())
     assert _offered(planned, "Ben") == ["b", "c"]
-    assert planned.reserve("d", "c", "Ada", people=2)
+    assert not planned.reserve("d", "c", "Ada", people=2)
     _write(planned, "c", "Ada", Finish())
-    assert planned.reserve("d", "c", "Ben", people=2)
-    assert not planned.reserve("d", "c", "Cleo", people=2)
+    assert not planned.reserve("d", "c", "Ben", people=2)
+    assert planned.reserve("d", "c", "Cleo", people=2) == ("Ada", "Ben")
     assert _offered(planned, "Ada") == ["a", "b"]
 
 
@@ -82,7 +83,7 @@ def test_a_reservation_ends_by_itself_unless_its_holder_writes(
     settings: Settings, planned: Store
 ) -> None:
     for item in ("b", "c"):
-        assert planned.reserve("d", item, "Ada", people=1)
+        assert not planned.reserve("d", item, "Ada", people=1)
     database = Database(settings.database_url)
     with database.writing() as connection:
         connection.execute(text("UPDATE reservations SET until = until - 3601"))
@@ -90,7 +91,7 @@ def test_a_reservation_ends_by_itself_unless_its_holder_writes(
     _write(planned, "c", "Ada", Note(text="reading"))
     query = _queue("Ben", people=1)
     assert [row.item_id for row in planned.page("d", query).rows] == ["b"]
-    assert planned.reserve("d", "b", "Ben", people=1)
+    assert not planned.reserve("d", "b", "Ben", people=1)
     planned.delete_dataset("d")
     assert planned.datasets() == []
 

@@ -18,7 +18,8 @@ from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import QueueQuery, Store
 from spanlab.ui.span_editor import Answer, ReviewQueue, Sent, exchange
-from spanlab.workflows.review import Outcome, first_item
+from spanlab.workflows.review import first_item
+from spanlab.workflows.review_writes import Outcome
 
 SECRET = "SECRET"
 ANSWER = "one two three"

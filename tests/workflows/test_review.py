@@ -25,16 +25,15 @@ from spanlab.storage import QueueQuery, Store
 from spanlab.workflows.review import (
     Label,
     Neighbours,
-    Outcome,
     QueueProgress,
-    apply_writes,
     first_item,
     labels,
     neighbours,
     open_item,
     progress,
-    suggestions,
 )
+from spanlab.workflows.review_writes import Outcome, apply_writes
+from spanlab.workflows.suggestions import suggestions
 
 EVERYTHING = QueueQuery(reviewer="Ada")
 

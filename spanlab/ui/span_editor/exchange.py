@@ -20,6 +20,7 @@ from spanlab.ui.span_editor.payload import item_payload, item_row, trace_payload
 from spanlab.workflows import review, tracing
 from spanlab.workflows.evidence import AddedEvidence, add_evidence
 from spanlab.workflows.review import Cursor, Order, QueueQuery, Review, Store
+from spanlab.workflows.review_writes import apply_writes
 
 
 @dataclass(frozen=True)
@@ -141,9 +142,7 @@ def exchange(store: Store, place: ReviewQueue, sent: Sent) -> Answer:
     Raises:
         NotFoundError: the dataset was deleted meanwhile.
     """
-    outcomes = review.apply_writes(
-        store, sent.writes, place.reviewer, adjudicating=place.adjudicating
-    )
+    outcomes = apply_writes(store, sent.writes, place.reviewer, adjudicating=place.adjudicating)
     here = sent.place == place.id
     added = _add(store, place, sent.evidence) if here and sent.evidence else None
     item, about = _item_to_show(store, place, sent if here else Sent())
@@ -194,7 +193,7 @@ def _item_to_show(
                 sent = Sent()
     first = review.first_item(store, place.dataset, place.query)
     if first is None:
-        return None, {"items": [], "versions": {}, "near": {}}
+        return None, {"items": [], "versions": {}, "near": {}, "taken": None}
     return first, _about(store, place, Sent(), first)
 
 
@@ -202,14 +201,15 @@ def _about(store: Store, place: ReviewQueue, sent: Sent, item: str) -> dict[str,
     """Return the items, versions and neighbours that the editor lacks at ``item``."""
     wanted = [name for name in (item, sent.ahead) if name and name not in sent.have]
     known = [item] if sent.check and item in sent.have else []
-    if item in (
-        *wanted,
-        *known,
-    ):  # also where it was asked for by name: then whether it is free or not
-        review.hold(store, place.dataset, place.query, item)
     found = {name: _find(store, place, name) for name in (*wanted, *known)}
+    others: tuple[str, ...] = ()
+    if item in found:  # also what was asked for by name is reserved, or it is said who has it
+        others = review.holders(store, place.dataset, place.query, item)
+        if found[item].state.status is not Status.NOT_ANNOTATED:
+            others = ()
     beside = [name for name in (item if sent.near else None, sent.ahead) if name]
     return {
+        "taken": {"item": item, "by": list(others)} if others else None,
         "items": [item_payload(found[name], place.reviewer) for name in wanted],
         "versions": {name: found[name].version for name in known},
         "near": {

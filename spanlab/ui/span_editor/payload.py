@@ -8,8 +8,8 @@ from pydantic import JsonValue
 
 from spanlab.schema import Annotation, Claim, Evidence, Passage, Span
 from spanlab.trace import RevisionStep, Step
-from spanlab.workflows import review
 from spanlab.workflows.review import QueueRow, Review
+from spanlab.workflows.suggestions import suggestions
 from spanlab.workflows.tracing import Traced, revision_pieces
 from spanlab.workflows.trails import trails
 
@@ -98,8 +98,7 @@ def _annotator(annotation: Annotation, answer: str) -> dict[str, JsonValue]:
         "decided": annotation.hard is not None,
         "steps": len(annotation.trace),
         "spans": [
-            {**_span(each.span), "likely": each.likely}
-            for each in review.suggestions(annotation, answer)
+            {**_span(each.span), "likely": each.likely} for each in suggestions(annotation, answer)
         ],
         "claims": [_claim(claim) for claim in annotation.claims],
     }

@@ -12,6 +12,7 @@ export class Conversation {
         this.known = null; // the item that Python last answered with
         this.unchecked = false; // the open item came from the cache: ask for its version
         this.stashed = null; // items that came while the outbox takes over what other pages left
+        this.taken = null; // an item that enough others have, until it is shown
     }
 
     get cache() {
@@ -65,6 +66,7 @@ export class Conversation {
         for (const result of answer.results) outbox.settle(result);
         outbox.answered(answer.attempt);
         for (const [id, near] of Object.entries(answer.near)) this.cache.near.set(id, near);
+        this.taken = answer.taken ?? this.taken;
         for (const payload of answer.items) this.keep(payload);
         if (answer.trace) view.trace.receive(answer.trace);
         if (answer.evidence_added) view.evidence.form.receive(answer.evidence_added);
@@ -73,6 +75,7 @@ export class Conversation {
         if (answer.progress) this.advance(answer.progress, moved);
         this.checkVersions(answer.versions);
         navigation.tryOpen();
+        this.sayTaken();
         navigation.writeAddress();
         view.head.paint();
         conflict.paint();
@@ -151,6 +154,21 @@ export class Conversation {
         this.progress = progress;
         if (moved || !before || progress.total === 0 || left(before) === 0 || left(progress) > 0) return;
         this.editor.view.say(`All ${plural(progress.total, "item")} decided. The Export page makes the file.`, true);
+    }
+
+    /** A link or a row of the table led to an item that enough others have: say who, offer the next. */
+    sayTaken() {
+        const { navigation, view: { notice } } = this.editor;
+        if (!this.taken || this.taken.item !== navigation.open) return;
+        const { item, by } = this.taken;
+        this.taken = null;
+        const names = by.length > 2 ? `${by[0]}, ${by[1]} and ${plural(by.length - 2, "other")}` : by.join(" and ");
+        const next = () => {
+            notice.hide();
+            navigation.go(1);
+        };
+        const said = `${names} ${by.length === 1 ? "has" : "have"} this item already, which is enough by the plan. You can still annotate it.`;
+        notice.show(said, [{ name: "Next free item", key: "PageDown", act: next }], { item });
     }
 
     /** Say whether Python still has to tell something: an item, its neighbours, the next one. */

@@ -64,7 +64,8 @@ export class Editor {
         this.view.open(item);
         this.view.focusChanged({ scroll: true });
         if (!again) this.view.say(`Item ${item.id}. ${this.summary()}`);
-        if (!again && this.view.notice.asks) this.view.notice.hide();
+        if (!again) this.view.notice.shown(item.id);
+        this.conversation.sayTaken();
         this.conflict.layOnTop();
         this.finishing.shown();
         this.view.guidelines.atFirstItem();

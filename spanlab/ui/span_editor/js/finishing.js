@@ -29,7 +29,7 @@ export class Finishing {
         const choices = [{ name: "Reject", key: "r", act: answer("rejected") }];
         if (likely > 0) choices.push({ name: `Accept ${likely} likely`, key: "l", act: answer("likely") });
         choices.push({ name: "Not done yet", key: "Escape", act: () => this.editor.view.notice.hide() });
-        return this.editor.view.notice.show(`Done: ${plural(open.length, "suggestion")} undecided.`, choices, true);
+        return this.editor.view.notice.show(`Done: ${plural(open.length, "suggestion")} undecided.`, choices, { asks: true });
     }
 
     conclude(status, open, rule) {

@@ -16,16 +16,23 @@ export class Notice {
      * Say what happened, or with `asks` what is to be decided.
      *
      * @param {{name: string, key: string, act: () => void}[]} choices the buttons, with their keys
+     * @param {{asks?: boolean, item?: string | null}} about `item` is the one that it goes away with
      */
-    show(text, choices, asks = false) {
+    show(text, choices, { asks = false, item = null } = {}) {
         this.choices = choices;
         this.asks = asks;
+        this.item = item;
         this.node.setAttribute("role", asks ? "alertdialog" : "status");
         this.node.setAttribute("aria-label", text);
         this.node.replaceChildren(h("p", { dir: "auto" }, text), ...choices.map((choice) => this.button(choice)));
         this.node.hidden = false;
         if (asks) this.node.focus({ preventScroll: true });
         return true;
+    }
+
+    /** An item is shown: what was said or asked of another one goes. */
+    shown(item) {
+        if (!this.node.hidden && (this.asks || this.item !== null) && this.item !== item) this.hide();
     }
 
     hide() {

@@ -1,0 +1,127 @@
+"""What a browser writes to reviews' logs: believed in nothing, each operation stored or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from spanlab.errors import StoreError
+from spanlab.fields import storable
+from spanlab.oplog import Operation
+from spanlab.schema import Name
+from spanlab.storage import Store, Write
+
+_LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps
+
+
+class SentWrite(BaseModel):
+    """One operation as a browser sends it: which log it is for, and what that log was then.
+
+    ``reviewer`` is the annotator whose log it is; of gold labels, ``author`` is who adjudicates.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    session: Name
+    seq: int = Field(ge=1, le=_LARGEST)
+    base: int = Field(ge=0, le=_LARGEST)
+    dataset: Name
+    item: Name
+    reviewer: Name
+    author: Name | None = None
+    op: Operation
+    guidelines: int = Field(default=0, ge=0, le=2**31 - 1)
+    seconds: float | None = Field(default=None, ge=0, le=_LARGEST)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one write: stored, or refused with the reason.
+
+    ``stale`` says that the log had grown meanwhile: somebody else, or the same person in another
+    tab, has changed the annotation.
+    """
+
+    session: str
+    seq: int
+    stored: bool
+    reason: str | None = None
+    stale: bool = False
+
+
+def apply_writes(
+    store: Store,
+    sent: Iterable[Mapping[str, JsonValue]],
+    reviewer: str,
+    *,
+    adjudicating: bool = False,
+) -> list[Outcome]:
+    """Store what a browser has not had acknowledged yet; sending a write again does no harm.
+
+    Args:
+        store: the annotation database.
+        sent: the outbox as it arrived, in the order of typing. Nothing in it is trusted.
+        reviewer: under whose name the editor is open; writes under another name are refused.
+        adjudicating: whether that names gold labels, and each write must say who makes it.
+
+    Returns:
+        One outcome for every write that names its session and number; empty for none.
+    """
+    writes: list[SentWrite] = []
+    outcomes: list[Outcome] = []
+    for raw in sent:
+        try:
+            write = SentWrite.model_validate(raw)
+        except ValidationError as error:
+            outcomes.extend(_unreadable(raw, error))
+            continue
+        if (write.author is not None) is not adjudicating:
+            reason = "an adjudication, and it alone, says who decided"
+            outcomes.append(Outcome(write.session, write.seq, stored=False, reason=reason))
+        elif write.reviewer == reviewer:
+            writes.append(write)
+        else:
+            reason = f"made as {write.reviewer!r}, but {reviewer!r} is reviewing here now"
+            outcomes.append(Outcome(write.session, write.seq, stored=False, reason=reason))
+    for (_, dataset, item), group in groupby(writes, key=_log_of):
+        outcomes += _apply(store, (dataset, item, reviewer), list(group))
+    return outcomes
+
+
+def _log_of(write: SentWrite) -> tuple[str, str, str]:
+    return (write.session, write.dataset, write.item)
+
+
+def _apply(store: Store, log: tuple[str, str, str], writes: list[SentWrite]) -> list[Outcome]:
+    dataset, item, reviewer = log
+    batch = [
+        Write(w.session, w.seq, w.base, w.op, w.author, w.guidelines, w.seconds) for w in writes
+    ]
+    try:
+        refused = {each.seq: each for each in store.apply(dataset, item, reviewer, batch).refused}
+    except StoreError as error:
+        return [Outcome(w.session, w.seq, stored=False, reason=str(error)) for w in writes]
+    return [
+        Outcome(w.session, w.seq, stored=True)
+        if w.seq not in refused
+        else Outcome(
+            w.session,
+            w.seq,
+            stored=False,
+            reason=refused[w.seq].reason,
+            stale=refused[w.seq].stale,
+        )
+        for w in writes
+    ]
+
+
+def _unreadable(raw: Mapping[str, JsonValue], error: ValidationError) -> Iterable[Outcome]:
+    session, seq = raw.get("session"), raw.get("seq")
+    if isinstance(session, str) and isinstance(seq, int):
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        reason = storable(f"{where}: {first['msg']}")
+        yield Outcome(storable(session), seq, stored=False, reason=reason)
