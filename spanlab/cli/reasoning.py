@@ -15,7 +15,7 @@ from spanlab.cli.options import Output
 
 if TYPE_CHECKING:
     from spanlab.schema import Record
-    from spanlab.workflows.reasoning import MethodResult
+    from spanlab.workflows.reasoning_results import MethodResult
 
 
 class Verifier(StrEnum):
@@ -127,9 +127,9 @@ def _in_words(name: str, result: MethodResult) -> str:
     parts = [f"{name}: {counted(result.questions, 'question')}"]
     if result.failed:
         parts.append(f"{result.failed:,} failed")
-    if result.scored:
-        parts.append(f"exact match {figure(result.exact / result.scored)}")
-        parts.append(f"F1 {figure(result.f1 / result.scored)}")
+    if result.score is not None:
+        parts.append(f"exact match {figure(result.score.exact)}")
+        parts.append(f"F1 {figure(result.score.f1)}")
         parts.append(f"right with a wrong step {result.spurious:,}")
     if result.judged[0]:
         parts.append(f"judged right {figure(result.judged[1] / result.judged[0])}")
@@ -139,7 +139,5 @@ def _in_words(name: str, result: MethodResult) -> str:
         parts.append(f"{result.forced:,} forced")
     if result.errors:
         common = ", ".join(f"{error} {count:,}" for error, count in result.errors.most_common())
-        first = sum(count for number, count in result.positions.items() if number <= 3)
-        share = first / result.positions.total()
-        parts.append(f"errors: {common} ({share:.0%} in the first three steps)")
+        parts.append(f"errors: {common} ({result.early:.0%} in the first three steps)")
     return "; ".join(parts)

@@ -20,6 +20,7 @@ from spanlab.ui.item_list import ITEM, item_list, open_item
 from spanlab.ui.marked import item_html, legend_html, passage_html, question_html
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_rates import show_rates
+from spanlab.ui.reasoning_views import show_reasoning
 from spanlab.ui.score_views import show_scores
 from spanlab.ui.stage_views import show_stages
 from spanlab.workflows.comparing import (
@@ -220,6 +221,10 @@ def _stages(asked: Asked) -> None:
     show_stages(asked.summary)
 
 
+def _reasoning(asked: Asked) -> None:
+    show_reasoning(asked.summary)
+
+
 def _progress(asked: Asked) -> None:
     show_campaign(asked.summary, asked.chosen)
 
@@ -231,5 +236,6 @@ _VIEWS: dict[str, Callable[[Asked], None]] = {
     "Claims": _claims,
     "Models": _models,
     "Error stages": _stages,
+    "Reasoning": _reasoning,
     "Progress": _progress,
 }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
 
 from spanlab.background import submit
 from spanlab.datasets import ReadOptions, read
@@ -16,10 +18,10 @@ from spanlab.detectors.building import kit_of
 from spanlab.errors import BudgetError, UsageError
 from spanlab.lm import Budget, Meter, ModelChoice, Usage
 from spanlab.schema import Item, Record, Status
-from spanlab.scorers import AnswerScore, score_answer
 from spanlab.settings import Settings
-from spanlab.trace import CallsStep, ReasoningTraceStep
+from spanlab.trace import CallsStep
 from spanlab.workflows.choosing import Choice, specifications
+from spanlab.workflows.reasoning_results import MethodResult, outcome_of
 from spanlab.workflows.runs import CONCURRENCY
 
 if TYPE_CHECKING:
@@ -28,62 +30,6 @@ if TYPE_CHECKING:
     from spanlab.detectors.safe.reasoning import Reasoner, ReasonOptions
 
 _AHEAD = 4  # times as many questions are begun as are under way
-
-
-@dataclass
-class MethodResult:
-    """What a way of verifying came to, over the questions so far.
-
-    Attributes:
-        questions: how many were reasoned about, with those that failed.
-        failed: how many have no answer, because a model gave none that can be used.
-        scored: how many have an answer and right ones to compare it with.
-        exact, f1: sums over these, see ``score_answer``.
-        judged: how many were judged by a model, and how many of these are right.
-        forced: answers that were forced.
-        spurious: right answers of a reasoning in which a step stands that is wrong.
-        calls, tokens: model calls and their tokens, also those from the cache.
-        errors: errors by type, over all attempts.
-        positions: errors by the number of the step.
-    """
-
-    questions: int = 0
-    failed: int = 0
-    scored: int = 0
-    exact: float = 0.0
-    f1: float = 0.0
-    judged: tuple[int, int] = (0, 0)
-    forced: int = 0
-    spurious: int = 0
-    calls: int = 0
-    tokens: int = 0
-    errors: Counter[str] = field(default_factory=Counter)
-    positions: Counter[int] = field(default_factory=Counter)
-
-    def add(self, finding: Finding) -> None:
-        """Count one question's."""
-        self.questions += 1
-        annotation, item = finding.annotation, finding.item
-        for step in annotation.trace:
-            if isinstance(step, CallsStep):
-                self.calls += step.calls + step.from_cache
-                self.tokens += step.input_tokens + step.output_tokens
-            elif isinstance(step, ReasoningTraceStep) and step.error is not None:
-                self.errors[step.error] += 1
-                self.positions[step.number] += 1
-        said = item.meta.get("reasoning")
-        if annotation.status is Status.FAILED or not isinstance(said, dict):
-            self.failed += 1
-            return
-        self.forced += bool(said["forced"])
-        score = scored(item)
-        if score is not None:
-            self.scored += 1
-            self.exact += score.exact
-            self.f1 += score.f1
-            self.spurious += bool(score.exact and said["unresolved"])
-        if "judged" in said:
-            self.judged = (self.judged[0] + 1, self.judged[1] + bool(said["judged"]))
 
 
 class Reasoning:
@@ -154,8 +100,9 @@ class Reasoning:
                     self.spent = error
                     work.close()
                     continue
-                self.results[reasoner.options.verification].add(finding)
-                yield self._record(reasoner, finding)
+                record = self._record(reasoner, finding)
+                self.results[reasoner.options.verification].add(MethodResult.of(record))
+                yield record
         finally:
             for _, future in under_way:
                 future.cancel()
@@ -165,22 +112,21 @@ class Reasoning:
             return await reasoner.detect(item)
 
     def _record(self, reasoner: Reasoner, finding: Finding) -> Record:
-        way, item = reasoner.options.verification, finding.item
+        way, said = reasoner.options.verification, finding.annotation
+        calls = [step for step in said.trace if isinstance(step, CallsStep)]
+        outcome: dict[str, JsonValue] = {
+            "verification": way,
+            **outcome_of(finding.item),
+            "calls": sum(each.calls + each.from_cache for each in calls),
+            "tokens": sum(each.input_tokens + each.output_tokens for each in calls),
+        }
+        meta = {**finding.item.meta, "reasoning": outcome}
+        item = finding.item.model_copy(update={"meta": meta})
         if len(self._reasoners) > 1:
             item = item.model_copy(update={"id": f"{item.id}/{way}"})
         # Nobody has verified anything there: steps without spans are not "nothing found".
-        unverified = way == "none" and finding.annotation.status is Status.DONE
-        return Record(item=item, annotations=() if unverified else (finding.annotation,))
-
-
-def scored(item: Item) -> AnswerScore | None:
-    """Return the score of a reasoning's answer; None without one, or without right answers."""
-    from spanlab.detectors.safe.labels import right_answers
-
-    said, right = item.meta.get("reasoning"), right_answers(item)
-    if not isinstance(said, dict) or not right:
-        return None
-    return score_answer(str(said["answer"]), right)
+        unverified = way == "none" and said.status is Status.DONE
+        return Record(item=item, annotations=() if unverified else (said,))
 
 
 def questions_in(files: Sequence[Path], options: ReadOptions | None = None) -> Iterator[Record]:

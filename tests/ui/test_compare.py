@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,6 +16,7 @@ from spanlab.datasets import read
 from spanlab.oplog import Add, Remove, SetStatus
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 from spanlab.storage import Store, Write
+from spanlab.trace import ReasoningTraceStep
 from spanlab.workflows.comparing import compare_dataset
 
 OpenPage = Callable[..., AppTest]
@@ -295,3 +297,49 @@ def test_errors_are_counted_by_the_stage_at_which_they_came_in(
     ]
     assert pairs.value["Spearman"].tolist() == [-1.0]
     assert "3 claims not supported; the stage is known of 2" in app.caption[0].value
+
+
+def test_ways_of_verifying_are_compared_on_the_same_questions(
+    store: Store, open_page: OpenPage
+) -> None:
+    """Of q1 and q2 every way was tried; of q3 only one, which does not count."""
+
+    def reasoned(question: str, way: str, answer: str, *errors: tuple[int, str]) -> Record:
+        told = (
+            ReasoningTraceStep(number=number, text="A step.", does="Logical", error=error)
+            for number, error in errors
+        )
+        outcome: dict[str, object] = {
+            "verification": way,
+            "answer": answer,
+            "forced": False,
+            "unresolved": 0,
+        }
+        meta: dict[str, Any] = {"answers": ["Oslo"], "reasoning": {**outcome, "calls": 4}}
+        item = Item(id=f"{question}/{way}", lang="en", question="?", answer="Step 1: …", meta=meta)
+        said = Annotation(annotator=way, kind=Kind.DETECTOR, trace=tuple(told))
+        return Record(item=item, annotations=() if way == "none" else (said,))
+
+    off, twice = "Off-topic", "Redundancy"
+    store.import_records(
+        "reasoned",
+        [
+            reasoned("q1", "none", "Rome"),
+            reasoned("q1", "safe", "Oslo", (1, off), (4, twice)),
+            reasoned("q2", "none", "Oslo"),
+            reasoned("q2", "safe", "Oslo", (2, off), (3, off)),
+            reasoned("q3", "safe", "Oslo"),
+        ],
+    )
+    app = open_page("compare", view="Reasoning", dataset="reasoned")
+    assert not app.exception
+    (table,) = app.dataframe
+    columns = ["Method", "Questions", "Exact match", "Calls each"]
+    assert table.value[columns].values.tolist() == [
+        ["No verification", 2, 0.5, 4.0],
+        ["SAFE", 2, 1.0, 4.0],
+    ]
+    said = " ".join(each.value for each in app.caption)
+    assert "1 question left out" in said
+    assert "F1 of SAFE minus No verification: +0.500" in said.replace("\\", "")
+    assert "In the first three steps: safe 75%" in said

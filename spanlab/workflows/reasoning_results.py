@@ -1,0 +1,189 @@
+"""What reasonings came to: answers, errors by type and position, and calls, by way of verifying."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from statistics import fmean
+from typing import Final, NamedTuple, Self
+
+from pydantic import JsonValue
+
+from spanlab.detectors.safe.labels import error_marked, right_answers
+from spanlab.detectors.safe.reading import steps_in
+from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.scorers import AnswerScore, Difference, paired, score_answer
+from spanlab.storage import Store
+from spanlab.trace import ReasoningTraceStep
+from spanlab.workflows.progress import reported
+
+METHODS: Final = {"none": "No verification", "self": "Self-verification", "safe": "SAFE"}
+_EARLY = 3  # steps, of which the share of errors is told (§A.8)
+_REPORT_EVERY = 100
+
+
+@dataclass
+class MethodResult:
+    """What a way of verifying came to, over the questions so far.
+
+    Attributes:
+        questions: how many were reasoned about, with those that failed.
+        failed: how many have no answer, because a model gave none that can be used.
+        scores: of those that have an answer and right ones to compare it with, by question.
+        judged: how many were judged by a model, and how many of these are right.
+        forced: answers that were forced.
+        spurious: right answers of a reasoning in which a step stands that is wrong.
+        calls: model calls, also those that the cache answered; ``tokens`` of the others.
+        errors: errors by type, over all attempts.
+        positions: errors by the number of the step.
+    """
+
+    questions: int = 0
+    failed: int = 0
+    scores: dict[str, AnswerScore] = field(default_factory=dict)
+    judged: tuple[int, int] = (0, 0)
+    forced: int = 0
+    spurious: int = 0
+    calls: int = 0
+    tokens: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    positions: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def score(self) -> AnswerScore | None:
+        """The means of exact match and F1; None where no answer is scored."""
+        exact, f1 = zip(*self.scores.values(), strict=True) if self.scores else ((), ())
+        return AnswerScore(fmean(exact), fmean(f1)) if self.scores else None
+
+    @property
+    def early(self) -> float | None:
+        """The share of errors in the first three steps; None without errors."""
+        early = sum(count for number, count in self.positions.items() if number <= _EARLY)
+        return early / self.positions.total() if self.positions else None
+
+    @classmethod
+    def of(cls, record: Record) -> Self:
+        """Return what one question came to."""
+        item, found = record.item, cls(questions=1)
+        for said in record.annotations:
+            found.add_errors(item, said)
+        outcome = outcome_of(item)
+        found.failed = int(outcome.get("answer") is None)
+        found.calls, found.tokens = (int(str(outcome.get(name, 0))) for name in ("calls", "tokens"))
+        found.forced = int(bool(outcome.get("forced")))
+        if "judged" in outcome:
+            found.judged = (1, int(bool(outcome["judged"])))
+        score = scored(item)
+        if score is not None:
+            found.scores[question_of(item)] = score
+            wrong = outcome["unresolved"] or any(said.spans for said in record.annotations)
+            found.spurious = int(bool(score.exact and wrong))
+        return found
+
+    def add(self, other: Self) -> None:
+        """Add what other questions came to."""
+        for name in ("questions", "failed", "forced", "spurious", "calls", "tokens"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.judged = (self.judged[0] + other.judged[0], self.judged[1] + other.judged[1])
+        self.scores |= other.scores
+        self.errors.update(other.errors)
+        self.positions.update(other.positions)
+
+    def add_errors(self, item: Item, said: Annotation) -> None:
+        """Count the errors that a verifier named, or the types that a person gave the steps."""
+        named = [
+            (step.number, step.error)
+            for step in said.trace
+            if isinstance(step, ReasoningTraceStep) and step.error is not None
+        ]
+        if said.kind is Kind.PERSON and said.status is Status.DONE and said.spans:
+            steps = enumerate(steps_in(item.answer, item.lang), start=1)
+            found = ((number, error_marked(step, said.spans)) for number, step in steps)
+            named = [(number, error) for number, error in found if error is not None]
+        for number, error in named:
+            self.errors[error] += 1
+            self.positions[number] += 1
+
+
+class MethodPair(NamedTuple):
+    """Two ways of verifying, and F1 of the second minus that of the first, question by question."""
+
+    a: str
+    b: str
+    difference: Difference
+
+
+@dataclass(frozen=True)
+class ReasoningResults:
+    """The reasonings of a dataset.
+
+    Attributes:
+        methods: by way of verifying what the questions came to that all ways were tried on.
+        left_out: questions that some ways were not tried on.
+        judges: errors by who named them, also in answers that came from elsewhere.
+    """
+
+    methods: Mapping[str, MethodResult]
+    left_out: int
+    judges: Mapping[str, MethodResult]
+
+    def pairs(self) -> list[MethodPair]:
+        """Return every two ways that have scores on the same questions."""
+        found = []
+        for a, b in combinations(self.methods, 2):
+            one, other = self.methods[a].scores, self.methods[b].scores
+            common = [name for name in one if name in other]
+            if common:
+                values = [[scores[name].f1 for name in common] for scores in (other, one)]
+                found.append(MethodPair(a, b, paired(*values)))
+        return found
+
+
+def reasoning_results(
+    store: Store, dataset: str, on_progress: Callable[[int], None] | None = None
+) -> ReasoningResults:
+    """Compare the reasonings of a dataset by way of verifying, on the same questions.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset; items that nobody reasoned in count for nothing.
+        on_progress: called now and then with the number of items read.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    tried: dict[str, dict[str, MethodResult]] = {}
+    judges: dict[str, MethodResult] = {}
+    for record in reported(store.records(dataset), on_progress, _REPORT_EVERY):
+        way = outcome_of(record.item).get("verification")
+        if way in METHODS:
+            tried.setdefault(question_of(record.item), {})[str(way)] = MethodResult.of(record)
+        for said in record.annotations:
+            judges.setdefault(said.annotator, MethodResult()).add_errors(record.item, said)
+    ways = [way for way in METHODS if any(way in found for found in tried.values())]
+    methods = {way: MethodResult() for way in ways}
+    common = [found for found in tried.values() if len(found) == len(ways)]
+    for found in common:
+        for way, one in found.items():
+            methods[way].add(one)
+    named = {name: one for name, one in judges.items() if one.errors}
+    return ReasoningResults(methods, len(tried) - len(common), named)
+
+
+def outcome_of(item: Item) -> Mapping[str, JsonValue]:
+    """Return what an item's ``meta`` keeps of its reasoning; empty if nobody reasoned in it."""
+    said = item.meta.get("reasoning")
+    return said if isinstance(said, dict) else {}
+
+
+def question_of(item: Item) -> str:
+    """Return the id of the question that an item answers, whatever way of verifying it names."""
+    return item.id.removesuffix(f"/{outcome_of(item).get('verification')}")
+
+
+def scored(item: Item) -> AnswerScore | None:
+    """Return the score of a reasoning's answer; None without one, or without right answers."""
+    answer, right = outcome_of(item).get("answer"), right_answers(item)
+    return None if answer is None or not right else score_answer(str(answer), right)
