@@ -26,10 +26,11 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A directory with the sample data where a clone of the repository has it, and some pages."""
+    """A directory with a third of the samples and other data as in a clone, and some pages."""
     (tmp_path / "data").mkdir()
-    for name in ("samples.jsonl", "questions.jsonl", "claims.jsonl"):
-        (tmp_path / "data" / name).symlink_to(ROOT / "data" / name)
+    for name, step in (("samples", 3), ("questions", 1), ("claims", 1)):
+        lines = (ROOT / "data" / f"{name}.jsonl").read_text("utf-8").splitlines(keepends=True)
+        (tmp_path / "data" / f"{name}.jsonl").write_text("".join(lines[::step]), "utf-8")
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "oslo.txt").write_text("Oslo is the capital of Norway.")
     return tmp_path
