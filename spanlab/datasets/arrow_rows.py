@@ -6,8 +6,9 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from spanlab.datasets.flat import CellsRow
 from spanlab.datasets.limits import too_large
-from spanlab.datasets.tabular import CELL, CellsRow, TableReader
+from spanlab.datasets.tabular import CELL, TableReader
 from spanlab.errors import InputError
 
 _ELEMENT = 100  # bytes of memory for an element of a list in a cell

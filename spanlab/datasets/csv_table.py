@@ -10,8 +10,9 @@ from contextlib import closing
 from typing import NamedTuple
 
 from spanlab.datasets.files import File
+from spanlab.datasets.flat import CellsRow
 from spanlab.datasets.limits import too_large
-from spanlab.datasets.tabular import CELL, CellsRow, TableReader
+from spanlab.datasets.tabular import CELL, TableReader
 from spanlab.errors import InputError
 
 _DELIMITERS = ",;\t|"

@@ -154,15 +154,16 @@ def _first_value(file: File) -> list[dict[str, object]]:
 
 
 def _json_format(records: list[dict[str, object]], file: File) -> str:
-    candidates = [frozenset(each) for each in records]
-    for keys in candidates:
+    for record in records:
+        keys = frozenset(record)
         names = [
             name
             for name, signatures in SIGNATURES.items()
             if any(signature <= keys for signature in signatures)
         ]
-        if names == ["spanlab"] and not keys <= _OURS and not keys & _OURS_ALONE:
-            return "json"  # items that have fields of somebody else's beside ours
+        foreign = not keys <= _OURS and not keys & _OURS_ALONE
+        if names == ["spanlab"] and (foreign or isinstance(record.get("meta"), str)):
+            return "json"  # fields of somebody else's beside ours; or ours as Hugging Face has them
         if names == ["spanlab", "multihop"]:
             return "multihop"  # MuSiQue's questions have an id and an answer
         if len(names) == 1:

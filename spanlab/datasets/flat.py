@@ -1,35 +1,28 @@
 """Tables for analysis: CSV and parquet with a row for each item and annotator.
 
 An item that nobody has annotated has a row without an annotator. What is a list (passages, spans,
-claims) is one in parquet and JSON in CSV. A table of one annotator is read back with its spans.
+claims) is one in parquet and JSON in CSV. Read again, the rows of an item become one record with
+all its annotators; evidence, traces and what was rejected are in our own format alone.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import Any, BinaryIO
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain, groupby, islice
+from typing import Any, BinaryIO, NamedTuple
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
+from spanlab.datasets import jsonl
+from spanlab.datasets.limits import too_large, weight
+from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, Record, Span
 
-COLUMNS = (
-    "id",
-    "lang",
-    "question",
-    "answer",
-    "passages",
-    "annotator",
-    "kind",
-    "status",
-    "spans",
-    "claims",
-    "note",
-    "meta",
-)
+_SAID = ("annotator", "kind", "status", "spans", "claims", "note")
+COLUMNS = ("id", "lang", "question", "answer", "passages", *_SAID, "meta")
+_NESTED = frozenset({"passages", "spans", "claims", "meta"})
 _ROWS = 500  # of parquet that are held at once
 
 
@@ -91,6 +84,95 @@ def write_parquet(records: Iterable[Record], stream: BinaryIO) -> int:
         while some := list(islice(rows, _ROWS)):
             writer.write_table(pa.Table.from_pylist(some, schema=schema))
     return counter.count
+
+
+class CellsRow(NamedTuple):
+    """A row of a table: where it stands, and its cells by column, or why it cannot be read."""
+
+    line: int
+    cells: Mapping[str, Any]
+    refused: InputError | None = None
+
+
+def is_table(columns: Collection[str]) -> bool:
+    """Say whether a table has the columns of those that are written here."""
+    return set(COLUMNS) <= set(columns)
+
+
+def by_item(rows: Iterable[CellsRow], limit: int) -> Iterator[CellsRow]:
+    """Join the rows of each item, which follow each other: one with all its ``annotations``.
+
+    Args:
+        rows: of a table with our columns.
+        limit: bytes of memory that an item may take; what is larger is refused.
+    """
+    for _, same in groupby(rows, key=lambda row: row.cells["id"] if row.cells else row.line):
+        first = next(same)
+        if first.refused is not None:
+            yield first
+            continue
+        said: list[Mapping[str, Any]] = []
+        size = 0
+        for row in chain([first], same):
+            if row.cells["annotator"] and size <= limit:
+                said.append({name: row.cells[name] for name in _SAID})
+                size += weight(to_json(said[-1]))
+        item = {name: value for name, value in first.cells.items() if name not in _SAID}
+        refused = too_large("the item with all its annotations", limit) if size > limit else None
+        yield CellsRow(first.line, {**item, "annotations": said}, refused)
+
+
+def is_own(cells: Mapping[str, Any]) -> bool:
+    """Say whether a record has an item's columns and a list of annotations in theirs."""
+    said = cells.get("annotations")
+    ours = set(COLUMNS) - set(_SAID) <= cells.keys() and isinstance(said, list)
+    return ours and all(isinstance(each, dict) and set(_SAID) <= each.keys() for each in said)
+
+
+def record_of(cells: Mapping[str, Any]) -> Record:
+    """Return the record whose columns these are.
+
+    Raises:
+        InputError: one of them holds something that it cannot; names it.
+    """
+    item = {name: _nested(name, cells[name]) for name in COLUMNS if name not in _SAID}
+    said = [{name: _nested(name, each[name]) for name in _SAID} for each in cells["annotations"]]
+    for each in said:
+        each["claims"] = [_claim(claim, item["answer"]) for claim in each["claims"] or ()]
+    return jsonl.loads(to_json({**_said(item), "annotations": _said(said)}))
+
+
+def _nested(name: str, value: Any) -> Any:
+    """Return a cell's value, from JSON where that is a list or object and the cell a text."""
+    if name == "note":
+        return value or None  # in CSV the two are the same
+    if name not in _NESTED or not isinstance(value, str):
+        return value
+    try:
+        return from_json(value, allow_inf_nan=False) if value else None
+    except ValueError as error:
+        raise InputError(f"not valid JSON: {error}", field=name, found=value) from None
+
+
+def _claim(claim: Any, answer: Any) -> Any:
+    """Return a claim as our own format has it, where it stands as a quote."""
+    if not isinstance(claim, dict) or claim.get("start") is None:
+        return claim
+    start, end = claim["start"], claim.get("end")
+    whole = isinstance(answer, str) and isinstance(start, int) and isinstance(end, int)
+    source = {"start": start, "end": end, "text": answer[start:end] if whole else None}
+    rest = {name: value for name, value in claim.items() if name not in {"start", "end"}}
+    return {**rest, "source": source}
+
+
+def _said(value: Any) -> Any:
+    """Return a value without the fields that are None, at any depth but in ``meta``."""
+    if isinstance(value, list):
+        return [_said(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {name: each for name, each in value.items() if each is not None}
+    return {name: _said(each) if name != "meta" else each for name, each in kept.items()}
 
 
 class _Counted:

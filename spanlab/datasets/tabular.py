@@ -4,15 +4,16 @@
 ``spans`` a JSON list of ``[start, end]`` or ``{"start", "end", "text", "prob", "label", "note"}``,
 which become gold labels; ``messages`` a chat, whose last turn is question and answer. A column may
 lie inside another (``paths``). An empty cell says nothing; columns without a field go into meta.
+What was written here (``flat``) is read with all its annotators, unless columns are mapped.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -21,6 +22,7 @@ from spanlab.datasets import reader
 from spanlab.datasets.chat import last_turn
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import File, Row
+from spanlab.datasets.flat import CellsRow, by_item, is_own, is_table, record_of
 from spanlab.datasets.given import checked, language, passages_of, text_of
 from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.paths import value_at, without
@@ -53,14 +55,6 @@ _Spans = tuple[Annotated[_GivenSpan, BeforeValidator(_object)], ...]
 _SPANS: TypeAdapter[_Spans] = TypeAdapter(_Spans)
 
 
-class CellsRow(NamedTuple):
-    """A row of a table: where it stands, and its cells by column, or why it cannot be read."""
-
-    line: int
-    cells: Mapping[str, Any]
-    refused: InputError | None = None
-
-
 class MappedReader(reader.Reader):
     """Reads records whose columns are named by the user, or have common names."""
 
@@ -75,6 +69,8 @@ class MappedReader(reader.Reader):
 
     def _record(self, row: Row) -> Record:
         cells = _cells_of(row)
+        if is_own(cells) and not self._options.columns:
+            return record_of(cells)
         names = self._mapping
         theirs = {field: _present(value_at(cells, column)) for field, column in names.items()}
         used = set(names.values())
@@ -125,7 +121,10 @@ class TableReader(MappedReader):
             InputError: the table is broken, or it has no column for the answer.
         """
         number = 0
-        for number, row in enumerate(self._cells(), start=1):
+        found = self._cells()
+        if is_table(self.columns()) and not self._options.columns:
+            found = by_item(found, self._file.limit)
+        for number, row in enumerate(found, start=1):
             if number == 1:
                 self._mapping = self._map(self.columns())
             if row.refused is not None:

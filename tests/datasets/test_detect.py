@@ -84,7 +84,8 @@ def test_a_first_line_of_any_length_is_recognised(
 
 def test_an_array_in_one_long_line_is_recognised(tmp_path: Path) -> None:
     assert (
-        detect(file(tmp_path, json.dumps([{"meta": LONG, "id": "a", "answer": "x"}]))) == "spanlab"
+        detect(file(tmp_path, json.dumps([{"meta": {"m": LONG}, "id": "a", "answer": "x"}])))
+        == "spanlab"
     )
 
 

@@ -8,8 +8,10 @@ import zipfile
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
-from spanlab.datasets import read, write
+from spanlab.datasets import ReadOptions, RejectedRecord, read, write
+from spanlab.errors import InputError
 from spanlab.schema import Annotation, Claim, Item, Kind, Passage, Record, Span, Status
 
 ANSWER = 'Oslo, "👍"\r\nhas 3 million.'
@@ -18,7 +20,8 @@ START = ANSWER.index("3")
 
 def records() -> list[Record]:
     span = Span.of(ANSWER, START, START + 9, prob=0.75, label="Number")
-    claim = Claim(text="It has 3 million.", source=span, verdict="refuted")
+    source = Span.of(ANSWER, START, START + 9)
+    claim = Claim(text="It has 3 million.", source=source, verdict="refuted")
     item = Item(id="=1", lang="nb", answer=ANSWER, passages=(Passage(text="p"),), meta={"m": [1]})
     said = (
         Annotation(annotator="d", kind=Kind.DETECTOR, spans=(span,), claims=(claim,)),
@@ -47,17 +50,48 @@ def test_a_table_has_a_row_for_each_item_and_annotator(tmp_path: Path) -> None:
     assert json.loads(nested[0]["meta"]) == {"m": [1]}
 
 
-def test_a_table_of_one_annotator_is_read_back_with_its_spans(tmp_path: Path) -> None:
-    for name in ("csv", "parquet"):
-        path = tmp_path / f"t.{name}"
-        write(records(), path, format=name, annotator="d")
-        first, second = read(path)
-        (gold,) = first.annotations
-        assert [(s.start, s.end, s.prob, s.label) for s in gold.spans] == [
-            (START, START + 9, 0.75, "Number")
-        ]
-        assert (first.item.answer, first.item.passages[0].text) == (ANSWER, "p")
-        assert second.annotations == ()
+@pytest.mark.parametrize("name", ["csv", "parquet", "huggingface"])
+def test_what_was_written_comes_back_with_all_annotators(tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"t.{name}"
+    write(records(), path, format=name)
+    if name == "huggingface":
+        with zipfile.ZipFile(path) as archive:
+            path = Path(archive.extract("data/train.jsonl", tmp_path))
+    assert list(read(path)) == records()
+    assert [record.annotations for record in read(path, ReadOptions(columns={"id": "id"}))] != [
+        record.annotations for record in records()
+    ]  # whoever maps the columns says what they are
+
+
+def test_a_cell_that_somebody_broke_is_named(tmp_path: Path) -> None:
+    write(records(), tmp_path / "t.csv", format="csv")
+    whole = (tmp_path / "t.csv").read_bytes()
+    for old, new, wrong in (
+        (b'""prob"":0.75', b'""prob"":7', "annotations.0.spans.0.prob"),
+        (b"detector,failed", b"somebody,failed", "annotations.1.kind"),
+        (b'{""m"":[1]}', b"{", "field: meta"),
+        (b'""start"":15', b'""start"":16', "annotations.0"),
+    ):
+        (tmp_path / "broken.csv").write_bytes(whole.replace(old, new, 1))
+        with pytest.raises(InputError, match=wrong) as error:
+            list(read(tmp_path / "broken.csv"))
+        assert "broken.csv:2" in str(error.value)
+
+
+def test_an_item_with_too_many_annotators_to_hold_is_refused_by_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_RECORD_LIMIT", "1")
+    said = [
+        Annotation(annotator=f"p{n}", kind=Kind.PERSON, note="long " * 1000) for n in range(200)
+    ]
+    many = Record(item=Item(id="many", answer="x"), annotations=tuple(said))
+    one = Record(item=Item(id="one", answer="x"), annotations=tuple(said[:1]))
+    write([many, one], tmp_path / "t.csv", format="csv")
+    rejected: list[RejectedRecord] = []
+    (kept,) = read(tmp_path / "t.csv", ReadOptions(on_reject=rejected.append))
+    assert kept == one
+    assert [(each.line, "all its annotations" in each.reason) for each in rejected] == [(2, True)]
 
 
 def test_the_folder_for_hugging_face_has_a_card_that_declares_every_field(tmp_path: Path) -> None:
