@@ -138,7 +138,8 @@ def record_of(cells: Mapping[str, Any]) -> Record:
     item = {name: _nested(name, cells[name]) for name in COLUMNS if name not in _SAID}
     said = [{name: _nested(name, each[name]) for name in _SAID} for each in cells["annotations"]]
     for each in said:
-        each["claims"] = [_claim(claim, item["answer"]) for claim in each["claims"] or ()]
+        if isinstance(each["claims"], list):
+            each["claims"] = [_claim(claim, item["answer"]) for claim in each["claims"]]
     return jsonl.loads(to_json({**_said(item), "annotations": _said(said)}))
 
 
