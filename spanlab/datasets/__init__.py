@@ -9,7 +9,7 @@
 | ``labelstudio`` | Label Studio's JSON export | what Label Studio imports |
 | ``claims`` | claims with labels, one a line, also as CSV; AVeriTeC's ``dev.json`` | as CSV |
 | ``multihop`` | questions of HotpotQA, 2WikiMultihopQA and MuSiQue, to be answered | no |
-| ``csv``, ``parquet`` | our tables; others with a mapping of columns | a row per item and annotator |
+| ``csv``, ``parquet`` | ours; others with a column mapping | a row per item and annotator |
 | ``arrow`` | folders that ``datasets`` saved | no |
 | ``huggingface`` | its JSON Lines, as ``json`` | a zip that ``load_dataset`` reads once unpacked |
 | ``json`` | any other JSON or JSON Lines, with a mapping of fields; chats | no |

@@ -125,8 +125,9 @@ def by_item(rows: Iterable[CellsRow], limit: int) -> Iterator[CellsRow]:
 def is_own(cells: Mapping[str, Any]) -> bool:
     """Say whether a record has an item's columns and a list of annotations in theirs."""
     said = cells.get("annotations")
-    ours = set(COLUMNS) - set(_SAID) <= cells.keys() and isinstance(said, list)
-    return ours and all(isinstance(each, dict) and set(_SAID) <= each.keys() for each in said)
+    if not isinstance(said, list) or not set(COLUMNS) - set(_SAID) <= cells.keys():
+        return False
+    return all(isinstance(each, dict) and set(_SAID) <= each.keys() for each in said)
 
 
 def record_of(cells: Mapping[str, Any]) -> Record:
