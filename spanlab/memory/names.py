@@ -33,6 +33,20 @@ _KNOWN: Final[Mapping[str, str]] = {
 }
 _ABBREVIATION: Final = re.compile(r"\b(?:[^\W\d_]\.){2,}")
 _WORD: Final = re.compile(r"[^\W_]+")
+_TOKEN: Final = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W_]+(?:[-'’.][^\W_]+)*|[^\w\s]")
+_LINKS: Final = frozenset(
+    ("of", "the", "de", "des", "du", "del", "von", "van", "der", "da", "di", "la", "le")
+)
+# What has a capital because a sentence begins with it.
+_OPENING: Final = _ARTICLES | frozenset(
+    (
+        *("he", "she", "it", "they", "we", "you", "his", "her", "its", "their", "our", "this"),
+        *("that", "these", "those", "there", "in", "on", "at", "of", "by", "from", "to", "for"),
+        *("with", "as", "if", "when", "while", "after", "before", "since", "during", "until"),
+        *("and", "but", "or", "not", "no", "all", "some", "many", "most", "both", "each", "only"),
+        *("who", "what", "which", "where", "how", "why", "is", "are", "was", "were", "did", "does"),
+    )
+)
 _DIGITS: Final = re.compile(r"\d+")
 
 
@@ -70,6 +84,29 @@ def keys_of(names: Iterable[str]) -> tuple[str, ...]:
     named = {name: key for name in names if (key := key_of(name))}
     proper = [key for name, key in named.items() if name != name.lower() or name == name.upper()]
     return tuple(dict.fromkeys(proper or named.values()))
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """Return the names in a text, told by their capitals, in order and each once.
+
+    Returns:
+        Runs of words with a capital, such as "University of Oslo" or "Apollo 11"; empty for a text
+        without capitals, or in a script that has none.
+    """
+    runs: list[list[str]] = [[]]
+    small: list[str] = []  # words that belong to a name if it goes on after them
+    for token in _TOKEN.findall(text):
+        run = runs[-1]
+        if token[0].isupper() and (run or token.casefold() not in _OPENING):
+            run += [*small, token]
+            small = []
+        elif run and token.isdecimal() and not small:
+            run.append(token)
+        elif run and token in _LINKS:
+            small.append(token)
+        else:
+            runs, small = [*runs, []] if run else runs, []
+    return tuple(dict.fromkeys(" ".join(run) for run in runs if run))
 
 
 def grams(key: str) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.memory.names import grams, key_of, keys_of, near
+from spanlab.memory.names import grams, key_of, keys_of, names_of, near
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,21 @@ def test_near_names_may_differ_in_letters_and_order_but_not_in_numbers() -> None
 
 def test_the_pieces_of_a_name_are_those_of_its_words() -> None:
     assert grams("al so") == {"  a", " al", "al ", "  s", " so", "so "}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("In 1889 the Eiffel Tower in Paris was built.", ("Eiffel Tower", "Paris")),
+        (
+            "Ludwig van Beethoven, Élodie Ñandú and Apollo 11",
+            ("Ludwig van Beethoven", "Élodie Ñandú", "Apollo 11"),
+        ),
+        ("It is near the University of Oslo. It is old.", ("University of Oslo",)),
+        ("Мария Кюри родилась в Варшаве.", ("Мария Кюри", "Варшаве")),
+        ("who was it", ()),
+        ("塔很高。", ()),
+    ],
+)
+def test_names_in_a_text_are_told_by_their_capitals(text: str, names: tuple[str, ...]) -> None:
+    assert names_of(text) == names

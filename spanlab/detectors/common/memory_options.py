@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from spanlab.detectors.entry import Options
+from spanlab.detectors.kit import Kit
 
 if TYPE_CHECKING:
-    from spanlab.memory import MemoryChoice
+    from spanlab.memory import Memory
+
+
+MemoryUse = Annotated[
+    Literal["on", "read-only", "off"],
+    Field(description="Recall evidence of earlier claims and keep it, only recall, or neither."),
+]
 
 
 class MemoryOptions(Options):
     """How the memory of evidence is used."""
 
-    memory: Annotated[
-        Literal["on", "read-only", "off"],
-        Field(
-            description="Recall evidence of earlier claims and keep it, only recall, or neither."
-        ),
-    ] = "on"
+    memory: MemoryUse = "off"
     memory_scope: Annotated[
         str,
         Field(max_length=200, description="Whose memory: runs that give the same name share one."),
@@ -31,9 +33,9 @@ class MemoryOptions(Options):
         Field(description="Recall what was kept until this day (YYYY-MM-DD); keep nothing."),
     ] = None
 
-    @property
-    def memory_choice(self) -> MemoryChoice:
-        """The same, as the memory takes it."""
-        from spanlab.memory import MemoryChoice
+    def opened(self, kit: Kit) -> Memory:
+        """Return the memory as these options use it; one that holds nothing if the kit has none."""
+        from spanlab.memory import Memory, MemoryChoice
 
-        return MemoryChoice(mode=self.memory, scope=self.memory_scope, as_of=self.memory_as_of)
+        choice = MemoryChoice(mode=self.memory, scope=self.memory_scope, as_of=self.memory_as_of)
+        return Memory(None, choice) if kit.memory is None else kit.memory(choice)

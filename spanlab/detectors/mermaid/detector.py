@@ -30,7 +30,6 @@ from spanlab.detectors.kit import Kit
 from spanlab.detectors.mermaid.entry import MermaidOptions
 from spanlab.detectors.mermaid.inquiry import Inquiry, Means, MermaidProgram
 from spanlab.errors import ToolError
-from spanlab.memory import Memory
 from spanlab.trace import RemarkStep
 
 
@@ -43,9 +42,7 @@ class Mermaid(ClaimDetector):
         self.options = MermaidOptions.model_validate(kit.spec.options)
         program = MermaidProgram(self.options)
         super().__init__(kit, program, guided="think", whole=self.options.claims == "answer")
-        choice = self.options.memory_choice
-        memory = Memory(None, choice) if kit.memory is None else kit.memory(choice)
-        self._means = Means(self.options, memory)
+        self._means = Means(self.options, self.options.opened(kit))
         self._unreachable: str | None = None
 
     async def prepare(self, case: Case) -> None:
@@ -66,11 +63,11 @@ class Mermaid(ClaimDetector):
         inquiry = Inquiry(self, case, claim, self._means)
         await inquiry.take_apart()
         await inquiry.recall()
-        if inquiry.notes:
+        if inquiry.known.notes:
             found = await inquiry.run()
         else:
             # Claims about the same that begin together wait for the one that will keep something.
-            async with inquiry.turn():
+            async with inquiry.known.turn():
                 await inquiry.recall()
                 found = await inquiry.run()
         return Verified(

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from spanlab.detectors.base import Detector
 from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
-from spanlab.detectors.common.memory_options import MemoryOptions
+from spanlab.detectors.common.memory_options import MemoryOptions, MemoryUse
 from spanlab.detectors.entry import INSTRUCTION, JUDGE, Calls, Entry, Size
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.spec import DetectorSpec
@@ -20,6 +20,7 @@ _OBSERVATION = 1_000  # tokens that a call brings
 class MermaidOptions(ClaimsOption, MemoryOptions):
     """How evidence for a claim is gathered."""
 
+    memory: MemoryUse = "on"
     steps: Annotated[
         int, Field(ge=0, le=20, description="Steps per claim; then an answer is forced.")
     ] = 5

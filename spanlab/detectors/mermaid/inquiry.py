@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 import dspy
@@ -16,10 +13,10 @@ from pydantic import JsonValue
 from spanlab.detectors.common.claiming import ClaimProgram
 from spanlab.detectors.common.dated import about, published_before
 from spanlab.detectors.common.modelled import Case, Modelled
+from spanlab.detectors.common.remembered import GIVEN, Observed, Remembered, noted
 from spanlab.detectors.common.selection import joined as joined_pieces
 from spanlab.detectors.common.selection import select
 from spanlab.detectors.mermaid.entry import MermaidOptions
-from spanlab.detectors.mermaid.evidence import relevant
 from spanlab.detectors.mermaid.executor import Action, Execution, Thought, Turn, execute
 from spanlab.detectors.mermaid.prompts import (
     DecideNextStep,
@@ -29,16 +26,13 @@ from spanlab.detectors.mermaid.prompts import (
     JudgeByHistory,
     JudgeByHistoryOfFour,
 )
-from spanlab.detectors.mermaid.tools import GIVEN, own_tools
+from spanlab.detectors.mermaid.tools import own_tools
 from spanlab.detectors.mermaid.trajectory import Seen, Trajectory, background, passages_of
-from spanlab.memory import Memory, MemoryEntry, expires, passage_of
-from spanlab.passages import joined, merged
-from spanlab.schema import Passage, Retrieval, Verdict
+from spanlab.memory import Memory
+from spanlab.schema import Passage, Verdict
 from spanlab.tools import Tool, Toolbox, asked
 
 _SHOWN: Final = 4_000  # characters of an observation in the prompt
-_QUERY: Final = 500  # characters of a query that are kept with what it found
-MEMORY: Final = "memory"  # the retriever that what was recalled is noted under
 NOTHING: Final = "Nothing was found."
 
 
@@ -73,7 +67,7 @@ class Inquiry:
         self._before = published_before(case.item)
         self._tools = Toolbox([*own_tools(detector.kit, case, self._before), *means.tools])
         self.parts: Decomposition | None = None
-        self.notes: dict[int, str] = {}
+        self.known = Remembered(means.memory, detector, case, claim)
         self.reason = ""
 
     async def take_apart(self) -> None:
@@ -84,14 +78,8 @@ class Inquiry:
 
     async def recall(self) -> None:
         """Let the item have what the memory holds about the claim's entities."""
-        known = await self._memory.recall(self.entities, self.claim, self._before)
-        if known:
-            places = self._noted(MEMORY, self.claim, [passage_of(each) for each in known])
-            self.notes = dict(zip(places, map(_told_by, known), strict=False))
-
-    def turn(self) -> AbstractAsyncContextManager[None]:
-        """Return the block in which others that ask about the same wait."""
-        return self._memory.turn(self.entities)
+        entities = self.parts.entities if self.parts is not None else ()
+        await self.known.recall(entities, self._before)
 
     async def run(self) -> Trajectory:
         """Gather evidence until the claim is judged, and keep what is worth keeping."""
@@ -99,45 +87,22 @@ class Inquiry:
             self.claim,
             think=self._think,
             call=self._call,
-            recalled=tuple(self.notes),
+            recalled=tuple(self.known.notes),
             steps=self._options.steps,
             conclude=self._conclude,
         )
-        await self._memory.keep(self.entities, self._kept(found))
-        return Trajectory(self.claim, self.parts, self.notes, found)
+        await self.known.keep(self._observed_anew(found))
+        return Trajectory(self.claim, self.parts, self.known, found)
 
-    def _kept(self, found: Execution[Verdict, Seen]) -> list[MemoryEntry]:
-        """Return the sentences that new calls brought and that speak of the claim."""
-        return [
-            entry
-            for turn in found.history
-            if turn.action is not None and turn.repeats is None
-            for index in passages_of(turn)
-            if (entry := self._entry(turn.action, self.case.item.passages[index])) is not None
-        ]
-
-    def _entry(self, action: Action, passage: Passage) -> MemoryEntry | None:
-        tool, now = self._tools.tools[action.tool], time.time()
-        places = relevant(passage.text, self.claim, self.entities, self.case.item.lang)
-        if tool.kind == GIVEN or not places:
-            return None
-        return MemoryEntry(
-            text=" ".join(passage.text[slice(*place)].strip() for place in places),
-            title=passage.title,
-            url=passage.url,
-            date=passage.date,
-            query=asked(tool, action.arguments)[:_QUERY],
-            tool=tool.name,
-            kind=tool.kind,
-            model=self._detector.kit.lm().model,
-            at=now,
-            expires=expires(tool.kind, now),
-        )
-
-    @property
-    def entities(self) -> tuple[str, ...]:
-        """Subjects and objects of the claim; empty if it was not taken apart."""
-        return self.parts.entities if self.parts is not None else ()
+    def _observed_anew(self, found: Execution[Verdict, Seen]) -> Iterator[Observed]:
+        """Yield the passages that new calls brought."""
+        for turn in found.history:
+            seen = passages_of(turn)
+            if turn.action is not None and turn.repeats is None and seen:
+                tool = self._tools.tools[turn.action.tool]
+                query = asked(tool, turn.action.arguments)
+                for index in seen:
+                    yield Observed(self.case.item.passages[index], query, tool.name, tool.kind)
 
     async def _think(
         self, _claim: str, recalled: Sequence[int], history: Sequence[Turn[Seen]], left: int
@@ -177,7 +142,7 @@ class Inquiry:
         tool = self._tools.checked(name, arguments)
         query = asked(tool, arguments)
         if tool.kind == GIVEN:  # of another item the same call finds something else
-            return Seen(self._noted(tool.name, query, await self._tools.call(name, arguments)))
+            return Seen(noted(self.case, tool.name, query, await self._tools.call(name, arguments)))
         about_it = [tool.name, tool.source, query, self.case.item.lang, str(self._before)]
         found = await self._memory.once(
             about_it,
@@ -185,14 +150,7 @@ class Inquiry:
             kind=tool.kind,
             seconds=tool.seconds,
         )
-        return Seen(self._noted(tool.source or name, query, found))
-
-    def _noted(self, retriever: str, query: str, found: Sequence[Passage]) -> tuple[int, ...]:
-        """Note with the item what was asked and found; return where it stands there."""
-        bare = self.case.item.model_copy(update={"retrievals": ()})
-        more = joined(bare, Retrieval(retriever=retriever, query=query, queries=(query,)), found)
-        self.case.item = merged(self.case.item, more).item
-        return more.retrievals[-1].passages
+        return Seen(noted(self.case, tool.source or name, query, found))
 
     def _told(self, history: Sequence[Turn[Seen]]) -> str:
         return "\n\n".join(
@@ -216,7 +174,7 @@ class Inquiry:
         """Show passages as prompts do; of long ones the pieces that come closest to the claim."""
         passages = [self.case.item.passages[index] for index in indices]
         heads = [
-            f"[{index + 1}]{_source(passage, self.notes.get(index))}"
+            f"[{index + 1}]{_source(passage, self.known.notes.get(index))}"
             for index, passage in zip(indices, passages, strict=True)
         ]
         texts = tuple(passage.text for passage in passages)
@@ -232,8 +190,3 @@ class Inquiry:
 def _source(passage: Passage, note: str | None) -> str:
     about_it = ", ".join(filter(None, (passage.title, passage.url, passage.date, note)))
     return f" ({about_it})" if about_it else ""
-
-
-def _told_by(entry: MemoryEntry) -> str:
-    day = datetime.fromtimestamp(entry.at, UTC).date().isoformat()
-    return f"from memory: found on {day} by {entry.tool} for “{entry.query}”"

@@ -8,6 +8,7 @@ from datetime import date
 from pydantic import JsonValue
 
 from spanlab.detectors.common.modelled import Case
+from spanlab.detectors.common.remembered import GIVEN
 from spanlab.detectors.common.selection import ranked
 from spanlab.detectors.kit import Kit
 from spanlab.errors import ToolError
@@ -18,7 +19,6 @@ from spanlab.tools import Tool
 HITS = 5  # passages that a search gives
 SEARCH = "search"
 PAGE = "read_page"
-GIVEN = "given"  # the kind of what came with an item: it says nothing about other items
 
 
 def own_tools(kit: Kit, case: Case, before: date | None) -> list[Tool]:

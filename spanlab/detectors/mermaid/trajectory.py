@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from spanlab.detectors.common.evidence import quote, stance_of
-from spanlab.detectors.mermaid.evidence import relevant
+from spanlab.detectors.common.relevance import relevant
+from spanlab.detectors.common.remembered import Remembered
 from spanlab.detectors.mermaid.executor import Execution, Failure, Turn
 from spanlab.detectors.mermaid.prompts import Decomposition
 from spanlab.schema import Evidence, Item, Verdict
-from spanlab.trace import RecallStep, RemarkStep, Step, ThoughtStep
+from spanlab.trace import RemarkStep, Step, ThoughtStep
 
 _QUOTED: Final = 8  # pieces of evidence of a claim at most
 
@@ -25,24 +26,21 @@ class Seen:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """A claim, what it states, and how it was judged.
-
-    ``notes`` say of the passages that came from memory what had found them.
-    """
+    """A claim, what it states, what was remembered of it, and how it was judged."""
 
     claim: str
     parts: Decomposition | None
-    notes: Mapping[int, str]
+    known: Remembered
     execution: Execution[Verdict, Seen]
 
     def evidence(self, item: Item) -> tuple[Evidence, ...]:
         """Quote the sentences of what was recalled and observed that speak of the claim."""
         stance = stance_of(self.execution.answer)
-        entities = self.parts.entities if self.parts else ()
+        notes, entities = self.known.notes, self.known.entities
         observed = (index for turn in self.execution.history for index in passages_of(turn))
         quotes = [
-            quote(item, index, place, stance, self.notes.get(index))
-            for index in dict.fromkeys((*self.notes, *observed))
+            quote(item, index, place, stance, notes.get(index))
+            for index in dict.fromkeys((*notes, *observed))
             for place in relevant(item.passages[index].text, self.claim, entities, item.lang)
         ]
         return tuple(quotes[:_QUOTED])
@@ -52,10 +50,7 @@ class Trajectory:
         told: list[Step] = []
         if self.parts is not None:
             told.append(RemarkStep(text=f"taken apart: {background(self.parts)}", claim=number))
-        if self.parts is not None and self.notes:
-            recalled, notes = tuple(self.notes), tuple(self.notes.values())
-            entities = self.parts.entities
-            told.append(RecallStep(entities=entities, passages=recalled, notes=notes, claim=number))
+        told += self.known.steps(number)
         history = self.execution.history
         told += [_step(turn, number, at) for at, turn in enumerate(history, start=1)]
         forced = "the steps were used up: an answer was forced"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
@@ -12,6 +13,7 @@ import dspy
 from spanlab.detectors.common.claiming import ClaimProgram
 from spanlab.detectors.common.dated import about, published_before
 from spanlab.detectors.common.modelled import Case, Modelled
+from spanlab.detectors.common.remembered import Remembered, searched_for
 from spanlab.detectors.common.seq2seq import Rewriter
 from spanlab.detectors.papelo.answering import (
     HITS,
@@ -41,6 +43,7 @@ from spanlab.detectors.papelo.prompts import (
 from spanlab.detectors.papelo.pursuit import Pair, Pursuit, ask_at_once, pursue
 from spanlab.errors import PageError
 from spanlab.labels import Extent
+from spanlab.memory.names import names_of
 from spanlab.passages import joined
 from spanlab.retrievers import Query
 from spanlab.schema import Passage, Retrieval, Verdict
@@ -50,6 +53,7 @@ PAGES: Final = "pages"  # the retriever that pages which were read are noted und
 MOST: Final = 100_000  # characters of a page that are stored with the item
 _PREFIX: Final = "question: "  # appendix A: before what the T5 reads
 NOTHING: Final = "Nothing was found."
+_REMEMBERED: Final = "answered from memory: nothing was searched for"
 _SETTLED: Final = {"true": True, "false": False}
 
 
@@ -79,7 +83,7 @@ class ClaimPursuit:
         program: the prompts.
         options: how the claim is pursued.
         case: the item; what is found is noted with it.
-        claim: the claim.
+        known: what the memory holds about the claim, whose text it has, too.
         rewriter: writes the first question, in place of the detector's model.
     """
 
@@ -89,18 +93,25 @@ class ClaimPursuit:
         program: PapeloProgram,
         options: PapeloOptions,
         case: Case,
-        claim: str,
+        known: Remembered,
         rewriter: Rewriter | None = None,
     ) -> None:
         self._detector, self._program, self._options = detector, program, options
-        self._case, self._claim, self._rewriter = case, claim, rewriter
-        self._about = about(case.item, claim)
+        self._case, self._claim, self._rewriter = case, known.claim, rewriter
+        self._about = about(case.item, known.claim)
         self._before = published_before(case.item)
-        self._known: dict[str, Answered] = {}
+        self._known, self._answers = known, dict[str, Answered]()
         self.reason = ""
 
     async def pursue(self) -> Pursuit[Answered, Verdict]:
         """Ask, answer and judge; ``reason`` says why the verdict was given."""
+        await self._known.recall(names_of(self._claim), self._before)
+        found = await self._pursued()
+        read = (index for pair in found.pairs for index in pair.answer.passages)
+        await self._known.keep(searched_for(self._case.item, read))
+        return found
+
+    async def _pursued(self) -> Pursuit[Answered, Verdict]:
         options = self._options
         ways: dict[str, Callable[[str], Awaitable[Sequence[str]]] | None] = {
             "paraphrase": self._paraphrases,
@@ -163,18 +174,28 @@ class ClaimPursuit:
 
     async def _answer(self, claim: str, question: str) -> Answered:
         """Answer a question; one that was asked in the same words is not asked again."""
-        if question not in self._known:
-            self._known[question] = await self._found(claim, question)
-        return self._known[question]
+        if question not in self._answers:
+            self._answers[question] = await self._found(claim, question)
+        return self._answers[question]
 
     async def _found(self, claim: str, question: str) -> Answered:
         searched = f"{claim} {question}"
+        recalled = tuple(self._known.notes)
+        if recalled and self._options.documents == "one":
+            found = await self._from(question, searched, recalled)
+            if found.window is not None:
+                return replace(found, remark=_REMEMBERED)
+            recalled = ()
         hits = await self._search(searched)
         if not hits and (names := names_in(searched)):
             searched = names
             hits = await self._search(names)
-        if not hits:
+        if not (recalled or hits):
             return Answered(NOTHING, searched, remark="the search found nothing")
+        return await self._from(question, searched, (*recalled, *hits))
+
+    async def _from(self, question: str, searched: str, hits: tuple[int, ...]) -> Answered:
+        """Answer a question from some passages of the item, or from the best one of them."""
         item = self._case.item
         passages = [item.passages[index] for index in hits]
         parts = [part_about(each.text, searched, item.lang) for each in passages]
@@ -199,7 +220,8 @@ class ClaimPursuit:
         rests_on = (hit,)
         read = PassageQuote(passage=hit, start=part.start, end=part.end)
         is_document = len(snippet.text) > SNIPPET
-        if self._options.long_document and snippet.url and not is_document:
+        is_whole = is_document or hit in self._known.notes
+        if self._options.long_document and snippet.url and not is_whole:
             try:
                 rests_on, read = await self._window(snippet)
             except _TooNewError as error:

@@ -17,6 +17,9 @@ Malon 2024, "Multi-hop Evidence Pursuit Meets the Web: Team Papelo at FEVER 2024
 Published, with GPT-4o, T5 and Google on AVeriTeC's development set: accuracy .754, AVeriTeC score
 .486; all questions at once .340 against .495 on its first 200 claims.
 
+With ``memory=on`` a question is first put to what is kept under the names in the claim, and
+searched for only if that does not answer it; the paper has no memory.
+
 Deviations. The prompts are our own, and verdicts, documents and questions come as fields, not as
 marks in a text. The first question is a model's rephrasing where the paper trained T5,
 unless such a checkpoint is at hand (``first_model``).
@@ -29,6 +32,7 @@ from collections.abc import Iterator
 from spanlab.detectors.common.claiming import ClaimDetector, Verified
 from spanlab.detectors.common.evidence import quote, stance_of
 from spanlab.detectors.common.modelled import Case
+from spanlab.detectors.common.remembered import Remembered
 from spanlab.detectors.common.seq2seq import Rewriter
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.papelo.answering import Answered
@@ -50,6 +54,7 @@ class Papelo(ClaimDetector):
         program = PapeloProgram(self.options)
         chosen = self.options.first_model
         self._rewriter = Rewriter.load(chosen) if chosen else None
+        self._memory = self.options.opened(kit)
         super().__init__(kit, program, guided="judge", whole=self.options.claims == "answer")
 
     async def prepare(self, case: Case) -> None:
@@ -57,14 +62,15 @@ class Papelo(ClaimDetector):
 
     async def verify(self, case: Case, number: int, claim: str) -> Verified:
         """Pursue one claim; see ``claim_pursuit``."""
-        pursuit = ClaimPursuit(self, self.program, self.options, case, claim, self._rewriter)
+        known = Remembered(self._memory, self, case, claim)
+        pursuit = ClaimPursuit(self, self.program, self.options, case, known, self._rewriter)
         found = await pursuit.pursue()
         verdict = _verdict(found.verdict)
         return Verified(
             verdict=verdict,
             reason=pursuit.reason,
             evidence=_evidence(case.item, found, verdict),
-            steps=tuple(_steps(found, number)),
+            steps=(*known.steps(number), *_steps(found, number)),
         )
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from spanlab.detectors.base import Detector
 from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
+from spanlab.detectors.common.memory_options import MemoryOptions
 from spanlab.detectors.entry import INSTRUCTION, JUDGE, Calls, Entry, Size
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.spec import DetectorSpec
@@ -17,7 +18,7 @@ _HITS = 1_000  # tokens of ten search results
 _WINDOW = 250  # tokens of five sentences
 
 
-class PapeloOptions(ClaimsOption):
+class PapeloOptions(ClaimsOption, MemoryOptions):
     """How a claim is pursued."""
 
     n: Annotated[int, Field(ge=1, le=20, description="Questions with answers per claim.")] = 5

@@ -32,6 +32,7 @@ from spanlab.detectors.common.claim_options import EXTRACTOR
 from spanlab.detectors.common.claiming import ClaimDetector, ClaimProgram, Verified
 from spanlab.detectors.common.evidence import evidence, quote, stance_of
 from spanlab.detectors.common.modelled import Case
+from spanlab.detectors.common.remembered import Remembered, searched_for
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.veritrail.entry import ClaimOptions, VeriTrailOptions
 from spanlab.detectors.veritrail.judging import JudgeClaim, Judged, majority
@@ -47,6 +48,7 @@ from spanlab.detectors.veritrail.trail import Trail
 from spanlab.detectors.veritrail.walk import WalkVerdict, walk
 from spanlab.labels import Extent
 from spanlab.lm.gathering import together
+from spanlab.memory.names import names_of
 from spanlab.passages import passage_id, process_of
 from spanlab.schema import Evidence, Item
 
@@ -100,19 +102,25 @@ class VeriTrail(ProcessDetector):
     def __init__(self, kit: Kit, program: VeriTrailProgram, *, guided: str) -> None:
         self.options = VeriTrailOptions.model_validate(kit.spec.options)
         super().__init__(kit, program, guided=guided, options=self.options)
+        self._memory = self.options.opened(kit)
 
     async def verify(self, case: Case, number: int, claim: str) -> Verified:
-        """Follow one claim."""
+        """Follow one claim; what the memory holds about its names is one more source."""
+        known = Remembered(self._memory, self, case, claim)
+        if case.item.process is None:
+            await known.recall(names_of(claim))
         item, process = case.item, process_of(case.item)
         trail = Trail(await self.asking(item, claim), process, item.lang, self.options)
         found = await walk(process, select=trail.select, judge=trail.judge, q=self.options.q)
+        quotes = _evidence(item, trail, found.verdict, known)
+        await known.keep(searched_for(item, (each.passage for each in quotes)))
         return Verified(
             verdict=found.verdict,
             reason=trail.judged.reason,
             support=trail.judged.support,
-            evidence=_evidence(item, claim, trail, found.verdict),
+            evidence=quotes,
             error_stages=found.error_stages,
-            steps=trail.steps(found.rounds, number),
+            steps=(*known.steps(number), *trail.steps(found.rounds, number)),
         )
 
 
@@ -149,14 +157,17 @@ class AskingModels:
         return await together(*asked)
 
 
-def _evidence(item: Item, claim: str, trail: Trail, verdict: WalkVerdict) -> tuple[Evidence, ...]:
+def _evidence(
+    item: Item, trail: Trail, verdict: WalkVerdict, known: Remembered
+) -> tuple[Evidence, ...]:
     """Return what was chosen of an item's passages; the closest sentence if there is nothing."""
     if item.process is not None:
         return ()
     stance = stance_of(verdict)
     numbers = {passage_id(index): index for index in range(len(item.passages))}
     quoted = tuple(
-        quote(item, numbers[each.node], Extent(each.start, each.end), stance)
+        quote(item, index, Extent(each.start, each.end), stance, known.notes.get(index))
         for each in trail.quotes
+        for index in (numbers[each.node],)
     )
-    return quoted or evidence(item, range(len(item.passages)), claim)
+    return quoted or evidence(item, range(len(item.passages)), known.claim)

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from spanlab.detectors.base import Detector
 from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
+from spanlab.detectors.common.memory_options import MemoryOptions
 from spanlab.detectors.entry import INSTRUCTION, JUDGE, Calls, Entry, Size
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.spec import DetectorSpec
@@ -28,7 +29,7 @@ class ClaimOptions(ClaimsOption):
     agreeing: Annotated[int, Field(ge=1, le=25, description="Of these, how many must agree.")] = 1
 
 
-class VeriTrailOptions(ClaimOptions):
+class VeriTrailOptions(ClaimOptions, MemoryOptions):
     """How a claim is followed."""
 
     q: Annotated[

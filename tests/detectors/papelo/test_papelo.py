@@ -33,7 +33,7 @@ from spanlab.retrievers.addresses import ALLOWED
 from spanlab.schema import Claim, Item, Passage, Retrieval
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, Reply, fail
-from spanlab.trace import PairStep, PassageQuote
+from spanlab.trace import PairStep, PassageQuote, RecallStep
 
 
 @pytest.fixture
@@ -412,3 +412,26 @@ def test_passages_that_people_added_are_read_before_what_is_found(
     assert read is not None
     assert len(read) < 250  # of a long text the five sentences around the closest one
     assert "(The guilds):\n> Nothing of use" in model.shown[0]
+
+
+def test_what_one_claim_found_spares_another_the_search(
+    model_server: ModelServer, make: Make, site: ScriptedWeb
+) -> None:
+    model_server.script(PursuitModel(SETTLED, SETTLED, SETTLED, document="1"))
+    text = "The tower of Aldmere was finished in 1889. It rained."
+    site.results = [{"title": "Towers", "url": f"{site.root}/tower", "content": text}]
+    chosen = {"n": 1, "long_document": False}
+    other = ITEM.model_copy(update={"id": "other", "answer": "The tower of Aldmere is old."})
+    first = detect(papelo(make, site, memory="on", **chosen), ITEM).annotation
+    assert (first.trace[0].kind, len(site.searched)) == ("pair", 1)
+    found = detect(papelo(make, site, memory="read-only", **chosen), other)
+    recall, pair = found.annotation.trace[:2]
+    assert isinstance(recall, RecallStep)
+    assert isinstance(pair, PairStep)
+    assert recall.entities == ("Aldmere",)
+    assert recall.notes[0].startswith("from memory: found on 20")
+    assert pair.remark == "answered from memory: nothing was searched for"
+    assert text_of(found.item, pair.window) == "The tower of Aldmere was finished in 1889."
+    assert len(site.searched) == 1
+    detect(papelo(make, site, **chosen), other)
+    assert len(site.searched) == 2, "without being asked nothing is recalled"

@@ -6,6 +6,7 @@ import pytest
 from detector_cases import ANSWER, TOWER, Make, detect
 from trail_answers import BUILDER, BUILT, PLACE, SUMMARISED, TRUE, TrailAnswers
 
+from spanlab.retrievers import SearchSpec
 from spanlab.schema import Passage, Status
 from spanlab.testing import Ask, ModelServer, Reply, fail
 from spanlab.trace import FactStep, RemarkStep, TrailStep
@@ -200,3 +201,20 @@ def test_texts_that_do_not_fit_are_left_out_farthest_first(
     (shown,) = model.judged
     assert "Sea" not in shown
     assert TRUE in shown
+
+
+def test_sources_that_were_found_before_are_recalled(model_server: ModelServer, make: Make) -> None:
+    model_server.script(TrailAnswers(claims=(PLACE,)))
+    hit = {"title": "Paris", "url": "https://a.example/", "content": f"{PLACE} It rains."}
+    bare = TOWER.model_copy(update={"passages": ()})
+    with ModelServer(lambda ask: Reply(body={"results": [hit]})) as search:
+        spec = SearchSpec(url=f"{search.url}/search?q={{query}}")
+        detect(make("veritrail", retriever=spec, options={"memory": "on"}), bare)
+    found = detect(make("veritrail", options={"memory": "read-only"}), bare)
+    (claim,) = found.annotation.claims
+    (quote,) = claim.evidence
+    assert (claim.verdict, quote.text) == ("supported", PLACE)
+    assert str(quote.note).startswith("from memory: found on 20")
+    assert found.annotation.trace[0].kind == "recall"
+    (plain,) = detect(make("veritrail"), bare).annotation.claims
+    assert plain.evidence == ()
