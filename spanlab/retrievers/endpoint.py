@@ -12,7 +12,8 @@ from pydantic import JsonValue
 from spanlab.errors import MissingKeyError, UsageError
 from spanlab.lm.secrets import remember
 from spanlab.retrievers.base import Query
-from spanlab.retrievers.providers import FEWEST, PROVIDERS, Provider, ProviderName, Request
+from spanlab.retrievers.provider import FEWEST, Provider, Request
+from spanlab.retrievers.providers import PROVIDERS, ProviderName
 from spanlab.retrievers.results import Shape
 
 KEY = "SPANLAB_SEARCH_API_KEY"
@@ -149,7 +150,7 @@ class Endpoint:
         key = environ.get(provider.key, "").strip() if provider.key and not url else ""
         named = {field: environ.get(place, "") for field, place in provider.environment.items()}
         if address == provider.address:
-            needed = {provider.key: key} if provider.key else {}
+            needed = {provider.key: key} if provider.key and provider.needs_key else {}
             needed |= {place: named[field] for field, place in provider.environment.items()}
             missing = [place for place, value in needed.items() if not value]
             if missing:

@@ -24,7 +24,8 @@ _DATE = ("published_date", "page_age", "date", "last_updated", "published", "age
 class Shape(Frozen):
     """Where in the JSON the results and their parts are: dotted paths such as ``web.results``.
 
-    Every path that is left out is looked for where the usual services have it.
+    Every path that is left out is looked for where the usual services have it. At ``results`` there
+    is a list, or an only result.
     """
 
     results: str | None = None
@@ -61,7 +62,12 @@ def passages_of(
         InputError: there is no list of results, or results but no text in any of them.
     """
     answer = storable(answer)
-    if sign and shape.results and _at(answer, shape.results) is None and _at(answer, sign):
+    if (
+        sign
+        and shape.results
+        and _at(answer, shape.results) is None
+        and _at(answer, sign) is not None
+    ):
         return ()
     results = _results(answer, shape)
     passages = tuple(_passages(results, shape, markup, link))
@@ -80,6 +86,8 @@ def _results(answer: JsonValue, shape: Shape) -> Sequence[JsonValue]:
         found = _at(answer, path)
         if isinstance(found, list):
             return found
+        if isinstance(found, dict) and shape.results:
+            return [found]
     if isinstance(answer, list) and not shape.results:
         return answer
     raise InputError(

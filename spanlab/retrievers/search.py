@@ -24,7 +24,7 @@ from spanlab.retrievers.addresses import AGENT, certificates
 from spanlab.retrievers.base import Found, Query
 from spanlab.retrievers.endpoint import Endpoint
 from spanlab.retrievers.fetched import Fetched
-from spanlab.retrievers.providers import Request
+from spanlab.retrievers.provider import Request
 from spanlab.retrievers.results import passages_of
 from spanlab.schema import Passage
 
@@ -113,28 +113,35 @@ class SearchApi:
             asyncio.timeout(endpoint.timeout),
             library().AsyncClient(timeout=None, headers=headers, verify=certificates()) as client,
         ):
-            method = "GET" if asked.body is None else "POST"
-            request = client.build_request(method, asked.url, json=asked.body)
-            response = await client.send(request, stream=True)
-            try:
-                return await self._read(response, asked.link)
-            finally:
-                await response.aclose()
+            answer = await self._answer(client, asked.url, asked.body)
+            known = endpoint.provider
+            if known is None:
+                return passages_of(answer, endpoint.shape)
+            if place := known.then(answer, asked.url):
+                answer = await self._answer(client, place, None)
+        shape, markup = known.shape, known.markup
+        return passages_of(answer, shape, markup=markup, link=asked.link, sign=known.sign)
 
-    async def _read(self, response: httpx.Response, link: str) -> tuple[Passage, ...]:
+    async def _answer(
+        self, client: httpx.AsyncClient, url: str, body: dict[str, JsonValue] | None
+    ) -> JsonValue:
         endpoint = self._endpoint
-        data = await collected(response.aiter_bytes(), reply_limit(), endpoint.host)
-        if not response.is_success:
-            raise _StatusError(HttpReply.read(response.status_code, response.headers, data))
-        text = hidden(data.decode("utf-8", errors="replace"), [endpoint.key])
+        request = client.build_request("GET" if body is None else "POST", url, json=body)
+        response = await client.send(request, stream=True)
         try:
-            answer = json.loads(text)
+            data = await collected(response.aiter_bytes(), reply_limit(), endpoint.host)
+            if not response.is_success:
+                reply = HttpReply.read(response.status_code, response.headers, data)
+                raise _StatusError(reply)
+        finally:
+            await response.aclose()
+        text = hidden(data.decode("utf-8", errors="replace"), [endpoint.key])
+        read = json.loads if endpoint.provider is None else endpoint.provider.read
+        try:
+            answer: JsonValue = read(text)
         except ValueError:
             raise ModelError(f"{endpoint.host} sent no JSON{quoted(words_of(text))}") from None
-        known = endpoint.provider
-        if known is None:
-            return passages_of(answer, endpoint.shape)
-        return passages_of(answer, known.shape, markup=known.markup, link=link, sign=known.sign)
+        return answer
 
     def _judge(self, error: Exception) -> Setback:
         host, http = self._endpoint.host, library()

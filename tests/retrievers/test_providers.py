@@ -23,7 +23,7 @@ from spanlab.lm.usage import Usage
 from spanlab.retrievers import Query, SearchSpec, retriever
 from spanlab.retrievers.dates import stated
 from spanlab.retrievers.endpoint import Endpoint
-from spanlab.retrievers.providers import PROVIDERS, ProviderName
+from spanlab.retrievers.providers import PROVIDERS, WEB, ProviderName, WebName
 from spanlab.retrievers.search import SearchApi
 from spanlab.schema import Passage
 from spanlab.settings import Settings
@@ -67,7 +67,7 @@ class Case(NamedTuple):
     header: tuple[str, str] | None = None
 
 
-CASES: dict[ProviderName, Case] = {
+CASES: dict[WebName, Case] = {
     "brave": Case(
         {
             "type": "search",
@@ -230,9 +230,9 @@ def environment(name: ProviderName, server: ModelServer) -> dict[str, str]:
     )
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
+@pytest.mark.parametrize("name", WEB)
 def test_every_service_is_asked_in_its_form_with_date_language_and_number(
-    name: ProviderName, model_server: ModelServer
+    name: WebName, model_server: ModelServer
 ) -> None:
     case = CASES[name]
     model_server.script(lambda ask: Reply(body=case.answer))
@@ -258,7 +258,7 @@ def test_a_service_that_needs_a_key_or_an_address_says_which_variable(name: Prov
     if not provider.address:
         with pytest.raises(UsageError, match=provider.variable):
             Endpoint.of(name, {})
-    elif provider.key:
+    elif provider.key and provider.needs_key:
         with pytest.raises(MissingKeyError, match=provider.key):
             Endpoint.of(name, {})
     else:

@@ -1,0 +1,175 @@
+"""Articles of Wikipedia, or of another MediaWiki: whole, by their parts, and what is like them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from spanlab.errors import PageError
+from spanlab.lm import answer_cache
+from spanlab.retrievers.base import Query
+from spanlab.retrievers.endpoint import Endpoint
+from spanlab.retrievers.html import page
+from spanlab.retrievers.provider import Provider
+from spanlab.retrievers.providers import PROVIDERS
+from spanlab.retrievers.results import Shape
+from spanlab.retrievers.search import SearchApi
+from spanlab.schema import Passage
+from spanlab.settings import Settings
+
+_SEARCH: Final = PROVIDERS["wikipedia"]
+_ARTICLE: Final = replace(
+    _SEARCH,
+    query="titles",
+    number="",
+    fixed={
+        "action": "query",
+        "prop": "extracts|info|revisions",
+        "explaintext": "1",
+        "exsectionformat": "wiki",
+        "inprop": "url",
+        "rvprop": "timestamp",
+        "redirects": "1",
+        "format": "json",
+        "formatversion": "2",
+    },
+    shape=Shape(
+        results="query.pages",
+        text="extract",
+        title="title",
+        url="fullurl",
+        date="revisions.0.timestamp",
+    ),
+    markup=False,
+    link="",
+    sign="batchcomplete",
+)
+_FACTS: Final = replace(
+    _ARTICLE,
+    query="page",
+    fixed={
+        "action": "parse",
+        "prop": "text",
+        "section": "0",
+        "redirects": "1",
+        "format": "json",
+        "formatversion": "2",
+    },
+    shape=Shape(results="parse", text="text", title="title"),
+    sign="error",
+)
+_HEADING: Final = re.compile(r"^(={2,6}) *(.+?) *\1$", re.MULTILINE)
+_BOX: Final = re.compile(r"<table\b[^>]*\binfobox\b")
+_TABLE: Final = re.compile(r"<(/?)table\b")
+_ROW: Final = re.compile(r"<tr\b[^>]*>")
+
+
+class Wikipedia:
+    """Reads articles; a title that redirects gives the article that it leads to.
+
+    Args:
+        settings: what was read is kept below ``settings.home``.
+
+    Raises:
+        UsageError: the HTTP library is not installed, or the address in the environment is none.
+        StoreError: the cache cannot be used.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        endpoint, cache = Endpoint.of("wikipedia"), answer_cache(settings, "retrieval")
+
+        def asking(provider: Provider) -> SearchApi:
+            asked = replace(endpoint, provider=provider, shape=provider.shape)
+            return SearchApi(asked, cache, name="wikipedia")
+
+        self._search, self._article, self._facts = map(asking, (_SEARCH, _ARTICLE, _FACTS))
+
+    async def search(self, query: Query) -> tuple[Passage, ...]:
+        """Return the articles that a query finds, with the part that it is found in."""
+        return (await self._search.search(query)).passages
+
+    async def related(self, title: str, language: str) -> tuple[Passage, ...]:
+        """Return the articles that are most like one."""
+        return await self.search(Query(f"morelike:{title}", language))
+
+    async def article(self, title: str, language: str) -> Passage:
+        """Return an article with its headings, such as ``== History ==``.
+
+        Raises:
+            PageError: there is none.
+        """
+        return _only((await self._article.search(Query(title, language))).passages, title)
+
+    async def summary(self, title: str, language: str) -> Passage:
+        """Return what an article says before its first heading; raises as ``article`` does."""
+        whole = await self.article(title, language)
+        return _with(whole, _HEADING.split(whole.text, maxsplit=1)[0])
+
+    async def sections(self, title: str, language: str) -> Passage:
+        """Return an article's headings, one a line, indented by level; raises as ``article``."""
+        whole = await self.article(title, language)
+        found = (f"{'  ' * (len(at[1]) - 2)}{at[2]}" for at in _HEADING.finditer(whole.text))
+        return _with(whole, "\n".join(found) or "It has no sections.")
+
+    async def section(self, title: str, section: str, language: str) -> Passage:
+        """Return one section of an article, with those inside it.
+
+        Raises:
+            PageError: there is no such article, or no such section; says which there are.
+        """
+        whole = await self.article(title, language)
+        headings = list(_HEADING.finditer(whole.text))
+        wanted = section.strip().casefold()
+        begin = next((each for each in headings if each[2].casefold() == wanted), None)
+        if begin is None:
+            there = ", ".join(each[2] for each in headings) or "none"
+            raise PageError(f"{whole.title!r} has no section {section[:100]!r} (there are: {there})")
+        later = headings[headings.index(begin) + 1 :]
+        end = next((each.start() for each in later if len(each[1]) <= len(begin[1])), None)
+        return _with(whole, whole.text[begin.start() : end])
+
+    async def facts(self, title: str, language: str) -> Passage:
+        """Return the rows of an article's infobox, each as ``name: value``.
+
+        Raises:
+            PageError: there is no such article, or it has no infobox.
+        """
+        found = _only((await self._facts.search(Query(title, language))).passages, title)
+        rows = _rows(found.text)
+        if not rows:
+            raise PageError(f"{found.title!r} has no infobox: read its summary")
+        return _with(found, "\n".join(rows))
+
+
+def _only(found: tuple[Passage, ...], title: str) -> Passage:
+    if not found:
+        raise PageError(f"no article is called {title[:100]!r}: search for its title")
+    return found[0]
+
+
+def _with(passage: Passage, text: str) -> Passage:
+    return passage.model_copy(update={"text": text.strip()})
+
+
+def _rows(markup: str) -> list[str]:
+    """Return the rows of the first infobox that have a name and a value."""
+    begin = _BOX.search(markup)
+    if begin is None:
+        return []
+    depth, end = 1, len(markup)
+    for mark in _TABLE.finditer(markup, begin.end()):
+        depth += -1 if mark[1] else 1
+        if not depth:
+            end = mark.start()
+            break
+    rows = []
+    for row in _ROW.split(markup[begin.start() : end]):
+        name, _, value = (_plain(part) for part in row.partition("</th>"))
+        if name and value:
+            rows.append(f"{name}: {value}")
+    return rows
+
+
+def _plain(markup: str) -> str:
+    return " ".join(page(markup.encode()).text.split())
