@@ -19,24 +19,33 @@ Corpus = Annotated[Path | None, typer.Option(help="An index whose passages are o
 
 def mcp(
     detector: Detectors = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(help="A source whose tools are offered: wikipedia, search or papers."),
+    ] = None,
     corpus: Corpus = None,
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="Serve streamable HTTP, not stdio.")
     ] = None,
 ) -> None:
-    """Offer detectors, claim verification, passages and scores as an MCP server.
+    """Offer detectors, claim verification, scores and sources of evidence as an MCP server.
 
     \b
     spanlab mcp                                      for an assistant that starts it
     spanlab mcp --detector ucsc-extract --port 9000  at http://127.0.0.1:9000/mcp
+    spanlab mcp --source wikipedia --source papers   these sources alone, without a detector
     """
     from spanlab.services.offers import Offers
+    from spanlab.settings import Settings
 
     try:
         from spanlab.services.mcp_server import mcp_server
     except ModuleNotFoundError as error:
         raise missing_package("an MCP server", error.name, "mcp") from None
-    server = mcp_server(Offers(detector or ["offline"], corpus))
+    sources = dict.fromkeys([*(source or ()), *(["corpus"] if corpus else ())])
+    offered = detector or ([] if source else ["offline"])
+    offers = Offers(offered) if offered else None
+    server = mcp_server(offers, tuple(sources), Settings.read(), corpus)
     if port is None:
         server.run("stdio")
     else:

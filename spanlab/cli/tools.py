@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 
-def tools() -> None:
-    """List the tool servers of tools.json and start each, to see which tools may be called.
+def tools(
+    servers: Annotated[
+        list[str] | None, typer.Argument(help="Which servers (default: all).")
+    ] = None,
+) -> None:
+    """Start tool servers, ours and those of tools.json, to see which tools may be called.
 
     \b
-    .spanlab/tools.json (or the file that SPANLAB_TOOLS names):
+    Ours are wikipedia, search (the services whose keys are set) and papers.
+    .spanlab/tools.json (or the file that SPANLAB_TOOLS names) has yours:
       {"servers": {"wiki": {"command": ["my-server"], "tools": ["search"], "env": ["WIKI_KEY"]},
-                   "notes": {"url": "http://127.0.0.1:9000/mcp", "seconds": 5}}}
+                   "notes": {"url": "http://127.0.0.1:9000/mcp", "seconds": 5},
+                   "mine": {"source": "corpus", "corpus": "my-index"}}}
     \b
-    spanlab tools
-    spanlab annotate mine --detector mermaid --option tools=wiki,notes
+    spanlab tools wikipedia wiki
+    spanlab annotate mine --detector mermaid --option tools=wikipedia,wiki
     """
     from spanlab.settings import Settings
-    from spanlab.workflows.tooling import server_states
+    from spanlab.workflows.tooling import states_of
 
-    states = server_states(Settings.read())
+    states = states_of(Settings.read(), servers or ())
     for state in states:
         typer.echo(f"{state.name}: {state.problem or 'answers'}")
         for tool in state.tools:
             typer.echo(f"  {tool.name}: {' '.join(tool.description.split())}")
-    if not states:
-        typer.echo("No tool servers are configured; `spanlab tools --help` says how.", err=True)
     if any(state.problem for state in states):
         raise typer.Exit(1)

@@ -22,7 +22,7 @@ from spanlab.settings import Settings
 if TYPE_CHECKING:
     from spanlab.memory import Memory, MemoryChoice
     from spanlab.retrievers.pages import Pages
-    from spanlab.tools import Tool
+    from spanlab.tools.mcp_servers import ServerState
 
 OWN_PROMPT = "none"  # as a program's name: the detector's own prompt, whatever is its default
 
@@ -149,11 +149,11 @@ def _memory(settings: Settings, choice: MemoryChoice) -> Memory:
     return memory(settings, choice)
 
 
-async def _tools(settings: Settings, names: str) -> Sequence[Tool]:
+async def _tools(settings: Settings, names: str) -> Sequence[ServerState]:
     from spanlab.tools.config import chosen_servers
-    from spanlab.tools.mcp_servers import server_tools
+    from spanlab.tools.mcp_servers import server_states
 
-    return await server_tools(chosen_servers(settings, names))
+    return await server_states(chosen_servers(settings, names))
 
 
 def _create(name: str) -> Callable[[Kit], Detector | LocalDetector]:

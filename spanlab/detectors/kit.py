@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spanlab.programs import Predictor
     from spanlab.retrievers import Retriever
     from spanlab.retrievers.pages import Pages
-    from spanlab.tools import Tool
+    from spanlab.tools.mcp_servers import ServerState
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Kit:
     ``models`` are language models by the roles of the detector's entry, the main one first; a
     detector without roles gets none. ``prompts`` are those of a tuned program; None keeps the
     detector's own. ``pages`` reads web pages, for detectors whose entry says that they do.
-    ``memory`` opens the memory of evidence, ``tools`` lists those of the servers that are named.
+    ``memory`` opens the memory of evidence, ``tools`` asks the servers that are named for theirs.
     """
 
     spec: DetectorSpec
@@ -38,7 +38,7 @@ class Kit:
     prompts: Mapping[str, Predictor] | None = None
     pages: Pages | None = None
     memory: Callable[[MemoryChoice], Memory] | None = None
-    tools: Callable[[str], Awaitable[Sequence[Tool]]] | None = None
+    tools: Callable[[str], Awaitable[Sequence[ServerState]]] | None = None
 
     def lm(self, role: str | None = None) -> dspy.LM:
         """Return the language model of a role; that of the main role for None or any other."""

@@ -18,7 +18,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from spanlab.errors import UsageError
 from spanlab.fields import Frozen
-from spanlab.memory.names import grams, keys_of, near
+from spanlab.memory.names import grams, key_of, keys_of, near
 from spanlab.memory.ranking import chosen
 from spanlab.memory.turns import Turns
 from spanlab.retrievers import Query
@@ -112,14 +112,26 @@ class Memory:
     async def keep(self, names: Iterable[str], entries: Iterable[MemoryEntry]) -> None:
         """Keep evidence under some entities; nothing if the memory is off or only read."""
         store, keys = self._store, keys_of(names)
-        kept = [
-            each.model_copy(update={"text": each.text[:_LONGEST], "entities": keys})
-            for each in entries
-            if each.text.strip()
-        ]
+        kept = [each for each in entries if each.text.strip()]
         if store is not None and self.keeps and keys and kept:
-            pieces = {key: grams(key) for key in keys}
-            await asyncio.to_thread(store.keep, self._choice.scope, kept, pieces)
+            await asyncio.to_thread(self._keep, store, keys, kept)
+
+    def _keep(
+        self, store: MemoryStore, keys: Sequence[str], entries: Sequence[MemoryEntry]
+    ) -> None:
+        # Also under what they stand for: whoever knows it by that name finds it, too.
+        every = tuple(dict.fromkeys((*keys, *store.aliases(keys))))
+        kept = [
+            each.model_copy(update={"text": each.text[:_LONGEST], "entities": every})
+            for each in entries
+        ]
+        store.keep(self._choice.scope, kept, {key: grams(key) for key in every})
+
+    async def learn(self, alias: str, name: str) -> None:
+        """Let a name of an entity stand for another, as a redirect says; if anything is kept."""
+        one, other = key_of(alias), key_of(name)
+        if self._store is not None and self.keeps and one and other and one != other:
+            await asyncio.to_thread(self._store.learn, one, other)
 
     @asynccontextmanager
     async def turn(self, names: Iterable[str]) -> AsyncIterator[None]:

@@ -12,8 +12,8 @@ from pydantic import JsonValue
 from spanlab.errors import MissingKeyError, UsageError
 from spanlab.lm.secrets import remember
 from spanlab.retrievers.base import Query
-from spanlab.retrievers.provider import FEWEST, Provider, Request
-from spanlab.retrievers.providers import PROVIDERS, ProviderName
+from spanlab.retrievers.provider import FEWEST, Provider, ProviderName, Request
+from spanlab.retrievers.providers import PROVIDERS
 from spanlab.retrievers.results import Shape
 
 KEY = "SPANLAB_SEARCH_API_KEY"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Final, Literal
+from typing import Final
 from urllib.parse import urlencode, urljoin
 from xml.etree import ElementTree
 
 from pydantic import JsonValue
 
-from spanlab.retrievers.provider import Provider
+from spanlab.retrievers.provider import Provider, ProviderName
 from spanlab.retrievers.results import Shape
-
-PaperName = Literal["arxiv", "pubmed", "semantic-scholar"]
 
 _ATOM: Final = "{http://www.w3.org/2005/Atom}"
 _FOUND: Final = Shape(results="papers", text="text", title="title", url="url", date="date")
@@ -74,7 +72,7 @@ def _words(elements: Iterable[ElementTree.Element]) -> str:
     return "\n\n".join(" ".join("".join(each.itertext()).split()) for each in elements)
 
 
-PAPERS: Final[dict[PaperName, Provider]] = {
+PAPERS: Final[dict[ProviderName, Provider]] = {
     "arxiv": Provider(
         title="arXiv",
         address="https://export.arxiv.org/api/query",

@@ -6,13 +6,27 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 from urllib.parse import quote, urlencode
 
 from pydantic import JsonValue
 
 from spanlab.retrievers.base import Query
 from spanlab.retrievers.results import Shape
+
+ProviderName = Literal[
+    "arxiv",
+    "brave",
+    "google",
+    "mediawiki",
+    "perplexity",
+    "pubmed",
+    "searxng",
+    "semantic-scholar",
+    "serper",
+    "tavily",
+    "wikipedia",
+]
 
 # Results that are asked for at least: a detector that reads five of them and one that reads ten
 # share a search, which costs the same.

@@ -8,18 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, timedelta
-from typing import Final, Literal
+from typing import Final
 
 from pydantic import JsonValue
 
-from spanlab.retrievers.papers import PAPERS, PaperName
-from spanlab.retrievers.provider import Provider
+from spanlab.retrievers.papers import PAPERS
+from spanlab.retrievers.provider import Provider, ProviderName
 from spanlab.retrievers.results import Shape
-
-WebName = Literal[
-    "brave", "google", "mediawiki", "perplexity", "searxng", "serper", "tavily", "wikipedia"
-]
-ProviderName = WebName | PaperName
 
 # Languages by the codes that Brave has for them, where these are not those of ISO 639.
 _BRAVE_LANGUAGES: Final = {"ja": "jp", "no": "nb", "pt": "pt-pt", "zh": "zh-hans"} | {
@@ -50,7 +45,7 @@ _WIKI: Final[dict[str, JsonValue]] = {
 }
 _WIKI_SHAPE: Final = Shape(results="query.search", text="snippet", title="title", date="timestamp")
 
-WEB: Final[dict[WebName, Provider]] = {
+WEB: Final[dict[ProviderName, Provider]] = {
     "brave": Provider(
         title="Brave Search",
         address="https://api.search.brave.com/res/v1/web/search",
@@ -184,4 +179,4 @@ WEB: Final[dict[WebName, Provider]] = {
     ),
 }
 
-PROVIDERS: Final[dict[ProviderName, Provider]] = {**WEB, **PAPERS}
+PROVIDERS: Final[dict[ProviderName, Provider]] = WEB | PAPERS

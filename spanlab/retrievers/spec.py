@@ -21,7 +21,8 @@ from spanlab.lm import Meter, ModelChoice, answer_cache, language_model
 from spanlab.retrievers.base import Retriever
 from spanlab.retrievers.endpoint import Endpoint, price_per_search
 from spanlab.retrievers.given import Given
-from spanlab.retrievers.providers import PROVIDERS, ProviderName
+from spanlab.retrievers.provider import ProviderName
+from spanlab.retrievers.providers import PROVIDERS
 from spanlab.retrievers.results import Shape
 from spanlab.settings import Settings
 

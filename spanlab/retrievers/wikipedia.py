@@ -124,7 +124,9 @@ class Wikipedia:
         begin = next((each for each in headings if each[2].casefold() == wanted), None)
         if begin is None:
             there = ", ".join(each[2] for each in headings) or "none"
-            raise PageError(f"{whole.title!r} has no section {section[:100]!r} (there are: {there})")
+            raise PageError(
+                f"{whole.title!r} has no section {section[:100]!r} (there are: {there})"
+            )
         later = headings[headings.index(begin) + 1 :]
         end = next((each.start() for each in later if len(each[1]) <= len(begin[1])), None)
         return _with(whole, whole.text[begin.start() : end])

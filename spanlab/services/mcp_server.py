@@ -10,7 +10,7 @@ from mcp.server.mcpserver import Context, MCPServer
 
 from spanlab.schema import Passage, Span
 from spanlab.services.offers import ClaimRequest, DetectionRequest, Offers, ScoreRequest
-from spanlab.services.source_tools import Source, add_sources, refusals
+from spanlab.services.source_tools import add_sources, refusals
 from spanlab.settings import Settings
 
 _ABOUT = """Finds the hallucinated spans of an LLM's answer and verifies claims.
@@ -19,7 +19,7 @@ Offsets are code points of the answer, the end exclusive; evidence names passage
 
 def mcp_server(
     offers: Offers | None,
-    sources: Sequence[Source] = (),
+    sources: Sequence[str] = (),
     settings: Settings | None = None,
     corpus: Path | None = None,
 ) -> MCPServer[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -24,21 +24,21 @@ from spanlab.retrievers import (
     retriever,
 )
 from spanlab.retrievers.papers import PAPERS
+from spanlab.retrievers.provider import Provider, ProviderName
 from spanlab.retrievers.providers import WEB
 from spanlab.retrievers.wikipedia import Wikipedia
 from spanlab.schema import UNDETERMINED, Passage
 from spanlab.settings import Settings
 
-Source = Literal["wikipedia", "search", "papers", "corpus"]
-SOURCES: Final[tuple[Source, ...]] = get_args(Source)
 _MOST: Final = 20  # passages of a search
 
 Server = MCPServer[Any]
 Shown = list[dict[str, Any]]
+Named = Mapping[str, tuple[str, RetrieverSpec]]  # what is searched, by the tool's name
 
 
 def add_sources(
-    server: Server, names: Iterable[Source], settings: Settings, corpus: Path | None = None
+    server: Server, names: Iterable[str], settings: Settings, corpus: Path | None = None
 ) -> None:
     """Add the tools of some sources to a server.
 
@@ -53,6 +53,8 @@ def add_sources(
         InputError: the index cannot be used.
     """
     for name in names:
+        if name not in _ADD:
+            raise UsageError(f"no source is called {name!r} (there are: {', '.join(_ADD)})")
         _ADD[name](server, settings, corpus)
 
 
@@ -104,17 +106,15 @@ def _reading(read: Callable[[str, str], Awaitable[Passage]]) -> Callable[..., Aw
 
 
 def _search(server: Server, settings: Settings, _corpus: Path | None) -> None:
-    named: dict[str, tuple[str, RetrieverSpec]] = {
-        name: (each.title, SearchSpec(provider=name)) for name, each in WEB.items()
+    others: Named = {
+        "api": ("a search API", SearchSpec()),
+        "model": ("the web, with a model that does so,", WebSpec()),
     }
-    named["api"] = ("a search API", SearchSpec())
-    named["model"] = ("the web, with a model that does so,", WebSpec())
-    _add_searches(server, settings, named)
+    _add_searches(server, settings, {**_named(WEB), **others})
 
 
 def _papers(server: Server, settings: Settings, _corpus: Path | None) -> None:
-    named = {name: (each.title, SearchSpec(provider=name)) for name, each in PAPERS.items()}
-    _add_searches(server, settings, named)
+    _add_searches(server, settings, _named(PAPERS))
 
 
 def _corpus(server: Server, settings: Settings, corpus: Path | None) -> None:
@@ -123,9 +123,11 @@ def _corpus(server: Server, settings: Settings, corpus: Path | None) -> None:
     _add_searches(server, settings, {"passages": ("a corpus", Bm25Spec(corpus=corpus))})
 
 
-def _add_searches(
-    server: Server, settings: Settings, named: Mapping[str, tuple[str, RetrieverSpec]]
-) -> None:
+def _named(providers: Mapping[ProviderName, Provider]) -> Named:
+    return {name: (each.title, SearchSpec(provider=name)) for name, each in providers.items()}
+
+
+def _add_searches(server: Server, settings: Settings, named: Named) -> None:
     """Add a tool for each of some retrievers, as far as they are set up here."""
     missing: list[str] = []
     for name, (title, spec) in named.items():
@@ -150,7 +152,7 @@ def _searching(found: Retriever) -> Callable[..., Awaitable[Shown]]:
     return tool
 
 
-_ADD: Final[Mapping[Source, Callable[[Server, Settings, Path | None], None]]] = {
+_ADD: Final[Mapping[str, Callable[[Server, Settings, Path | None], None]]] = {
     "wikipedia": _wikipedia,
     "search": _search,
     "papers": _papers,

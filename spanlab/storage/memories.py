@@ -168,6 +168,12 @@ class MemoryStore:
                 )
         return found
 
+    def aliases(self, keys: Iterable[str]) -> tuple[str, ...]:
+        """Return what keys stand for, as far as redirects have said; empty if none has."""
+        with self._database.reading() as connection:
+            found = (connection.execute(_ALIAS_OF, {"alias": key}).scalar() for key in keys)
+            return tuple(str(each) for each in found if each is not None)
+
     def similar(self, scope: str, grams: Iterable[str]) -> list[str]:
         """Return the keys that share most pieces with a name, those with the most first."""
         shared: Counter[str] = Counter()

@@ -6,7 +6,8 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from types import MappingProxyType
+from typing import Final, Literal
 
 from pydantic import JsonValue
 
@@ -16,6 +17,7 @@ from spanlab.schema import Passage
 
 SECONDS: Final = 30.0  # for a call, unless a tool has another limit
 LONGEST: Final = 100_000  # characters of all passages that a call gives
+OfItem = Literal["language", "before"]  # what is known of an item that a claim comes from
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,),
     "integer": (int,),
@@ -39,6 +41,8 @@ class Tool:
         source: who is noted with an item as having found the passages, such as a retriever.
         kind: the kind of source, by which kept evidence expires.
         seconds: how long a call may take.
+        longest: characters of all passages that a call gives, the first ones.
+        of_item: arguments that come from the item and not from the agent, who is not told of them.
     """
 
     name: str
@@ -49,6 +53,13 @@ class Tool:
     source: str = ""
     kind: str = "search"
     seconds: float = SECONDS
+    longest: int = LONGEST
+    of_item: tuple[OfItem, ...] = ()
+
+    @property
+    def asked(self) -> Mapping[str, JsonValue]:
+        """The parameters that an agent gives."""
+        return {name: each for name, each in self.parameters.items() if name not in self.of_item}
 
 
 class Toolbox:
@@ -56,10 +67,15 @@ class Toolbox:
 
     Args:
         tools: the tools, each with a name of its own.
+        of_item: the arguments that come from the item; tools that have no such parameter are called
+            without.
     """
 
-    def __init__(self, tools: Sequence[Tool]) -> None:
+    def __init__(
+        self, tools: Sequence[Tool], of_item: Mapping[OfItem, str] = MappingProxyType({})
+    ) -> None:
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
+        self._of_item = of_item
 
     def described(self) -> str:
         """Return the tools as a prompt shows them, one a line; empty if there are none."""
@@ -76,7 +92,8 @@ class Toolbox:
             arguments: by name; those of an only parameter may come under any name.
 
         Returns:
-            What it found, cut to ``LONGEST`` characters in all; empty if nothing was found.
+            What it found, cut to as many characters in all as the tool may give; empty if it
+            found nothing.
 
         Raises:
             ToolError: there is no such tool, or the arguments are not what it takes.
@@ -84,13 +101,14 @@ class Toolbox:
             SpanlabError: it failed.
         """
         tool = self.checked(name, arguments)
-        given = _named(tool, arguments)
+        own = {name: self._of_item[name] for name in tool.of_item if name in self._of_item}
+        given = {name: own[name] for name in own if name in tool.parameters}
         try:
             async with asyncio.timeout(tool.seconds):
-                found = await tool.run(given)
+                found = await tool.run(_named(tool, arguments) | given)
         except TimeoutError:
             raise TimeoutError(f"{name} gave no answer within {tool.seconds:g} s") from None
-        return _bounded(found)
+        return _bounded(found, tool.longest)
 
     def checked(self, name: str, arguments: Mapping[str, JsonValue]) -> Tool:
         """Return the tool of a call that can be made; raises as ``call`` does."""
@@ -103,9 +121,11 @@ class Toolbox:
 
 
 def _named(tool: Tool, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return a call's arguments; an only one may come under another name than the parameter's."""
     given = dict(arguments)
-    if len(tool.parameters) == len(given) == 1:
-        return {next(iter(tool.parameters)): next(iter(given.values()))}
+    main = tool.required if len(tool.required) == 1 else tuple(tool.asked)
+    if len(given) == len(main) == 1 and not given.keys() & tool.asked.keys():
+        return {main[0]: next(iter(given.values()))}
     return given
 
 
@@ -115,7 +135,7 @@ def _check(tool: Tool, given: Mapping[str, JsonValue]) -> None:
         if given.get(name) in (None, ""):
             raise ToolError(f"{name!r} is missing: {takes}")
     for name, value in given.items():
-        if name not in tool.parameters:
+        if name not in tool.asked:
             raise ToolError(f"{name[:100]!r} is no argument: {takes}")
         wanted = _type(tool, name)
         is_bool = isinstance(value, bool) and wanted != "boolean"
@@ -140,13 +160,12 @@ def _type(tool: Tool, name: str) -> str:
 def _parameters(tool: Tool) -> list[str]:
     return [
         f"{name}: {_type(tool, name) or 'any'}{'' if name in tool.required else ' (optional)'}"
-        for name in tool.parameters
+        for name in tool.asked
     ]
 
 
-def _bounded(found: Sequence[Passage]) -> tuple[Passage, ...]:
+def _bounded(found: Sequence[Passage], room: int) -> tuple[Passage, ...]:
     kept: list[Passage] = []
-    room = LONGEST
     for passage in found:
         if room <= 0:
             break

@@ -6,20 +6,22 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from spanlab import background
-from spanlab.errors import ToolError, missing_package
+from spanlab.errors import ToolError, UsageError, missing_package
 from spanlab.fields import storable
+from spanlab.lm.bodies import reply_limit
 from spanlab.lm.secrets import redact, remember
 from spanlab.schema import Passage
-from spanlab.tools.base import LONGEST, Tool
+from spanlab.tools.base import OfItem, Tool
 from spanlab.tools.config import ToolServer
 
 if TYPE_CHECKING:
@@ -30,13 +32,16 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,80}")
 _ABOUT: Final = 500  # characters of a description in the prompt
 _MOST: Final = 100  # tools of a server
 _PATIENCE: Final = 5.0  # seconds that a server has to end
+_OURS: Final = "from spanlab.cli import main; main()"
+_OF_ITEM: Final[tuple[OfItem, ...]] = ("language", "before")  # arguments of our own servers
 
 
 class Connection:
     """One server, connected to when it is first needed and again after it failed.
 
-    Its protocol runs in the background event loop, whoever calls; what hangs is cut off, and a
-    server that was started is ended with it.
+    Its protocol runs in the background event loop, whoever calls. A call that hangs is cut off; the
+    next one has a new connection, and the old one ends with the last call that is under way in it,
+    as does a server that was started.
 
     Args:
         name: the server's name in the configuration.
@@ -45,10 +50,8 @@ class Connection:
 
     def __init__(self, name: str, server: ToolServer) -> None:
         self._name, self._server = name, server
-        self._waiting: asyncio.Queue[tuple[str, dict[str, Any], asyncio.Future[Any]]] | None = None
-        self._running: asyncio.Task[None] | None = None
-        self._ready = asyncio.Event()
-        for variable in server.env:
+        self._session: _Session | None = None
+        for variable in filter(None, (*server.env, server.key)):
             remember(os.environ.get(variable, ""))
 
     async def ask(self, method: str, **arguments: Any) -> Any:
@@ -57,63 +60,71 @@ class Connection:
         Raises:
             ToolError: the server is away, does not speak the protocol, or refuses.
             TimeoutError: it gave no answer in time.
+            UsageError: the SDK is not installed.
         """
         try:
             return await asyncio.wrap_future(background.submit(self._ask(method, arguments)))
-        except (ToolError, TimeoutError):
+        except TimeoutError as error:
+            raise TimeoutError(f"the tool server {self._name!r} {error}") from None
+        except UsageError:
             raise
         except Exception as error:  # noqa: BLE001 - the SDK raises of all kinds, in groups, too
             words = redact(str(_first(error)))[:300]
             raise ToolError(f"the tool server {self._name!r}: {words or 'it failed'}") from None
 
     async def _ask(self, method: str, arguments: dict[str, Any]) -> Any:
-        if self._running is None or self._running.done():
-            self._waiting, self._ready = asyncio.Queue(), asyncio.Event()
-            self._running = asyncio.create_task(self._serve(self._waiting, self._ready))
-        assert self._waiting is not None
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        running = self._running
-        ready = asyncio.create_task(self._ready.wait())
-        await asyncio.wait([ready, running], timeout=self._server.start, return_when=_FIRST)
-        ready.cancel()
-        if self._ready.is_set():
-            self._waiting.put_nowait((method, arguments, answer))
-            await asyncio.wait([answer, running], timeout=self._server.seconds, return_when=_FIRST)
-        if answer.done() and answer.exception() is None:
-            return answer.result()
-        # What the tool itself says comes as a result: this is the connection, so it is begun anew.
-        ended = running.done()
-        running.cancel()
-        with suppress(Exception, asyncio.CancelledError):
-            await asyncio.wait_for(asyncio.shield(running), _PATIENCE)
-        if ended and not running.cancelled() and (error := running.exception()) is not None:
-            raise error
-        if answer.done():
-            return answer.result()
-        raise TimeoutError(
-            f"the tool server {self._name!r} gave no answer within {self._server.seconds:g} s"
-        )
-
-    async def _serve(self, waiting: asyncio.Queue[Any], ready: asyncio.Event) -> None:
-        """Hold the connection in one task, as the SDK wants it, and start every call in it."""
-        async with _client(self._server) as client, asyncio.TaskGroup() as calls:
-            ready.set()
-            while True:
-                method, arguments, answer = await waiting.get()
-                calls.create_task(_answer(client, method, arguments, answer))
+        if self._session is None:
+            self._session = _Session(self._server)
+        session = self._session
+        session.users += 1
+        try:
+            return await session.call(method, arguments)
+        except Exception:
+            # What a tool itself says comes as a result: it is the connection that failed.
+            if self._session is session:
+                self._session = None
+            raise
+        finally:
+            session.users -= 1
+            if not session.users and self._session is not session:
+                await session.end()
 
 
-async def _answer(
-    client: Client, method: str, arguments: dict[str, Any], answer: asyncio.Future[Any]
-) -> None:
-    try:
-        found = await getattr(client, method)(**arguments)
-    except Exception as error:  # noqa: BLE001 - it is for the one who asks
-        if not answer.done():
-            answer.set_exception(error)
-    else:
-        if not answer.done():
-            answer.set_result(found)
+class _Session:
+    """A connection, held in one task, as the SDK wants it."""
+
+    def __init__(self, server: ToolServer) -> None:
+        self.users = 0
+        self._server = server
+        self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._serving = asyncio.create_task(self._serve())
+        self._serving.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+    async def call(self, method: str, arguments: dict[str, Any]) -> Any:
+        client = await self._soon(self._client, self._server.start)
+        call = asyncio.create_task(getattr(client, method)(**arguments))
+        try:
+            return await self._soon(call, self._server.seconds)
+        finally:
+            call.cancel()  # which the server is told
+
+    async def end(self) -> None:
+        self._serving.cancel()
+        await asyncio.wait([self._serving], timeout=_PATIENCE)
+
+    async def _soon(self, wanted: asyncio.Future[Any], seconds: float) -> Any:
+        """Wait for something that comes before the connection ends."""
+        await asyncio.wait([wanted, self._serving], timeout=seconds, return_when=_FIRST)
+        if wanted.done():
+            return wanted.result()
+        if self._serving.done():
+            return self._serving.result()  # it raises what has ended it
+        raise TimeoutError(f"gave no answer within {seconds:g} s")
+
+    async def _serve(self) -> None:
+        async with _client(self._server) as client:
+            self._client.set_result(client)
+            await asyncio.Event().wait()
 
 
 def _client(server: ToolServer) -> Client:
@@ -122,35 +133,85 @@ def _client(server: ToolServer) -> Client:
     except ModuleNotFoundError as error:
         raise missing_package("a tool server", error.name, "mcp") from None
     if server.url is not None:
-        return Client(server.url)
+        return Client(_over_http(server.url, os.environ.get(server.key or "", "")))
     given = {name: os.environ[name] for name in server.env if name in os.environ}
-    guarded = ["-m", "spanlab.tools.guard", *server.command]
+    command = server.command
+    if server.source is not None:
+        given = dict(os.environ)
+        command = (sys.executable, "-c", _OURS, "mcp", "--source", server.source)
+        command += ("--corpus", str(server.corpus)) if server.corpus else ()
+    guarded = ["-m", "spanlab.tools.guard", *command]
     process = StdioServerParameters(command=sys.executable, args=guarded, env=given)
     # What it logs may hold keys, and nobody of ours reads it.
     return Client(stdio_client(process, errlog=_nowhere()))
 
 
-async def server_tools(servers: Mapping[str, ToolServer]) -> list[Tool]:
-    """Return the tools of some servers that may be called; each is named ``server.tool``.
+@asynccontextmanager
+async def _over_http(url: str, key: str) -> AsyncGenerator[Any, None]:
+    from httpx2 import AsyncByteStream, Response
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    class Bounded(AsyncByteStream):
+        def __init__(self, stream: AsyncByteStream) -> None:
+            self.stream = stream
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            left = reply_limit()
+            async for piece in self.stream:
+                left -= len(piece)
+                if left < 0:
+                    raise ToolError(f"a reply has more than {reply_limit():,} bytes")
+                yield piece
+
+        async def aclose(self) -> None:
+            await self.stream.aclose()
+
+    async def bound(response: Response) -> None:
+        # Events of a stream, which may go on for long, the SDK bounds itself.
+        stream = response.stream
+        if "json" in response.headers.get("content-type", "") and isinstance(
+            stream, AsyncByteStream
+        ):
+            response.stream = Bounded(stream)
+
+    headers = {"Authorization": f"Bearer {key}"} if key else None
+    async with create_mcp_http_client(headers) as http:
+        http.event_hooks["response"].append(bound)
+        async with streamable_http_client(url, http_client=http) as streams:
+            yield streams
+
+
+@dataclass(frozen=True)
+class ServerState:
+    """A server with the tools that may be called; ``problem`` says why it gave none."""
+
+    name: str
+    tools: tuple[Tool, ...] = ()
+    problem: str | None = None
+
+
+async def server_states(servers: Mapping[str, ToolServer]) -> list[ServerState]:
+    """Ask servers for their tools, each of which is named ``server.tool``.
 
     Raises:
-        ToolError: a server cannot be reached.
-        TimeoutError: one gave no answer in time.
         UsageError: the SDK is not installed.
     """
-    lists = await asyncio.gather(*(_listed(name, each) for name, each in servers.items()))
-    return [tool for tools in lists for tool in tools]
+    return list(await asyncio.gather(*(_state(name, each) for name, each in servers.items())))
 
 
-async def _listed(name: str, server: ToolServer) -> list[Tool]:
+async def _state(name: str, server: ToolServer) -> ServerState:
     connection = _connection(name, server)
-    found = await connection.ask("list_tools")
-    tools = []
-    for each in found.tools[:_MOST]:
-        allowed = server.tools is None or each.name in server.tools
-        if allowed and _NAME.fullmatch(each.name):
-            tools.append(_tool(name, server, connection, each))
-    return tools
+    try:
+        found = await connection.ask("list_tools")
+    except (ToolError, TimeoutError) as error:
+        return ServerState(name, problem=str(error))
+    tools = [
+        _tool(name, server, connection, each)
+        for each in found.tools[:_MOST]
+        if (server.tools is None or each.name in server.tools) and _NAME.fullmatch(each.name)
+    ]
+    return ServerState(name, tuple(tools))
 
 
 def _tool(name: str, server: ToolServer, connection: Connection, told: Any) -> Tool:
@@ -162,13 +223,13 @@ def _tool(name: str, server: ToolServer, connection: Connection, told: Any) -> T
         given = {"name": told.name, "arguments": dict(arguments)}
         result = await connection.ask("call_tool", **given)
         texts = [
-            redact(storable(part.text[:LONGEST]))
+            redact(storable(part.text))
             for part in result.content
             if getattr(part, "type", "") == "text" and part.text.strip()
         ]
         if result.is_error:
             raise ToolError(f"{title}: {' '.join(texts)[:300] or 'it failed'}")
-        return [Passage(text=text, title=title) for text in texts]
+        return [_passage(text, title) for text in texts]
 
     return Tool(
         title,
@@ -177,9 +238,19 @@ def _tool(name: str, server: ToolServer, connection: Connection, told: Any) -> T
         run,
         tuple(str(each) for each in schema.get("required") or ()),
         source=f"tool:{title}",
-        kind=server.kind,
+        kind=server.source or server.kind,
         seconds=server.start + server.seconds + _PATIENCE,
+        longest=server.longest,
+        of_item=_OF_ITEM if server.source else (),
     )
+
+
+def _passage(text: str, title: str) -> Passage:
+    """Read a passage in the form of our JSON Lines; any other text is one itself."""
+    with suppress(ValidationError):
+        found = Passage.model_validate_json(text)
+        return found.model_copy(update={"title": found.title or title})
+    return Passage(text=text, title=title)
 
 
 @cache

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice
 from spanlab.retrievers import RetrieverSpec, retriever_spec
-from spanlab.retrievers.providers import PROVIDERS, Provider, ProviderName
+from spanlab.retrievers.provider import Provider, ProviderName
+from spanlab.retrievers.providers import PROVIDERS
 
 __all__ = ["PROVIDERS", "Provider", "SourceKind", "Sources", "provider_of", "read", "search_model"]
 

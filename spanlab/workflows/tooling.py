@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from spanlab.background import wait
-from spanlab.errors import ToolError
 from spanlab.settings import Settings
-from spanlab.tools import Tool
-from spanlab.tools.config import tool_servers
-from spanlab.tools.mcp_servers import server_tools
+from spanlab.tools.config import chosen_servers, tool_servers
+from spanlab.tools.mcp_servers import ServerState, server_states
+
+__all__ = ["ServerState", "server_names", "states_of"]
 
 
-@dataclass(frozen=True)
-class ServerState:
-    """A server with the tools that may be called; ``problem`` says why it gave none."""
-
-    name: str
-    tools: tuple[Tool, ...] = ()
-    problem: str | None = None
-
-
-def server_states(settings: Settings) -> list[ServerState]:
-    """Ask every configured server for its tools; blocks until all have answered or failed.
+def server_names(settings: Settings) -> list[str]:
+    """Return the names of the servers that a detector may ask, ours first.
 
     Raises:
         InputError: the file of servers is wrong.
-        UsageError: the SDK is not installed.
     """
-    states = []
-    for name, server in tool_servers(settings).items():
-        try:
-            tools = wait(server_tools({name: server}))
-        except (ToolError, TimeoutError) as error:
-            states.append(ServerState(name, problem=str(error)))
-        else:
-            states.append(ServerState(name, tuple(tools)))
-    return states
+    return list(tool_servers(settings))
+
+
+def states_of(settings: Settings, names: Iterable[str] = ()) -> list[ServerState]:
+    """Ask servers for their tools, all if none is named; blocks until all have answered or failed.
+
+    Raises:
+        InputError: the file of servers is wrong.
+        UsageError: no server is called so, or the SDK is not installed.
+    """
+    wanted = ",".join(names)
+    return wait(server_states(chosen_servers(settings, wanted) or tool_servers(settings)))

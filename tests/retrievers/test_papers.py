@@ -12,7 +12,8 @@ import pytest
 from spanlab.errors import ModelError
 from spanlab.retrievers import Query
 from spanlab.retrievers.endpoint import Endpoint
-from spanlab.retrievers.papers import PAPERS, PaperName
+from spanlab.retrievers.papers import PAPERS
+from spanlab.retrievers.provider import ProviderName
 from spanlab.retrievers.search import SearchApi
 from spanlab.schema import Passage
 from spanlab.testing import Ask, ModelServer, Reply
@@ -40,7 +41,7 @@ class Case(NamedTuple):
     found: Passage
 
 
-CASES: dict[PaperName, Case] = {
+CASES: dict[ProviderName, Case] = {
     "arxiv": Case(
         {"find": ARXIV},
         {"search_query": "tower height", "max_results": "10"},
@@ -94,14 +95,14 @@ CASES: dict[PaperName, Case] = {
         Passage(text="330 m", title="On towers", url="https://a.example", date="2024-04-01"),
     ),
 }
-NOTHING: dict[PaperName, object] = {
+NOTHING: dict[ProviderName, object] = {
     "arxiv": '<feed xmlns="http://www.w3.org/2005/Atom"/>',
     "pubmed": {"esearchresult": {"count": "0", "idlist": []}},
     "semantic-scholar": {"total": 0, "offset": 0},
 }
 
 
-def search(name: PaperName, server: ModelServer, answers: dict[str, Any]) -> tuple[Passage, ...]:
+def search(name: ProviderName, server: ModelServer, answers: dict[str, Any]) -> tuple[Passage, ...]:
     def answer(ask: Ask) -> Reply:
         body = answers[urlsplit(ask.path).path.rpartition("/")[2]]
         return Reply(body=body.encode() if isinstance(body, str) else body)
@@ -112,7 +113,7 @@ def search(name: PaperName, server: ModelServer, answers: dict[str, Any]) -> tup
 
 
 @pytest.mark.parametrize("name", PAPERS)
-def test_papers_are_found_by_their_abstracts(name: PaperName, model_server: ModelServer) -> None:
+def test_papers_are_found_by_their_abstracts(name: ProviderName, model_server: ModelServer) -> None:
     case = CASES[name]
     assert search(name, model_server, case.answers) == (case.found,)
     first, *then = model_server.requests
@@ -122,7 +123,9 @@ def test_papers_are_found_by_their_abstracts(name: PaperName, model_server: Mode
 
 
 @pytest.mark.parametrize("name", PAPERS)
-def test_no_paper_and_no_answer_are_two_things(name: PaperName, model_server: ModelServer) -> None:
+def test_no_paper_and_no_answer_are_two_things(
+    name: ProviderName, model_server: ModelServer
+) -> None:
     assert search(name, model_server, {"find": NOTHING[name]}) == ()
     with pytest.raises(ModelError, match="sent no"):
         search(name, model_server, {"find": "<p>We are down.<br>"})

@@ -23,7 +23,8 @@ from spanlab.lm.usage import Usage
 from spanlab.retrievers import Query, SearchSpec, retriever
 from spanlab.retrievers.dates import stated
 from spanlab.retrievers.endpoint import Endpoint
-from spanlab.retrievers.providers import PROVIDERS, WEB, ProviderName, WebName
+from spanlab.retrievers.provider import ProviderName
+from spanlab.retrievers.providers import PROVIDERS, WEB
 from spanlab.retrievers.search import SearchApi
 from spanlab.schema import Passage
 from spanlab.settings import Settings
@@ -67,7 +68,7 @@ class Case(NamedTuple):
     header: tuple[str, str] | None = None
 
 
-CASES: dict[WebName, Case] = {
+CASES: dict[ProviderName, Case] = {
     "brave": Case(
         {
             "type": "search",
@@ -232,7 +233,7 @@ def environment(name: ProviderName, server: ModelServer) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", WEB)
 def test_every_service_is_asked_in_its_form_with_date_language_and_number(
-    name: WebName, model_server: ModelServer
+    name: ProviderName, model_server: ModelServer
 ) -> None:
     case = CASES[name]
     model_server.script(lambda ask: Reply(body=case.answer))

@@ -18,7 +18,7 @@ from spanlab.settings import Settings
 from spanlab.tools import Toolbox
 from spanlab.tools.base import LONGEST
 from spanlab.tools.config import ToolServer, chosen_servers
-from spanlab.tools.mcp_servers import server_tools
+from spanlab.tools.mcp_servers import server_states
 
 SERVER = Path(__file__).with_name("strange_server.py")
 ALLOWED = ("look_up", "key", "huge", "binary", "broken", "dies", "hangs")
@@ -31,7 +31,9 @@ def strange(seconds: float = 20.0, **more: object) -> ToolServer:
 
 
 async def toolbox(server: ToolServer) -> Toolbox:
-    return Toolbox(await server_tools({"strange": server}))
+    (state,) = await server_states({"strange": server})
+    assert state.problem is None
+    return Toolbox(state.tools)
 
 
 async def tried(box: Toolbox, tool: str, **arguments: str) -> str:
@@ -83,18 +85,18 @@ def test_a_wedged_server_costs_its_time_and_is_started_again() -> None:
 )
 def test_a_server_that_does_not_greet_says_so(command: tuple[str, ...]) -> None:
     gone = ToolServer(command=command, start=3.0)
-    with pytest.raises((SpanlabError, TimeoutError), match="the tool server 'gone'"):
-        asyncio.run(server_tools({"gone": gone}))
+    (state,) = asyncio.run(server_states({"gone": gone}))
+    assert (state.tools, str(state.problem)[:22]) == ((), "the tool server 'gone'")
 
 
 _WEDGED = """
 import asyncio, sys, json
 from spanlab.tools.config import ToolServer
-from spanlab.tools.mcp_servers import server_tools
+from spanlab.tools.mcp_servers import server_states
 async def run():
-    (tool,) = await server_tools({"s": ToolServer.model_validate_json(sys.argv[1])})
+    (state,) = await server_states({"s": ToolServer.model_validate_json(sys.argv[1])})
     print("listed", flush=True)
-    await tool.run({})
+    await state.tools[0].run({})
 asyncio.run(run())
 """
 
@@ -137,12 +139,16 @@ def _is_alive(pid: int) -> bool:
 def test_servers_are_named_in_a_file_that_is_checked(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, database_url="sqlite:///x.db")
     assert chosen_servers(settings, "") == {}
-    with pytest.raises(UsageError, match=r"no tool server is called 'wiki' \(configured: none\)"):
+    with pytest.raises(UsageError, match=r"'wiki' \(there are: wikipedia, search, papers\)"):
         chosen_servers(settings, "wiki")
+    assert chosen_servers(settings, "papers")["papers"].source == "papers"
     file = tmp_path / "tools.json"
     file.write_text(json.dumps({"servers": {"wiki": {"url": "http://127.0.0.1:1/mcp"}}}))
     assert chosen_servers(settings, " wiki ")["wiki"].url == "http://127.0.0.1:1/mcp"
     file.write_text(json.dumps({"servers": {"wiki": {"url": "x", "command": ["y"]}}}))
-    with pytest.raises(InputError, match="a command or a url, and not both"):
+    with pytest.raises(InputError, match="a command, a url or a source"):
+        chosen_servers(settings, "wiki")
+    file.write_text(json.dumps({"servers": {"wiki": {"source": "corpus"}}}))
+    with pytest.raises(InputError, match="the path of an index"):
         chosen_servers(settings, "wiki")
     assert os.environ.get("SPANLAB_TOOLS") is None

@@ -22,6 +22,7 @@ claims is made once. Names of entities need not be written alike to be recalled.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from spanlab.detectors.common.claiming import ClaimDetector, Verified
@@ -29,7 +30,8 @@ from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.mermaid.entry import MermaidOptions
 from spanlab.detectors.mermaid.inquiry import Inquiry, Means, MermaidProgram
-from spanlab.errors import ToolError
+from spanlab.single_flight import SingleFlight
+from spanlab.tools.mcp_servers import ServerState
 from spanlab.trace import RemarkStep
 
 
@@ -43,20 +45,21 @@ class Mermaid(ClaimDetector):
         program = MermaidProgram(self.options)
         super().__init__(kit, program, guided="think", whole=self.options.claims == "answer")
         self._means = Means(self.options, self.options.opened(kit))
-        self._unreachable: str | None = None
+        self._asking: SingleFlight[Sequence[ServerState]] = SingleFlight()
+        self._servers: Sequence[ServerState] | None = None
 
     async def prepare(self, case: Case) -> None:
         """Search for nothing yet: the agent does. The tools of servers are listed once."""
-        listing = self.kit.tools
-        wanted = self.options.tools and not self._means.tools and self._unreachable is None
-        if listing is not None and wanted:
-            try:
-                tools = tuple(await listing(self.options.tools))
-                self._means = replace(self._means, tools=tools)
-            except (ToolError, TimeoutError) as error:
-                self._unreachable = f"judged without tools of servers: {error}"
-        if self._unreachable is not None:
-            case.trace.append(RemarkStep(text=self._unreachable))
+        listing, names = self.kit.tools, self.options.tools
+        if self._servers is None:
+            if listing is None or not names:
+                return
+            self._servers = await self._asking.join(names, lambda: listing(names))
+            found = tuple(tool for server in self._servers for tool in server.tools)
+            self._means = replace(self._means, tools=found)
+        for server in self._servers:
+            if server.problem is not None:
+                case.trace.append(RemarkStep(text=f"judged without its tools: {server.problem}"))
 
     async def verify(self, case: Case, number: int, claim: str) -> Verified:
         """Gather evidence for one claim and judge it."""

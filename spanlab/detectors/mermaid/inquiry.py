@@ -29,10 +29,13 @@ from spanlab.detectors.mermaid.prompts import (
 from spanlab.detectors.mermaid.tools import own_tools
 from spanlab.detectors.mermaid.trajectory import Seen, Trajectory, background, passages_of
 from spanlab.memory import Memory
+from spanlab.retrievers import Query
 from spanlab.schema import Passage, Verdict
 from spanlab.tools import Tool, Toolbox, asked
+from spanlab.tools.base import OfItem
 
 _SHOWN: Final = 4_000  # characters of an observation in the prompt
+WIKI: Final = "wikipedia"  # the kind of source whose titles may lead to another one
 NOTHING: Final = "Nothing was found."
 
 
@@ -65,7 +68,11 @@ class Inquiry:
         self.case, self.claim = case, claim
         self._about = about(case.item, claim)
         self._before = published_before(case.item)
-        self._tools = Toolbox([*own_tools(detector.kit, case, self._before), *means.tools])
+        of_item: dict[OfItem, str] = {"language": case.item.lang}
+        if self._before is not None:
+            of_item["before"] = self._before.isoformat()
+        tools = [*own_tools(detector.kit, case, self._before), *means.tools]
+        self._tools = Toolbox(tools, of_item)
         self.parts: Decomposition | None = None
         self.known = Remembered(means.memory, detector, case, claim)
         self.reason = ""
@@ -150,6 +157,10 @@ class Inquiry:
             kind=tool.kind,
             seconds=tool.seconds,
         )
+        asked_for = Query(query, before=self._before)
+        found = tuple(filter(asked_for.admits, found))
+        if tool.kind == WIKI and found and isinstance(title := arguments.get("title"), str):
+            await self._memory.learn(title, found[0].title or title)
         return Seen(noted(self.case, tool.source or name, query, found))
 
     def _told(self, history: Sequence[Turn[Seen]]) -> str:

@@ -221,7 +221,7 @@ def test_the_tools_of_a_server_are_called_as_far_as_they_are_allowed(
     model_server.script(Model(answer))
     found = detect(make("mermaid", options={"claims": "answer", "tools": "gone"}), ITEM)
     remarks = [step.text for step in found.annotation.trace if isinstance(step, RemarkStep)]
-    assert any("judged without tools of servers: the tool server 'gone'" in r for r in remarks)
+    assert any("judged without its tools: the tool server 'gone'" in r for r in remarks)
 
 
 def test_without_a_search_the_item_s_passages_are_searched_and_nothing_is_taken_apart(
