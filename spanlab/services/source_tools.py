@@ -29,6 +29,7 @@ from spanlab.retrievers.providers import WEB
 from spanlab.retrievers.wikipedia import Wikipedia
 from spanlab.schema import UNDETERMINED, Passage
 from spanlab.settings import Settings
+from spanlab.tools.base import LONGEST
 
 _MOST: Final = 20  # passages of a search
 
@@ -69,7 +70,8 @@ def refusals() -> Iterator[None]:
 
 def shown(passages: Iterable[Passage]) -> Shown:
     """Return passages as the JSON Lines of spanlab have them."""
-    return [each.model_dump(mode="json", exclude_defaults=True) for each in passages]
+    cut = (each.model_copy(update={"text": each.text[:LONGEST]}) for each in passages)
+    return [each.model_dump(mode="json", exclude_defaults=True) for each in cut]
 
 
 def _wikipedia(server: Server, settings: Settings, _corpus: Path | None) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _FIRST: Final = asyncio.FIRST_COMPLETED
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,80}")
 _ABOUT: Final = 500  # characters of a description in the prompt
+_READ: Final = 1_000_000  # characters of a part that are looked at
 _MOST: Final = 100  # tools of a server
 _PATIENCE: Final = 5.0  # seconds that a server has to end
 _OURS: Final = "from spanlab.cli import main; main()"
@@ -223,7 +224,7 @@ def _tool(name: str, server: ToolServer, connection: Connection, told: Any) -> T
         given = {"name": told.name, "arguments": dict(arguments)}
         result = await connection.ask("call_tool", **given)
         texts = [
-            redact(storable(part.text))
+            redact(storable(part.text[:_READ]))
             for part in result.content
             if getattr(part, "type", "") == "text" and part.text.strip()
         ]

@@ -25,7 +25,7 @@ def key() -> str:
     return f"{os.environ.get('STRANGE_KEY')} {os.environ.get('OPENAI_API_KEY')}"
 
 
-@server.tool()
+@server.tool(structured_output=False)
 def huge() -> str:
     return "x" * 10_000_000
 
