@@ -159,13 +159,15 @@ def _queue(summary: DatasetSummary, reviewer: str) -> QueueQuery:
         "Show what other people marked",
         **_kept("people"),
         disabled=locked,
-        help="The settings of this dataset allow it of items that you have finished."
-        if locked and summary.settings.shown_when_done
-        else "The settings of this dataset do not allow it."
-        if locked
-        else "Other people's spans and comments, gold labels, and votes with people in them. "
+        help="Other people's spans and comments, gold labels, and votes with people in them. "
         "Without it you review blind: disagreement then means that of detectors.",
     )
+    if locked:
+        later = " You see it once you have finished an item."
+        st.caption(
+            "Locked: this dataset is reviewed blind."
+            + (later if summary.settings.shown_when_done else "")
+        )
     return QueueQuery(
         **plan,
         reviewer=reviewer,

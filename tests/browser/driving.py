@@ -256,6 +256,17 @@ def box_of(target: Locator) -> FloatRect:
         target.page.wait_for_timeout(30)
 
 
+def tab_to(page: Page, wanted: Locator, *, backwards: bool = False) -> None:
+    """Press Tab until something has the focus; it must not take for ever."""
+    wanted.wait_for()
+    idle(page)  # what is drawn anew loses the focus
+    for _ in range(120):
+        if wanted.evaluate("node => node === document.activeElement"):
+            return
+        page.keyboard.press("Shift+Tab" if backwards else "Tab")
+    raise AssertionError(f"{wanted} cannot be reached by Tab")
+
+
 def idle(page: Page) -> None:
     """Wait until the server has drawn all that it had to, and the browser has what that needs."""
     page.wait_for_load_state("networkidle")

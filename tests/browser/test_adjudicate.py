@@ -173,6 +173,7 @@ def test_verdicts_on_claims_are_taken_from_one_the_majority_or_all_of_more_than_
         return [(c.text, c.verdict, c.suggested_by, len(c.voters)) for c in claims]
 
     here.press("l")
+    chips = here.page.locator(".sl-claim-side .sl-lane b")
     said_of = here.page.locator(".sl-claim").first.locator(".sl-claim-said")
     expect(said_of).to_have_text(["1·2·3·4·5·6✕ refuted", "7·8·9✓ supported", "+2≠ conflicting"])
     here.press("m")
@@ -183,7 +184,7 @@ def test_verdicts_on_claims_are_taken_from_one_the_majority_or_all_of_more_than_
     assert decided() == seventh
     here.press(")", "2")
     assert decided() == [(BORN.text, "conflicting", PEOPLE[10], 0)]
-    expect(here.page.locator(".sl-claim-side .sl-lane b")).to_have_text(PEOPLE[9:])
+    expect(chips).to_have_text(PEOPLE[9:])
     here.press("+", "k", "Alt+4", "Alt+3")  # a verdict on one claim: others give it, or nobody
     assert decided() == [
         (*won[:2], "union", 6),
@@ -194,6 +195,15 @@ def test_verdicts_on_claims_are_taken_from_one_the_majority_or_all_of_more_than_
     here.press("u", "u", "u", "u", "u")
     assert decided() == seventh
     here.press("(")
+    expect(chips).to_have_text(PEOPLE[:9])
+    here.press("F", *"son 11")  # the lane of somebody is found by the name, and the keys go on
+    expect(here.page.get_by_role("listbox", name="Annotators")).to_have_text(
+        "Person 110 spans, 1 claim"
+    )
+    here.press("Enter")
+    expect(chips).to_have_text(PEOPLE[9:])
+    here.press("2")
+    assert decided() == [(BORN.text, "conflicting", PEOPLE[10], 0)]
     here.page.get_by_role("button", name="Majority of 11 people").last.click()
     here.press("Escape", "Enter")
     here.settle()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from driving import tab_to
 from gold_answers import GoldAnswers, better_when_asked
 from pictures import take_picture
 from playwright.sync_api import Page, expect
@@ -63,7 +64,8 @@ def test_a_better_prompt_is_found_watched_measured_and_used(
     figure = page.get_by_test_id("stMetric")
     expect(figure.filter(has_text="Labelled items")).to_contain_text(str(len(records)))
     assert "sk-secret" not in page.content()
-    page.get_by_role("button", name="Start", exact=True).click()
+    tab_to(page, page.get_by_role("button", name="Start", exact=True))
+    page.keyboard.press("Enter")
 
     # It goes on while nobody looks, and is there when one comes back.
     expect(page.get_by_text("ucsc-extract for iou on mine").first).to_be_visible()
@@ -78,9 +80,11 @@ def test_a_better_prompt_is_found_watched_measured_and_used(
     expect(page.get_by_text("Better than the untuned prompt").first).to_be_visible()
     expect(figure.filter(has_text="Held-out items").first).to_contain_text(str(len(records)))
     take_picture(page, "optimise", tmp_path)
-    page.get_by_text("What changed in the prompt").click()
+    tab_to(page, page.locator("summary", has_text="What changed in the prompt").first)
+    page.keyboard.press("Enter")
     expect(page.locator("code", has_text="--- untuned")).to_contain_text("+++ ucsc-extract-iou-1")
-    page.get_by_role("button", name="Use it for ucsc-extract").first.click()
+    tab_to(page, page.get_by_role("button", name="Use it for ucsc-extract").first)
+    page.keyboard.press("Enter")
     expect(page.get_by_text("In use")).to_be_visible()
     (program,) = programs
     assert programs.default("ucsc-extract") == program.name

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import pytest
-from driving import DETECTOR, REVIEWER, Desk, idle, suggested
+from driving import DETECTOR, REVIEWER, Desk, suggested, tab_to
 from playwright.sync_api import expect
 
 from spanlab import datasets
@@ -43,13 +42,13 @@ def test_review_and_export_need_no_mouse(desk: Sit) -> None:
     here.settle()
     assert here.texts("curie") == ["Paris", "one"]
 
-    _tab_to(here, "link", "Export", backwards=True)
+    tab_to(here.page, here.page.get_by_role("link", name="Export").first, backwards=True)
     here.press("Enter")
     here.page.wait_for_selector("h1:has-text('Export')")
-    _tab_to(here, "button", "Create file")
+    tab_to(here.page, here.page.get_by_role("button", name="Create file").first)
     here.press("Enter")
     here.page.get_by_role("button", name="Download").wait_for()
-    _tab_to(here, "button", "Download")
+    tab_to(here.page, here.page.get_by_role("button", name="Download").first)
     with here.page.expect_download() as caught:
         here.press("Enter")
     assert caught.value.suggested_filename == f"{here.dataset}.jsonl"
@@ -135,20 +134,6 @@ def _tool(here: Desk, command: str) -> None:
 
 def _action(here: Desk, command: str) -> None:
     here.page.click(f'.sl-actions [data-command="{command}"]')
-
-
-def _tab_to(
-    here: Desk, role: Literal["link", "button"], name: str, *, backwards: bool = False
-) -> None:
-    """Press Tab until what has this name has the focus; it must not take for ever."""
-    wanted = here.page.get_by_role(role, name=name).first
-    wanted.wait_for()
-    idle(here.page)  # what is drawn anew loses the focus
-    for _ in range(60):
-        if wanted.evaluate("node => node === document.activeElement"):
-            return
-        here.press("Shift+Tab" if backwards else "Tab")
-    raise AssertionError(f"{name} cannot be reached by Tab")
 
 
 def _of(record: Record, annotator: str) -> Annotation:

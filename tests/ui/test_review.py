@@ -106,7 +106,9 @@ def test_a_dataset_may_take_the_choice_to_see_what_others_marked(
     mine.change_settings("mine", lambda now: now.model_copy(update={"always_blind": True}))
     app.run()
     assert box(app).disabled
-    assert "not blind" not in app.caption[0].value
+    captions = [caption.value for caption in app.caption]
+    assert "not blind" not in captions[0]
+    assert "Locked: this dataset is reviewed blind." in captions
 
 
 def test_what_is_assigned_is_the_queue_of_those_it_is_assigned_to(

@@ -106,6 +106,7 @@ _LANES = (
     Key("Adjudicate", ("-",), "takeNone", "Take nothing: no spans"),
     Key("Adjudicate", (")",), "nextLanes", "Show the next nine annotators"),
     Key("Adjudicate", ("(",), "previousLanes", "Show the nine annotators before"),
+    Key("Adjudicate", ("F",), "findLane", "Find an annotator's lane by name"),
     Key("Adjudicate in the claims", _DIGITS, "takeClaimsOf",
         "Take this annotator's claims and verdicts in place of those there are", "claims"),
     Key("Adjudicate in the claims", ("m",), "takeMajorityOfClaims",

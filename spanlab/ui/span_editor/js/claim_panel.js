@@ -9,7 +9,7 @@ import { verdictNode } from "./verdicts.js";
 
 const SHARED = new Set([
     "claims", "undo", "redo", "help", "done", "skip", "reopen", "nextItem", "previousItem", "nextTab", "commentItem",
-    "nextEvidence", "previousEvidence", "findEvidence", "guidelines", "nextLanes", "previousLanes",
+    "nextEvidence", "previousEvidence", "findEvidence", "guidelines", "nextLanes", "previousLanes", "findLane",
 ]); // commands that mean the same wherever the focus is
 const SIGNS = { own: "■", open: "◌", rejected: "✕" };
 const KINDS = { own: "your verdict", open: "suggestion", rejected: "rejected" };

@@ -26,6 +26,7 @@ export const COMMANDS = {
     takeMajority: (editor) => editor.view.lanes.takeMajority(),
     takeUnion: (editor) => editor.view.lanes.takeUnion(),
     takeNone: (editor) => editor.view.lanes.replace([], "Nothing taken"),
+    findLane: (editor) => editor.view.lanes.find(),
     nextLanes: (editor) => editor.view.lanes.turn(1),
     previousLanes: (editor) => editor.view.lanes.turn(-1),
     acceptAll: (editor) => {
@@ -51,7 +52,7 @@ export const COMMANDS = {
         const label = editor.labels.byKey(key);
         return label ? editor.label(label) : editor.view.say(`There is no label ${key}.`, true);
     },
-    findLabel: (editor) => (editor.focused ? editor.view.labelSearch.open() : editor.view.say("Choose a span first.", true)),
+    findLabel: (editor) => (editor.focused ? editor.labels.search() : editor.view.say("Choose a span first.", true)),
     unlabel: (editor) => editor.label(null),
     comment: (editor) => editor.comment(),
     commentItem: (editor) => editor.commentItem(),

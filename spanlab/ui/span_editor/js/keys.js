@@ -30,7 +30,7 @@ export function keyName(spec) {
     return spec.split("+").map((part) => names[part] ?? (spec.length > 1 && /^[a-z]$/.test(part) ? part.toUpperCase() : part)).join("+");
 }
 
-export const ONCE = new Set(["guidelines", "findLabel", "done", "doneWithAll", "skip", "acceptAll", "nextItem", "previousItem", "help", "items", "trace", "findEvidence"]);
+export const ONCE = new Set(["guidelines", "findLabel", "findLane", "done", "doneWithAll", "skip", "acceptAll", "nextItem", "previousItem", "help", "items", "trace", "findEvidence"]);
 export const ELSEWHERE = new Set([
     "Tab", "Enter", " ", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown",
 ]);

@@ -46,14 +46,29 @@ export class Lanes {
         const all = this.raters.length;
         if (all <= MOST) return [];
         const said = h("span", { class: "sl-quiet" }, `${this.first + 1} to ${this.first + this.shown.length} of ${all} annotators`);
-        return [this.view.button("Previous", "previousLanes"), said, this.view.button("Next", "nextLanes")];
+        return [this.view.button("Previous", "previousLanes"), said, this.view.button("Next", "nextLanes"), this.view.button("Find", "findLane")];
     }
 
     /** Show the lanes of the next nine annotators, or of those before; after the last come the first. */
     turn(by) {
         const pages = Math.ceil(this.raters.length / MOST);
         if (pages < 2) return this.view.say("All annotators have a lane.", true);
-        this.first = ((this.first / MOST + by + pages) % pages) * MOST;
+        return this.begin(((this.first / MOST + by + pages) % pages) * MOST);
+    }
+
+    /** Ask for an annotator by name, and show the lane with those around it. */
+    find() {
+        const has = ({ spans, claims }) => plural(spans.length, "span") + (claims.length ? `, ${plural(claims.length, "claim")}` : "");
+        const draw = (one) => [h("b", {}, one.name), h("span", { class: "sl-quiet" }, has(one))];
+        const choose = (name) => {
+            const at = this.raters.findIndex((one) => one.name === name);
+            this.begin(at - (at % MOST));
+        };
+        return this.view.chooser.open({ noun: "annotator", all: this.raters, draw, choose });
+    }
+
+    begin(first) {
+        this.first = first;
         this.build(this.item);
         this.view.marksChanged();
         const names = this.shown.map(({ name, number }) => `${number} ${name}`);

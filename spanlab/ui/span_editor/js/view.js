@@ -5,6 +5,7 @@ import { AnswerText } from "./answer.js";
 import { Annotators } from "./annotators.js";
 import { SpanCard } from "./card.js";
 import { CaretMark } from "./caret.js";
+import { Chooser } from "./chooser.js";
 import { ClaimPanel } from "./claim_panel.js";
 import { h, pressable } from "./dom.js";
 import { Evidence } from "./evidence.js";
@@ -14,7 +15,6 @@ import { Head } from "./head.js";
 import { Hints } from "./hints.js";
 import { Lanes } from "./lanes.js";
 import { ELSEWHERE, ONCE, keyName, specOf } from "./keys.js";
-import { LabelSearch } from "./labels.js";
 import { Layout } from "./layout.js";
 import { Notice } from "./notice.js";
 import { Panel } from "./panel.js";
@@ -28,7 +28,7 @@ import { Threshold } from "./threshold.js";
 import { SpanTools } from "./tools.js";
 import { TracePanel } from "./trace.js";
 
-const OPENS = new Set(["help", "trace", "findEvidence", "items", "guidelines", "findLabel"]); // what takes the focus with it
+const OPENS = new Set(["help", "trace", "findEvidence", "items", "guidelines", "findLabel", "findLane"]); // what takes the focus with it
 
 /** The page of one editor: its parts, when they are painted, and what is said aloud. */
 export class View {
@@ -48,7 +48,7 @@ export class View {
         this.pointer = new Pointer(this);
         this.threshold = new Threshold(this);
         this.prompt = new Prompt(this);
-        this.labelSearch = new LabelSearch(this);
+        this.chooser = new Chooser(this);
         this.card = new SpanCard(this);
         this.trace = new TracePanel(this);
         this.claims = new ClaimPanel(this);
@@ -75,7 +75,7 @@ export class View {
             trace: { name: "Trace", node: this.trace.node, shown: () => this.trace.shown() },
         });
         this.left = h("section", { class: "sl-left", "aria-label": "Answer" },
-            h("div", { class: "sl-above" }, this.question, this.threshold.node), this.lanes.node, this.answer, this.prompt.node, this.labelSearch.node);
+            h("div", { class: "sl-above" }, this.question, this.threshold.node), this.lanes.node, this.answer, this.prompt.node, this.chooser.node);
         this.main = h("div", { class: "sl-main" }, this.left, this.layout.splitter, this.panel.node);
         this.nothing = h("div", { class: "sl-nothing", role: "status", hidden: "" });
         this.live = h("div", { class: "sl-live", "aria-live": "polite", role: "status" });
@@ -243,7 +243,7 @@ export class View {
         this.layout.listen(on);
         this.threshold.listen(on);
         this.prompt.listen(on);
-        this.labelSearch.listen(on);
+        this.chooser.listen(on);
         this.sheet.listen(on);
         this.items.listen(on);
         this.guidelines.listen(on);
@@ -260,7 +260,7 @@ export class View {
     key(event) {
         event.stopPropagation(); // Streamlit has letters of its own: r reruns, c clears the cache
         if (event.isComposing) return;
-        const asking = [this.prompt, this.labelSearch, this.items].find((one) => one.node.contains(event.target));
+        const asking = [this.prompt, this.chooser, this.items].find((one) => one.node.contains(event.target));
         if (asking) return asking.key(event);
         if (["INPUT", "TEXTAREA", "SELECT"].includes(event.target.tagName)) return undefined;
         const spec = specOf(event);
