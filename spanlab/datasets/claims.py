@@ -1,20 +1,27 @@
 """Claims with verdicts: one claim a line, also as CSV, or AVeriTeC's ``dev.json``.
 
     {"claim": …, "label": …, "id": …, "context": …}
+    {"prompt": …, "response": …, "claims": [{"claim": …, "label": …}, …]}     FacTool
+    {"prompt": …, "response": …, "claims": [text, …], "claim_labels": […]}    FactCheck-Bench
+    {"claim": …, "id": …, "evidence": {document: [{"label": …}]}, "cited_doc_ids": […]}    SciFact
 
 ``label`` says what the claim is (see ``VERDICTS``; true and false, too); null or absent is no gold
 label. The claim becomes the answer of an item and its one gold claim; as nothing says which of its
 words are wrong, all of a claim that counts as hallucinated is marked. ``context`` or ``question``
 is the question; all other fields stay in ``meta``, such as AVeriTeC's speaker and date, and its
-questions with answers, which a detector is to find by itself.
+questions with answers, which a detector is to find by itself. Of a line with several claims each is
+an item. HoVer's and FEVEROUS's files are read as they are; where ``label`` is null, as in the
+four-way set of BingCheck, ``raw_label`` counts.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from itertools import chain, zip_longest
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.datasets.csv_table import CsvReader
 from spanlab.datasets.files import Row
@@ -48,11 +55,24 @@ class _ClaimLine(BaseModel):
     claim: str = Field(min_length=1)
     label: str | bool | None = None
     verdict: str | bool | None = None
+    raw_label: str | bool | None = None
     id: str | None = Field(default=None, coerce_numbers_to_str=True)
     claim_id: str | None = Field(default=None, coerce_numbers_to_str=True)
+    uid: str | None = None
     lang: str | None = None
     question: str | None = None
     context: str | None = None
+    prompt: str | None = None
+
+    @property
+    def written(self) -> str | bool | None:
+        """The label as it stands there, wherever it stands; None for none."""
+        evidence = (self.model_extra or {}).get("evidence")
+        if isinstance(evidence, dict) and "cited_doc_ids" in (self.model_extra or {}):
+            found = (each.get("label") for some in evidence.values() for each in some)
+            return next(found, "not enough information")
+        given = (self.label, self.verdict, self.raw_label)
+        return next((each for each in given if each not in (None, "")), None)
 
 
 class _Table(CsvReader):
@@ -68,24 +88,24 @@ class ClaimsReader(Reader):
     def rows(self) -> Iterator[Row]:
         """Yield the claims."""
         is_table = self._file.head().lstrip()[:1] not in (b"{", b"[")
-        return _Table(self._file, self._options).rows() if is_table else super().rows()
+        found = _Table(self._file, self._options).rows() if is_table else super().rows()
+        return chain.from_iterable(map(_apart, found))
 
     def _record(self, row: Row) -> Record:
         line = _ClaimLine.model_validate_json(row.raw)
         meta: dict[str, JsonValue] = dict(line.model_extra or {})
         item = checked(
             Item(
-                id=line.id or line.claim_id or f"claim-{row.line}",
+                id=line.id or line.claim_id or line.uid or f"claim-{row.line}",
                 lang=language(line.lang),
-                question=line.question or line.context or "",
+                question=line.question or line.context or line.prompt or "",
                 answer=line.claim,
                 meta=meta,
             )
         )
-        written = line.verdict if line.label in (None, "") else line.label
-        if written in (None, ""):
+        if line.written is None:
             return Record(item=item)
-        verdict = verdict_of(written)
+        verdict = verdict_of(line.written)
         whole = Span.of(line.claim, 0, len(line.claim))
         return Record(
             item=item,
@@ -98,6 +118,34 @@ class ClaimsReader(Reader):
                 ),
             ),
         )
+
+
+class _Several(BaseModel):
+    """An answer with the claims in it; what is wrong with one is said of its own row."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str | None = Field(default=None, coerce_numbers_to_str=True)
+    response: str
+    claims: list[str | dict[str, JsonValue]]
+    claim_labels: list[JsonValue] = Field(default_factory=list)
+
+
+def _apart(row: Row) -> Iterator[Row]:
+    """Yield a row for each claim of an answer; any other row as it is."""
+    if b'"claims"' not in row.beginning or row.refused is not None:
+        yield row
+        return
+    try:
+        told = _Several.model_validate_json(row.raw)
+    except ValidationError:
+        yield row
+        return
+    shared = (told.model_extra or {}) | {"response": told.response, "label": None}
+    for number, (claim, label) in enumerate(zip_longest(told.claims, told.claim_labels), start=1):
+        own = claim if isinstance(claim, dict) else {"claim": claim, "label": label}
+        name = f"{told.id or f'claim-{row.line}'}-{number}"
+        yield row._replace(beginning=json.dumps(shared | {"id": name} | own).encode())
 
 
 def verdict_of(written: str | bool) -> Verdict:

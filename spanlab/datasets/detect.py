@@ -23,7 +23,12 @@ SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
     ),
     "ragtruth": (frozenset({"response", "source_id"}),),
     "faithbench": (frozenset({"samples"}),),
-    "claims": (frozenset({"claim", "label"}), frozenset({"claim", "verdict"})),
+    "claims": (
+        frozenset({"claim", "label"}),
+        frozenset({"claim", "verdict"}),
+        frozenset({"claim", "cited_doc_ids"}),
+        frozenset({"prompt", "response", "claims"}),
+    ),
     "multihop": (
         frozenset({"question", "context", "supporting_facts"}),
         frozenset({"question", "paragraphs", "question_decomposition"}),

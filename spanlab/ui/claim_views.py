@@ -62,7 +62,8 @@ def show_claims(found: ClaimComparison, reference: str | None, chosen: Collectio
 
 
 def claim_table(scores: Sequence[ScoredClaims]) -> pd.DataFrame:
-    """Return a row per annotator: claims, and each score with its 95 % interval."""
+    """Return a row per annotator: claims, searches if any, each score with its 95 % interval."""
+    searched = any(one.searches or one.recalled for one in scores)
     rows = []
     for one in scores:
         row: dict[str, object] = {
@@ -71,6 +72,8 @@ def claim_table(scores: Sequence[ScoredClaims]) -> pd.DataFrame:
             "Claims": one.report.n,
             "Without a verdict": one.report.unjudged,
         }
+        if searched:
+            row |= {"Tool calls": one.searches, "Recalled": one.recalled}
         for name, title in _MEANS.items():
             mean: MeanInterval | None = getattr(one.report, name)
             row[title] = None if mean is None else mean.mean
@@ -120,6 +123,12 @@ def _scores(scores: Sequence[ScoredClaims]) -> None:
         hide_index=True,
         column_config={
             "Annotator": st.column_config.TextColumn(pinned=True),
+            "Tool calls": st.column_config.NumberColumn(
+                help="Calls of tools and searches for these items, as their traces tell."
+            ),
+            "Recalled": st.column_config.NumberColumn(
+                help="Passages that a memory had for them, which may spare searches."
+            ),
             **{title: number(title, _MEANING[name]) for name, title in _MEANS.items()},
             **{
                 f"{title} 95 %": st.column_config.TextColumn("95 %", width="small")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +16,7 @@ from spanlab.scorers import (
     compare_claims,
     score_claims,
 )
+from spanlab.trace import PairStep, RecallStep, Step, ThoughtStep
 from spanlab.workflows.claim_scores import by_text, judged
 
 __all__ = [
@@ -30,12 +31,18 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ScoredClaims:
-    """Verdicts of one annotator, scored against the reference."""
+    """Verdicts of one annotator, scored against the reference.
+
+    ``searches`` are its calls of tools and searches for the items that are scored, ``recalled`` the
+    passages that its memory had for them.
+    """
 
     name: str
     kind: Kind
     report: ClaimReport
     judged: tuple[JudgedClaim, ...]
+    searches: int = 0
+    recalled: int = 0
 
     def minus(self, other: ScoredClaims) -> Difference | None:
         """Return the accuracy minus the other's, paired by claim; None without common items."""
@@ -74,6 +81,7 @@ class ClaimTally:
         self._kinds = kinds
         self._reference = reference
         self._judged: dict[str, list[JudgedClaim]] = defaultdict(list)
+        self._searched: dict[str, Counter[str]] = defaultdict(Counter)
         self._verdicts: list[Mapping[str, Verdict]] = []  # of each claim, by annotator
 
     def add(self, record: Record) -> None:
@@ -92,11 +100,14 @@ class ClaimTally:
         gold = said.pop(self._reference or "", {})
         for name, claims in said.items():
             self._judged[name] += judged(record.item.id, gold, claims)
+        if gold:
+            for one in record.annotations:
+                self._searched[one.annotator].update(_searched(one.trace))
 
     def result(self) -> ClaimComparison:
         """Return what was gathered."""
         scores = (
-            ScoredClaims(name, kind, score_claims(found), tuple(found))
+            ScoredClaims(name, kind, score_claims(found), tuple(found), **self._searched[name])
             for name, kind in self._kinds.items()
             if (found := self._judged.get(name))
         )
@@ -115,3 +126,15 @@ class ClaimTally:
         return VerdictAgreement(
             n=sum(len(verdicts) > 1 for verdicts in groups), alpha=verdict_alpha(groups)
         )
+
+
+def _searched(trace: Sequence[Step]) -> Counter[str]:
+    """Count the calls of tools, the questions that were searched for, and what was recalled."""
+    recalled = {index for step in trace if isinstance(step, RecallStep) for index in step.passages}
+    calls = 0
+    for step in trace:
+        if isinstance(step, ThoughtStep):
+            calls += step.tool is not None and step.repeats is None
+        elif isinstance(step, PairStep):  # one that rests on the memory alone was not searched for
+            calls += not step.passages or not recalled.issuperset(step.passages)
+    return Counter(searches=calls, recalled=len(recalled))

@@ -130,6 +130,73 @@ def test_labels_of_other_datasets_are_read(written: str | bool, verdict: Verdict
     assert verdict_of(written) == verdict
 
 
+ANSWERED = {"prompt": "Where is Oslo?", "response": "Oslo is in Norway. It is a port.", "label": 0}
+CLAIMS = ["Oslo is in Norway.", "Oslo is in Sweden.", "Oslo is a port."]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param(
+            ANSWERED
+            | {
+                "claims": [
+                    {"claim": CLAIMS[0], "label": True},
+                    {"claim": CLAIMS[1], "label": False},
+                ]
+            },
+            [("claim-1-1", "supported"), ("claim-1-2", "refuted")],
+            id="FacTool",
+        ),
+        pytest.param(
+            ANSWERED | {"claims": CLAIMS, "claim_labels": [True, False, None]},
+            [("claim-1-1", "supported"), ("claim-1-2", "refuted"), ("claim-1-3", None)],
+            id="FactCheck-Bench",
+        ),
+        pytest.param(
+            [{"uid": "ab-c", "claim": CLAIMS[0], "label": "NOT_SUPPORTED", "num_hops": 2}],
+            [("ab-c", "not-supported")],
+            id="HoVer",
+        ),
+        pytest.param(
+            {"id": 7, "claim": CLAIMS[1], "cited_doc_ids": [4]}
+            | {"evidence": {"4": [{"sentences": [1], "label": "CONTRADICT"}]}},
+            [("7", "refuted")],
+            id="SciFact",
+        ),
+        pytest.param(
+            {"id": 8, "claim": CLAIMS[2], "evidence": {}, "cited_doc_ids": [4]},
+            [("8", "not-enough-evidence")],
+            id="SciFact-without-evidence",
+        ),
+        pytest.param(
+            {
+                "id": 9,
+                "claim": CLAIMS[2],
+                "label": "NOT ENOUGH INFO",
+                "evidence": [{"content": []}],
+            },
+            [("9", "not-enough-evidence")],
+            id="FEVEROUS",
+        ),
+    ],
+)
+def test_the_sets_own_files_are_read(
+    lines: object, expected: list[tuple[str, Verdict | None]], tmp_path: Path
+) -> None:
+    path = tmp_path / "set.jsonl"
+    path.write_text(json.dumps(lines))
+    assert detect(path) == "claims"
+    found = list(read(path))
+    gold = [
+        record.annotations[0].claims[0].verdict if record.annotations else None for record in found
+    ]
+    assert [(record.item.id, said) for record, said in zip(found, gold, strict=True)] == expected
+    if "response" in str(lines):
+        assert {record.item.question for record in found} == {"Where is Oslo?"}
+        assert found[0].item.meta["response"] == ANSWERED["response"]
+
+
 def test_an_unknown_label_is_refused_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "claims.jsonl"
     path.write_text('{"claim": "a", "label": true}\n{"claim": "b", "label": "maybe"}\n')
@@ -146,6 +213,6 @@ def test_the_public_sets_are_read_whole(shared: Path) -> None:
         "supported": 376 + 988 + 11,
         "refuted": 211 + 15 + 37,
         "conflicting": 8,
-        "not-enough-evidence": 4,
-        None: 9 + 421,  # whose label is null
+        "not-enough-evidence": 4 + 9,
+        "not-supported": 350 + 71,  # not and partially supported: neither true nor false
     }

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from spanlab.schema import Annotation, Claim, Item, Kind, Record, Verdict
+from spanlab.schema import Annotation, Claim, Item, Kind, Passage, Record, Verdict
+from spanlab.trace import PairStep, RecallStep, Step, ThoughtStep
+from spanlab.ui.claim_views import claim_table
 from spanlab.workflows.claim_comparing import ClaimComparison, ClaimTally
 
 KINDS = {"gold": Kind.GOLD, "Ann": Kind.PERSON, "Ben": Kind.PERSON, "tool": Kind.DETECTOR}
@@ -56,6 +58,29 @@ def test_two_annotators_are_compared_on_the_items_of_both() -> None:
     difference = ann.minus(tool)
     assert difference is not None
     assert difference.difference == pytest.approx(1 - 1 / 2)
+
+
+def test_searches_are_counted_with_what_the_memory_spared() -> None:
+    """Two calls of tools, one of them repeated; two questions, one answered from memory."""
+    calls: tuple[Step, ...] = (
+        RecallStep(entities=("Paris",), passages=(0, 1), notes=("a", "b")),
+        ThoughtStep(text="look", tool="search", passages=(2,), round=1),
+        ThoughtStep(text="again", tool="search", repeats=1, round=2),
+        ThoughtStep(text="so", round=3),
+        PairStep(question="?", answer="!", searched="x", passages=(1,)),
+        PairStep(question="?", answer="!", searched="x", passages=(2,)),
+    )
+    claims = (Claim(text="Paris is large.", verdict=YES),)
+    annotations = [
+        Annotation(annotator=name, kind=KINDS[name], claims=claims, trace=trace)
+        for name, trace in (("gold", ()), ("tool", calls))
+    ]
+    tally = ClaimTally(KINDS, "gold")
+    item = Item(id="a", answer="Paris.", passages=(Passage(text="p"),) * 3)
+    tally.add(Record(item=item, annotations=tuple(annotations)))
+    (tool,) = tally.result().scores
+    assert (tool.searches, tool.recalled) == (2, 2)
+    assert claim_table([tool])[["Tool calls", "Recalled"]].to_numpy().tolist() == [[2, 2]]
 
 
 def test_agreement_of_people_by_hand() -> None:
