@@ -111,7 +111,7 @@ def names_of(text: str) -> tuple[str, ...]:
 
 def grams(key: str) -> frozenset[str]:
     """Return the pieces of three characters by which near names of a key are looked for."""
-    padded = [f"  {word} " for word in key.split()]
+    padded = [f" {word} " for word in key.split()]
     return frozenset(word[at : at + 3] for word in padded for at in range(len(word) - 2))
 
 

@@ -6,7 +6,6 @@ Keys come normalised; times are seconds since 1970, UTC.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Self
@@ -20,7 +19,8 @@ from spanlab.storage.memory_entry import MemoryEntry, StoredEntry
 from spanlab.storage.upgrade import opened
 
 _CROWD = 100  # entries of a key that are looked at, pinned ones and then the newest first
-_COMMON = 100  # keys that are looked at of those that share one piece of a name
+_COMMON = 500  # keys that are looked at of those that share one piece of a name
+_PIECES = 60  # pieces of a name that are looked for
 _CANDIDATES = 30  # of the keys that share most pieces, how many are compared
 _PAGE = 500  # entries that are read at once
 _NEWEST = 2**31 - 1  # above the number of every entry
@@ -67,9 +67,6 @@ _NEWEST_UNDER = text(
 )
 _NO_GRAMS = text("DELETE FROM memory_grams WHERE scope = :scope AND key = :key")
 _SCOPE_OF = text("SELECT scope FROM memories WHERE id = :id")
-_SIMILAR = text(
-    "SELECT key FROM memory_grams WHERE scope = :scope AND gram = :gram LIMIT :common"
-).bindparams(common=_COMMON)
 _ASK = text(
     "INSERT INTO tool_calls (scope, key, answer, expires) VALUES (:scope, :key, NULL, :until) "
     "ON CONFLICT (scope, key) DO UPDATE SET answer = NULL, expires = excluded.expires "
@@ -176,12 +173,21 @@ class MemoryStore:
 
     def similar(self, scope: str, grams: Iterable[str]) -> list[str]:
         """Return the keys that share most pieces with a name, those with the most first."""
-        shared: Counter[str] = Counter()
+        given = {f"g{at}": gram for at, gram in enumerate(sorted(grams)[:_PIECES])}
+        if not given:
+            return []
+        # One query: of a piece that many names share, only so many are looked at.
+        each = (
+            "SELECT key FROM (SELECT key FROM memory_grams "  # noqa: S608 - our words
+            f"WHERE scope = :scope AND gram = :{name} LIMIT {_COMMON}) x"
+            for name in given
+        )
+        asked = text(
+            f"SELECT key FROM ({' UNION ALL '.join(each)}) y "  # noqa: S608 - our words
+            f"GROUP BY key ORDER BY count(*) DESC, key LIMIT {_CANDIDATES}"
+        )
         with self._database.reading() as connection:
-            for gram in sorted(grams):
-                rows = connection.execute(_SIMILAR, {"scope": scope, "gram": gram})
-                shared.update(row.key for row in rows)
-        return [key for key, _ in shared.most_common(_CANDIDATES)]
+            return list(connection.execute(asked, given | {"scope": scope}).scalars())
 
     def learn(self, alias: str, key: str) -> None:
         """Let one key stand for another, as a redirect says."""

@@ -14,6 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
@@ -46,6 +47,15 @@ def main() -> None:
                 asyncio.run(_measure(name, store))
 
 
+def _asked(names: list[str]) -> dict[str, Callable[[], list[str]]]:
+    return {
+        "names that are known": lambda: random.sample(names, 2),
+        "one misspelt": lambda: [_misspelt(random.choice(names)), random.choice(names)],
+        "nothing known": lambda: [_name() + "ax", _name() + "ix"],
+        "the crowded one": lambda: ["U.S.", random.choice(names)],
+    }
+
+
 async def _measure(name: str, store: MemoryStore) -> None:
     random.seed(5)
     names = list({_name(): None for _ in range(2 * _NAMES)})[:_NAMES]
@@ -54,13 +64,7 @@ async def _measure(name: str, store: MemoryStore) -> None:
         _fill(store, names, first)
     print(f"{name}: {_ENTRIES:,} entries kept in {time.perf_counter() - start:.0f} s")
     memory = Memory(store, MemoryChoice(mode="read-only"))
-    asked = {
-        "names that are known": lambda: random.sample(names, 2),
-        "one misspelt": lambda: [_misspelt(random.choice(names)), random.choice(names)],
-        "nothing known": lambda: [_name() + "ax", _name() + "ix"],
-        "the crowded one": lambda: ["U.S.", random.choice(names)],
-    }
-    for what, some in asked.items():
+    for what, some in _asked(names).items():
         times, sizes = [], []
         for _ in range(_RUNS):
             wanted = some()
@@ -87,8 +91,8 @@ def _fill(store: MemoryStore, names: list[str], first: int) -> None:
         entries.append(
             MemoryEntry(text=text, entities=keys, url=f"https://{number}.example/", at=1e9 + number)
         )
-    keys = {key for entry in entries for key in entry.entities}
-    store.keep("", entries, {key: grams(key) for key in keys})
+    named = {key for entry in entries for key in entry.entities}
+    store.keep("", entries, {key: grams(key) for key in named})
 
 
 def _name() -> str:
