@@ -232,8 +232,17 @@ def folds(examples: Sequence[Labelled], count: int, seed: int) -> tuple[Fold, ..
 def halves(
     examples: Sequence[Labelled], seed: int
 ) -> tuple[tuple[Labelled, ...], tuple[Labelled, ...]]:
-    """Split into examples to learn from and examples to choose by; no question is in both."""
+    """Split into examples to learn from and examples to choose by; no question is in both.
+
+    Raises:
+        UsageError: all have the same question or answer.
+    """
     groups = _spread(_groups(examples), seed)
+    if len(groups) < 2:
+        raise UsageError(
+            f"all {len(examples)} labelled examples have one question or answer: at least two are "
+            "needed, to learn from one and to choose by the other; review more items"
+        )
     return (
         tuple(each for group in groups[::2] for each in group),
         tuple(each for group in groups[1::2] for each in group),

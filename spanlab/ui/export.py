@@ -21,6 +21,7 @@ from spanlab.ui.progress import progress
 from spanlab.workflows.access import ServerFiles
 from spanlab.workflows.exporting import (
     REPORT,
+    VERIFIER_DATA,
     ExportChoice,
     export_dataset,
     preview_dataset,
@@ -32,7 +33,7 @@ _READY = "spanlab.export-file"
 _PREVIEWED = 3  # items
 _NAMED = 4  # annotators whose missing items are said one by one
 _LINE = 600  # characters of a previewed line
-_BINARY = {"parquet", "huggingface", REPORT}
+_BINARY = {"parquet", "huggingface", REPORT, VERIFIER_DATA}
 _LARGE = 500 << 20  # bytes from which on the browser is not the best way
 
 
@@ -73,6 +74,12 @@ _FORMATS = {
         "Highlights, evidence and scores in one file to mail or print.",
         "html",
         "text/html",
+    ),
+    VERIFIER_DATA: _Format(
+        "Verifier training data",
+        "A zip of chats from judged steps of reasonings, in three splits.",
+        "zip",
+        "application/zip",
     ),
 }
 

@@ -17,14 +17,16 @@ from spanlab.workflows.comparing import Scored, compare_records
 from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.progress import reported
 from spanlab.workflows.report import write_report
+from spanlab.workflows.verifier_data import zip_verifier_data
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
 
 _NAMED = 5  # annotators named in a message
 REPORT = "report"
-FORMATS = (*WRITABLE, REPORT)
-_SHOWN_AS = {"parquet": "csv", "huggingface": "spanlab", REPORT: "spanlab"}  # in a preview
+VERIFIER_DATA = "verifier-data"
+FORMATS = (*WRITABLE, REPORT, VERIFIER_DATA)
+_SHOWN_AS = {"parquet": "csv", "huggingface": "spanlab"}  # in a preview
 
 
 @dataclass(frozen=True)
@@ -103,13 +105,14 @@ def export_dataset(
     """
     only = _whose(store, dataset, choice)
     records = reported(_records(store, dataset, choice), on_progress)
-    if choice.format != REPORT:
+    if choice.format in WRITABLE:
         return write(records, target, format=choice.format, annotator=only, title=dataset)
-    scores = _scores(store, dataset, choice)
     if isinstance(target, Path):
         with replacing(target) as stream:
-            return write_report(records, stream, dataset, scores)
-    return write_report(records, target, dataset, scores)
+            return export_dataset(store, dataset, stream, choice, on_progress=on_progress)
+    if choice.format == VERIFIER_DATA:
+        return zip_verifier_data(records, target)
+    return write_report(records, target, dataset, _scores(store, dataset, choice))
 
 
 def preview_dataset(
@@ -131,7 +134,8 @@ def preview_dataset(
         InputError: the format needs one annotator to be named.
     """
     only = _whose(store, dataset, choice)
-    shown = _SHOWN_AS.get(choice.format, choice.format)
+    shown = choice.format if choice.format in WRITABLE else "spanlab"
+    shown = _SHOWN_AS.get(shown, shown)
     records = map(_bare, islice(_records(store, dataset, choice), n_items))
     written = BytesIO()
     write(records, written, format=shown, annotator=only)

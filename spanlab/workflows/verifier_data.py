@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zipfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from tempfile import TemporaryDirectory
+from typing import BinaryIO, Final
 
 from spanlab.datasets.files import replacing
 from spanlab.errors import InputError
@@ -53,8 +55,12 @@ output_dir: verifier
 
 @dataclass
 class VerifierData:
-    """What was written: examples by split, by type of error ("right" for none), and by origin."""
+    """What was written: examples by split, by type of error ("right" for none), and by origin.
 
+    ``items`` have examples.
+    """
+
+    items: set[str] = field(default_factory=set)
     splits: Counter[str] = field(default_factory=Counter)
     types: Counter[str] = field(default_factory=Counter)
     origins: Counter[str] = field(default_factory=Counter)
@@ -105,6 +111,7 @@ def write_verifier_data(
                     "origin": example.origin,
                 }
                 files[split].write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+                found.items.add(example.item)
                 found.splits[split] += 1
                 found.types[example.error or "right"] += 1
                 found.origins[example.origin] += 1
@@ -116,6 +123,22 @@ def write_verifier_data(
     with replacing(folder / "qlora.yaml") as stream:
         stream.write(QLORA.encode())
     return found
+
+
+def zip_verifier_data(records: Iterable[Record], stream: BinaryIO) -> int:
+    """Write the same files as a zip; returns how many items have examples.
+
+    Raises:
+        InputError: nobody whose judgement counts has finished any of the records.
+    """
+    with (
+        TemporaryDirectory() as name,
+        zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        found = write_verifier_data(records, Path(name))
+        for path in sorted(Path(name).iterdir()):
+            archive.write(path, path.name)
+    return len(found.items)
 
 
 def split_of(question: str) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Literal
 
-from playwright.sync_api import FloatRect, Locator, Page, WebSocketRoute, expect
+from playwright.sync_api import Error, FloatRect, Locator, Page, WebSocketRoute, expect
 from serving import PATIENCE, Server
 
 from spanlab.oplog import ReviewState
@@ -272,6 +273,19 @@ def idle(page: Page) -> None:
     page.wait_for_load_state("networkidle")
     still = page.locator('[data-test-script-state="notRunning"]')
     expect(still).to_be_attached(timeout=PATIENCE)
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    """Choose in a list, again where the page is drawn anew meanwhile and closes it."""
+    idle = page.locator("[data-test-script-state=notRunning]")
+    wanted = page.get_by_role("option", name=option, exact=True)
+    while True:
+        expect(idle).to_be_visible()
+        page.get_by_role("combobox", name=label).click()
+        with suppress(Error):
+            wanted.click(timeout=3000)
+            return
+        page.keyboard.press("Escape")
 
 
 def suggested(

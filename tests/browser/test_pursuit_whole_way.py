@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 import pytest
-from driving import Desk
-from playwright.sync_api import Error, Page, expect
+from driving import Desk, choose
+from playwright.sync_api import Page, expect
 from pursuit_answers import CLAIM, FIRST, ITEM, SNIPPET, WINDOW, PursuitModel, ScriptedWeb, html
 from serving import PATIENCE, Server, serving
 
@@ -110,16 +109,3 @@ def detect(desk: Desk, place: str, verdict: Verdict) -> None:
             return
         page.wait_for_timeout(100)
     raise AssertionError(f"papelo has not come to {verdict!r}")
-
-
-def choose(page: Page, label: str, option: str) -> None:
-    """Choose in a list, again where the page is drawn anew meanwhile and closes it."""
-    idle = page.locator("[data-test-script-state=notRunning]")
-    wanted = page.get_by_role("option", name=option, exact=True)
-    while True:
-        expect(idle).to_be_visible()
-        page.get_by_role("combobox", name=label).click()
-        with suppress(Error):
-            wanted.click(timeout=3000)
-            return
-        page.keyboard.press("Escape")
