@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from spanlab.cli.model_options import MaxCalls
+
 
 def verifier_data(
     source: Annotated[list[str], typer.Argument(help="A dataset, or files or globs.")],
@@ -20,29 +22,41 @@ def verifier_data(
         bool, typer.Option("--inject/--no-inject", help="Make right steps wrong, too.")
     ] = True,
     seed: Annotated[int, typer.Option(help="Of the errors that are put in.")] = 0,
+    teacher: Annotated[
+        str | None,
+        typer.Option(help="A model that makes right steps wrong in the ways that rules cannot."),
+    ] = None,
+    max_calls: MaxCalls = None,
 ) -> None:
     """Write chats to train a verifier of steps on, from reasonings that people reviewed.
 
     Every step of a finished item is an example: the verifier's prompt, and the right reply. What
-    people corrected are the hard cases. The folder has three splits by question and the settings
-    of a QLoRA training for Axolotl.
+    people corrected are the hard cases. Into right steps errors are put: by rules, and with
+    --teacher MODEL one of each further type, with diagnosis and guidance. The folder has three
+    splits by question and the settings of a QLoRA training for Axolotl.
 
     \b
     spanlab verifier-data mine -o verifier/
     spanlab verifier-data reviewed.jsonl --annotator anna -o verifier/
+    spanlab verifier-data mine --teacher gpt-4o -o verifier/
     """
     from spanlab.cli import inputs, progress
+    from spanlab.lm import ModelChoice
     from spanlab.storage import Store
     from spanlab.workflows.reasoning import questions_in
-    from spanlab.workflows.verifier_data import write_verifier_data
+    from spanlab.workflows.requesting import budget_of
+    from spanlab.workflows.verifier_data import Teacher, write_verifier_data
     from spanlab.workflows.wording import counted
 
+    model = ModelChoice.read(model=teacher) if teacher else None
+    teaching = Teacher(model, seed, budget_of(max_calls)) if model else None
     written = partial(
         write_verifier_data,
         folder=output,
         annotators=annotator or (),
         inject=inject,
         seed=seed,
+        teacher=teaching,
     )
     if inputs.are_files(source):
         found = written(questions_in(inputs.files(source)))
@@ -52,3 +66,5 @@ def verifier_data(
     progress.say(f"wrote {counted(found.splits.total(), 'example')} to {output}")
     for counts in (found.splits, found.types, found.origins):
         progress.say(", ".join(f"{name} {count:,}" for name, count in counts.most_common()))
+    if teaching is not None and teaching.refused:
+        progress.say(f"{counted(teaching.refused, 'answer')} of the teacher could not be used")

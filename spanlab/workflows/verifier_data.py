@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
+from spanlab.background import wait
 from spanlab.datasets.files import replacing
-from spanlab.errors import InputError
-from spanlab.schema import Record
+from spanlab.errors import BudgetError, ConfigurationError, InputError, SpanlabError
+from spanlab.lm import Budget, Meter, ModelChoice, answer_cache, language_model, predict
+from spanlab.lm.gathering import together
+from spanlab.schema import Item, Record
+from spanlab.settings import Settings
 
+if TYPE_CHECKING:
+    import dspy
+
+    from spanlab.detectors.safe.protocol import ErrorType
+    from spanlab.detectors.safe.reading import ReasoningStep
+    from spanlab.detectors.safe.teaching import TaughtError
+
+_AT_ONCE: Final = 16  # items that the teacher is asked about at the same time
 SPLITS: Final = ("train", "validation", "test")
 _TENTHS: Final = ("test", "validation")  # of ten questions one each; the others are for training
 
@@ -73,6 +87,7 @@ def write_verifier_data(
     annotators: Sequence[str] = (),
     inject: bool = True,
     seed: int = 0,
+    teacher: Teacher | None = None,
 ) -> VerifierData:
     """Write ``train.jsonl``, ``validation.jsonl``, ``test.jsonl`` and ``qlora.yaml``.
 
@@ -85,8 +100,11 @@ def write_verifier_data(
         annotators: whose judgement is right; empty for all persons and gold labels.
         inject: whether right steps are also made wrong.
         seed: of the errors that are put in.
+        teacher: a model that makes right steps wrong in the ways that rules cannot.
 
     Raises:
+        BudgetError: the teacher's budget is used up; what was paid for is in the cache.
+        ConfigurationError: key, address or name of the teacher is wrong.
         InputError: nobody whose judgement counts has finished any of them, or the folder cannot be
             written to.
     """
@@ -99,8 +117,9 @@ def write_verifier_data(
         raise InputError(f"cannot be written: {error.strerror}", file=folder) from error
     with ExitStack() as stack:
         files = {name: stack.enter_context(replacing(folder / f"{name}.jsonl")) for name in SPLITS}
-        for record in records:
-            for example in examples_of(record, annotators, inject=inject, seed=seed):
+        pairs = teacher.taught(records, annotators) if teacher else ((each, ()) for each in records)
+        for record, taught in pairs:
+            for example in examples_of(record, annotators, inject=inject, seed=seed, taught=taught):
                 split = split_of(example.question or example.item)
                 line = {
                     "messages": example.messages,
@@ -123,6 +142,59 @@ def write_verifier_data(
     with replacing(folder / "qlora.yaml") as stream:
         stream.write(QLORA.encode())
     return found
+
+
+class Teacher:
+    """A model that makes right steps wrong, many at once.
+
+    ``refused`` counts replies that could not be used.
+
+    Args:
+        model: the teacher.
+        seed: of the steps that are made wrong.
+        budget: limits on its calls.
+    """
+
+    def __init__(self, model: ModelChoice, seed: int = 0, budget: Budget | None = None) -> None:
+        cache = answer_cache(Settings.read(), "models")
+        self._lm = language_model(model, Meter(budget), cache=cache)
+        self._seed = seed
+        self.refused = 0
+
+    def taught(
+        self, records: Iterable[Record], annotators: Sequence[str]
+    ) -> Iterator[tuple[Record, Sequence[TaughtError]]]:
+        """Yield records in order, each with what the teacher made of its right steps."""
+        rest = iter(records)
+        while batch := tuple(islice(rest, _AT_ONCE)):
+            work = (self._record(record, annotators) for record in batch)
+            yield from zip(batch, wait(together(*work)), strict=True)
+
+    async def _record(self, record: Record, annotators: Sequence[str]) -> list[TaughtError]:
+        from spanlab.detectors.safe.examples import right_steps
+        from spanlab.detectors.safe.teaching import to_corrupt
+
+        right = right_steps(record, annotators)
+        dice = random.Random(f"{self._seed}:{record.item.id}")
+        tasks = (self._one(record.item, right, *each) for each in to_corrupt(right, dice))
+        return [each for each in await together(*tasks) if each is not None]
+
+    async def _one(
+        self, item: Item, right: Sequence[ReasoningStep], error: ErrorType, at: int
+    ) -> TaughtError | None:
+        from spanlab.detectors.safe.teaching import corrupted
+
+        async def teach(module: dspy.Module, inputs: dict[str, str]) -> dspy.Prediction:
+            return await predict(module, self._lm, **inputs)
+
+        try:
+            found = await corrupted(item, right, error, at, teach)
+        except (BudgetError, ConfigurationError):
+            raise
+        except SpanlabError:
+            found = None
+        self.refused += found is None
+        return found
 
 
 def zip_verifier_data(records: Iterable[Record], stream: BinaryIO) -> int:

@@ -8,10 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from reasoning_script import inputs
+
 from spanlab.datasets import write
 from spanlab.detectors.safe.checks import flaw_in
 from spanlab.detectors.safe.reading import steps_in
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
+from spanlab.testing import Ask, ModelServer, Reply, say_fields
 from spanlab.trace import Place, ReasoningTraceStep
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -113,6 +116,45 @@ def test_injected_errors_are_found_without_a_model(spanlab: Run, tmp_path: Path)
         else:
             assert flaw is not None
             assert flaw.error == line["error"]
+
+
+def test_a_teacher_makes_right_steps_wrong_in_the_ways_that_rules_cannot(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    wrong = {
+        "Off-topic": "According to Passage 1, the tower is old.",
+        "Contradictory": "According to Passage 2, Ada was born in Rome.",
+        "Information Miss": STEPS[0],  # a right step is no error
+        "Premature Attribution": "According to Passage 9, Ada has a son.",  # nor is another error
+        "Overthinking": "According to Passage 1, Ada built it well.",
+    }
+    asked: list[tuple[str, str]] = []
+
+    def teach(ask: Ask) -> Reply:
+        given = inputs(ask)
+        error = given["error"].partition(":")[0]
+        asked.append((error, given["steps"].splitlines()[-1]))
+        return say_fields(
+            corrupted={"step": wrong[error], "diagnosis": f"It is {error}.", "guidance": "Mend it."}
+        )
+
+    model_server.script(teach)
+    write([record(0)], tmp_path / "reviewed.jsonl")
+    done = spanlab(
+        *("verifier-data", "reviewed.jsonl", "--teacher", "m", "--no-inject", "-o", "verifier")
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 answers of the teacher could not be used" in done.stderr
+    assert ("Overthinking", f"Step 3: {STEPS[2]} (Final Answer)") in asked
+    assert {error for error, _ in asked} == set(wrong), "no step is logical"
+    made = [line for line in lines(tmp_path / "verifier") if line["origin"] == "injected"]
+    assert {line["error"]: last_step(line).partition(": ")[2] for line in made} == {
+        error: f"{wrong[error]} (Attribution)"
+        for error in ("Off-topic", "Contradictory", "Overthinking")
+    }
+    for line in made:
+        assert f"It is {line['error']}." in line["messages"][2]["content"]
+        assert "Mend it." in line["messages"][2]["content"]
 
 
 def test_without_a_judged_step_nothing_is_written(spanlab: Run, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
 from typing import Final, Literal
 
 from spanlab.detectors.common.context import context
@@ -15,12 +17,14 @@ from spanlab.detectors.safe.labels import error_marked, spans_on
 from spanlab.detectors.safe.prompts import Ruling, VerifyStep
 from spanlab.detectors.safe.protocol import ErrorType
 from spanlab.detectors.safe.reading import ANSWER_MARK, ReasoningStep, StepKind, steps_in
+from spanlab.detectors.safe.teaching import TaughtError
 from spanlab.detectors.safe.verifying import listed
 from spanlab.lm.adapters import ChatAnswers
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 from spanlab.trace import ReasoningTraceStep
 
 Origin = Literal["reviewed", "corrected", "injected"]
+_KIND: Final = StepKind.ATTRIBUTION  # of a step that does not say it
 _BUDGET: Final = 60_000  # characters of passages, as detectors show them
 _NEXT: Final = "Take the next step."
 _MEND: Final = "Write this step again without that error."
@@ -55,7 +59,12 @@ class _Judged:
 
 
 def examples_of(
-    record: Record, annotators: Sequence[str] = (), *, inject: bool = True, seed: int = 0
+    record: Record,
+    annotators: Sequence[str] = (),
+    *,
+    inject: bool = True,
+    seed: int = 0,
+    taught: Sequence[TaughtError] = (),
 ) -> Iterator[VerifierExample]:
     """Yield the examples that an item gives.
 
@@ -65,6 +74,7 @@ def examples_of(
         inject: whether right steps are also made wrong, once for every type that needs no model:
             a repetition, a plan, a passage that does not exist, another final answer.
         seed: which steps, and which other answers.
+        taught: wrong steps that a teacher made of the item's right ones.
 
     Returns:
         Of every annotation that counts one example a step; none without one.
@@ -89,6 +99,25 @@ def examples_of(
             for prefix, broken in _injected(item, right, dice):
                 yield _example(item, prefix, broken, "injected")
             inject = False  # once for an item, however many people judged it
+    for each in taught:
+        told = _Judged(each.error, each.diagnosis, each.guidance, each.step.kind or _KIND)
+        yield _example(item, [*each.before, each.step], told, "injected")
+
+
+def right_steps(record: Record, annotators: Sequence[str] = ()) -> tuple[ReasoningStep, ...]:
+    """Return the steps of an item before the first that somebody who counts calls wrong.
+
+    Returns:
+        Those of the annotation that has most of them; empty if nobody who counts has finished it.
+    """
+    steps = steps_in(record.item.answer, record.item.lang)
+    counted = (each for each in record.annotations if _counts(each, annotators))
+    found = (tuple(takewhile(partial(_is_right, each), steps)) for each in counted)
+    return max(found, key=len, default=())
+
+
+def _is_right(annotation: Annotation, step: ReasoningStep) -> bool:
+    return error_marked(step, annotation.spans) is None
 
 
 def _counts(annotation: Annotation, annotators: Sequence[str]) -> bool:
