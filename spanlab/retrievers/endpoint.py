@@ -18,8 +18,10 @@ from spanlab.retrievers.results import Shape
 
 KEY = "SPANLAB_SEARCH_API_KEY"
 PRICE = "SPANLAB_PRICE_PER_SEARCH"
+RATE = "SPANLAB_SEARCHES_PER_MINUTE"
 _URL = "SPANLAB_SEARCH_URL"
 _MOST = 1_000.0  # US dollars of a search
+_FASTEST = 1_000_000.0  # searches a minute
 _LONGEST = 2_000  # characters of a query, URL-encoded up to 18,000
 _LOOKS_LIKE = "https://api.example.com/search?q={query}"
 
@@ -33,7 +35,8 @@ class Endpoint:
     or nothing). One without ``{query}`` gets it as JSON, ``{"query": …}``, by POST. ``header``
     carries the key: ``Authorization`` after the word Bearer, any other alone. ``named`` are
     parameters that the environment sets. ``timeout`` is in seconds and holds for one attempt;
-    ``retries`` attempts may follow the first. ``price`` is of a search, in US dollars.
+    ``retries`` attempts may follow the first. ``price`` is of a search, in US dollars;
+    ``rate`` is how many searches a minute may begin, None for any number.
     """
 
     url: str = field(repr=False)  # some services want the key in it
@@ -43,6 +46,7 @@ class Endpoint:
     timeout: float = 30.0
     retries: int = 3
     price: float = 0.0
+    rate: float | None = None
     provider: Provider | None = None
     named: Mapping[str, JsonValue] = field(default_factory=dict)
     variables: tuple[str, str] = (_URL, KEY)  # that hold the address and the key, for messages
@@ -92,8 +96,8 @@ class Endpoint:
         """Read the environment.
 
         ``SPANLAB_SEARCH_URL``, ``SPANLAB_SEARCH_API_KEY``, ``SPANLAB_SEARCH_KEY_HEADER`` (default
-        Authorization), ``SPANLAB_SEARCH_FIELDS`` such as ``results=data.items,text=body``, and
-        ``SPANLAB_PRICE_PER_SEARCH``.
+        Authorization), ``SPANLAB_SEARCH_FIELDS`` such as ``results=data.items,text=body``,
+        ``SPANLAB_PRICE_PER_SEARCH`` and ``SPANLAB_SEARCHES_PER_MINUTE``.
 
         Args:
             environ: the environment variables.
@@ -116,6 +120,7 @@ class Endpoint:
             key=key,
             shape=shape or _shape(environ.get("SPANLAB_SEARCH_FIELDS", "")),
             price=price_per_search(None, environ),
+            rate=_rate(environ),
         )
 
     @classmethod
@@ -162,6 +167,7 @@ class Endpoint:
             key=key,
             shape=provider.shape,
             price=price_per_search(provider, environ),
+            rate=_rate(environ),
             provider=provider,
             named={field: value for field, value in named.items() if value},
             variables=(provider.variable, provider.key or provider.variable),
@@ -178,16 +184,27 @@ def price_per_search(provider: Provider | None, environ: Mapping[str, str] = os.
     Raises:
         UsageError: the variable holds no price.
     """
-    written = environ.get(PRICE, "").strip()
+    listed = provider.price if provider is not None else 0.0
+    given = _number(PRICE, _MOST, "no price in US dollars, such as 0.005", environ)
+    return listed if given is None else given
+
+
+def _rate(environ: Mapping[str, str]) -> float | None:
+    return _number(RATE, _FASTEST, "no number of searches, such as 60", environ) or None
+
+
+def _number(name: str, most: float, wrong: str, environ: Mapping[str, str]) -> float | None:
+    """Return the number from 0 to below ``most`` that a variable holds; None if it is not set."""
+    written = environ.get(name, "").strip()
     if not written:
-        return provider.price if provider is not None else 0.0
+        return None
     try:
-        price = float(written)
+        number = float(written)
     except ValueError:
-        price = -1.0
-    if not 0.0 <= price < _MOST:
-        raise UsageError(f"{PRICE} is no price in US dollars, such as 0.005: {written[:40]!r}")
-    return price
+        number = -1.0
+    if not 0.0 <= number < most:
+        raise UsageError(f"{name} is {wrong}: {written[:40]!r}")
+    return number
 
 
 def _shape(text: str) -> Shape:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from spanlab.retrievers.addresses import AGENT, certificates
 from spanlab.retrievers.base import Found, Query
 from spanlab.retrievers.endpoint import Endpoint
 from spanlab.retrievers.fetched import Fetched
+from spanlab.retrievers.pace import pace_of
 from spanlab.retrievers.provider import Request
 from spanlab.retrievers.results import passages_of
 from spanlab.schema import Passage
@@ -83,10 +85,15 @@ class SearchApi:
 
         async def fetch() -> tuple[Passage, ...]:
             with self._counted():
-                return await insist(lambda: self._ask(request), self._judge, endpoint.retries)
+                ask = partial(self._ask, request)
+                return await insist(ask, self._judge, endpoint.retries, before=self._turn)
 
         found = await self._fetched.passages(asked, fetch)
         return Found((query.text,), tuple(filter(query.admits, found))[:k])
+
+    async def _turn(self) -> None:
+        if self._endpoint.rate is not None:
+            await pace_of(self._endpoint.host, self._endpoint.rate).turn()
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

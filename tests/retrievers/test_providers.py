@@ -333,6 +333,26 @@ def test_the_price_of_a_search_may_be_ones_own(written: str, price: float | None
         Endpoint.of("brave", environ)
 
 
+def test_searches_are_spaced_as_a_plan_wants_it(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, settings_here: Settings
+) -> None:
+    model_server.script(lambda ask: Reply(body=CASES["brave"].answer))
+    for name, value in environment("brave", model_server).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("SPANLAB_SEARCHES_PER_MINUTE", "600")
+    found = [retriever(SearchSpec(provider="brave"), Meter(), settings_here) for _ in range(2)]
+
+    async def all_at_once() -> float:
+        begun = asyncio.get_running_loop().time()
+        await asyncio.gather(*(found[n % 2].search(Query(f"q{n}")) for n in range(4)))
+        return asyncio.get_running_loop().time() - begun
+
+    assert asyncio.run(all_at_once()) > 0.29  # three pauses of 0.1 s, however fast the machine is
+    monkeypatch.setenv("SPANLAB_SEARCHES_PER_MINUTE", "many")
+    with pytest.raises(UsageError, match="SPANLAB_SEARCHES_PER_MINUTE is no number of searches"):
+        retriever(SearchSpec(provider="brave"), Meter(), settings_here)
+
+
 @pytest.mark.parametrize(
     ("text", "kept"),
     [

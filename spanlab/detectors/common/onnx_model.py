@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -31,6 +34,7 @@ _PROVIDERS: Final[dict[Device, str]] = {
 }
 _INPUTS: Final = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 _RANK: Final[dict[Task, int]] = {"tokens": 3, "texts": 2}
+_LOADING: Final = Lock()
 _TYPES: Final[dict[str, type[np.integer[Any]]]] = {
     "tensor(int64)": np.int64,
     "tensor(int32)": np.int32,
@@ -174,7 +178,10 @@ def _session(path: Path, _changed: int, running: Running) -> Any:
             f"device {running.device!r}: the onnxruntime that is installed has no {provider} "
             f"(it has {', '.join(onnxruntime.get_available_providers())})"
         )
+    with _LOADING:
+        _bound_memory()
     options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.use_env_allocators", "1")
     options.intra_op_num_threads = running.threads
     options.log_severity_level = 4  # what goes wrong is said once, as an error of ours
     names = dict.fromkeys((provider, _PROVIDERS["cpu"]))
@@ -184,6 +191,24 @@ def _session(path: Path, _changed: int, running: Running) -> Any:
         raise InputError(
             f"onnxruntime cannot load the model: {first_line(error)}", file=path
         ) from None
+
+
+@cache
+def _bound_memory() -> None:
+    """Let the networks of this process have most of the machine's memory together, and no more.
+
+    A model may ask for a size that nothing in its file shows.
+    """
+    import onnxruntime as ort
+
+    if sys.platform == "win32":
+        return  # does not say how much there is, and gives nobody more
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    where = ort.OrtMemoryInfo(
+        "Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT
+    )
+    most = ort.OrtArenaCfg({"max_mem": whole * 3 // 4})
+    ort.create_and_register_allocator(where, most)
 
 
 def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -226,4 +251,6 @@ def _listed(names: Iterable[str]) -> str:
 
 def first_line(error: Exception) -> str:
     """Return what of onnxruntime's error is worth showing."""
+    if "Available memory of" in str(error):
+        return "it asks for more than three quarters of this machine's memory"
     return str(error).strip().partition("\n")[0][:300]

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 import tiny_encoders as tiny
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from spanlab.background import wait
 from spanlab.detectors import DetectorSpec, build, detector
@@ -219,3 +219,19 @@ def test_what_is_no_number_is_no_probability(tmp_path: Path) -> None:
     said = wait(build(spec).detect(Item(id="i", answer="the tower"))).annotation
     assert said.status is Status.FAILED
     assert "what the model returned is no probability" in (said.note or "")
+
+
+def test_a_network_does_not_fill_the_memory_with_what_no_file_shows(tmp_path: Path) -> None:
+    tokenizer = tiny.word_piece()
+    graph = tiny.table(tokenizer, [])
+    graph.node[0].output[0] = "found"
+    shape = np.array([1 << 20, 1 << 20], np.int64)
+    graph.initializer.append(numpy_helper.from_array(shape, "shape"))
+    graph.node.append(helper.make_node("ConstantOfShape", ["shape"], ["large"]))
+    graph.node.append(helper.make_node("ReduceMax", ["large"], ["zero"], keepdims=0))
+    graph.node.append(helper.make_node("Add", ["found", "zero"], ["logits"]))
+    folder = tiny.write(tmp_path, graph, tokenizer)
+    with pytest.raises(InputError, match="more than three quarters of this machine's memory"):
+        detector(DetectorSpec(detector="encoder", options={"model": str(folder)})).annotate(
+            Item(id="i", answer="the tower")
+        )
