@@ -17,12 +17,12 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, StringConstraints, ValidationError
+from pydantic import Field, JsonValue, StringConstraints
 
 from spanlab.errors import InputError, NotFoundError, UsageError
 from spanlab.fields import Count, Frozen, Name
+from spanlab.json_files import read_json
 
-LARGEST = 4_000_000  # bytes of a file; sixteen demonstrations with long passages take a tenth
 _DEFAULTS = "defaults"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 
@@ -239,7 +239,7 @@ class Programs:
             InputError: the file is no program: too large, not JSON, unknown or missing fields.
             UsageError: the name is taken or cannot be a name.
         """
-        program = _read(path)
+        program = read_json(Program, path, "a spanlab program")
         if check is not None:
             check(program)
         if name is not None:
@@ -301,28 +301,9 @@ def compare(before: Program, after: Program) -> tuple[PromptChange, ...]:
     return tuple(changes)
 
 
-def _read(path: Path) -> Program:
-    try:
-        size = path.stat().st_size
-        if size > LARGEST:
-            what = f"too large for a program: {size:,} bytes"
-            raise InputError(what, file=path, expected=f"at most {LARGEST:,}")
-        return Program.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise InputError(
-            "not a spanlab program",
-            file=path,
-            field=".".join(str(part) for part in first["loc"]) or None,
-            expected=first["msg"],
-        ) from None
-
-
 def _stored(path: Path) -> Program:
     """Return the program in a file of the registry, called as the file is."""
-    return _read(path).model_copy(update={"name": path.stem})
+    return read_json(Program, path, "a spanlab program").model_copy(update={"name": path.stem})
 
 
 def _dump(program: Program) -> bytes:

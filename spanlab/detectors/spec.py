@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Annotated, Any, Self
 from pydantic import (
     Field,
     JsonValue,
-    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -19,8 +17,9 @@ from pydantic import (
 
 from spanlab.detectors.entry import Entry
 from spanlab.detectors.registry import entries, entry_of, installed
-from spanlab.errors import InputError, UsageError
+from spanlab.errors import UsageError
 from spanlab.fields import Frozen, Name, unique
+from spanlab.json_files import read_json
 from spanlab.lm import ModelChoice
 from spanlab.lm.checks import takes_schemas
 from spanlab.lm.options import Options, addressed, of_environment
@@ -189,20 +188,7 @@ class EnsembleSpec(Frozen):
         Raises:
             InputError: the file cannot be read or is no ensemble; names the field.
         """
-        try:
-            return cls.model_validate(json.loads(path.read_bytes()))
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", file=path) from error
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise InputError(
-                "not an ensemble of detectors",
-                file=path,
-                field=".".join(str(part) for part in first["loc"]) or None,
-                expected=first["msg"],
-            ) from None
-        except ValueError as error:
-            raise InputError(f"not JSON: {error}", file=path) from error
+        return read_json(cls, path, "an ensemble of detectors")
 
 
 Spec = DetectorSpec | EnsembleSpec

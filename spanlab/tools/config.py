@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from spanlab.errors import InputError, UsageError
+from spanlab.errors import UsageError
 from spanlab.fields import Frozen
+from spanlab.json_files import read_json
 from spanlab.settings import Settings
 from spanlab.tools.base import LONGEST, SECONDS
 
@@ -80,15 +81,8 @@ def tool_servers(settings: Settings) -> Mapping[str, ToolServer]:
     own: dict[str, ToolServer] = {name: ToolServer(source=name) for name in _OWN}
     if not file.exists() and not os.environ.get(FILE):
         return own
-    try:
-        with file.open("rb") as stream:
-            return own | dict(_File.model_validate_json(stream.read(_LARGEST)).servers)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=file) from error
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or None
-        raise InputError(first["msg"].lower(), file=file, field=field) from None
+    found = read_json(_File, file, "a list of tool servers", most=_LARGEST)
+    return own | dict(found.servers)
 
 
 def chosen_servers(settings: Settings, names: str) -> Mapping[str, ToolServer]:

@@ -22,7 +22,9 @@ from spanlab.detectors.common.checkpoint import (
     Origin,
     check_graph,
     fetched_folder,
+    folder_of,
     open_checkpoint,
+    origin_of,
     refuse_pickles,
     sha256,
 )
@@ -53,11 +55,10 @@ def fetched() -> Iterator[tuple[Checkpoint, Origin]]:
         InputError: one of them is damaged.
     """
     for name in fetched_checkpoints():
-        origin = Origin.model_validate_json(
-            (fetched_folder() / name.replace("/", "--", 1) / ORIGIN).read_bytes()
-        )
-        weights = next(each for each in origin.sha256 if each.endswith(".onnx"))
-        yield open_checkpoint(name, weights), origin
+        origin = origin_of(folder_of(name))
+        if origin is not None:
+            weights = next((each for each in origin.sha256 if each.endswith(".onnx")), "")
+            yield open_checkpoint(name, weights), origin
 
 
 def fetch(

@@ -92,6 +92,10 @@ def test_weights_that_were_changed_after_fetching_are_refused(
     done = spanlab("encoder", "check", NAME)
     assert done.returncode == 1
     assert "the weights are not those that were fetched" in done.stderr
+    (folder / "fetched.json").write_text("{}")
+    listed = spanlab("encoder", "list")
+    assert listed.returncode == 1
+    assert "fetched.json: not what `spanlab encoder fetch` notes" in listed.stderr
 
 
 @pytest.mark.parametrize("name", ["tiny", "../up/tiny", "org/tiny/more", "org--x/tiny"])

@@ -277,7 +277,7 @@ def test_two_members_cannot_sign_alike() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param("{", "not JSON", id="not-json"),
+        pytest.param("{", "Invalid JSON", id="not-json"),
         pytest.param("[]", "not an ensemble", id="no-object"),
         pytest.param('{"name": "x", "members": []}', "field: members", id="nobody"),
         pytest.param(

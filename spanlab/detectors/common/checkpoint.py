@@ -18,11 +18,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from spanlab.detectors.common.onnx_graph import facts
 from spanlab.errors import InputError
 from spanlab.fields import Frozen
+from spanlab.json_files import read_json
 from spanlab.settings import Settings
 
 WEIGHTS: Final = ("model.onnx", "onnx/model.onnx")
@@ -86,7 +85,7 @@ class Checkpoint:
             InputError: the checkpoint was fetched, and is no longer what was fetched.
         """
         found = sha256(self.weights)
-        origin = self.origin()
+        origin = origin_of(self.folder)
         name = self.weights.relative_to(self.folder).as_posix()
         if origin is not None and origin.sha256.get(name, found) != found:
             raise InputError(
@@ -97,21 +96,15 @@ class Checkpoint:
             )
         return found
 
-    def origin(self) -> Origin | None:
-        """Return where the checkpoint was fetched from; None for any other folder.
 
-        Raises:
-            InputError: what was noted of it is damaged.
-        """
-        path = self.folder / ORIGIN
-        if not path.is_file():
-            return None
-        try:
-            return Origin.model_validate_json(_text(path))
-        except ValidationError:
-            raise InputError(
-                "what was noted of the fetched checkpoint is damaged: fetch it again", file=path
-            ) from None
+def origin_of(folder: Path) -> Origin | None:
+    """Return where the checkpoint in a folder was fetched from; None for any other folder.
+
+    Raises:
+        InputError: what was noted of it is damaged.
+    """
+    path = folder / ORIGIN
+    return read_json(Origin, path, "what `spanlab encoder fetch` notes") if path.is_file() else None
 
 
 def sha256(path: Path) -> str:

@@ -12,17 +12,16 @@ from typing import Annotated, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from spanlab.errors import InputError
 from spanlab.fields import Frozen, Probability
+from spanlab.json_files import read_json
 
 Method = Literal["temperature", "isotonic"]
 Values = NDArray[np.float64]
 
 _CLOSEST: Final = 1e-6  # to 0 and 1 that a probability counts as, so that it has a logit
 _GOLDEN: Final = (5**0.5 - 1) / 2
-_LARGEST: Final = 4 * 2**20  # bytes of a calibration's file
 
 
 class WordCalibration(Frozen):
@@ -49,20 +48,7 @@ class WordCalibration(Frozen):
         Raises:
             InputError: the file cannot be read or is none.
         """
-        try:
-            if path.stat().st_size > _LARGEST:
-                raise InputError(f"larger than {_LARGEST:,} bytes", file=path)
-            return cls.model_validate_json(path.read_bytes())
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", file=path) from error
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise InputError(
-                "not a calibration",
-                file=path,
-                field=".".join(map(str, first["loc"])) or None,
-                expected="a file that `spanlab calibrate` wrote",
-            ) from None
+        return read_json(cls, path, "a calibration (`spanlab calibrate` writes one)")
 
     def apply(self, probs: Values) -> Values:
         """Return the calibrated probabilities, in [0, 1]."""
