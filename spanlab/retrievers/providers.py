@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, timedelta
+from functools import partial
 from typing import Final
 
 from pydantic import JsonValue
@@ -36,14 +37,22 @@ def _brave_language(code: str) -> dict[str, JsonValue]:
     return {"search_lang": known} if known else {}
 
 
-_WIKI: Final[dict[str, JsonValue]] = {
-    "action": "query",
-    "list": "search",
-    "format": "json",
-    "formatversion": "2",
-    "srprop": "snippet|timestamp",
-}
-_WIKI_SHAPE: Final = Shape(results="query.search", text="snippet", title="title", date="timestamp")
+_wiki = partial(
+    Provider,
+    query="srsearch",
+    number="srlimit",
+    most=50,
+    fixed={
+        "action": "query",
+        "list": "search",
+        "format": "json",
+        "formatversion": "2",
+        "srprop": "snippet|timestamp",
+    },
+    shape=Shape(results="query.search", text="snippet", title="title", date="timestamp"),
+    markup=True,
+    longest=300,
+)
 
 WEB: Final[dict[ProviderName, Provider]] = {
     "brave": Provider(
@@ -57,11 +66,7 @@ WEB: Final[dict[ProviderName, Provider]] = {
         language=_brave_language,
         fixed={"result_filter": "web", "text_decorations": "false"},
         shape=Shape(
-            results="web.results",
-            text="description",
-            title="title",
-            url="url",
-            date="page_age",
+            results="web.results", text="description", title="title", url="url", date="page_age"
         ),
         markup=True,
         sign="type",
@@ -92,18 +97,11 @@ WEB: Final[dict[ProviderName, Provider]] = {
         price=0.005,
         quota="100 searches a day are free, 10,000 at most; for existing customers, until 2027",
     ),
-    "mediawiki": Provider(
+    "mediawiki": _wiki(
         title="MediaWiki",
         address="",
         variable="SPANLAB_MEDIAWIKI_URL",
-        query="srsearch",
-        number="srlimit",
-        most=50,
-        fixed=_WIKI,
-        shape=_WIKI_SHAPE,
-        markup=True,
         link="{wiki}/index.php?title={title}",
-        longest=300,
     ),
     "perplexity": Provider(
         title="Perplexity Search",
@@ -164,18 +162,11 @@ WEB: Final[dict[ProviderName, Provider]] = {
         price=0.008,
         quota="100 requests per minute, 1,000 in production",
     ),
-    "wikipedia": Provider(
+    "wikipedia": _wiki(
         title="Wikipedia",
         address="https://{language}.wikipedia.org/w/api.php",
         variable="SPANLAB_WIKIPEDIA_URL",
-        query="srsearch",
-        number="srlimit",
-        most=50,
-        fixed=_WIKI,
-        shape=_WIKI_SHAPE,
-        markup=True,
         link="https://{language}.wikipedia.org/wiki/{title}",
-        longest=300,
     ),
 }
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from pydantic import JsonValue
 
-from spanlab.schema import Annotation, Claim, Evidence, Passage, Span
+from spanlab.schema import Annotation, Claim, Evidence, Span
 from spanlab.trace import RevisionStep, Step
 from spanlab.workflows.review import QueueRow, Review
 from spanlab.workflows.suggestions import suggestions
@@ -22,7 +22,7 @@ def item_payload(opened: Review, reviewer: str) -> dict[str, JsonValue]:
         "lang": item.lang,
         "question": item.question,
         "answer": item.answer,
-        "passages": [_passage(passage) for passage in item.passages],
+        "passages": [passage.model_dump() for passage in item.passages],
         "annotators": [
             _annotator(annotation, item.answer)
             for annotation in opened.record.annotations
@@ -79,15 +79,6 @@ def _step(step: Step, traced: Traced) -> dict[str, JsonValue]:
     return {"kind": step.kind, "diff": diff}
 
 
-def _passage(passage: Passage) -> dict[str, JsonValue]:
-    return {
-        "text": passage.text,
-        "title": passage.title,
-        "url": passage.url,
-        "date": passage.date,
-    }
-
-
 def _annotator(annotation: Annotation, answer: str) -> dict[str, JsonValue]:
     return {
         "name": annotation.annotator,
@@ -135,10 +126,4 @@ def _claim(claim: Claim) -> dict[str, JsonValue]:
 
 
 def _evidence(quote: Evidence) -> dict[str, JsonValue]:
-    return {
-        "passage": quote.passage,
-        "start": quote.start,
-        "end": quote.end,
-        "stance": quote.stance,
-        "note": quote.note,
-    }
+    return quote.model_dump(exclude={"text"})
