@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 import typer
 
@@ -72,18 +72,17 @@ def reason(
 
     A wrong step is revised with the verifier's diagnosis and guidance. Every question becomes an
     item whose answer is its steps, with those that stayed wrong marked; with right answers in the
-    file, exact match and F1 are told. The same command takes up what was interrupted: answers of
-    models are kept.
+    file, exact match and F1 are told. Each line is written as soon as it is there, to
+    OUTPUT.partial until all are. The same command takes up what was interrupted: answers of models
+    are kept.
 
     \b
     spanlab reason hotpot_dev_distractor_v1.json --limit 100 -o reasoned.jsonl
     spanlab reason questions.jsonl --verification none --verification self --verification safe
     spanlab reason questions.jsonl --retriever bm25 --corpus wiki/ -o reasoned.jsonl
     """
-    import sys
-
     from spanlab.cli import inputs, progress
-    from spanlab.datasets import ReadOptions, write
+    from spanlab.datasets import ReadOptions
     from spanlab.detectors.safe.reasoning import ReasonOptions
     from spanlab.workflows.reasoning import Reasoning, questions_in
     from spanlab.workflows.requesting import budget_of
@@ -110,7 +109,7 @@ def reason(
             advance(number)
 
     with progress.bar("reasoning", unit="questions") as advance:
-        count = write(noticed(), output or sys.stdout.buffer)
+        count = _written(noticed(), output)
     progress.say(f"wrote {counted(count, 'item')}" + (f" to {output}" if output else ""))
     if work.spent is not None:
         progress.say(str(work.spent))
@@ -119,6 +118,35 @@ def reason(
         progress.say(_in_words(name, result))
     if all(result.failed == result.questions for result in work.results.values()):
         raise typer.Exit(1)
+
+
+def _written(records: Iterator[Record], output: Path | None) -> int:
+    """Write a line as soon as its question is answered; returns how many.
+
+    A file has its name once it is whole: until then ``.partial`` is added to it.
+    """
+    import sys
+
+    from spanlab.datasets import write
+    from spanlab.errors import InputError
+
+    def flushed(stream: BinaryIO) -> Iterator[Record]:
+        for record in records:
+            yield record
+            stream.flush()
+
+    if output is None:
+        return write(flushed(sys.stdout.buffer), sys.stdout.buffer)
+    if output.suffix == ".gz":
+        return write(records, output)
+    partial = output.with_name(f"{output.name}.partial")
+    try:
+        with partial.open("wb") as stream:
+            count = write(flushed(stream), stream)
+        partial.replace(output)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=output) from error
+    return count
 
 
 def _in_words(name: str, result: MethodResult) -> str:

@@ -103,9 +103,12 @@ def test_what_was_answered_before_a_kill_is_not_asked_for_again(
     environment = os.environ | {"SPANLAB_HOME": str(tmp_path / "home")}
     whole = [*command, "-o", "out.jsonl"]
     with subprocess.Popen(whole, cwd=tmp_path, env=environment, stderr=subprocess.PIPE) as first:
-        while len(model_server.answered) < 10 and first.poll() is None:
+        partial = tmp_path / "out.jsonl.partial"
+        while not (partial.is_file() and b"\n" in partial.read_bytes()) and first.poll() is None:
             time.sleep(0.02)
         first.kill()
+    assert json.loads(partial.read_bytes().splitlines()[0])["id"] == "q0", "as soon as it is there"
+    assert not (tmp_path / "out.jsonl").exists()
     before = len(model_server.requests)
     done = subprocess.run(whole, cwd=tmp_path, env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
