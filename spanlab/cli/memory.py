@@ -29,9 +29,11 @@ app = typer.Typer(
     """,
 )
 
-Scope = Annotated[str, typer.Option("--scope", help="Whose memory (option memory_scope).")]
+Scope = Annotated[
+    str, typer.Option("--scope", help="Which memory: the detectors' option memory_scope.")
+]
 Number = Annotated[int, typer.Argument(metavar="ENTRY", help="Its number in `memory list`.")]
-Undo = Annotated[bool, typer.Option("--undo", help="No longer.")]
+Undo = Annotated[bool, typer.Option("--undo", help="Take it back.")]
 
 
 def _memory() -> MemoryStore:
@@ -43,8 +45,8 @@ def _memory() -> MemoryStore:
 @app.command("list")
 def list_command(
     scope: Scope = "",
-    entity: Annotated[str | None, typer.Option(help="Only what is kept under it.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Entries at most, the newest first.")] = 20,
+    entity: Annotated[str | None, typer.Option(help="Only entries of this entity.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum entries, newest first.")] = 20,
 ) -> None:
     """List what is kept: number, day, tool, source, entities and text.
 
@@ -144,7 +146,7 @@ def delete(entry: Number) -> None:
 @app.command()
 def clear(
     scope: Scope = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Yes, for good.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm.")] = False,
 ) -> None:
     """Forget everything that is kept in a scope, for good.
 

@@ -12,7 +12,7 @@ from spanlab.errors import missing_package
 
 Detectors = Annotated[
     list[str] | None,
-    typer.Option("--detector", help="A detector to offer; the first is the default one."),
+    typer.Option("--detector", help="A detector to offer; the first is the default. Repeatable."),
 ]
 Corpus = Annotated[Path | None, typer.Option(help="An index whose passages are offered.")]
 
@@ -21,11 +21,14 @@ def mcp(
     detector: Detectors = None,
     source: Annotated[
         list[str] | None,
-        typer.Option(help="A source whose tools are offered: wikipedia, search or papers."),
+        typer.Option(
+            help="A source whose tools are offered: wikipedia, search or papers. Repeatable."
+        ),
     ] = None,
     corpus: Corpus = None,
     port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Serve streamable HTTP, not stdio.")
+        int | None,
+        typer.Option(min=1, max=65535, help="Serve streamable HTTP at this port, not stdio."),
     ] = None,
 ) -> None:
     """Offer detectors, claim verification, scores and sources of evidence as an MCP server.
@@ -57,9 +60,11 @@ def api(
     corpus: Corpus = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8600,
-    rate: Annotated[int, typer.Option(min=1, help="Requests a minute.")] = 600,
+    rate: Annotated[int, typer.Option(min=1, help="Maximum requests per minute.")] = 600,
 ) -> None:
-    """Offer the same as a JSON API; its page is at /docs, its key SPANLAB_API_KEY.
+    """Offer detectors, claim verification and scores as a JSON API, documented at /docs.
+
+    Requests carry the key that SPANLAB_API_KEY holds.
 
     \b
     SPANLAB_API_KEY=… spanlab api --detector offline

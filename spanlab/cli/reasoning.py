@@ -45,17 +45,15 @@ def reason(
     ] = None,
     feedback: Annotated[
         Literal["both", "guidance", "diagnosis"],
-        typer.Option(help="What of a verdict the generator sees."),
+        typer.Option(help="What the generator sees of a verdict."),
     ] = "both",
-    steps: Annotated[int, typer.Option(min=0, max=100, help="Steps at most.")] = 10,
-    retries: Annotated[int, typer.Option(min=0, max=20, help="Revisions of a step at most.")] = 3,
+    steps: Annotated[int, typer.Option(min=0, max=100, help="Maximum steps per question.")] = 10,
+    retries: Annotated[int, typer.Option(min=0, max=20, help="Maximum revisions per step.")] = 3,
     judge: Annotated[
-        bool, typer.Option("--judge", help="Let a model judge the answers by the right ones.")
+        bool, typer.Option("--judge", help="Let a model judge the answers against gold answers.")
     ] = False,
-    concurrency: Annotated[
-        int, typer.Option(min=1, max=1024, help="Questions under way at once.")
-    ] = 32,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many questions.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Concurrent questions.")] = 32,
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum questions.")] = None,
     model: model_options.Model = None,
     generator: Annotated[
         str | None, typer.Option(help="The model that reasons, if it is another than --model.")
@@ -71,10 +69,10 @@ def reason(
     """Answer questions step by step from passages; a verifier checks every step (SAFE).
 
     A wrong step is revised with the verifier's diagnosis and guidance. Every question becomes an
-    item whose answer is its steps, with those that stayed wrong marked; with right answers in the
-    file, exact match and F1 are told. Each line is written as soon as it is there, to
-    OUTPUT.partial until all are. The same command takes up what was interrupted: answers of models
-    are kept.
+    item whose answer is its steps, with those that stayed wrong marked; with gold answers in the
+    file, exact match and F1 are reported. Each line is written as soon as it is there, to
+    OUTPUT.partial until all are. The same command resumes an interrupted run: answers of models
+    are cached.
 
     \b
     spanlab reason hotpot_dev_distractor_v1.json --limit 100 -o reasoned.jsonl
@@ -158,12 +156,12 @@ def _in_words(name: str, result: MethodResult) -> str:
     if result.score is not None:
         parts.append(f"exact match {figure(result.score.exact)}")
         parts.append(f"F1 {figure(result.score.f1)}")
-        parts.append(f"right with a wrong step {result.spurious:,}")
+        parts.append(f"right despite a wrong step {result.spurious:,}")
     if result.judged[0]:
         parts.append(f"judged right {figure(result.judged[1] / result.judged[0])}")
     if result.questions:
-        parts.append(f"{result.calls / result.questions:.1f} calls each")
-        parts.append(f"{result.tokens / result.questions:,.0f} tokens each")
+        parts.append(f"{result.calls / result.questions:.1f} calls per question")
+        parts.append(f"{result.tokens / result.questions:,.0f} tokens per question")
         parts.append(f"{result.forced:,} forced")
     if result.errors:
         common = ", ".join(f"{error} {count:,}" for error, count in result.errors.most_common())

@@ -16,22 +16,24 @@ def verifier_data(
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
     annotator: Annotated[
         list[str] | None,
-        typer.Option(help="Whose judgement is right (default: persons and gold). Repeatable."),
+        typer.Option(
+            help="Annotators whose judgement is taken (default: people and gold). Repeatable."
+        ),
     ] = None,
     inject: Annotated[
-        bool, typer.Option("--inject/--no-inject", help="Make right steps wrong, too.")
+        bool, typer.Option("--inject/--no-inject", help="Inject errors into right steps, too.")
     ] = True,
-    seed: Annotated[int, typer.Option(help="Of the errors that are put in.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the injected errors.")] = 0,
     teacher: Annotated[
         str | None,
-        typer.Option(help="A model that makes right steps wrong in the ways that rules cannot."),
+        typer.Option(help="A model that injects errors of the types that rules cannot."),
     ] = None,
     max_calls: MaxCalls = None,
 ) -> None:
     """Write chats to train a verifier of steps on, from reasonings that people reviewed.
 
     Every step of a finished item is an example: the verifier's prompt, and the right reply. What
-    people corrected are the hard cases. Into right steps errors are put: by rules, and with
+    people corrected are the hard cases. Errors are injected into right steps: by rules, and with
     --teacher MODEL one of each further type, with diagnosis and guidance. The folder has three
     splits by question and the settings of a QLoRA training for Axolotl.
 

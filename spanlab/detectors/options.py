@@ -22,21 +22,18 @@ _KINDS: dict[str, OptionKind] = {
 class OptionField:
     """One option: ``low`` and ``high`` bound a number; ``choices`` are all values of a choice.
 
-    A path names a file or folder of the machine that detectors run on.
+    A path names a file or folder of the machine that detectors run on. ``label`` is what it is
+    called on the screen.
     """
 
     name: str
+    label: str
     kind: OptionKind
     default: JsonValue
     about: str = ""
     choices: tuple[JsonValue, ...] = ()
     low: float | None = None
     high: float | None = None
-
-    @property
-    def label(self) -> str:
-        """The option's name in words."""
-        return self.name.replace("_", " ").capitalize()
 
     @property
     def shown(self) -> str:
@@ -67,9 +64,12 @@ def _field(name: str, rule: dict[str, Any], named: dict[str, Any]) -> OptionFiel
     choices = tuple(inner.get("enum", ()))
     if inner.get("type") == "boolean" and rule.get("default") is None:
         choices = (True, False)  # or neither
+    words = name.replace("_", " ")
+    title = rule.get("title", words.title())
     kind = "path" if rule.get("format") == "path" else inner.get("type", "")
     return OptionField(
         name=name,
+        label=words.capitalize() if title == words.title() else title,
         kind="choice" if choices else _KINDS.get(kind, "text"),
         default=rule.get("default"),
         about=rule.get("description") or inner.get("description", ""),

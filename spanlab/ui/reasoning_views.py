@@ -63,10 +63,10 @@ def method_table(methods: Mapping[str, MethodResult]) -> pd.DataFrame:
                 "Exact match": None if one.score is None else one.score.exact,
                 "F1": None if one.score is None else one.score.f1,
                 "Judged right": right / judged if judged else None,
-                "Right with a wrong step": one.spurious,
+                "Right despite a wrong step": one.spurious,
                 "Forced": one.forced,
-                "Calls each": one.calls / max(one.questions, 1),
-                "Tokens each": one.tokens / max(one.questions, 1),
+                "Calls per question": one.calls / max(one.questions, 1),
+                "Tokens per question": one.tokens / max(one.questions, 1),
             }
         )
     return pd.DataFrame(rows)
@@ -96,8 +96,8 @@ def _methods(found: ReasoningResults) -> None:
         column_config={
             "Method": st.column_config.TextColumn(pinned=True),
             **{name: st.column_config.NumberColumn(format="%.3f") for name in _SHARES},
-            "Calls each": st.column_config.NumberColumn(format="%.1f"),
-            "Tokens each": st.column_config.NumberColumn(format="%.0f"),
+            "Calls per question": st.column_config.NumberColumn(format="%.1f"),
+            "Tokens per question": st.column_config.NumberColumn(format="%.0f"),
         },
         alt="Answers, calls and tokens by way of verifying",
     )

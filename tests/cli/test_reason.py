@@ -47,7 +47,7 @@ def test_ways_of_verifying_are_compared_on_the_same_questions(
     assert ids == ["5a7/none", "5a7/safe"]
     none, safe = done.stderr.splitlines()[-2:]
     assert none.startswith(
-        "none: 1 question; exact match 1.000; F1 1.000; right with a wrong step 0"
+        "none: 1 question; exact match 1.000; F1 1.000; right despite a wrong step 0"
     )
     assert "judged right 0.000" in none
     assert safe.startswith("safe: 1 question; exact match 1.000; F1 1.000")

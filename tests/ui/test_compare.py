@@ -334,7 +334,7 @@ def test_ways_of_verifying_are_compared_on_the_same_questions(
     app = open_page("compare", view="Reasoning", dataset="reasoned")
     assert not app.exception
     (table,) = app.dataframe
-    columns = ["Method", "Questions", "Exact match", "Calls each"]
+    columns = ["Method", "Questions", "Exact match", "Calls per question"]
     assert table.value[columns].values.tolist() == [
         ["No verification", 2, 0.5, 4.0],
         ["SAFE", 2, 1.0, 4.0],

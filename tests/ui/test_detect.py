@@ -92,6 +92,9 @@ def test_without_a_model_it_says_what_to_set(
 ) -> None:
     store.import_records("mine", records("a"))
     app = open_page("detect").checkbox(key=EXTRACT).check().run()
+    assert {"Unsupported", "Quote similarity"} <= {
+        each.label for each in (*app.selectbox, *app.number_input)
+    }
     shown = everything(app)
     assert "set OPENAI_API_KEY" in shown
     assert "OPENAI_API_KEY is not set" in shown

@@ -25,6 +25,7 @@ class EncoderOptions(Options):
     model: Annotated[
         str,
         Field(
+            title="Checkpoint",
             description="The checkpoint: a folder with model.onnx, tokenizer.json and config.json, "
             "or the name of one that `spanlab encoder fetch` got.",
             json_schema_extra=_PATH,
@@ -40,8 +41,9 @@ class EncoderOptions(Options):
     supported: Annotated[
         str,
         Field(
+            title="Labels for “supported”",
             description="The labels that mean “supported”, with commas between; needed where the "
-            "checkpoint does not call them so (LettuceDetect: LABEL_0, MiniCheck: 1)."
+            "checkpoint does not call them so (LettuceDetect: LABEL_0, MiniCheck: 1).",
         ),
     ] = ""
     window: Annotated[
@@ -87,7 +89,13 @@ class TokenOptions(EncoderOptions):
         ),
     ] = "any"
     floor: Annotated[
-        float, Field(ge=0.0, le=1.0, description="Words from this probability on are marked …")
+        float,
+        Field(
+            title="Lowest probability marked",
+            ge=0.0,
+            le=1.0,
+            description="Words from this probability on are marked …",
+        ),
     ] = 0.2
     threshold: Annotated[
         float | None,
@@ -110,6 +118,7 @@ class NliOptions(EncoderOptions):
     best: Annotated[
         int,
         Field(
+            title="Windows averaged",
             ge=1,
             le=100,
             description="Windows of the passages that a verdict rests on: the mean of so many that "

@@ -33,7 +33,10 @@ class MermaidOptions(ClaimsOption, MemoryOptions):
     ] = ""
     classes: Annotated[
         Literal[2, 4],
-        Field(description="2: supported or refuted; 4: not enough and conflicting evidence, too."),
+        Field(
+            title="Verdict classes",
+            description="2: supported or refuted; 4: not enough and conflicting evidence, too.",
+        ),
     ] = 2
 
 

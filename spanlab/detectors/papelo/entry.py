@@ -21,10 +21,21 @@ _WINDOW = 250  # tokens of five sentences
 class PapeloOptions(ClaimsOption, MemoryOptions):
     """How a claim is pursued."""
 
-    n: Annotated[int, Field(ge=1, le=20, description="Questions with answers per claim.")] = 5
+    n: Annotated[
+        int,
+        Field(
+            title="Questions per claim",
+            ge=1,
+            le=20,
+            description="Questions with answers per claim.",
+        ),
+    ] = 5
     first: Annotated[
         Literal["rephrase", "model"],
-        Field(description="The first question: the claim rephrased, or what the model would ask."),
+        Field(
+            title="First question",
+            description="The first question: the claim rephrased, or what the model would ask.",
+        ),
     ] = "rephrase"
     first_model: Annotated[
         str,
@@ -41,16 +52,24 @@ class PapeloOptions(ClaimsOption, MemoryOptions):
     ] = "pursued"
     classes: Annotated[
         Literal[2, 4],
-        Field(description="2: supported or refuted; 4: not enough and conflicting evidence, too."),
+        Field(
+            title="Verdict classes",
+            description="2: supported or refuted; 4: not enough and conflicting evidence, too.",
+        ),
     ] = 2
     late: Annotated[
-        bool, Field(description="The verdict over all pairs may overturn the early one.")
+        bool,
+        Field(
+            title="Final verdict may overturn an early one",
+            description="The verdict over all pairs may overturn the early one.",
+        ),
     ] = True
     fill: Annotated[
         Literal["paraphrase", "repeat", "none"],
         Field(
+            title="Fill up after an early verdict",
             description="How pairs are filled up once the claim is settled: paraphrased questions "
-            "are answered anew, repeated ones are not."
+            "are answered anew, repeated ones are not.",
         ),
     ] = "paraphrase"
     documents: Annotated[

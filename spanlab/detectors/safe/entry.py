@@ -25,8 +25,9 @@ class SafeOptions(Options):
     words: Annotated[
         bool,
         Field(
+            title="Mark wrong words",
             description="In unsupported and contradictory steps, mark also the words that are "
-            "wrong."
+            "wrong.",
         ),
     ] = True
 

@@ -39,7 +39,11 @@ class QuoteOptions(UnsupportedOptions):
     """How quotes become spans."""
 
     floor: Annotated[
-        Probability, Field(description="How alike a quote and its place in the answer must be.")
+        Probability,
+        Field(
+            title="Quote similarity",
+            description="How alike a quote and its place in the answer must be.",
+        ),
     ] = 0.85
 
 
@@ -56,14 +60,18 @@ class RevisionOptions(UnsupportedOptions):
     """What of a revision is marked."""
 
     refine: Annotated[
-        Literal["word", "char"], Field(description="Mark whole words, or characters.")
+        Literal["word", "char"],
+        Field(title="Granularity", description="Mark whole words, or characters."),
     ] = "word"
     insertions: Annotated[bool, Field(description="Mark also where something was only added.")] = (
         False
     )
     prob: Annotated[
         Probability | None,
-        Field(description="Probability of the spans; empty for the size of the change."),
+        Field(
+            title="Span probability",
+            description="Probability of the spans; empty for the size of the change.",
+        ),
     ] = None
 
 

@@ -26,26 +26,46 @@ class ClaimOptions(ClaimsOption):
     samples: Annotated[
         int, Field(ge=1, le=25, description="Answers to every question, for a soft score.")
     ] = 1
-    agreeing: Annotated[int, Field(ge=1, le=25, description="Of these, how many must agree.")] = 1
+    agreeing: Annotated[
+        int,
+        Field(
+            title="Samples that must agree",
+            ge=1,
+            le=25,
+            description="Of these, how many must agree.",
+        ),
+    ] = 1
 
 
 class VeriTrailOptions(ClaimOptions, MemoryOptions):
     """How a claim is followed."""
 
     q: Annotated[
-        int, Field(ge=1, description="Verdicts “not supported” in a row that end the search.")
+        int,
+        Field(
+            title="“Not supported” verdicts in a row",
+            ge=1,
+            description="Verdicts “not supported” in a row that end the search.",
+        ),
     ] = 1
     sentences: Annotated[int, Field(ge=1, description="Sentences in a prompt, at most.")] = 40
     root_sentences: Annotated[
         int, Field(ge=1, description="The same for the texts that everything was made from.")
     ] = 40
     judged: Annotated[
-        int, Field(ge=1, description="Chosen sentences that a verdict rests on, at most.")
+        int,
+        Field(
+            title="Sentences per verdict",
+            ge=1,
+            description="Chosen sentences that a verdict rests on, at most.",
+        ),
     ] = 200
     judged_roots: Annotated[
         int,
         Field(
-            ge=0, description="The same for the texts that everything was made from; 0: no limit."
+            title="Source sentences per verdict",
+            ge=0,
+            description="The same for the texts that everything was made from; 0: no limit.",
         ),
     ] = 0
 
@@ -53,7 +73,9 @@ class VeriTrailOptions(ClaimOptions, MemoryOptions):
 class RetrievalOptions(ClaimOptions):
     """How many texts a verdict rests on."""
 
-    k: Annotated[int, Field(ge=1, description="Texts that come closest to the claim.")] = 15
+    k: Annotated[
+        int, Field(title="Closest texts", ge=1, description="Texts that come closest to the claim.")
+    ] = 15
 
 
 def _create(kit: Kit) -> Detector:
