@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.datasets import ReadOptions, read, write
@@ -184,7 +184,6 @@ def written(batch: list[Record], name: str) -> bytes:
     return stream.getvalue()
 
 
-@settings(max_examples=60)
 @given(st.lists(records(), min_size=1, max_size=3))
 def test_our_own_format_gives_back_the_same_records_and_the_same_bytes(
     batch: list[Record],
@@ -256,7 +255,6 @@ def kept(record: Record) -> Any:
     )
 
 
-@settings(max_examples=60)
 @given(labelled(), st.booleans())
 def test_label_studio_gives_back_the_spans_however_it_counts(record: Record, utf16: bool) -> None:
     """No emoji, line end or direction of writing moves a span."""

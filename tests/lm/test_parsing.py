@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import dspy
 import pytest
 from dspy.utils.exceptions import AdapterParseError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.detectors.ucsc.replies import Judgement, Part
@@ -231,7 +231,6 @@ NOISE = ["{", "}", "[", "]", "'", '"', "text", "\n", "\u2028", "```json\n", "\n`
 
 
 @given(st.lists(st.sampled_from(PIECES + NOISE), max_size=16).map("".join))
-@settings(max_examples=400)
 def test_whatever_comes_is_read_as_it_stands_or_not_at_all(answer: str) -> None:
     try:
         parts = ChatAnswers().parse(Find, answer)["parts"]
@@ -243,7 +242,6 @@ def test_whatever_comes_is_read_as_it_stands_or_not_at_all(answer: str) -> None:
 @given(
     st.lists(st.builds(Part, text=st.text(), reason=st.text(), probability=st.none()), max_size=3)
 )
-@settings(max_examples=200)
 def test_any_text_survives_in_json_and_in_python(parts: list[Part]) -> None:
     written = [part.model_dump() for part in parts]
     calls = ", ".join(f"Part(text={p.text!r}, reason={p.reason!r})" for p in parts)

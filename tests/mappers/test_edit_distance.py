@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
@@ -120,7 +120,6 @@ def test_a_deletion_joins_the_change_it_can_reach() -> None:
 
 
 @given(st.lists(st.sampled_from(["ab", "cd", "ef", "中", "e\u0301"]), max_size=30), st.data())
-@settings(max_examples=100)
 def test_deleting_words_that_stand_once_is_found_exactly(
     rest: list[str], data: st.DataObject
 ) -> None:
@@ -140,7 +139,6 @@ def test_deleting_words_that_stand_once_is_found_exactly(
     st.sampled_from(["en", "zh", "und"]),
     st.sampled_from(["word", "char"]),
 )
-@settings(max_examples=150)
 def test_spans_lie_in_the_answer_in_order_without_outer_space(
     answer: str, revised: str, lang: str, refine: Refine
 ) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.mappers import Quote, QuoteMapping, map_quotes
@@ -188,7 +188,6 @@ loose = st.text(st.sampled_from('aAbß İﬁ\u0301\u200d👩中1.…*"\r\n'), ma
 
 
 @given(st.one_of(texts, loose), st.lists(st.one_of(words, loose), max_size=6))
-@settings(max_examples=150)
 def test_places_lie_in_the_answer_once_each_and_every_quote_is_accounted_for(
     answer: str, quotes: list[str]
 ) -> None:
@@ -207,7 +206,6 @@ def test_places_lie_in_the_answer_once_each_and_every_quote_is_accounted_for(
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=7), st.data())
-@settings(max_examples=100)
 def test_quotes_in_order_lie_as_early_as_a_search_of_all_places_finds(
     answer: list[str], data: st.DataObject
 ) -> None:

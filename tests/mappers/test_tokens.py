@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from perfect import answers
 
@@ -111,7 +111,6 @@ def test_a_language_is_loaded_beside_what_else_goes_on() -> None:
     st.text(st.sampled_from("aB1 .!?\"')。！？।؟中ย\u0e31\u0301👩\u200d\r\n…"), max_size=40),
     st.sampled_from(LANGS),
 )
-@settings(max_examples=150)
 def test_tokens_and_sentences_hold_every_character_once(text: str, lang: str) -> None:
     for extents in (tokens(text, lang), sentences(text, lang)):
         position = 0

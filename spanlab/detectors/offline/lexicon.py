@@ -7,13 +7,13 @@ neither (spaCy alone takes longer to import than the detector may take to load).
 
 from __future__ import annotations
 
-import importlib
 import json
-import pkgutil
+import runpy
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 
 from spanlab.detectors.offline.words import WordKind, read
 from spanlab.errors import missing_package
@@ -108,15 +108,10 @@ def gather() -> Lexicon:
 def _stops() -> Iterator[tuple[str, set[str]]]:
     import spacy.lang
 
-    for module in sorted(pkgutil.iter_modules(spacy.lang.__path__), key=lambda found: found.name):
-        if not module.ispkg:
-            continue
-        try:
-            listed = importlib.import_module(f"spacy.lang.{module.name}.stop_words").STOP_WORDS
-        except ModuleNotFoundError:  # a language without such a list
-            continue
-        readings = [read(word) for word in listed]
-        yield module.name, {found.forms[0] for found in readings if len(found) == 1}
+    for file in sorted(Path(spacy.lang.__path__[0]).glob("*/stop_words.py")):
+        # By itself: to import the rest of all languages takes seconds.
+        readings = [read(word) for word in runpy.run_path(str(file))["STOP_WORDS"]]
+        yield file.parent.name, {found.forms[0] for found in readings if len(found) == 1}
 
 
 def _months(languages: frozenset[str]) -> dict[str, str]:

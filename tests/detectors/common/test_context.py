@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.detectors.common.context import WITHOUT_CONTEXT, context
@@ -106,7 +106,6 @@ def test_the_same_pieces_are_chosen_in_every_process() -> None:
     st.lists(st.text("ab .\n塔", max_size=900), max_size=8),
     st.integers(1000, 3000),
 )
-@settings(max_examples=60)
 def test_no_more_than_the_budget_and_never_nothing(texts: list[str], budget: int) -> None:
     shown = context(item(*texts), "given", budget)
     assert 0 < len(shown.text) <= budget or shown.remark is None

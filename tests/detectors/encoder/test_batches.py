@@ -120,7 +120,7 @@ def test_windows_find_what_the_model_finds_without_them(window: int, tmp_path: P
     )
     words = st.lists(st.sampled_from(tiny.WORDS), min_size=1, max_size=60).map(" ".join)
 
-    @settings(max_examples=10, deadline=None)
+    @settings(max_examples=10)
     @given(
         st.lists(words, min_size=1, max_size=3), st.lists(st.sampled_from(tiny.WORDS), max_size=12)
     )

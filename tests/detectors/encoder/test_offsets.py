@@ -62,7 +62,7 @@ def test_the_tokens_of_an_answer_tile_it(tokenizer: str, script: str) -> None:
 def test_any_mix_of_scripts_is_tiled(tokenizer: str) -> None:
     read = tokenizing(tokenizer)
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=20)
     @given(st.text(alphabet="".join(SCRIPTS.values()) + EMOJI, max_size=40))
     def tiled(answer: str) -> None:
         check_tiles(read, answer)
@@ -75,7 +75,7 @@ def test_windows_and_pieces_hold_all_that_there_is(tokenizer: str) -> None:
     """Passages and answers of any length: no row is too long, nothing is left out."""
     words = st.lists(st.sampled_from([*SCRIPTS.values(), "the", "tower"]), max_size=12)
 
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=12)
     @given(words, st.lists(words.map(" ".join), max_size=3), st.integers(60, 200))
     def held(answer_words: list[str], passages: list[str], limit: int) -> None:
         answer = " ".join(answer_words)
