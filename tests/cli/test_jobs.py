@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ports import free_port
 
 from spanlab.testing import ModelServer, Reply, fail, say
 
@@ -92,7 +92,7 @@ def test_a_wrong_key_model_or_address_ends_the_work_as_failed_and_leaves_items_o
     model_server: ModelServer, spanlab: Run, items: Path, reply: Reply | None, reason: str
 ) -> None:
     model_server.script(lambda ask: reply or fail(500))
-    address = {} if reply else {"OPENAI_BASE_URL": f"http://127.0.0.1:{unused_port()}/v1"}
+    address = {} if reply else {"OPENAI_BASE_URL": f"http://127.0.0.1:{free_port()}/v1"}
     one_by_one = ("--detector", "ucsc-extract", "--model", "m", "--concurrency", "1")
     spanlab("import", items, "--dataset", "d")
     failed = spanlab("annotate", "d", *one_by_one, **address)
@@ -116,13 +116,6 @@ def test_a_wrong_key_model_or_address_ends_the_work_as_failed_and_leaves_items_o
         again = spanlab("annotate", "d", *one_by_one)
         assert "ucsc-extract annotated 5 items" in again.stderr, again.stderr
     assert again.returncode == 0
-
-
-def unused_port() -> int:
-    """Return a port at which connections are refused."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,12 @@ def test_its_option_is_set_on_the_command_line_from_file_to_file(
     assert "option 'letters' of 'shouting' is 'many'" in done.stderr
 
 
-def test_a_job_hands_its_option_to_other_processes(run: Run, answers: Path, tmp_path: Path) -> None:
-    assert run("import", answers, "--dataset", "mine").returncode == 0
+def test_a_job_hands_its_option_to_other_processes(
+    spanlab: Run, run: Run, answers: Path, tmp_path: Path
+) -> None:
+    assert spanlab("import", answers, "--dataset", "mine").returncode == 0
     options = ("--option", "shouting.mark=answer", "--concurrency", "2")
     done = run("annotate", "mine", "--detector", "shouting", *options)
     assert done.returncode == 0, done.stderr
-    assert run("export", "mine", "-o", "out.jsonl").returncode == 0
+    assert spanlab("export", "mine", "-o", "out.jsonl").returncode == 0
     assert spans(tmp_path / "out.jsonl") == {("The NASA and the EU said NO.",)}

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from ports import free_port
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -43,8 +44,8 @@ class Server:
         assert line is not None, self.lines
         return line.removeprefix(READY).split()[0]
 
-    def stop(self, number: int = signal.SIGINT) -> int:
-        self.process.send_signal(number)
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGINT)
         status = self.process.wait(120)
         self._reader.join(60)
         return status
@@ -86,27 +87,24 @@ def spanlab(*arguments: str) -> list[str]:
     return [str(Path(sys.executable).with_name("spanlab")), *arguments]
 
 
-def test_demo_serves_the_samples_and_keeps_them(tmp_path: Path) -> None:
-    with running(spanlab("demo"), tmp_path) as server:
+def test_make_run_and_demo_serve_the_samples_and_keep_them(tmp_path: Path) -> None:
+    with running(["make", "run"], tmp_path) as server:
         with urllib.request.urlopen(server.address, timeout=60) as page:
             assert page.status == 200
         assert any("dataset 'samples' is ready: 67 items" in line for line in server.lines)
-        assert server.stop() == 0
-        assert server.lines[-1] == "stopped"
-        assert not any("Traceback" in line for line in server.lines)
 
     with running(spanlab("demo"), tmp_path) as server:
         assert server.address.startswith("http://localhost:")
         assert not any("is ready" in line for line in server.lines)
-        assert server.stop(signal.SIGTERM) == 0
+        assert server.stop() == 0
+        assert server.lines[-1] == "stopped"
+        assert not any("Traceback" in line for line in server.lines)
 
 
 @pytest.mark.parametrize("starter", ["serve", "streamlit"])
 def test_only_its_own_names_and_pages_are_answered(starter: str, tmp_path: Path) -> None:
     """A page of another site reaches this machine through a name of its own (DNS rebinding)."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     # Tells of every other host that the server, or a process that it starts, looks for.
     (tmp_path / "sitecustomize.py").write_text(LOOKS_FOR_OTHER_HOSTS)
     environment = os.environ | {
@@ -116,13 +114,14 @@ def test_only_its_own_names_and_pages_are_answered(starter: str, tmp_path: Path)
         "ASKED": str(tmp_path / "asked"),
     }
     command = spanlab("serve", "--port", str(port)) if starter == "serve" else streamlit_run(port)
-    with answering(command, port, environment):
+    with answering(command, port, environment) as process:
         answered = {
             (host, origin): (status(port, host, origin), opens(port, host, origin))
             for host, origin in EXPECTED
         }
         told = list(messages(port))
     assert answered == EXPECTED
+    assert starter == "streamlit" or process.returncode == 0, "the status after SIGTERM"
     (began,) = [each.new_session for each in told if each.WhichOneof("type") == "new_session"]
     assert not began.config.gather_usage_stats
     assert any(each.WhichOneof("type") == "navigation" for each in told)
@@ -130,9 +129,7 @@ def test_only_its_own_names_and_pages_are_answered(starter: str, tmp_path: Path)
 
 
 def test_the_pages_are_not_shown_by_a_server_that_nothing_guards(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind((HERE, 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = streamlit_run(port, script="spanlab/ui/navigation.py")
     with answering(command, port, os.environ | {"SPANLAB_HOME": str(tmp_path)}):
         told = list(messages(port))
@@ -172,7 +169,9 @@ def streamlit_run(port: int, *options: str, script: str = "app.py") -> list[str]
 
 
 @contextmanager
-def answering(command: list[str], port: int, environment: dict[str, str]) -> Iterator[None]:
+def answering(
+    command: list[str], port: int, environment: dict[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
     """Start a server and wait until it answers."""
     nowhere = subprocess.DEVNULL
     with subprocess.Popen(
@@ -185,7 +184,7 @@ def answering(command: list[str], port: int, environment: dict[str, str]) -> Ite
                     assert status(port, HERE, None) == 200
                     break
                 time.sleep(0.2)
-            yield
+            yield process
         finally:
             process.terminate()
 
@@ -271,11 +270,3 @@ def test_make_has_every_command_that_the_readme_names(target: str) -> None:
         ["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-
-
-def test_make_run_serves(tmp_path: Path) -> None:
-    with (
-        running(["make", "run"], tmp_path) as server,
-        urllib.request.urlopen(server.address, timeout=60) as page,
-    ):
-        assert page.status == 200

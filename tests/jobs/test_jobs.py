@@ -90,17 +90,18 @@ def test_failures_are_named_and_retried_alone(
 def test_a_job_is_paused_resumed_and_cancelled(
     settings: Settings, model: ModelServer, worker: Start
 ) -> None:
-    fill(settings, 150)
+    model.latency = 0.4  # so much at work that it is not done before it is paused
+    fill(settings, 80)
     worker(settings)
     job_id = jobs.submit_detection(request(model), settings)
-    wait_until(lambda: model.count >= 20, "the first calls")
+    wait_until(lambda: model.count >= 16, "the first calls")
     jobs.pause(job_id, settings)
     assert jobs.job(job_id, settings).state is JobState.PAUSED
     with pytest.raises(UsageError, match="paused"):
         jobs.pause(job_id, settings)
 
     jobs.resume(job_id, settings)
-    wait_until(lambda: model.count >= 60, "the calls after the pause")
+    wait_until(lambda: model.count >= 32, "the calls after the pause")
     jobs.cancel(job_id, settings)
     assert jobs.job(job_id, settings).state is JobState.CANCELLED
     with pytest.raises(UsageError, match="cancelled"):
@@ -108,9 +109,9 @@ def test_a_job_is_paused_resumed_and_cancelled(
 
     jobs.resume(job_id, settings)
     done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
-    assert (done.state, done.progress.done) == (JobState.DONE, 150)
+    assert (done.state, done.progress.done) == (JobState.DONE, 80)
     assert [line.text for line in done.log[1:]] == ["paused", "resumed", "cancelled", "resumed"]
-    assert states(settings) == {Status.DONE: 150}
+    assert states(settings) == {Status.DONE: 80}
     assert set(Counter(model.fingerprints()).values()) == {1}
 
 
@@ -183,7 +184,7 @@ def test_a_key_that_is_wrong_from_some_moment_on_ends_the_job_and_a_retry_goes_o
     settings: Settings, model: ModelServer, worker: Start
 ) -> None:
     model.script(lambda ask: say(NOTHING) if ask.number < 40 else fail(401, "revoked"))
-    fill(settings, 400)
+    fill(settings, 120)
     worker(settings)
     first = jobs.submit_detection(request(model), settings)
     failed = jobs.wait(first, timeout=SECONDS, settings=settings)
@@ -191,13 +192,13 @@ def test_a_key_that_is_wrong_from_some_moment_on_ends_the_job_and_a_retry_goes_o
     assert failed.error is not None
     assert "revoked" in failed.error
     assert failed.failures == ()
-    assert states(settings) == {Status.DONE: 40, Status.NOT_ANNOTATED: 360}
+    assert states(settings) == {Status.DONE: 40, Status.NOT_ANNOTATED: 80}
     assert model.count < 40 + 2 * 8  # those that were under way
 
     model.script(lambda ask: say(NOTHING))
     done = jobs.wait(jobs.retry(first, settings), timeout=SECONDS, settings=settings)
-    assert (done.state, done.progress.done) == (JobState.DONE, 360)
-    assert states(settings) == {Status.DONE: 400}
+    assert (done.state, done.progress.done) == (JobState.DONE, 80)
+    assert states(settings) == {Status.DONE: 120}
 
 
 def test_a_wrong_request_is_refused_at_once(settings: Settings, model: ModelServer) -> None:

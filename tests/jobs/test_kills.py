@@ -7,7 +7,17 @@ from collections.abc import Callable
 from functools import partial
 
 from paid import again_after_kills, killed, signed
-from working_jobs import NOTHING, SECONDS, Process, fill, request, states, wait_until, working
+from working_jobs import (
+    NOTHING,
+    SECONDS,
+    Process,
+    fill,
+    request,
+    states,
+    wait_until,
+    wait_until_ready,
+    working,
+)
 
 from spanlab import jobs
 from spanlab.jobs import JobState, job_store
@@ -31,18 +41,19 @@ def has_asked(model: ModelServer, calls: int) -> bool:
 def test_a_killed_worker_leaves_a_job_that_the_next_one_finishes(
     settings: Settings, model: ModelServer
 ) -> None:
-    fill(settings, 160)
+    model.latency = 0.2  # so that a kill finds it at work
+    fill(settings, 80)
     job_id = jobs.submit_detection(request(model), settings)
     model.script(signed(lambda ask: say(NOTHING)))
     kills = []
-    for calls in (25, 90):
+    for calls in (20, 50):
         with working(settings, "w") as process:
             wait_until(partial(has_asked, model, calls), f"{calls} calls")
             kills.append(killed(process, settings.home, model))
     with working(settings, "another"):
         done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
-    assert (done.state, done.progress.done) == (JobState.DONE, 160)
-    assert states(settings) == {Status.DONE: 160}
+    assert (done.state, done.progress.done) == (JobState.DONE, 80)
+    assert states(settings) == {Status.DONE: 80}
     again = again_after_kills(model, kills, settings.home)
     assert len(again) == repeated(model) <= 2 * 8  # what was under way at each kill
     assert again.known == 0
@@ -52,9 +63,10 @@ def test_a_killed_worker_leaves_a_job_that_the_next_one_finishes(
 def test_workers_share_a_job_and_outlive_one_of_them(
     shared_settings: Settings, model: ModelServer, worker: Start
 ) -> None:
-    fill(shared_settings, 300)
-    first, second = worker(shared_settings, "first"), worker(shared_settings, "second")
-    assert first.poll() is second.poll() is None
+    model.latency = 0.2
+    fill(shared_settings, 160)
+    first, _ = (worker(shared_settings, name) for name in ("first", "second"))
+    wait_until_ready(shared_settings, "first", "second")
     job_id = jobs.submit_detection(request(model), shared_settings)
     where = job_store.of(shared_settings)
 
@@ -65,20 +77,21 @@ def test_workers_share_a_job_and_outlive_one_of_them(
     first.kill()
     first.wait()
     done = jobs.wait(job_id, timeout=SECONDS, settings=shared_settings)
-    assert (done.state, done.progress.done) == (JobState.DONE, 300)
-    assert states(shared_settings) == {Status.DONE: 300}
+    assert (done.state, done.progress.done) == (JobState.DONE, 160)
+    assert states(shared_settings) == {Status.DONE: 160}
     assert repeated(model) <= 8
 
 
 def test_a_worker_that_is_told_to_end_hands_its_work_back(
     settings: Settings, model: ModelServer
 ) -> None:
-    fill(settings, 150)
+    model.latency = 0.3  # it is told when a second's work is left
+    fill(settings, 80)
     job_id = jobs.submit_detection(request(model), settings)
     with working(settings, "w", inside=["env"]):  # the installed command, from start to end
-        wait_until(lambda: model.count >= 30, "30 calls")
+        wait_until(lambda: model.count >= 20, "20 calls")
     assert jobs.job(job_id, settings).state is JobState.QUEUED
     with working(settings, "w"):
         done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
-    assert (done.state, done.progress.done) == (JobState.DONE, 150)
+    assert (done.state, done.progress.done) == (JobState.DONE, 80)
     assert repeated(model) == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
-from paid import again_after_kills, killed, signed
+from paid import again_after_kills, killed, put_away_for_all, signed
 from working_jobs import SECONDS, key_of, wait_until, working
 
 from optimizers.request import Optimisation, Search
@@ -31,8 +30,8 @@ THREADS = 4
 
 @pytest.fixture(scope="module")
 def records(samples: Path) -> list[Record]:
-    """Two dozen samples with gold labels."""
-    return [record for record in read(samples) if record.item.lang in {"en", "de", "es"}]
+    """A dozen samples with gold labels."""
+    return [record for record in read(samples) if record.item.lang in {"en", "es"}]
 
 
 @pytest.fixture
@@ -85,7 +84,7 @@ def test_a_killed_search_ends_with_the_program_of_an_undisturbed_one(
     settings = _settings(tmp_path / "killed")
     job_id = _submit(settings, gold, records)
     kills = []
-    for share in (0.2, 0.5, 0.8):
+    for share in (0.3, 0.7):
         with working(settings, "w") as process:
             wait_until(partial(_asked, gold, calls + int(share * calls)), f"{share:.0%} of calls")
             kills.append(killed(process, settings.home, gold))
@@ -119,16 +118,16 @@ def test_a_search_that_another_host_takes_up_pays_for_nothing_again(
     with working(first, "first") as process:
         wait_until(partial(_asked, gold, calls + calls // 2), "half of the calls")
         process.kill()
-        killed = time.time()
         process.wait()
+        known = put_away_for_all(first)
     with working(second, "second"):
         done = jobs.wait(job_id, timeout=SECONDS, settings=second)
     assert done.state is JobState.DONE, done.error
     assert Programs(second.programs).load("tuned").predictors == (
         Programs(quiet.programs).load("tuned").predictors
     )
-    # Whatever was answered half a second before the kill is not asked again.
-    told = [ask for ask in gold.requests if gold.answered.get(ask.number, killed) < killed - 0.5]
+    # Whatever was put away before the kill is not asked again.
+    told = [ask for ask in gold.requests if ask.number in known]
     after = [ask for ask in gold.requests if ask.caller == caller_with(key_of("second"))]
     assert len(told) > 10
     assert Counter(ask.fingerprint for ask in [*told, *after]) <= once

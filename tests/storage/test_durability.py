@@ -62,25 +62,23 @@ def test_a_killed_process_loses_nothing_acknowledged(
 ) -> None:
     with Store.open(settings) as store:
         store.import_records("d", [record("a")])
-        for attempt in range(2):
-            session = f"session {attempt}"
-            process = _start(_RESTLESS_REVIEWER, settings, session)
-            assert process.stdout is not None
-            acknowledged = [int(process.stdout.readline()) for _ in range(random.randint(1, 60))]
-            process.kill()
-            acknowledged += [int(line) for line in process.stdout.read().splitlines()]
-            process.wait()
-            process.stdout.close()
+        process = _start(_RESTLESS_REVIEWER, settings, "session")
+        assert process.stdout is not None
+        acknowledged = [int(process.stdout.readline()) for _ in range(random.randint(1, 60))]
+        process.kill()
+        acknowledged += [int(line) for line in process.stdout.read().splitlines()]
+        process.wait()
+        process.stdout.close()
 
-            # One more may be stored than was heard of, and it is the next in the session.
-            stored = store.apply("d", "a", "me", [_probe(session)]).acknowledged
-            assert stored - acknowledged[-1] in {0, 1}
-            assert acknowledged == list(range(1, acknowledged[-1] + 1))
+        # One more may be stored than was heard of, and it is the next in the session.
+        stored = store.apply("d", "a", "me", [_probe("session")]).acknowledged
+        assert stored - acknowledged[-1] in {0, 1}
+        assert acknowledged == list(range(1, acknowledged[-1] + 1))
 
-            review = store.review("d", "a", "me")
-            assert review.version == len(review.operations)
-            assert store.rebuild("d", "a", "me") == review.state
-            assert review.record.by("me") == review.state.annotation("me")
+        review = store.review("d", "a", "me")
+        assert review.version == len(review.operations)
+        assert store.rebuild("d", "a", "me") == review.state
+        assert review.record.by("me") == review.state.annotation("me")
     with Store.open(settings) as store:
         assert store.rebuild("d", "a", "me") == store.review("d", "a", "me").state
 
@@ -181,4 +179,5 @@ def test_a_vote_that_is_killed_is_published_as_a_whole_or_not_at_all(
             published = store.counts("d", "vote")[Status.DONE]
         voting.kill()
         voting.wait()
-        assert published == store.counts("d", "vote")[Status.DONE] == count
+        assert published in {0, count}, "0: it was over before anybody looked"
+        assert store.counts("d", "vote")[Status.DONE] == count

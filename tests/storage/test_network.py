@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 
 import pytest
+from ports import free_port
 from postgres import postgres
 from sqlalchemy import create_engine, make_url, text
 
@@ -20,10 +20,7 @@ WATCHED = {"tcp_keepalives_idle": "5", "tcp_keepalives_count": "3", "tcp_user_ti
 @pytest.fixture(scope="module")
 def over_tcp() -> Iterator[str]:
     """The URL of an empty database that is reached as over a network."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with postgres("127.0.0.1", port) as new_database:
+    with postgres("127.0.0.1", free_port()) as new_database:
         yield new_database()
 
 

@@ -10,14 +10,16 @@ import json
 import math
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from working_jobs import Process, wait_until
 
+from spanlab.settings import Settings
 from spanlab.testing import Ask, ModelServer, Reply, Script
 
 _SIGNED = "scripted "
@@ -42,8 +44,17 @@ def put_away(home: Path) -> set[int]:
     if not file.exists():
         return set()
     with closing(sqlite3.connect(file)) as connection:
-        answers = [json.loads(row[0]) for row in connection.execute("SELECT answer FROM answers")]
-    return {int(answer["model"].removeprefix(_SIGNED)) for answer in answers}
+        return _numbers(connection.execute("SELECT answer FROM answers"))
+
+
+def put_away_for_all(settings: Settings) -> set[int]:
+    """Return the numbers of the requests whose answers are in the cache of all workers."""
+    with closing(psycopg.connect(settings.database_url)) as connection:
+        return _numbers(connection.execute("SELECT answer FROM answers"))
+
+
+def _numbers(rows: Iterable[Sequence[Any]]) -> set[int]:
+    return {int(json.loads(row[0])["model"].removeprefix(_SIGNED)) for row in rows}
 
 
 @dataclass(frozen=True)

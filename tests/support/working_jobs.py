@@ -110,7 +110,13 @@ def wait_until(true: Callable[[], bool], what: str) -> None:
     while not true():
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {SECONDS} seconds for {what}")
-        time.sleep(0.02)
+        time.sleep(0.05)
+
+
+def wait_until_ready(settings: Settings, *names: str) -> None:
+    """Wait until the workers of these names have written that they are there."""
+    logs = [settings.home / f"{name}.log" for name in names]
+    wait_until(lambda: all(log.exists() and log.read_text() for log in logs), "the workers")
 
 
 @contextmanager
