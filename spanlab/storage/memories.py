@@ -19,7 +19,7 @@ from spanlab.storage.memory_entry import MemoryEntry, StoredEntry
 from spanlab.storage.upgrade import opened
 
 _CROWD = 100  # entries of a key that are looked at, pinned ones and then the newest first
-_COMMON = 500  # keys that are looked at of those that share one piece of a name
+_COMMON = 300  # keys that are looked at of those that share one piece of a name
 _PIECES = 60  # pieces of a name that are looked for
 _CANDIDATES = 30  # of the keys that share most pieces, how many are compared
 _PAGE = 500  # entries that are read at once
