@@ -128,7 +128,7 @@ def _entry(stored: StoredEntry) -> None:
     )
     with st.container(border=True, gap="small"):
         st.markdown(plain(entry.text))
-        st.caption(plain(_source(entry)))
+        st.markdown(f":small[{plain(_source(entry))}]")  # a caption is too pale for links
         with st.container(horizontal=True, vertical_alignment="center"):
             for entity in entry.entities:
                 st.badge(plain(entity), color="gray")
