@@ -112,9 +112,9 @@ def _entries(scope: str, name: str) -> None:
 
 def _go(last: int | None = None) -> None:
     """Turn to what is older than an entry; for None back to the page before."""
-    seen: list[int] = st.session_state[_SEEN]
+    seen: list[int] = st.session_state.setdefault(_SEEN, [])
     if last is None:
-        seen.pop()
+        del seen[-1:]  # of two clicks in quick succession the second may find none
     else:
         seen.append(last)
 
