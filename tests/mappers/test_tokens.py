@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from perfect import answers
@@ -39,6 +38,8 @@ def test_french_words_are_those_of_spacy_but_for_hyphens_which_alignment_parts_a
     shared: Path,
 ) -> None:
     """Its own rules take seconds of every process for compounds that stay whole."""
+    import spacy  # here, as it takes every process a second
+
     texts = [answer.text for answer in answers(shared) if answer.lang == "fr"]
     rules = spacy.blank("fr")
 
