@@ -24,10 +24,9 @@ def tools(
     spanlab tools wikipedia wiki
     spanlab annotate mine --detector mermaid --option tools=wikipedia,wiki
     """
-    from spanlab.settings import Settings
     from spanlab.workflows.tooling import states_of
 
-    states = states_of(Settings.read(), servers or ())
+    states = states_of(servers or ())
     for state in states:
         typer.echo(f"{state.name}: {state.problem or 'answers'}")
         for tool in state.tools:

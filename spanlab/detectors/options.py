@@ -9,12 +9,13 @@ from pydantic import BaseModel, JsonValue
 
 from spanlab.detectors.registry import entry_of
 
-OptionKind = Literal["flag", "choice", "number", "integer", "path", "text"]
+OptionKind = Literal["flag", "choice", "number", "integer", "path", "servers", "text"]
 _KINDS: dict[str, OptionKind] = {
     "boolean": "flag",
     "number": "number",
     "integer": "integer",
     "path": "path",
+    "servers": "servers",
 }
 
 
@@ -22,8 +23,8 @@ _KINDS: dict[str, OptionKind] = {
 class OptionField:
     """One option: ``low`` and ``high`` bound a number; ``choices`` are all values of a choice.
 
-    A path names a file or folder of the machine that detectors run on. ``label`` is what it is
-    called on the screen.
+    A path names a file or folder of the machine that detectors run on; servers are names of tool
+    servers, separated by commas. ``label`` is what it is called on the screen.
     """
 
     name: str
@@ -66,7 +67,8 @@ def _field(name: str, rule: dict[str, Any], named: dict[str, Any]) -> OptionFiel
         choices = (True, False)  # or neither
     words = name.replace("_", " ")
     title = rule.get("title", words.title())
-    kind = "path" if rule.get("format") == "path" else inner.get("type", "")
+    form = rule.get("format", "")
+    kind = form if form in _KINDS else inner.get("type", "")
     return OptionField(
         name=name,
         label=words.capitalize() if title == words.title() else title,

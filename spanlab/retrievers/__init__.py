@@ -5,6 +5,7 @@
     averitec ──────────── AVeriTeC's knowledge store, a file of documents for every claim
     web ───────────────── a search model such as Perplexity Sonar, with its citations
     search ────────────── a search service by name (`providers`), or any search-results API
+    wikipedia ─────────── articles by title, whole and by their parts, for agents
     translated, claims ── what any of them is asked: in English, or claim by claim
 
 ``search(query)`` is all that a provider has; ``retrieve`` and ``ensure`` ask it for an item. What

@@ -12,7 +12,7 @@ from spanlab.ui.messages import errors_shown
 from spanlab.workflows.checking import ModelCheck, check_models, last_checks
 from spanlab.workflows.choosing import Choice
 
-_ICONS = {True: ":material/check_circle:", False: ":material/cancel:"}
+CHECKED = {True: ":material/check_circle:", False: ":material/cancel:"}
 
 
 def model_check(choice: Choice) -> None:
@@ -38,7 +38,7 @@ def model_check(choice: Choice) -> None:
 def _show(check: ModelCheck, *, opened: bool) -> None:
     with st.expander(plain(f"{check.model}, tested {check.at[:16]} UTC"), opened):
         told = ((trial, f": {trial.note}" if trial.note else "") for trial in check.trials)
-        lines = (f"{_ICONS[trial.works]} {plain(trial.kind + note)}" for trial, note in told)
+        lines = (f"{CHECKED[trial.works]} {plain(trial.kind + note)}" for trial, note in told)
         st.markdown("  \n".join(lines))
         if check.works("chat"):
             st.caption(plain(check.figures))

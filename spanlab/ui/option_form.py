@@ -10,8 +10,10 @@ from pydantic import JsonValue
 from spanlab.errors import UsageError
 from spanlab.ui.common import Kept, kept, plain, server_files
 from spanlab.ui.messages import errors_shown
+from spanlab.ui.model_check import CHECKED
 from spanlab.workflows.choosing import OptionField, fields_of, model_fields
 from spanlab.workflows.encoders import fetched_checkpoints
+from spanlab.workflows.tooling import ServerState, server_names, states_of
 
 _ALL = "all models"
 _SWITCH = {True: "on", False: "off"}
@@ -141,11 +143,49 @@ def _path(field: OptionField, key: Kept) -> JsonValue:
     return field.default
 
 
+def _servers(field: OptionField, key: Kept) -> JsonValue:
+    """Ask which tool servers may be asked, and show what those that were tested offer."""
+    with errors_shown():
+        names = server_names()
+        st.session_state[key["key"]] = [
+            name for name in st.session_state.get(key["key"], ()) if name in names
+        ]
+        chosen = st.multiselect(
+            field.label,
+            names,
+            placeholder="none",
+            help=f"{field.about} Yours are named in tools.json: see `spanlab tools --help`.",
+            **key,
+        )
+        if chosen and st.button(
+            "Test the tool servers",
+            icon=":material/network_check:",
+            key=f"{key['key']}.test",
+            help="Starts each of them and lists the tools that may be called.",
+        ):
+            with st.spinner("Asking …"):
+                for state in states_of(chosen):
+                    _offered(state)
+        return ",".join(chosen)
+    return field.default
+
+
+def _offered(state: ServerState) -> None:
+    works = state.problem is None
+    said = state.problem or "answers"
+    lines = [
+        f"{CHECKED[works]} {plain(f'{state.name}: {said}')}",
+        *(f"- {plain(f'{tool.name}: {tool.description}')}" for tool in state.tools),
+    ]
+    st.markdown("\n".join(lines))
+
+
 _WIDGETS: dict[str, Callable[[OptionField, Kept], JsonValue]] = {
     "flag": _flag,
     "choice": _choice,
     "number": _number,
     "integer": _number,
     "path": _path,
+    "servers": _servers,
     "text": _text,
 }

@@ -12,21 +12,22 @@ from spanlab.tools.mcp_servers import ServerState, server_states
 __all__ = ["ServerState", "server_names", "states_of"]
 
 
-def server_names(settings: Settings) -> list[str]:
+def server_names() -> list[str]:
     """Return the names of the servers that a detector may ask, ours first.
 
     Raises:
         InputError: the file of servers is wrong.
     """
-    return list(tool_servers(settings))
+    return list(tool_servers(Settings.read()))
 
 
-def states_of(settings: Settings, names: Iterable[str] = ()) -> list[ServerState]:
+def states_of(names: Iterable[str] = ()) -> list[ServerState]:
     """Ask servers for their tools, all if none is named; blocks until all have answered or failed.
 
     Raises:
         InputError: the file of servers is wrong.
         UsageError: no server is called so, or the SDK is not installed.
     """
-    wanted = ",".join(names)
-    return wait(server_states(chosen_servers(settings, wanted) or tool_servers(settings)))
+    settings = Settings.read()
+    servers = chosen_servers(settings, ",".join(names)) or tool_servers(settings)
+    return wait(server_states(servers))

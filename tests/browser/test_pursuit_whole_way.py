@@ -1,18 +1,21 @@
-"""A claim pursued on a scripted web: detect, see the chain, add evidence, detect again."""
+"""Claims from Detect to Review: pursued on a scripted web, or by an agent with a tool server."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+from agent_answers import ARTICLE, FACT, THOUGHT, TITLE, agent
 from driving import Desk, choose
 from playwright.sync_api import Page, expect
 from pursuit_answers import CLAIM, FIRST, ITEM, SNIPPET, WINDOW, PursuitModel, ScriptedWeb, html
 from serving import PATIENCE, Server, serving
 
+from spanlab.memory.names import key_of
 from spanlab.retrievers.addresses import ALLOWED
-from spanlab.schema import Record, Verdict
+from spanlab.schema import Annotation, Item, Record, Verdict
 from spanlab.storage import Store
+from spanlab.storage.memories import MemoryStore
 from spanlab.testing import ModelServer
 
 pytestmark = pytest.mark.browser
@@ -37,7 +40,10 @@ def server(
     web: ScriptedWeb, model: PursuitModel, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
     """An app of its own, whose environment names the scripted model and search."""
-    with ModelServer(model) as answering, pytest.MonkeyPatch.context() as patch:
+    web.pages["/w/api.php"] = ARTICLE
+    says = ModelServer(lambda ask: agent(ask) or model(ask))
+    with says as answering, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPANLAB_WIKIPEDIA_URL", f"{web.root}/w/api.php")
         patch.setenv("OPENAI_BASE_URL", answering.url)
         patch.setenv("OPENAI_API_KEY", "any")
         patch.setenv("SPANLAB_MODEL", "scripted-model")
@@ -94,18 +100,65 @@ def test_a_claim_is_pursued_shown_given_more_evidence_and_pursued_again(
     assert web.searched == searched  # the second run has found all in the item
 
 
+def test_an_agent_asks_a_tool_server_and_what_it_found_is_recalled_for_the_next_claim(
+    server: Server, store: Store, page: Page, web: ScriptedWeb
+) -> None:
+    """The server is a process of its own, which the page lists first."""
+    facts = {"built": "was built in 1989", "steps": "has 1989 steps"}
+    claims = {name: f"The tower of Aldmere {fact}." for name, fact in facts.items()}
+    items = [Item(id=name, lang="en", answer=claim) for name, claim in claims.items()]
+    store.import_records("agents", [Record(item=item) for item in items])
+    desk = Desk(server, store, page, "agents")
+    choose_detector(desk, "detect?dataset=agents", "mermaid")
+    choose(page, "Tool servers", "wikipedia")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Test the tool servers").click()
+    expect(page.get_by_text("wikipedia.wikipedia_facts: Read the key facts")).to_be_visible()
+    page.get_by_role("button", name="Start").click()
+    said = {name: wait_for(desk, name, "mermaid", "refuted") for name in claims}
+    assert web.read.count("/w/api.php") == 1
+    recalls = {name: [step.kind for step in said[name].trace].count("recall") for name in claims}
+    assert sorted(recalls.values()) == [0, 1]
+
+    first, second = sorted(claims, key=lambda name: recalls[name])
+    desk.visit(first)
+    desk.press("t")
+    call = page.locator(".sl-thought").first
+    expect(call).to_contain_text(THOUGHT)
+    expect(call).to_contain_text("wikipedia.wikipedia_summary")
+    expect(call).to_contain_text("Aldmere Tower")
+    expect(call.locator("details")).to_contain_text(FACT)
+    desk.press("Escape")
+    desk.visit(second)
+    desk.press("t")
+    trace = page.locator(".sl-trace-body")
+    expect(trace).to_contain_text("Recalled from memory")
+    expect(trace).to_contain_text("by wikipedia.wikipedia_summary for “Aldmere Tower”")
+    desk.press("Escape")
+    with MemoryStore.open(server.settings) as memory:
+        assert memory.aliases(["aldmere tower"]) == (key_of(TITLE),)
+
+
 def detect(desk: Desk, place: str, verdict: Verdict) -> None:
     """Run papelo where a place of the Detect page says, until it has come to a verdict."""
+    choose_detector(desk, place, "papelo")
+    choose(desk.page, "Source of passages", "A search API")
+    desk.page.get_by_role("button", name="Start").click()
+    wait_for(desk, "tower", "papelo", verdict)
+
+
+def choose_detector(desk: Desk, place: str, detector: str) -> None:
     page = desk.page
     page.goto(desk.server.url().partition("?")[0] + place)
-    page.get_by_text("papelo", exact=True).first.click()
-    page.get_by_text("Options of papelo").click()
+    page.get_by_text(detector, exact=True).first.click()
+    page.get_by_text(f"Options of {detector}").click()
     choose(page, "Claims", "answer")
-    choose(page, "Source of passages", "A search API")
-    page.get_by_role("button", name="Start").click()
+
+
+def wait_for(desk: Desk, item: str, detector: str, verdict: Verdict) -> Annotation:
     for _ in range(int(PATIENCE) // 100):
-        said = desk.store.record(desk.dataset, "tower").by("papelo")
-        if said is not None and said.claims[0].verdict == verdict:
-            return
-        page.wait_for_timeout(100)
-    raise AssertionError(f"papelo has not come to {verdict!r}")
+        said = desk.store.record(desk.dataset, item).by(detector)
+        if said is not None and said.claims and said.claims[0].verdict == verdict:
+            return said
+        desk.page.wait_for_timeout(100)
+    raise AssertionError(f"{detector} has not come to {verdict!r}")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
+from functools import partial
+from pathlib import Path
 
 import pytest
+from postgres import Cluster
 
 from spanlab.errors import NotFoundError
 from spanlab.memory import Memory, MemoryChoice, MemoryEntry
@@ -109,6 +114,62 @@ def test_scopes_are_apart_and_nothing_is_kept_where_that_is_not_wanted(opened: M
     assert opened.clear("ours") == 1
     assert opened.scopes() == {"": 1}
     assert recalled(opened, "Eifel Tower", scope="ours") == []
+
+
+def test_a_redirect_teaches_another_name_in_both_directions(opened: MemoryStore) -> None:
+    memory = Memory(opened, MemoryChoice())
+    keep(opened, ["Eiffel Tower"], entry("Kept before."))
+    asyncio.run(memory.learn("Iron Lady", "Eiffel Tower"))
+    keep(opened, ["The Iron Lady"], entry("Kept under the other name."))
+    assert recalled(opened, "Eiffel Tower") == ["Kept under the other name.", "Kept before."]
+    assert len(recalled(opened, "Iron Lady")) == 2
+    asyncio.run(Memory(opened, MemoryChoice(mode="read-only")).learn("La Dame", "Eiffel Tower"))
+    assert recalled(opened, "La Dame") == []
+
+
+_WORKER = """
+import asyncio, sys, time
+from pathlib import Path
+from spanlab.memory import MemoryChoice, MemoryEntry, memory
+from spanlab.schema import Passage
+from spanlab.settings import Settings
+kept = memory(Settings(home=Path(sys.argv[1]), database_url=sys.argv[2]), MemoryChoice())
+async def claim(number):
+    async def search():
+        with open(Path(sys.argv[1]) / "searches", "a") as searches:
+            searches.write(f"{number}\\n")
+        await asyncio.sleep(0.05)
+        return [Passage(text=f"Tower {number} is old.")]
+    (found,) = await kept.once(["search", number], search, kind="search", seconds=300)
+    entry = MemoryEntry(text=found.text, url=f"https://{number}.example", at=time.time())
+    await kept.keep([f"Tower {number}"], [entry])
+async def run():
+    await asyncio.gather(*map(claim, range(20)))
+print("ready", flush=True)
+sys.stdin.readline()
+asyncio.run(run())
+"""
+
+
+def test_two_processes_on_one_database_search_once_and_keep_once(
+    server: Cluster, migrated_template: str, tmp_path: Path
+) -> None:
+    url = server.url(server.new_database(migrated_template))
+    command = [sys.executable, "-c", _WORKER, str(tmp_path), url]
+    pipe = subprocess.PIPE
+    start = partial(subprocess.Popen[str], command, stdin=pipe, stdout=pipe, text=True)
+    with start() as one, start() as other:
+        for worker in (one, other):
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == "ready\n"
+        for worker in (one, other):
+            assert worker.stdin is not None
+            worker.stdin.write("go\n")
+            worker.stdin.close()
+    assert (one.returncode, other.returncode) == (0, 0)
+    assert sorted(map(int, (tmp_path / "searches").read_text().split())) == list(range(20))
+    with MemoryStore.open(Settings(home=tmp_path, database_url=url)) as store:
+        assert store.scopes() == {"": 20}
 
 
 def test_two_workers_that_ask_the_same_at_once_ask_once(settings: Settings) -> None:

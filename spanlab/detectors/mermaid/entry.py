@@ -29,7 +29,11 @@ class MermaidOptions(ClaimsOption, MemoryOptions):
     ] = True
     tools: Annotated[
         str,
-        Field(description="Tool servers that it may ask beside the search, separated by commas."),
+        Field(
+            title="Tool servers",
+            description="Tool servers that it may ask beside the search, separated by commas.",
+            json_schema_extra={"format": "servers"},
+        ),
     ] = ""
     classes: Annotated[
         Literal[2, 4],
