@@ -18,6 +18,7 @@ from serving import PATIENCE, Server, chromium, leave, patient, serving
 
 from spanlab.schema import Record
 from spanlab.storage import Store
+from spanlab.storage.dataset_settings import DatasetSettings
 
 _counter = itertools.count()
 expect.set_options(timeout=PATIENCE)
@@ -72,12 +73,16 @@ def page(tab: Page) -> Iterator[Page]:
 
 
 @pytest.fixture
-def desk(server: Server, store: Store, page: Page) -> Callable[[Sequence[Record]], Desk]:
+def desk(server: Server, store: Store, page: Page) -> Callable[..., Desk]:
     """Import records under a name of their own and sit down at the first of them."""
 
-    def sit(records: Sequence[Record]) -> Desk:
+    def sit(records: Sequence[Record], **settings: object) -> Desk:
         dataset = f"test-{next(_counter)}"
         store.import_records(dataset, records)
+        if settings:
+            store.change_settings(
+                dataset, lambda now: DatasetSettings.model_validate({**dict(now), **settings})
+            )
         desk = Desk(server, store, page, dataset)
         desk.visit()
         return desk

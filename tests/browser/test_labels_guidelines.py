@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,11 +11,10 @@ from playwright.sync_api import expect
 
 from spanlab.schema import Item, Record, Status
 from spanlab.storage import LABEL_SETS, Label
-from spanlab.storage.dataset_settings import DatasetSettings
 
 pytestmark = pytest.mark.browser
 
-Sit = Callable[[Sequence[Record]], Desk]
+Sit = Callable[..., Desk]
 
 ITEMS = [Item(id=name, lang="en", answer="one, two, three, four") for name in ("a", "b")]
 MANY = tuple(Label(name=f"kind {n}", description=f"number {n}") for n in range(12))
@@ -37,13 +36,7 @@ def _sit(desk: Sit, **settings: Any) -> Desk:
         }
     )
     pairs = zip(ITEMS, (labelled, said[1]), strict=True)
-    here = desk([Record(item=item, annotations=(one,)) for item, one in pairs])
-    here.store.change_settings(
-        here.dataset, lambda now: DatasetSettings.model_validate({**dict(now), **settings})
-    )
-    here.page.reload()
-    here.wait_for("a")
-    return here
+    return desk([Record(item=item, annotations=(one,)) for item, one in pairs], **settings)
 
 
 def test_the_labels_of_a_shipped_set_are_given_by_key_and_stand_in_the_text(desk: Sit) -> None:

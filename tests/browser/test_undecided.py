@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 from driving import Desk, suggested
@@ -13,19 +13,14 @@ from spanlab.storage import Undecided
 
 pytestmark = pytest.mark.browser
 
-Sit = Callable[[Sequence[Record]], Desk]
+Sit = Callable[..., Desk]
 PARTS = [("one", 0.9), ("two", 0.5), ("three", 0.2)]
 
 
 def _sit(desk: Sit, undecided: Undecided) -> Desk:
     items = [Item(id=name, lang="en", answer="one, two, three, four") for name in ("a", "b")]
-    here = desk([Record(item=item, annotations=(suggested(item, PARTS),)) for item in items])
-    here.store.change_settings(
-        here.dataset, lambda now: now.model_copy(update={"undecided": undecided})
-    )
-    here.page.reload()
-    here.wait_for("a")
-    return here
+    records = [Record(item=item, annotations=(suggested(item, PARTS),)) for item in items]
+    return desk(records, undecided=undecided)
 
 
 def _says(here: Desk, text: str) -> None:
