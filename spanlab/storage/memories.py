@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
-from sqlalchemy import Connection, bindparam, text
+from sqlalchemy import Connection, bindparam, delete, text, update
 
 from spanlab.errors import NotFoundError
 from spanlab.settings import Settings
 from spanlab.storage.engine import Database
 from spanlab.storage.memory_entry import MemoryEntry, StoredEntry
+from spanlab.storage.tables import memories, memory_grams, memory_keys, tool_calls
 from spanlab.storage.upgrade import opened
 
 _CROWD = 100  # entries of a key that are looked at, pinned ones and then the newest first
@@ -265,9 +266,9 @@ class MemoryStore:
             NotFoundError: no entry has this number.
         """
         with self._database.writing() as connection:
-            _mark(connection, number, "pinned", pinned)
-            moved = text("UPDATE memory_keys SET pinned = :to WHERE memory_id = :id")
-            connection.execute(moved, {"id": number, "to": int(pinned)})
+            _mark(connection, number, pinned=int(pinned))
+            theirs = memory_keys.c.memory_id == number
+            connection.execute(update(memory_keys).where(theirs).values(pinned=int(pinned)))
 
     def block(self, number: int, *, blocked: bool) -> None:
         """Never recall an entry, also when it is found again; or do.
@@ -276,7 +277,7 @@ class MemoryStore:
             NotFoundError: no entry has this number.
         """
         with self._database.writing() as connection:
-            _mark(connection, number, "blocked", blocked)
+            _mark(connection, number, blocked=int(blocked))
 
     def delete(self, number: int) -> None:
         """Forget an entry, and the names of entities that nothing else is kept under.
@@ -285,13 +286,12 @@ class MemoryStore:
             NotFoundError: no entry has this number.
         """
         with self._database.writing() as connection:
-            given = {"id": number}
-            scope = connection.execute(_SCOPE_OF, given).scalar()
+            scope = connection.execute(_SCOPE_OF, {"id": number}).scalar()
             if scope is None:
                 raise NotFoundError(_NO_ENTRY.format(number))
             keys = list(connection.execute(_KEYS_OF, {"ids": [number]}))
-            for table, column in (("memory_keys", "memory_id"), ("memories", "id")):
-                connection.execute(text(f"DELETE FROM {table} WHERE {column} = :id"), given)  # noqa: S608 - our words
+            connection.execute(delete(memory_keys).where(memory_keys.c.memory_id == number))
+            connection.execute(delete(memories).where(memories.c.id == number))
             for row in keys:
                 place = {"scope": scope, "key": row.key}
                 if connection.execute(_IS_KEY, place).scalar() is None:
@@ -300,20 +300,19 @@ class MemoryStore:
     def sweep(self, now: float) -> None:
         """Delete answers of tools that no longer count."""
         with self._database.writing() as connection:
-            connection.execute(text("DELETE FROM tool_calls WHERE expires <= :now"), {"now": now})
+            connection.execute(delete(tool_calls).where(tool_calls.c.expires <= now))
 
     def clear(self, scope: str) -> int:
         """Forget everything in a scope, answers of tools, too; return how many entries it had."""
         with self._database.writing() as connection:
-            given = {"scope": scope}
-            for table in ("memory_keys", "memory_grams", "tool_calls"):
-                wanted = text(f"DELETE FROM {table} WHERE scope = :scope")  # noqa: S608 - our words
-                connection.execute(wanted, given)
-            gone = connection.execute(text("DELETE FROM memories WHERE scope = :scope"), given)
-            return int(gone.rowcount)
+            for table in (memory_keys, memory_grams, tool_calls):
+                connection.execute(delete(table).where(table.c.scope == scope))
+            return int(
+                connection.execute(delete(memories).where(memories.c.scope == scope)).rowcount
+            )
 
 
-def _mark(connection: Connection, number: int, column: str, to: bool) -> None:
-    wanted = text(f"UPDATE memories SET {column} = :to WHERE id = :id")  # noqa: S608 - our words
-    if not connection.execute(wanted, {"id": number, "to": int(to)}).rowcount:
+def _mark(connection: Connection, number: int, **marks: int) -> None:
+    marked = connection.execute(update(memories).where(memories.c.id == number).values(marks))
+    if not marked.rowcount:
         raise NotFoundError(_NO_ENTRY.format(number))
