@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+from typing import Annotated
+
 import typer
 
 from spanlab.cli import (
@@ -56,6 +59,23 @@ app = typer.Typer(
     Work is kept in .spanlab/ (SPANLAB_HOME), or in PostgreSQL (SPANLAB_DATABASE_URL).
     """,
 )
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(version("spanlab"))
+        raise typer.Exit
+
+
+@app.callback()
+def _spanlab(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Say the version."),
+    ] = False,
+) -> None:
+    pass
+
 
 app.command("import")(importing.import_command)
 app.command()(commands.annotate)

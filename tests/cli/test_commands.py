@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pyarrow as pa
@@ -232,6 +233,10 @@ def test_every_command_teaches(spanlab: Run, command: str) -> None:
         f"spanlab {command}"
         in spanlab(command, "--help").stdout.split("Options")[0].split("\n", 1)[1]
     )
+
+
+def test_the_version_is_told(spanlab: Run) -> None:
+    assert spanlab("--version").stdout.strip() == version("spanlab")
 
 
 def test_a_dash_as_output_is_standard_output(spanlab: Run, items: Path, tmp_path: Path) -> None:
