@@ -35,10 +35,11 @@ def index(
     """
     from spanlab.cli import progress
     from spanlab.retrievers.building import build
+    from spanlab.workflows.wording import counted
 
     with progress.bar("indexing", unit="passages") as advance:
         done = build(corpus, output, longest=longest, stems=stems, on_progress=advance)
     progress.say(
-        f"indexed {done.documents:,} documents as {done.passages:,} passages in {output} "
-        f"(fingerprint {done.fingerprint[:8]})"
+        f"indexed {counted(done.documents, 'document')} as {counted(done.passages, 'passage')} "
+        f"in {output} (fingerprint {done.fingerprint[:8]})"
     )

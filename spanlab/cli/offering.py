@@ -52,6 +52,7 @@ def mcp(
     if port is None:
         server.run("stdio")
     else:
+        typer.echo(f"MCP server at http://127.0.0.1:{port}/mcp  (Ctrl+C stops it)", err=True)
         server.run("streamable-http", host="127.0.0.1", port=port)
 
 

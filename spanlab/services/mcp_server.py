@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,9 @@ def mcp_server(
         UsageError: something that a source needs is missing.
         InputError: the index cannot be used.
     """
-    server: MCPServer[Any] = MCPServer("spanlab", instructions=_ABOUT, log_level="ERROR")
+    server: MCPServer[Any] = MCPServer(
+        "spanlab", instructions=_ABOUT, version=version("spanlab"), log_level="ERROR"
+    )
     if offers is not None:
         _add_offers(server, offers)
     add_sources(server, sources, settings or Settings.read(), corpus)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import socket
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from mcp import Client, StdioServerParameters, stdio_client
+from ports import free_port
 
 from spanlab.testing import ModelServer
+
+COMMAND = Path(sys.executable).with_name("spanlab")
 
 ANSWER = "The tower was built in 1989 by Ada Smith in Paris."
 PASSAGE = "The tower was built in 1889 by Gustave Eiffel in Paris."
@@ -26,7 +32,6 @@ async def until(holds: Callable[[], bool]) -> None:
 def test_an_assistant_finds_hallucinations_scores_them_and_stops_a_call(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    command = Path(sys.executable).with_name("spanlab")
     model_server.latency = 3600.0
     environment = {
         "SPANLAB_HOME": str(tmp_path),
@@ -35,7 +40,7 @@ def test_an_assistant_finds_hallucinations_scores_them_and_stops_a_call(
         "SPANLAB_MODEL": "scripted",
     }
     detectors = ["--detector", "offline", "--detector", "ucsc-extract"]
-    server = StdioServerParameters(command=str(command), args=["mcp", *detectors], env=environment)
+    server = StdioServerParameters(command=str(COMMAND), args=["mcp", *detectors], env=environment)
     noted: list[float] = []
 
     async def note(progress: float, total: float | None = None, message: str | None = None) -> None:
@@ -75,3 +80,34 @@ def test_an_assistant_finds_hallucinations_scores_them_and_stops_a_call(
 
     asyncio.run(run())
     assert noted == [0, 1]
+
+
+def test_it_serves_streamable_http_at_a_port(tmp_path: Path) -> None:
+    corpus, index, port = tmp_path / "tower.jsonl", tmp_path / "index", free_port()
+    corpus.write_text(json.dumps({"id": "tower", "text": PASSAGE}), encoding="utf-8")
+    environment = {**os.environ, "SPANLAB_HOME": str(tmp_path)}
+    subprocess.run(
+        [COMMAND, "index", corpus, "-o", index], env=environment, check=True, capture_output=True
+    )
+
+    async def ask() -> str:
+        async with Client(f"http://127.0.0.1:{port}/mcp") as client:
+            found = await client.call_tool("search_passages", {"query": "Who built the tower?"})
+            return str(found.structured_content)
+
+    serving = subprocess.Popen(
+        [COMMAND, "mcp", "--corpus", index, "--port", str(port)],
+        env=environment,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        asyncio.run(until(lambda: _answers(port)))
+        assert PASSAGE in asyncio.run(ask())
+    finally:
+        serving.terminate()
+        serving.wait()
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
