@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 import tiny_encoders as tiny
+from onnxruntime.quantization import quantize_dynamic
 
 from spanlab.background import wait
 from spanlab.detectors import DetectorSpec, build, detector
@@ -31,6 +33,19 @@ def test_a_word_is_marked_where_its_token_is_doubted(tmp_path: Path) -> None:
     assert [(hard.start, hard.end) for hard in found.hard or ()] == [(23, 27)]
     assert found.status is Status.DONE
     assert found.note is None
+
+
+def test_a_network_in_eight_bits_says_what_it_said_in_32(tmp_path: Path) -> None:
+    tokenizer = tiny.word_piece()
+    folder = tiny.write(tmp_path, tiny.multiplied(tokenizer, ["1984"]), tokenizer)
+    quantize_dynamic(folder / "model.onnx", folder / "model_int8.onnx")
+    kinds = {each.op_type for each in onnx.load(folder / "model_int8.onnx").graph.node}
+    assert "MatMulInteger" in kinds
+    one = item("the tower was built in 1984 .", "the tower")
+    (exact,) = said_by(folder, one).spans
+    (rounded,) = said_by(folder, one, weights="model_int8.onnx").spans
+    assert exact.text == rounded.text == "1984"
+    assert rounded.prob == pytest.approx(exact.prob, abs=0.01)
 
 
 def test_the_trace_says_which_checkpoint_read_what(tmp_path: Path) -> None:
