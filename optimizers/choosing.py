@@ -8,10 +8,11 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 
 from optimizers.estimates import SearchEstimate, estimate_search
-from optimizers.examples import LabelKind, LabelSource, Transfer
+from optimizers.examples import LabelKind, LabelSource
 from optimizers.metrics import METRICS
 from optimizers.preparing import resolved
 from optimizers.request import SEED, Auto, Optimisation, Search
+from optimizers.splitting import Transfer
 from spanlab.detectors import DetectorSpec, check_tunable, entries, entry_of, spec_of, tunable
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice, Price

@@ -9,9 +9,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from optimizers import gepa, mipro
-from optimizers.examples import Labelled, folds
+from optimizers.examples import Labelled
 from optimizers.preparing import chosen
 from optimizers.request import Optimisation, Search
+from optimizers.splitting import folds
 from spanlab.detectors import entry_of
 from spanlab.detectors.costs import Asked, detecting, retrieving
 from spanlab.programs import Unit

@@ -6,8 +6,9 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from optimizers.examples import LabelSource, Transfer
+from optimizers.examples import LabelSource
 from optimizers.metrics import check_metric, unit_of
+from optimizers.splitting import Transfer
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import UsageError
 from spanlab.fields import Frozen, Name, Rate
@@ -38,7 +39,7 @@ class Search(Frozen):
         labels: whose labels are the truth.
         languages: only items of these; empty for all.
         target: tune for this one language; ``transfer`` then says what is learnt from.
-        transfer: see ``optimizers.examples.transferred``.
+        transfer: see ``optimizers.splitting.transferred``.
         folds: cross-validate in so many folds, for held-out scores; 0 measures nothing.
         bootstrapped: most demonstrations made by the model itself, per predictor.
         labelled: most demonstrations made from the labels, per predictor.

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 import dspy
 
 from optimizers.curve import Stage, Trial
-from optimizers.examples import Fold, Labelled, fingerprint, folds, halves, transferred
+from optimizers.examples import Labelled, fingerprint
 from optimizers.held_out import FoldScores, held_out
 from optimizers.metrics import ScoredAnswer
 from optimizers.request import Search
+from optimizers.splitting import Fold, folds, halves, transferred
 from optimizers.strategies import SearchRound, strategy
 from optimizers.subjects import Subject
 from optimizers.watching import (

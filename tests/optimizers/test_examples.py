@@ -13,13 +13,11 @@ from optimizers.examples import (
     Labelled,
     LabelSource,
     fingerprint,
-    folds,
-    halves,
     labelled,
     labelled_claims,
     targets,
-    transferred,
 )
+from optimizers.splitting import folds, halves, transferred
 from spanlab.datasets import read
 from spanlab.errors import UsageError
 from spanlab.labels import Extent, Labels, Soft

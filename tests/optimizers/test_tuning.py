@@ -10,8 +10,9 @@ from gold_answers import GoldAnswers, better_when_asked
 
 from optimizers.curve import Trial
 from optimizers.estimates import Plan, planned
-from optimizers.examples import Fold, Labelled
+from optimizers.examples import Labelled
 from optimizers.request import Search
+from optimizers.splitting import Fold
 from optimizers.tuning import Tuner
 from optimizers.watching import Event, Remark, StoppedError, Stopper
 from spanlab.datasets import read
