@@ -85,13 +85,9 @@ class Wikipedia:
 
         self._search, self._article, self._facts = map(asking, (_SEARCH, _ARTICLE, _FACTS))
 
-    async def search(self, query: Query) -> tuple[Passage, ...]:
-        """Return the articles that a query finds, with the part that it is found in."""
-        return (await self._search.search(query)).passages
-
     async def related(self, title: str, language: str) -> tuple[Passage, ...]:
-        """Return the articles that are most like one."""
-        return await self.search(Query(f"morelike:{title}", language))
+        """Return the articles that are most like one, with a part of each."""
+        return (await self._search.search(Query(f"morelike:{title}", language))).passages
 
     async def article(self, title: str, language: str) -> Passage:
         """Return an article with its headings, such as ``== History ==``.
