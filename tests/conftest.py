@@ -45,6 +45,9 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("spanlab")
 
+# As in the command line: threads for small products of matrices cost more than they do.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # The many processes that tests start shall not compile all of spanlab each.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

@@ -10,6 +10,9 @@ from spanlab.errors import SpanlabError, UsageError
 
 def main() -> None:
     """Run the command line; our own errors become one line on stderr and an exit status."""
+    # Products of matrices are small here: numpy's threads wait for each other, and a third of the
+    # processor time of a comparison went there. Read when numpy is imported, by children too.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         _run()
     except UsageError as error:

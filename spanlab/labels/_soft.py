@@ -130,14 +130,20 @@ def labels_of(record: Record, annotator: str) -> Labels:
 
 
 def labels_in(
-    item: Item, annotation: Annotation, raters: tuple[tuple[Extent, ...], ...] = ()
+    item: Item,
+    annotation: Annotation,
+    raters: tuple[tuple[Extent, ...], ...] = (),
+    hard: tuple[Extent, ...] | None = None,
 ) -> Labels:
-    """Return the labels of an annotation of an item, with the merged marks of ``raters``."""
+    """Return the labels of an annotation of an item, with the merged marks of ``raters``.
+
+    ``hard`` is what ``hard_of`` says of the annotation, from who knows it already.
+    """
     return Labels(
         id=item.id,
         lang=item.lang,
         soft=tuple(flatten(annotation.spans)),
-        hard=tuple(hard_of(annotation)),
+        hard=tuple(hard_of(annotation)) if hard is None else hard,
         raters=raters,
         length=len(item.answer),
     )

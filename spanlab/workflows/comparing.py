@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -17,8 +18,8 @@ from spanlab.agreement import (
     pairwise_ious,
     rated,
 )
-from spanlab.labels import Labels, disagreement, labels_in, labels_of
-from spanlab.schema import Kind, Record, Status
+from spanlab.labels import Extent, Labels, disagreement, labels_in, labels_of
+from spanlab.schema import Kind, Record
 from spanlab.scorers import (
     METRICS,
     ItemScore,
@@ -91,10 +92,8 @@ class DatasetComparison:
     ``scores`` holds the annotators in the order in which they came, then the two baselines; it is
     empty without a reference. Each is scored on the items that both it and the reference have
     finished, the baselines on all that the reference has finished (``n_reference``).
-    ``everybody`` is the agreement of all annotators, the reference and votes included: its pairs
-    fill the matrix. ``persons`` and ``independent`` come without pairs; the latter is that of
-    persons and detectors alone, which did not copy each other's labels. ``labels`` has those
-    that give labels where the reference does.
+    ``kinds`` are the annotators and ``marks`` what they mark, from which agreement is measured when
+    it is asked for. ``labels`` has those that give labels where the reference does.
     """
 
     n_items: int
@@ -102,12 +101,34 @@ class DatasetComparison:
     reference: str | None
     n_reference: int
     scores: tuple[Scored, ...]
-    everybody: Agreement
-    persons: Agreement
-    independent: Agreement
+    kinds: Mapping[str, Kind]
+    marks: Sequence[ItemMarks]
     claims: ClaimComparison
     labels: Mapping[str, Confusion]
     calibrations: tuple[Calibrated, ...]
+
+    @cached_property
+    def everybody(self) -> Agreement:
+        """Agreement of all annotators, the reference and votes included, with all their pairs."""
+        return agreement(self.marks)
+
+    @cached_property
+    def persons(self) -> Agreement:
+        """Agreement of persons; without pairs."""
+        return self._agreement(Kind.PERSON)
+
+    @cached_property
+    def independent(self) -> Agreement:
+        """Agreement of persons and detectors, who copied no labels of each other; no pairs."""
+        return self._agreement(Kind.PERSON, Kind.DETECTOR)
+
+    def _agreement(self, *wanted: Kind) -> Agreement:
+        names = {name for name, kind in self.kinds.items() if kind in wanted}
+        chosen = (
+            replace(item, marks={name: item.marks[name] for name in item.marks if name in names})
+            for item in self.marks
+        )
+        return agreement(chosen, with_pairs=False)
 
 
 def compare_dataset(
@@ -145,7 +166,7 @@ def compare_records(
     """Compare annotators on a stream of records, each item once, taken as the whole dataset.
 
     Args:
-        records: read once and not kept.
+        records: read once; of each the characters that annotators mark are kept.
         kinds: the annotators to compare, in the order in which to name them.
         reference: the annotator that counts as right, one of ``kinds``; None for none.
     """
@@ -155,25 +176,24 @@ def compare_records(
     claims, labels = ClaimTally(kinds, reference), ConfusionSums(reference)
     calibrations = CalibrationTally(kinds)
     for record in records:
-        marks.append(rated(record, kinds))
+        marked = rated(record, kinds)
+        marks.append(marked)
         claims.add(record)
-        labels.add(record)
+        labels.add(record, marked.marks)
         calibrations.add(record)
-        if reference is None or not _is_done(record, reference):
+        if reference is None or reference not in marked.marks:
             continue
         golds.append(labels_of(record, reference))
-        for name, pair in _pairs(record, reference).items():
-            if name in kinds:
-                pairs[name].append(pair)
+        for name, pair in _pairs(record, reference, marked.marks).items():
+            pairs[name].append(pair)
     return DatasetComparison(
         n_items=len(marks),
         looked_at=len(marks),
         reference=reference,
         n_reference=len(golds),
         scores=tuple(_scores(pairs, golds, kinds)),
-        everybody=agreement(marks),
-        persons=agreement(_only(marks, kinds, Kind.PERSON), with_pairs=False),
-        independent=agreement(_only(marks, kinds, Kind.PERSON, Kind.DETECTOR), with_pairs=False),
+        kinds=kinds,
+        marks=marks,
         claims=claims.result(),
         labels=labels.result(),
         calibrations=calibrations.result(),
@@ -204,7 +224,8 @@ def item_scores(record: Record, reference: str) -> dict[str, ItemScore]:
 
     Empty if the reference has not finished the item.
     """
-    return {name: score_item(*pair) for name, pair in _pairs(record, reference).items()}
+    marked = rated(record, [one.annotator for one in record.annotations]).marks
+    return {name: score_item(*pair) for name, pair in _pairs(record, reference, marked).items()}
 
 
 def list_items(
@@ -243,24 +264,28 @@ def neighbour_item(
     return store.neighbour(dataset, QueueQuery(reviewer="", order=order, lang=lang), item_id, step)
 
 
-def _pairs(record: Record, reference: str) -> dict[str, tuple[Labels, Labels]]:
+def _pairs(
+    record: Record, reference: str, marks: Mapping[str, Sequence[Extent]]
+) -> dict[str, tuple[Labels, Labels]]:
     """Return gold and prediction of all others that finished an item, by annotator.
 
     Of the people, gold has the one closest to the prediction, which is all that MaxIoU needs; a
-    person's is taken with the other people.
+    person's is taken with the other people. ``marks`` are what those who finished the item mark.
     """
-    done = {one.annotator: one for one in record.annotations if one.status is Status.DONE}
+    done = {one.annotator: one for one in record.annotations if one.annotator in marks}
     if reference not in done:
         return {}
     gold = labels_in(record.item, done.pop(reference))
-    found = {name: labels_in(record.item, one) for name, one in done.items()}
-    hard = [labels.hard for labels in found.values()]
+    hard = [tuple(marks[name]) for name in done]
     ious = pairwise_ious(hard)
     ious[:, [one.kind is not Kind.PERSON for one in done.values()]] = -1
     np.fill_diagonal(ious, -1)
     return {
-        name: (replace(gold, raters=(hard[best],) if row[best] >= 0 else ()), labels)
-        for (name, labels), row in zip(found.items(), ious, strict=True)
+        name: (
+            replace(gold, raters=(hard[best],) if row[best] >= 0 else ()),
+            labels_in(record.item, one, hard=mine),
+        )
+        for (name, one), mine, row in zip(done.items(), hard, ious, strict=True)
         for best in [int(row.argmax())]
     }
 
@@ -274,14 +299,3 @@ def _scores(
     if golds:
         yield Scored(EVERYTHING, None, score((gold, mark_all(gold)) for gold in golds))
         yield Scored(NOTHING, None, score((gold, mark_none(gold)) for gold in golds))
-
-
-def _only(marks: Iterable[ItemMarks], kinds: dict[str, Kind], *wanted: Kind) -> Iterator[ItemMarks]:
-    for item in marks:
-        chosen = {name: marked for name, marked in item.marks.items() if kinds[name] in wanted}
-        yield replace(item, marks=chosen)
-
-
-def _is_done(record: Record, annotator: str) -> bool:
-    annotation = record.by(annotator)
-    return annotation is not None and annotation.status is Status.DONE

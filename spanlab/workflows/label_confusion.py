@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import Final, NamedTuple
 
-from spanlab.labels import hard_of
-from spanlab.schema import Annotation, Record, Span, Status
+from spanlab.labels import Extent
+from spanlab.schema import Annotation, Record, Span
 
 UNMARKED = "(not marked)"
 UNLABELLED = "(no label)"
+
+_BEYOND: Final = (1 << 62, 1 << 62, "")  # past any text: ends a walk without a special case
 
 Confusion = Mapping[tuple[str, str], int]
 """Characters by the reference's label and an annotator's; not those that neither marked."""
 
 
-@dataclass(frozen=True)
-class _Piece:
+class _Piece(NamedTuple):
     """Characters with one label; they do not overlap with those of other pieces."""
 
     start: int
@@ -34,16 +34,16 @@ class ConfusionSums:
         self._reference = reference
         self._counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
 
-    def add(self, record: Record) -> None:
-        """Add all who finished an item that the reference has finished too."""
-        done = {one.annotator: one for one in record.annotations if one.status is Status.DONE}
+    def add(self, record: Record, marks: Mapping[str, Sequence[Extent]]) -> None:
+        """Add all who finished an item, by their ``marks``, if the reference is among them."""
+        done = {one.annotator: one for one in record.annotations if one.annotator in marks}
         reference = done.pop(self._reference or "", None)
         if reference is None or not _has_labels(reference):
             return
-        right = _pieces(reference)
+        right = _pieces(reference, marks[reference.annotator])
         for name, annotation in done.items():
             if _has_labels(annotation):
-                self._counts[name].update(_shared(right, _pieces(annotation)))
+                self._counts[name].update(_shared(right, _pieces(annotation, marks[name])))
 
     def result(self) -> Mapping[str, Confusion]:
         """Return the counts by annotator; without those that give no labels."""
@@ -60,15 +60,15 @@ def _has_labels(annotation: Annotation) -> bool:
     return any(span.label for span in annotation.spans) or not annotation.spans
 
 
-def _pieces(annotation: Annotation) -> list[_Piece]:
+def _pieces(annotation: Annotation, marks: Sequence[Extent]) -> list[_Piece]:
     """Return what an annotation takes for hallucinated, with the label of the likeliest span."""
     pieces = []
     spans = sorted(annotation.spans, key=lambda span: span.prob)
-    for extent in hard_of(annotation):
-        inside = [span for span in spans if span.start < extent.end and span.end > extent.start]
-        cuts = {extent.start, extent.end}
+    for first, last in marks:
+        inside = [span for span in spans if span.start < last and span.end > first]
+        cuts = {first, last}
         cuts |= {cut for span in inside for cut in (span.start, span.end)}
-        places = sorted(cut for cut in cuts if extent.start <= cut <= extent.end)
+        places = sorted(cut for cut in cuts if first <= cut <= last)
         for start, end in pairwise(places):
             pieces.append(_Piece(start, end, _label(inside, start)))
     return pieces
@@ -83,15 +83,22 @@ def _label(spans: Sequence[Span], place: int) -> str:
 
 def _shared(right: Sequence[_Piece], other: Sequence[_Piece]) -> Counter[tuple[str, str]]:
     """Count characters by both labels, with those that only one of the two marked."""
-    cuts = sorted({cut for piece in (*right, *other) for cut in (piece.start, piece.end)})
     counts: Counter[tuple[str, str]] = Counter()
-    for start, end in pairwise(cuts):
-        labels = _at(right, start), _at(other, start)
-        if labels != (UNMARKED, UNMARKED):
-            counts[labels] += end - start
-    return counts
-
-
-def _at(pieces: Sequence[_Piece], place: int) -> str:
-    at = bisect_right(pieces, place, key=lambda piece: piece.start) - 1
-    return pieces[at].label if at >= 0 and place < pieces[at].end else UNMARKED
+    for start, end, label in right:
+        counts[label, UNMARKED] += end - start
+    for start, end, label in other:
+        counts[UNMARKED, label] += end - start
+    others = iter(other)
+    low, high, theirs = next(others, _BEYOND)
+    for start, end, mine in right:
+        while high <= start:
+            low, high, theirs = next(others, _BEYOND)
+        while low < end:
+            common = min(end, high) - max(start, low)
+            counts[mine, theirs] += common
+            counts[mine, UNMARKED] -= common
+            counts[UNMARKED, theirs] -= common
+            if high > end:
+                break
+            low, high, theirs = next(others, _BEYOND)
+    return +counts

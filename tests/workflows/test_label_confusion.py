@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spanlab.agreement import rated
 from spanlab.schema import Annotation, Item, Kind, Record, Span
 from spanlab.workflows.label_confusion import UNLABELLED, UNMARKED, Confusion, ConfusionSums
 
@@ -16,7 +17,8 @@ def says(name: str, *marks: Mark, prob: float = 1.0) -> Annotation:
 
 def confusion(*annotations: Annotation) -> dict[str, Confusion]:
     sums = ConfusionSums("gold")
-    sums.add(Record(item=Item(id="a", answer=ANSWER), annotations=annotations))
+    record = Record(item=Item(id="a", answer=ANSWER), annotations=annotations)
+    sums.add(record, rated(record, [one.annotator for one in annotations]).marks)
     return dict(sums.result())
 
 
