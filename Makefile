@@ -3,10 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 FOR_TESTS := .venv/.ready_for_tests
+FOR_TORCH := .venv/.ready_for_torch
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
+EXTRAS := $(addprefix --extra ,api averitec llm mcp postgres train web)
 
-.PHONY: run test check bench lock clean
+.PHONY: run test test-torch check bench lock clean
 
 run: $(READY)  ## import and annotate the samples once, then serve the app
 	@$(BIN)/spanlab demo $(ARGS)
@@ -14,6 +16,11 @@ run: $(READY)  ## import and annotate the samples once, then serve the app
 test: $(FOR_TESTS)  ## all tests, on SQLite and PostgreSQL and in a real Chromium
 	sh tests/system_packages.sh
 	$(BIN)/pytest -n 4 --dist worksteal $(ARGS)  # more than cores: many of them wait
+	@[ -e $(FOR_TORCH) ] || echo "not run: tests of checkpoints in PyTorch (make test-torch installs it, gigabytes)"
+
+# Apart, as spaCy imports torch wherever it is installed: a second more for every process.
+test-torch: $(FOR_TORCH)  ## tests of checkpoints in PyTorch
+	$(BIN)/pytest tests/cli/test_trained_questions.py $(ARGS)
 
 check: $(FOR_TESTS)  ## formatting, lint, types, import contracts, unsafe calls
 	$(BIN)/ruff format --check .
@@ -29,10 +36,9 @@ bench: $(FOR_TESTS)  ## print every figure that the README names
 # What the app runs on, and, with the extras that `make run` does not install, what tests run on.
 lock: $(READY)  ## pin all dependencies anew, with hashes and without addresses
 	$(BIN)/pip install --quiet uv
-	$(BIN)/$(COMPILE) pyproject.toml --extra api --extra averitec --extra llm --extra mcp \
-	  --extra postgres --extra train --extra web --output-file requirements.lock
-	$(BIN)/$(COMPILE) pyproject.toml --all-extras --constraint requirements.lock \
-	  --output-file tests/requirements.lock
+	$(BIN)/$(COMPILE) pyproject.toml $(EXTRAS) --output-file requirements.lock
+	$(BIN)/$(COMPILE) pyproject.toml $(EXTRAS) --extra dev --extra encoder \
+	  --constraint requirements.lock --output-file tests/requirements.lock
 
 clean:  ## remove the environment; annotations in .spanlab stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
@@ -51,3 +57,7 @@ $(READY): requirements.lock pyproject.toml
 $(FOR_TESTS): $(READY) tests/requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r tests/requirements.lock
 	@touch $(FOR_TESTS)
+
+$(FOR_TORCH): $(FOR_TESTS) Makefile
+	@$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0 transformers==5.23.0
+	@touch $(FOR_TORCH)

@@ -6,6 +6,7 @@ import ipaddress
 import os
 import signal
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import hypothesis
@@ -55,6 +56,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.path[:0] = [str(_ROOT / "tests" / folder) for folder in ("model_server", "support")]
 # Processes that a test starts import its classes, whatever directory another test has worked in.
 sys.path.append(str(_ROOT))
+# What needs gigabytes that nobody gets unasked: `make test-torch` installs them.
+collect_ignore = [] if find_spec("torch") else ["cli/test_trained_questions.py"]
 pytest_plugins = ["model_fixtures", "postgres"]
 
 

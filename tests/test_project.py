@@ -28,11 +28,15 @@ def test_a_lock_pins_every_package_with_hashes_and_names_no_address(name: str) -
 
 
 def test_nothing_that_the_app_is_installed_with_runs_neural_networks() -> None:
-    """Users ask for a light install; tests alone have what the extra `encoder` names."""
+    """Users ask for a light install; tests alone have what the extra `encoder` names.
+
+    Not even tests have torch, unless somebody asks: `make test-torch`.
+    """
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     packages = set(re.findall(r"^([a-z0-9._-]+)==", lock, re.MULTILINE))
     heavy = ("torch", "transformers", "tensorflow", "jax", "onnxruntime", "nvidia", "triton")
     assert not [package for package in packages if package.startswith(heavy)]
+    assert "\ntorch==" not in (ROOT / "tests/requirements.lock").read_text(encoding="utf-8")
 
 
 def test_without_the_extra_for_models_everything_else_works() -> None:

@@ -16,7 +16,11 @@ app = typer.Typer(
 )
 
 Weights = Annotated[
-    str, typer.Option(help="The ONNX file, such as onnx/model_int8.onnx (default: model.onnx).")
+    str,
+    typer.Option(
+        help="The ONNX file, such as onnx/model_int8.onnx (default: model.onnx), or "
+        "model.safetensors of a sequence-to-sequence checkpoint."
+    ),
 ]
 
 
@@ -41,7 +45,9 @@ def fetch(
         name, revision, weights, on_file=lambda file: progress.say(f"fetching {file}")
     )
     progress.say(f"{name} at commit {origin.commit} is in {found.folder}")
-    progress.say(f"use it: --detector encoder --option model={name}")
+    rewrites = found.weights.suffix == ".safetensors"
+    used = "papelo --option first_model" if rewrites else "encoder --option model"
+    progress.say(f"use it: --detector {used}={name}")
 
 
 @app.command()
@@ -73,7 +79,7 @@ def list_() -> None:
         progress.say("none was fetched yet: spanlab encoder fetch ORGANISATION/NAME")
     for found, origin in encoders.fetched():
         size = found.weights.stat().st_size / 2**20
-        labels = ", ".join(found.labels) or "labels without names"
+        labels = ", ".join(found.labels) or "labels without names, or none"
         typer.echo(f"{origin.name}  {origin.commit[:12]}  {size:,.1f} MiB  {labels}")
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from spanlab.detectors.common.checkpoint import (
     ORIGIN,
+    SAFETENSORS,
     WEIGHTS,
     Checkpoint,
     Origin,
@@ -24,6 +25,7 @@ from spanlab.detectors.common.checkpoint import (
     fetched_folder,
     folder_of,
     open_checkpoint,
+    open_folder,
     origin_of,
     refuse_pickles,
     sha256,
@@ -57,8 +59,8 @@ def fetched() -> Iterator[tuple[Checkpoint, Origin]]:
     for name in fetched_checkpoints():
         origin = origin_of(folder_of(name))
         if origin is not None:
-            weights = next((each for each in origin.sha256 if each.endswith(".onnx")), "")
-            yield open_checkpoint(name, weights), origin
+            kept = (each for each in origin.sha256 if each.endswith((".onnx", SAFETENSORS)))
+            yield _opened(name, next(kept, "")), origin
 
 
 def fetch(
@@ -72,7 +74,8 @@ def fetch(
     Args:
         name: ORGANISATION/NAME.
         revision: a branch, tag or commit; what it stands for now is kept as a commit.
-        weights: the ONNX file; empty for ``model.onnx`` or ``onnx/model.onnx``.
+        weights: the ONNX file; empty for ``model.onnx`` or ``onnx/model.onnx``. Or
+            ``model.safetensors``, for a checkpoint of sequences.
         on_file: called with each file's name before it is fetched.
 
     Raises:
@@ -93,25 +96,30 @@ def fetch(
         if wanted not in files:
             raise InputError(
                 f"{name} has no {wanted} at the hub",
-                expected="a checkpoint exported to ONNX (--weights names another file); "
-                "`spanlab encoder convert` exports a folder with model.safetensors",
+                expected="a checkpoint exported to ONNX (--weights names another file, or "
+                "model.safetensors of a checkpoint of sequences); `spanlab encoder convert` "
+                "exports a folder with model.safetensors",
             )
     with _replacing(fetched_folder() / name.replace("/", "--", 1)) as folder:
         for wanted in (chosen, "tokenizer.json", "config.json"):
             hub.get(wanted, folder)
-        beside = Path(chosen).parent
-        for location in sorted(facts(folder / chosen).external):
-            other = (beside / location).as_posix()
-            if other in files:
-                hub.get(other, folder)
+        if chosen != SAFETENSORS:
+            for location in sorted(facts(folder / chosen).external):
+                other = (Path(chosen).parent / location).as_posix()
+                if other in files:
+                    hub.get(other, folder)
+            check_graph(folder / chosen, folder)
         shutil.rmtree(folder / ".cache", ignore_errors=True)
-        check_graph(folder / chosen, folder)
         refuse_pickles(folder)
         got = sorted(path for path in folder.rglob("*") if path.is_file())
         sums = {path.relative_to(folder).as_posix(): sha256(path) for path in got}
         origin = Origin(name=name, commit=hub.commit, sha256=sums)
         (folder / ORIGIN).write_text(origin.model_dump_json(indent=2), encoding="utf-8")
-    return open_checkpoint(name, chosen), origin
+    return _opened(name, chosen), origin
+
+
+def _opened(name: str, weights: str) -> Checkpoint:
+    return (open_folder if weights == SAFETENSORS else open_checkpoint)(name, weights)
 
 
 def convert(source: Path, target: Path) -> Checkpoint:

@@ -1,6 +1,7 @@
 """A checkpoint's folder: which files count, what they say, and what is refused unopened.
 
-    model.onnx        the network (or onnx/model.onnx, or any file that is named)
+    model.onnx        the network (or onnx/model.onnx, or any file that is named; a checkpoint of
+                      sequences may have model.safetensors instead)
     tokenizer.json    a fast tokenizer
     config.json       labels, positions, vocabulary
 
@@ -25,6 +26,7 @@ from spanlab.json_files import read_json
 from spanlab.settings import Settings
 
 WEIGHTS: Final = ("model.onnx", "onnx/model.onnx")
+SAFETENSORS: Final = "model.safetensors"
 ORIGIN: Final = "fetched.json"
 _DOMAINS: Final = frozenset(("", "ai.onnx", "ai.onnx.ml", "com.microsoft"))
 _ENDLESS: Final = frozenset(("Loop", "Scan"))  # a classifier needs neither, and they may not end
@@ -119,7 +121,7 @@ def fetched_folder() -> Path:
 
 
 def open_checkpoint(name: str, weights: str = "") -> Checkpoint:
-    """Return a checkpoint after all that can be checked without running it.
+    """Return a checkpoint in ONNX after all that can be checked without running it.
 
     Args:
         name: a folder, or the hub's name of a checkpoint that was fetched.
@@ -128,11 +130,21 @@ def open_checkpoint(name: str, weights: str = "") -> Checkpoint:
     Raises:
         InputError: it is not there, incomplete, or holds what is not to be opened.
     """
+    found = open_folder(name, weights)
+    check_graph(found.weights, found.folder)
+    return found
+
+
+def open_folder(name: str, weights: str) -> Checkpoint:
+    """Return a checkpoint whose weights nobody has looked into; see ``open_checkpoint``.
+
+    Raises:
+        InputError: it is not there, incomplete, or a pickle lies in its folder.
+    """
     folder = folder_of(name)
     refuse_pickles(folder)
     config = _config(folder)
     path = _weights(folder, weights)
-    check_graph(path, folder)
     return Checkpoint(folder, path, config, _labels(config, folder), _positions(config, folder))
 
 
@@ -194,8 +206,8 @@ def refuse_pickles(folder: Path) -> None:
             raise InputError(
                 "the checkpoint holds a pickle, which can run anything when it is opened",
                 file=path,
-                expected="a folder without it: model.onnx, tokenizer.json and config.json are "
-                "enough",
+                expected="a folder without it: the network in ONNX or safetensors, "
+                "tokenizer.json and config.json are enough",
             )
 
 

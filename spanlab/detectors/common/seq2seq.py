@@ -1,84 +1,91 @@
-"""A sequence-to-sequence checkpoint in ONNX, such as a T5: from a text to a text, greedily.
+"""A sequence-to-sequence checkpoint, such as a T5: from a text to a text, greedily.
 
-The folder is what ``spanlab encoder convert`` writes of one: ``encoder_model.onnx``,
-``decoder_model.onnx``, ``tokenizer.json`` and ``config.json``.
+    encoder_model.onnx     in ONNX, as ``spanlab encoder convert`` writes it (``seq2seq_onnx``)
+    decoder_model.onnx
+    model.safetensors      or in PyTorch, as transformers saves it (``seq2seq_torch``)
+    tokenizer.json         a fast tokenizer
+    config.json            which tokens a text begins and ends with
+
+The folder decides which it is; ONNX, which needs far less, comes first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, Protocol
 
-import numpy as np
-
-from spanlab.detectors.common.checkpoint import check_graph, open_checkpoint
-from spanlab.detectors.common.onnx_model import first_line, open_session
-from spanlab.detectors.common.running import Running
+from spanlab.detectors.common import seq2seq_onnx, seq2seq_torch
+from spanlab.detectors.common.checkpoint import (
+    SAFETENSORS,
+    Checkpoint,
+    folder_of,
+    open_folder,
+    refuse_pickles,
+)
+from spanlab.detectors.common.onnx_model import first_line
 from spanlab.detectors.common.tokenizing import Tokenizing
 from spanlab.errors import InputError
 
-_ENCODER: Final = "encoder_model.onnx"
-_DECODER: Final = "decoder_model.onnx"
-_READ: Final = {"input_ids", "attention_mask"}
-_WRITTEN: Final = {"input_ids", "encoder_hidden_states", "encoder_attention_mask"}
+
+class SequenceNetwork(Protocol):
+    """What writes tokens after tokens that it has read; any number of threads may share it."""
+
+    def write(self, read: Sequence[int], most: int) -> list[int]:
+        """Return the likeliest token after each before it, ``most`` of them, without the end."""
+        ...
+
+
+_LOADERS: Final[dict[str, Callable[[Checkpoint, int, frozenset[int]], SequenceNetwork]]] = {
+    seq2seq_onnx.ENCODER: seq2seq_onnx.load,
+    SAFETENSORS: seq2seq_torch.load,
+}
 
 
 @dataclass(frozen=True)
 class Rewriter:
-    """A loaded checkpoint; any number of threads may share it.
+    """A loaded checkpoint; any number of threads may share it."""
 
-    ``start`` and ``ends`` are the tokens that what is written begins and ends with.
-    """
-
-    encoder: Any
-    decoder: Any
+    network: SequenceNetwork
     tokenizing: Tokenizing
-    start: int
-    ends: frozenset[int]
 
     def __deepcopy__(self, memo: object) -> Rewriter:
         """Return itself: the copy of a detector runs the same network."""
         return self
 
     @classmethod
-    def load(cls, name: str, running: Running | None = None) -> Rewriter:
-        """Load a checkpoint from a folder.
+    def load(cls, name: str) -> Rewriter:
+        """Load a checkpoint from a folder, or one that was fetched from the hub by its name.
 
         Raises:
             InputError: it is missing, damaged, unsuitable or unsafe.
-            UsageError: onnxruntime or tokenizers is missing.
+            UsageError: what its weights need is not installed.
         """
-        found = open_checkpoint(name, _ENCODER)
-        folder, config, place = found.folder, found.config, str(found.folder)
-        if not (folder / _DECODER).is_file():
-            raise InputError("the checkpoint has no decoder", file=folder / _DECODER)
-        check_graph(folder / _DECODER, folder)
-        tokenizing = Tokenizing.of(
-            found.tokenizer(), found.positions, config.get("vocab_size"), place
-        )
-        start, end = config.get("decoder_start_token_id"), config.get("eos_token_id")
+        folder = folder_of(name)
+        refuse_pickles(folder)
+        weights = next((each for each in _LOADERS if (folder / each).is_file()), "")
+        if not weights:
+            raise InputError(
+                "the checkpoint has no weights of sequences",
+                file=folder,
+                expected="encoder_model.onnx and decoder_model.onnx, or model.safetensors",
+            )
+        found = open_folder(name, weights)
+        found.digest()
+        start, end = (found.config.get(f"{each}_token_id") for each in ("decoder_start", "eos"))
         named = end if isinstance(end, list) else [end]
         ends = frozenset(each for each in named if isinstance(each, int))
         if not isinstance(start, int) or not ends:
             raise InputError(
                 "the configuration does not say which tokens a text begins and ends with",
-                file=folder / "config.json",
+                file=found.folder / "config.json",
                 found=f"decoder_start_token_id {start}, eos_token_id {end}",
                 expected="a number each",
             )
-        where = running or Running()
-        sessions = [open_session(folder / file, where) for file in (_ENCODER, _DECODER)]
-        for session, wanted in zip(sessions, (_READ, _WRITTEN), strict=True):
-            inputs = {each.name for each in session.get_inputs()}
-            if inputs != wanted:
-                raise InputError(
-                    "the model is no encoder or decoder without a cache",
-                    file=folder,
-                    found=f"inputs {', '.join(sorted(inputs))}",
-                    expected=", ".join(sorted(wanted)),
-                )
-        encoder, decoder = sessions
-        return cls(encoder, decoder, tokenizing, start, ends)
+        tokenizing = Tokenizing.of(
+            found.tokenizer(), found.positions, found.config.get("vocab_size"), str(found.folder)
+        )
+        return cls(_LOADERS[weights](found, start, ends), tokenizing)
 
     def rewrite(self, text: str, most: int = 64) -> str:
         """Return what the checkpoint makes of a text.
@@ -91,28 +98,14 @@ class Rewriter:
             InputError: the text is longer than the checkpoint reads, or the network breaks on it.
         """
         ids = self.tokenizing.tokenizer.encode(text).ids
+        place = self.tokenizing.place
         if len(ids) > self.tokenizing.limit:
             raise InputError(
                 f"the text has {len(ids):,} tokens, and the model reads {self.tokenizing.limit:,}",
-                file=self.tokenizing.place,
+                file=place,
             )
-        read = np.array([ids], np.int64)
-        mask = np.ones_like(read)
-        written = [self.start]
         try:
-            (states,) = self.encoder.run(None, {"input_ids": read, "attention_mask": mask})[:1]
-            while len(written) <= most:
-                given = {
-                    "input_ids": np.array([written], np.int64),
-                    "encoder_hidden_states": states,
-                    "encoder_attention_mask": mask,
-                }
-                (logits,) = self.decoder.run(["logits"], given)
-                best = int(logits[0, -1].argmax())
-                if best in self.ends:
-                    break
-                written.append(best)
-        except Exception as error:  # noqa: BLE001 - onnxruntime's errors have no common base
-            place = self.tokenizing.place
+            written = self.network.write(ids, most)
+        except Exception as error:  # noqa: BLE001 - what runs networks has no error in common
             raise InputError(f"the model broke: {first_line(error)}", file=place) from None
-        return str(self.tokenizing.tokenizer.decode(written[1:], skip_special_tokens=True)).strip()
+        return str(self.tokenizing.tokenizer.decode(written, skip_special_tokens=True)).strip()

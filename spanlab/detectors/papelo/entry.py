@@ -41,8 +41,9 @@ class PapeloOptions(ClaimsOption, MemoryOptions):
         str,
         Field(
             description="A local sequence-to-sequence checkpoint that writes the first question, "
-            "such as a T5 trained on AVeriTeC: a folder with encoder_model.onnx, "
-            "decoder_model.onnx, tokenizer.json and config.json.",
+            "such as a T5 trained on AVeriTeC: a folder with tokenizer.json, config.json and "
+            "model.safetensors, or encoder_model.onnx and decoder_model.onnx; or the name of one "
+            "that was fetched.",
             json_schema_extra={"format": "path"},
         ),
     ] = ""

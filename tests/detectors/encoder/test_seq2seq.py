@@ -1,7 +1,13 @@
-"""A text becomes a text by a sequence-to-sequence checkpoint."""
+"""A text becomes a text by a sequence-to-sequence checkpoint.
+
+Those of PyTorch that can be loaded are in ``tests/cli/test_trained_questions.py``.
+"""
 
 from __future__ import annotations
 
+import json
+import pickle
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +15,7 @@ import pytest
 import tiny_encoders as tiny
 
 from spanlab.detectors.common.seq2seq import Rewriter
-from spanlab.errors import InputError
+from spanlab.errors import InputError, UsageError
 
 WRITTEN = "when was the tower built ?"
 
@@ -22,9 +28,23 @@ def test_a_checkpoint_writes_until_its_end_or_its_limit(tmp_path: Path) -> None:
         made.rewrite("tower " * 600)
 
 
+def in_torch(folder: Path, **config: object) -> Path:
+    """Make of a checkpoint in ONNX the folder of one in PyTorch, without weights worth the name."""
+    (folder / "encoder_model.onnx").rename(folder / "model.safetensors")
+    (folder / "decoder_model.onnx").unlink()
+    said = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(said | config))
+    return folder
+
+
+def pickled(folder: Path) -> None:
+    (in_torch(folder) / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps({}))
+
+
 WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "no decoder": (lambda at: (at / "decoder_model.onnx").unlink(), "no decoder"),
-    "no encoder": (lambda at: (at / "encoder_model.onnx").unlink(), "no ONNX model"),
+    "no encoder": (lambda at: (at / "encoder_model.onnx").unlink(), "no weights of sequences"),
     "a decoder twice": (
         lambda at: (at / "encoder_model.onnx").write_bytes(
             (at / "decoder_model.onnx").read_bytes()
@@ -36,6 +56,23 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
         "begins and ends with",
     ),
     "pickle": (lambda at: (at / "x.pkl").write_bytes(b"."), "holds a pickle"),
+    "pickled weights": (pickled, "pytorch_model.bin: the checkpoint holds a pickle"),
+    "code": (
+        lambda at: in_torch(at, auto_map={"AutoModelForSeq2SeqLM": "code.Model"}),
+        "more than model.safetensors, which may run code.*found: 'auto_map'",
+    ),
+    "adapter": (
+        lambda at: (in_torch(at) / "adapter_config.json").write_text("{}"),
+        "more than model.safetensors.*found: 'adapter_config.json'",
+    ),
+    "other weights": (
+        lambda at: in_torch(at, transformers_weights="other.safetensors"),
+        "more than model.safetensors.*found: 'transformers_weights'",
+    ),
+    "quantised": (
+        lambda at: in_torch(at, quantization_config={"quant_method": "awq"}),
+        "more than model.safetensors.*found: 'quantization_config'",
+    ),
 }
 
 
@@ -45,4 +82,14 @@ def test_a_checkpoint_that_cannot_be_used_is_refused(name: str, tmp_path: Path) 
     folder = tiny.write_rewriter(tmp_path, WRITTEN)
     spoil(folder)
     with pytest.raises(InputError, match=message):
+        Rewriter.load(str(folder))
+
+
+def test_without_torch_the_extra_that_brings_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)  # not installed
+    folder = in_torch(tiny.write_rewriter(tmp_path, WRITTEN))
+    needs = r"safetensors needs torch: pip install 'spanlab\[transformers\]'"
+    with pytest.raises(UsageError, match=needs):
         Rewriter.load(str(folder))
