@@ -9,11 +9,21 @@ from pathlib import Path
 import pytest
 import streamlit as st
 from streamlit import config
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from spanlab.jobs import worker
 from spanlab.settings import Settings
 from spanlab.storage import Store
+
+
+@pytest.fixture(scope="package", autouse=True)
+def components() -> Iterator[None]:
+    """Look once for components in installed packages, which Streamlit does for each AppTest."""
+    found = manifest_scanner.scan_component_manifests()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", lambda: found)
+        yield
 
 
 @pytest.fixture
