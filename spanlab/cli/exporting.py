@@ -38,7 +38,8 @@ def export(
         str,
         typer.Option(
             help="spanlab, mushroom, labelstudio, claims, csv, parquet, huggingface (a zip that "
-            "load_dataset reads once unpacked) or report (one HTML file to mail)."
+            "load_dataset reads once unpacked) or report (one HTML file to mail). csv, parquet and "
+            "huggingface leave out evidence, rejected spans and traces."
         ),
     ] = "spanlab",
     output: Output = None,

@@ -56,7 +56,12 @@ _FORMATS = {
         "Label Studio", "Spans as Label Studio imports them.", "json", "application/json"
     ),
     "claims": _Format("Claims as CSV", "One row per claim with its verdict.", "csv", "text/csv"),
-    "csv": _Format("CSV", "A row for each item and annotator; lists as JSON.", "csv", "text/csv"),
+    "csv": _Format(
+        "CSV",
+        "A row for each item and annotator; without evidence, rejected spans and traces.",
+        "csv",
+        "text/csv",
+    ),
     "parquet": _Format(
         "Parquet",
         "The same rows, for pandas and the like.",

@@ -35,8 +35,8 @@ def page() -> None:
         sizes = dict(scopes(_memory()))
         if not sizes:
             st.info(
-                "Nothing is kept yet. A detector with a memory, such as `mermaid`, keeps here what "
-                "it finds about the entities of claims, and later claims are spared the search.",
+                "No evidence is stored yet. Detectors with a memory, such as `mermaid`, store here "
+                "what they find about the entities of claims; later claims need no new search.",
                 icon=":material/psychology:",
             )
             page_link("detect", "Go to Detect", icon=":material/manage_search:")
@@ -71,7 +71,7 @@ def _scope(sizes: Mapping[str, int]) -> str:
             list(sizes),
             format_func=called,
             on_change=_from_the_top,
-            help="Runs that give the same name as the option memory_scope share one memory.",
+            help="Runs with the same option memory_scope share one memory.",
             **kept("memory.scope"),
         )
     )
@@ -83,7 +83,7 @@ def _entries(scope: str, name: str) -> None:
     if name:
         meant = entities_like(_memory(), scope, name)
         if not meant:
-            st.info(f"Nothing is kept under “{plain(name)}”.", icon=":material/search_off:")
+            st.info(f"No evidence is stored under “{plain(name)}”.", icon=":material/search_off:")
             return
         entity = meant[0]
         if len(meant) > 1:
@@ -151,19 +151,20 @@ def _entry(stored: StoredEntry) -> None:
 
 
 _HELP = {
-    "Pin": "Recalled before all else that is kept under its entities.",
-    "Block": "Never recalled, also when it is found again.",
-    "Delete": "It is kept again when it is found again; Block it to be rid of it.",
+    "Pin": "Recalled before other evidence on its entities.",
+    "Block": "Never recalled, even if it is found again.",
+    "Delete": "Stored again if it is found again; use Block to prevent that.",
 }
 
 
 def _source(entry: MemoryEntry) -> str:
-    """Say where an entry is from, how it was found, and until when it counts."""
+    """Say where an entry is from, how it was found, and when it expires."""
     source = ", ".join(filter(None, (entry.title, entry.url, entry.date))) or "Unknown source"
+    found = f"Found by {entry.tool}" if entry.tool else "Added by hand"
     asked = f" for “{entry.query}”" if entry.query else ""
-    model = f", asked by {entry.model}" if entry.model else ""
-    until = f"; counts until {_day(entry.expires)}" if entry.expires is not None else ""
-    return f"{source}. Kept on {_day(entry.at)}: {entry.tool or 'by hand'}{asked}{model}{until}."
+    model = f" (model {entry.model})" if entry.model else ""
+    until = f", expires on {_day(entry.expires)}" if entry.expires is not None else ""
+    return f"{source}. {found}{asked}{model} on {_day(entry.at)}{until}."
 
 
 def _day(at: float) -> str:
@@ -187,10 +188,10 @@ def _delete(stored: StoredEntry) -> None:
 
 def _import(scope: str) -> None:
     with st.popover("Import…", icon=":material/upload_file:", width="content"):
-        given = st.file_uploader("A file that was exported from a memory", type="jsonl")
-        into = st.text_input("Scope", scope, help="Empty for everybody.").strip()
+        given = st.file_uploader("JSONL file exported from a memory", type="jsonl")
+        into = st.text_input("Scope", scope, help="Leave empty for the scope of everybody.").strip()
         if st.button("Import", type="primary", disabled=given is None) and given is not None:
-            with errors_shown("The lines before it are kept."):
+            with errors_shown("The lines before it are imported."):
                 number = import_lines(_memory(), into, given, given.name)
                 tell_after_rerun(f"{counted(number, 'passage')} imported.")
                 st.rerun()
@@ -211,8 +212,8 @@ def _clear(scope: str, size: int) -> None:
     with st.popover("Clear…", icon=":material/delete:", width="content"):
         whose = f"scope {scope}" if scope else "scope of everybody"
         st.warning(
-            f"This deletes the {counted(size, 'passage')} in the {plain(whose)} for good, and the "
-            "answers of tools that are kept there.",
+            f"Deletes the {counted(size, 'passage')} in the {plain(whose)} and the tools' answers "
+            "that are stored there. This cannot be undone.",
             icon=":material/warning:",
         )
         if st.button("Delete all", type="primary"):

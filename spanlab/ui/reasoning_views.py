@@ -23,7 +23,7 @@ from spanlab.workflows.wording import counted, figure
 if TYPE_CHECKING:
     import altair as alt
 
-_SHARES = ("Exact match", "F1", "Judged right")
+_SHARES = ("Exact match", "F1", "Judged correct")
 
 
 def show_reasoning(summary: DatasetSummary) -> None:
@@ -32,8 +32,8 @@ def show_reasoning(summary: DatasetSummary) -> None:
     found = _counted(summary.name, (summary.created, summary.n_items, counts))
     if not found.methods and not found.judges:
         st.info(
-            "No step of a reasoning is judged here: run the detector `safe`, or import what "
-            "`spanlab reason` wrote.",
+            "No reasoning steps are verified yet: run the detector `safe`, or import the output of "
+            "`spanlab reason`.",
             icon=":material/rule:",
         )
         return
@@ -62,9 +62,9 @@ def method_table(methods: Mapping[str, MethodResult]) -> pd.DataFrame:
                 "Failed": one.failed,
                 "Exact match": None if one.score is None else one.score.exact,
                 "F1": None if one.score is None else one.score.f1,
-                "Judged right": right / judged if judged else None,
-                "Right despite a wrong step": one.spurious,
-                "Forced": one.forced,
+                "Judged correct": right / judged if judged else None,
+                "Correct despite a wrong step": one.spurious,
+                "Forced answers": one.forced,
                 "Calls per question": one.calls / max(one.questions, 1),
                 "Tokens per question": one.tokens / max(one.questions, 1),
             }
@@ -85,10 +85,10 @@ def error_table(judges: Mapping[str, MethodResult]) -> pd.DataFrame:
 
 def _methods(found: ReasoningResults) -> None:
     questions = max(one.questions for one in found.methods.values())
-    st.markdown(f"**{counted(questions, 'question')} by way of verifying**")
+    st.markdown(f"**{counted(questions, 'question')} by verification method**")
     if found.left_out:
         st.caption(
-            f"{counted(found.left_out, 'question')} left out: not every way was tried on it."
+            f"{counted(found.left_out, 'question')} left out: not all methods were run on it."
         )
     st.dataframe(
         method_table(found.methods),
@@ -99,7 +99,7 @@ def _methods(found: ReasoningResults) -> None:
             "Calls per question": st.column_config.NumberColumn(format="%.1f"),
             "Tokens per question": st.column_config.NumberColumn(format="%.0f"),
         },
-        alt="Answers, calls and tokens by way of verifying",
+        alt="Answers, calls and tokens by verification method",
     )
     for pair in found.pairs():
         difference = pair.difference

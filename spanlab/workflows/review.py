@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from spanlab.errors import NotFoundError
 from spanlab.schema import Kind, Status
 from spanlab.storage import (
@@ -32,6 +34,7 @@ __all__ = [
     "Review",
     "Share",
     "Store",
+    "assigned",
     "first_item",
     "has_item",
     "holders",
@@ -124,6 +127,22 @@ def holders(store: Store, dataset: str, query: QueueQuery, item_id: str) -> tupl
     if not query.reserve or query.max_annotators is None:
         return ()
     return store.reserve(dataset, item_id, query.reviewer, query.max_annotators + 1)
+
+
+def assigned(store: Store, dataset: str, reviewer: str, item_id: str) -> tuple[str, ...]:
+    """Return to whom an item is assigned; nobody if the reviewer is among them.
+
+    Raises:
+        NotFoundError: there is no such dataset or item.
+    """
+    settings = store.settings(dataset)
+    people = settings.assigned_to
+    if not people:
+        return ()
+    position = np.array(store.positions_of(dataset, [item_id]))
+    shares = (Share(number, len(people), settings.overlap) for number in range(len(people)))
+    named = tuple(name for name, share in zip(people, shares, strict=True) if share.has(position))
+    return () if reviewer in named else named
 
 
 def items(store: Store, dataset: str, query: QueueQuery) -> Page:

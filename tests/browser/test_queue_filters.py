@@ -171,6 +171,14 @@ def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit
     here.wait_for("last")
     expect(notice).to_be_hidden()
 
+    others = {"overlap": 2, "assigned_to": ("Alan", "Ben")}
+    here.store.change_settings(here.dataset, lambda now: now.model_copy(update=others))
+    here.visit("last")
+    expect(notice).to_contain_text("This item is assigned to Alan and Ben.", timeout=PATIENCE)
+    here.press("Escape")
+    here.visit("one")  # done: nobody has to be told
+    expect(notice).to_be_hidden()
+
 
 def test_filters_combine_and_an_empty_queue_says_where_to_widen_it(desk: Sit) -> None:
     here = desk(_opinions())

@@ -32,7 +32,7 @@ def everything(app: AppTest) -> str:
 
 def test_an_empty_memory_says_what_fills_it(open_page: OpenPage) -> None:
     app = open_page("memory")
-    assert "Nothing is kept yet" in everything(app)
+    assert "No evidence is stored yet" in everything(app)
     line = {"text": "It is tall.", "entities": ["The Eiffel Tower"], "at": 1.0}
     file = ("memory.jsonl", json.dumps(line).encode(), "application/jsonl")
     app.file_uploader[0].upload(*file).run()
@@ -53,7 +53,7 @@ def test_evidence_is_found_by_name_judged_and_deleted(open_page: OpenPage, store
     app.button(key="_block-13").click().run()
     assert ":red-badge[:material/block: Blocked]" in everything(app)
     app = app.button[[each.label for each in app.button].index("Older")].click().run()
-    assert "https://a.example/*x*. Kept on 9 September 2001: search for “tower”" in everything(app)
+    assert "https://a.example/*x*. Found by search for “tower”" in everything(app)
     app.text_input(key="spanlab.memory.name").set_value("Eifel Tower").run()
     assert "It has part" not in everything(app)
     app.button(key="_pin-1").click().run()
@@ -66,7 +66,7 @@ def test_evidence_is_found_by_name_judged_and_deleted(open_page: OpenPage, store
     app.button(key="_delete-1").click().run()
     assert "It is 330 m" not in everything(app)
     app.text_input(key="spanlab.memory.name").set_value("Eiffel Tower").run()
-    assert "Nothing is kept under “Eiffel Tower”" in everything(app)
+    assert "No evidence is stored under “Eiffel Tower”" in everything(app)
     app.selectbox[0].set_value("team").run()
     app.text_input(key="spanlab.memory.name").set_value("").run()
     assert "<b>It is</b> in Paris." in everything(app)

@@ -26,15 +26,15 @@ class EncoderOptions(Options):
         str,
         Field(
             title="Checkpoint",
-            description="The checkpoint: a folder with model.onnx, tokenizer.json and config.json, "
-            "or the name of one that `spanlab encoder fetch` got.",
+            description="Folder with model.onnx, tokenizer.json and config.json, or the name of a "
+            "checkpoint that `spanlab encoder fetch` has downloaded.",
             json_schema_extra=_PATH,
         ),
     ] = ""
     weights: Annotated[
         str,
         Field(
-            description="The ONNX file in its folder, such as onnx/model_int8.onnx; by default "
+            description="ONNX file in that folder, such as onnx/model_int8.onnx; by default "
             "model.onnx or onnx/model.onnx."
         ),
     ] = ""
@@ -51,15 +51,13 @@ class EncoderOptions(Options):
         Field(
             ge=0,
             le=131_072,
-            description="Tokens that are read at once, at most; 0: what the checkpoint takes, up "
-            f"to {WINDOW:,}. What is longer is read in windows that overlap.",
+            description="Most tokens per forward pass; 0: as many as the checkpoint takes, up to "
+            f"{WINDOW:,}. Longer input is read in overlapping windows.",
         ),
     ] = 0
-    batch: Annotated[int, Field(ge=1, le=1024, description="Rows rated at once.")] = BATCH
-    device: Annotated[Device, Field(description="Where it runs.")] = "cpu"
-    threads: Annotated[
-        int, Field(ge=0, le=1024, description="Threads on the CPU; 0: one for each core.")
-    ] = 0
+    batch: Annotated[int, Field(ge=1, le=1024, description="Rows per forward pass.")] = BATCH
+    device: Annotated[Device, Field(description="Where the network runs.")] = "cpu"
+    threads: Annotated[int, Field(ge=0, le=1024, description="CPU threads; 0: one per core.")] = 0
 
     @property
     def running(self) -> Running:
@@ -77,15 +75,15 @@ class TokenOptions(EncoderOptions):
     template: Annotated[
         str,
         Field(
-            description="An own text in place of the format, with {passages}, and {question} and "
-            "{count} if it has them."
+            description="A template of your own in place of the format: text with {passages} and, "
+            "where wanted, {question} and {count}."
         ),
     ] = ""
     windows: Annotated[
         Literal["any", "mean"],
         Field(
-            description="Of several windows, a word is supported if any of them supports it, or "
-            "by their mean."
+            description="How windows are combined: a word is supported if any window supports it, "
+            "or by the mean of all."
         ),
     ] = "any"
     floor: Annotated[
@@ -94,7 +92,7 @@ class TokenOptions(EncoderOptions):
             title="Lowest probability marked",
             ge=0.0,
             le=1.0,
-            description="Words from this probability on are marked …",
+            description="Words with at least this probability are marked.",
         ),
     ] = 0.2
     threshold: Annotated[
@@ -102,8 +100,8 @@ class TokenOptions(EncoderOptions):
         Field(
             ge=0.0,
             le=1.0,
-            description="… and from this on taken for hallucinated; by default the calibration's, "
-            "else 0.5.",
+            description="Words with at least this probability count as hallucinated; default: the "
+            "calibration's threshold, else 0.5.",
         ),
     ] = None
     calibration: Annotated[
@@ -121,26 +119,26 @@ class NliOptions(EncoderOptions):
             title="Windows averaged",
             ge=1,
             le=100,
-            description="Windows of the passages that a verdict rests on: the mean of so many that "
-            "support most; 1: the maximum.",
+            description="A verdict is the mean support of this many windows, the best ones; 1: the "
+            "maximum.",
         ),
     ] = 1
     threshold: Annotated[
-        float, Field(ge=0.0, le=1.0, description="Supported from this probability on.")
+        float, Field(ge=0.0, le=1.0, description="Supported with at least this probability.")
     ] = 0.5
     refuted: Annotated[
         float,
         Field(
             ge=0.0,
             le=1.0,
-            description="Refuted from this probability of a contradiction on, with checkpoints "
-            "that know one.",
+            description="Refuted with at least this probability of a contradiction, where the "
+            "checkpoint has that class.",
         ),
     ] = 0.5
     neutral: Annotated[
         Literal["not-supported", "not-enough-evidence"],
         Field(
-            description="The verdict where neither holds; what has not enough evidence is not "
+            description="Verdict where neither holds; claims without enough evidence are not "
             "marked."
         ),
     ] = "not-supported"

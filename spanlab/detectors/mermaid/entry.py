@@ -22,16 +22,16 @@ class MermaidOptions(ClaimsOption, MemoryOptions):
 
     memory: MemoryUse = "on"
     steps: Annotated[
-        int, Field(ge=0, le=20, description="Steps per claim; then an answer is forced.")
+        int, Field(ge=0, le=20, description="Most steps per claim; then a verdict is forced.")
     ] = 5
     decompose: Annotated[
-        bool, Field(description="Take the claim apart into triplets and topics first.")
+        bool, Field(description="Split the claim into triplets and topics first.")
     ] = True
     tools: Annotated[
         str,
         Field(
             title="Tool servers",
-            description="Tool servers that it may ask beside the search, separated by commas.",
+            description="Tool servers to use besides search, separated by commas.",
             json_schema_extra={"format": "servers"},
         ),
     ] = ""
@@ -39,7 +39,7 @@ class MermaidOptions(ClaimsOption, MemoryOptions):
         Literal[2, 4],
         Field(
             title="Verdict classes",
-            description="2: supported or refuted; 4: not enough and conflicting evidence, too.",
+            description="2: supported or refuted; 4: also not enough or conflicting evidence.",
         ),
     ] = 2
 

@@ -27,14 +27,14 @@ class PapeloOptions(ClaimsOption, MemoryOptions):
             title="Questions per claim",
             ge=1,
             le=20,
-            description="Questions with answers per claim.",
+            description="Question-answer pairs per claim.",
         ),
     ] = 5
     first: Annotated[
         Literal["rephrase", "model"],
         Field(
             title="First question",
-            description="The first question: the claim rephrased, or what the model would ask.",
+            description="The claim rephrased as a question, or a question of the model's own.",
         ),
     ] = "rephrase"
     first_model: Annotated[
@@ -43,19 +43,19 @@ class PapeloOptions(ClaimsOption, MemoryOptions):
             description="A local sequence-to-sequence checkpoint that writes the first question, "
             "such as a T5 trained on AVeriTeC: a folder with tokenizer.json, config.json and "
             "model.safetensors, or encoder_model.onnx and decoder_model.onnx; or the name of one "
-            "that was fetched.",
+            "that `spanlab encoder fetch` has downloaded.",
             json_schema_extra={"format": "path"},
         ),
     ] = ""
     questions: Annotated[
         Literal["pursued", "at-once"],
-        Field(description="Each question is asked when the last one is answered, or all at once."),
+        Field(description="Ask one question after the other, or all at once."),
     ] = "pursued"
     classes: Annotated[
         Literal[2, 4],
         Field(
             title="Verdict classes",
-            description="2: supported or refuted; 4: not enough and conflicting evidence, too.",
+            description="2: supported or refuted; 4: also not enough or conflicting evidence.",
         ),
     ] = 2
     late: Annotated[
@@ -75,14 +75,14 @@ class PapeloOptions(ClaimsOption, MemoryOptions):
     ] = "paraphrase"
     documents: Annotated[
         Literal["one", "many"],
-        Field(description="An answer comes from the one best document, or from all results."),
+        Field(description="Answer from the best document, or from all results."),
     ] = "one"
     long_document: Annotated[
         bool, Field(description="Read the page around the snippet, not the snippet alone.")
     ] = True
-    metadata: Annotated[bool, Field(description="Show title, site and date of what was found.")] = (
-        True
-    )
+    metadata: Annotated[
+        bool, Field(description="Show the model title, site and date of each document.")
+    ] = True
 
 
 def _create(kit: Kit) -> Detector:

@@ -26,7 +26,7 @@ class SafeOptions(Options):
         bool,
         Field(
             title="Mark wrong words",
-            description="In unsupported and contradictory steps, mark also the words that are "
+            description="In unsupported and contradictory steps, also mark the words that are "
             "wrong.",
         ),
     ] = True

@@ -24,7 +24,7 @@ class ClaimOptions(ClaimsOption):
     """Which claims are judged, and how often."""
 
     samples: Annotated[
-        int, Field(ge=1, le=25, description="Answers to every question, for a soft score.")
+        int, Field(ge=1, le=25, description="Answers per prompt, for a soft score.")
     ] = 1
     agreeing: Annotated[
         int,
@@ -32,7 +32,7 @@ class ClaimOptions(ClaimsOption):
             title="Samples that must agree",
             ge=1,
             le=25,
-            description="Of these, how many must agree.",
+            description="How many of them must agree on a verdict.",
         ),
     ] = 1
 
@@ -45,19 +45,19 @@ class VeriTrailOptions(ClaimOptions, MemoryOptions):
         Field(
             title="“Not supported” verdicts in a row",
             ge=1,
-            description="Verdicts “not supported” in a row that end the search.",
+            description="This many “not supported” verdicts in a row end the search.",
         ),
     ] = 1
-    sentences: Annotated[int, Field(ge=1, description="Sentences in a prompt, at most.")] = 40
+    sentences: Annotated[int, Field(ge=1, description="Most sentences per prompt.")] = 40
     root_sentences: Annotated[
-        int, Field(ge=1, description="The same for the texts that everything was made from.")
+        int, Field(ge=1, description="Most sentences per prompt of the sources.")
     ] = 40
     judged: Annotated[
         int,
         Field(
             title="Sentences per verdict",
             ge=1,
-            description="Chosen sentences that a verdict rests on, at most.",
+            description="Most selected sentences per verdict.",
         ),
     ] = 200
     judged_roots: Annotated[
@@ -65,7 +65,7 @@ class VeriTrailOptions(ClaimOptions, MemoryOptions):
         Field(
             title="Source sentences per verdict",
             ge=0,
-            description="The same for the texts that everything was made from; 0: no limit.",
+            description="Most selected source sentences per verdict; 0: no limit.",
         ),
     ] = 0
 
@@ -74,7 +74,12 @@ class RetrievalOptions(ClaimOptions):
     """How many texts a verdict rests on."""
 
     k: Annotated[
-        int, Field(title="Closest texts", ge=1, description="Texts that come closest to the claim.")
+        int,
+        Field(
+            title="Closest texts",
+            ge=1,
+            description="How many of the closest texts a verdict rests on.",
+        ),
     ] = 15
 
 

@@ -202,14 +202,19 @@ def _about(store: Store, place: ReviewQueue, sent: Sent, item: str) -> dict[str,
     wanted = [name for name in (item, sent.ahead) if name and name not in sent.have]
     known = [item] if sent.check and item in sent.have else []
     found = {name: _find(store, place, name) for name in (*wanted, *known)}
+    assigned: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     if item in found:  # also what was asked for by name is reserved, or it is said who has it
         others = review.holders(store, place.dataset, place.query, item)
+        if not place.adjudicating:
+            assigned = review.assigned(store, place.dataset, place.reviewer, item)
         if found[item].state.status is not Status.NOT_ANNOTATED:
-            others = ()
+            others = assigned = ()
     beside = [name for name in (item if sent.near else None, sent.ahead) if name]
     return {
-        "taken": {"item": item, "by": list(others)} if others else None,
+        "taken": {"item": item, "by": list(others or assigned), "assigned": bool(assigned)}
+        if others or assigned
+        else None,
         "items": [item_payload(found[name], place.reviewer) for name in wanted],
         "versions": {name: found[name].version for name in known},
         "near": {

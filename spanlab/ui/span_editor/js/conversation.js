@@ -12,7 +12,7 @@ export class Conversation {
         this.known = null; // the item that Python last answered with
         this.unchecked = false; // the open item came from the cache: ask for its version
         this.stashed = null; // items that came while the outbox takes over what other pages left
-        this.taken = null; // an item that enough others have, until it is shown
+        this.taken = null; // an item that others have or are to have, until it is shown
     }
 
     get cache() {
@@ -156,19 +156,22 @@ export class Conversation {
         this.editor.view.say(`All ${plural(progress.total, "item")} decided. The Export page makes the file.`, true);
     }
 
-    /** A link or a row of the table led to an item that enough others have: say who, offer the next. */
+    /** A link or a row of the table led to an item that the plan leaves to others: say whom, offer the next. */
     sayTaken() {
         const { navigation, view: { notice } } = this.editor;
         if (!this.taken || this.taken.item !== navigation.open) return;
-        const { item, by } = this.taken;
+        const { item, by, assigned } = this.taken;
         this.taken = null;
         const names = by.length > 2 ? `${by[0]}, ${by[1]} and ${plural(by.length - 2, "other")}` : by.join(" and ");
         const next = () => {
             notice.hide();
             navigation.go(1);
         };
-        const said = `${names} ${by.length === 1 ? "has" : "have"} this item already, which is enough by the plan. You can still annotate it.`;
-        notice.show(said, [{ name: "Next free item", key: "PageDown", act: next }], { item });
+        const why = assigned
+            ? `This item is assigned to ${names}.`
+            : `${names} ${by.length === 1 ? "has" : "have"} this item already, which is enough by the plan.`;
+        const name = assigned ? "Next item" : "Next free item";
+        notice.show(`${why} You can still annotate it.`, [{ name, key: "PageDown", act: next }], { item });
     }
 
     /** Say whether Python still has to tell something: an item, its neighbours, the next one. */
