@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections import deque
+from collections.abc import Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from functools import cache
+from itertools import islice
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -19,6 +21,24 @@ T = TypeVar("T")
 def submit(work: Coroutine[Any, Any, T]) -> Future[T]:
     """Start a coroutine in the background event loop, with the calling thread's context."""
     return asyncio.run_coroutine_threadsafe(work, _loop())
+
+
+def ahead(work: Iterable[Coroutine[Any, Any, T]], count: int) -> Iterator[Future[T]]:
+    """Yield the futures of coroutines in order, with ``count`` of them, 1 or more, begun ahead.
+
+    What is begun and not yet yielded is cancelled when the iterator is closed.
+    """
+    rest = iter(work)
+    begun: deque[Future[T]] = deque()
+    try:
+        while True:
+            begun.extend(map(submit, islice(rest, count - len(begun))))
+            if not begun:
+                return
+            yield begun.popleft()
+    finally:
+        for future in begun:
+            future.cancel()
 
 
 def wait(work: Coroutine[Any, Any, T]) -> T:

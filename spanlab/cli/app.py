@@ -27,6 +27,7 @@ from spanlab.cli import (
     reasoning,
     serving,
     stages,
+    supervision,
     tools,
     train_offline,
     verifier_data,
@@ -98,6 +99,8 @@ app.command()(offering.api)
 app.command()(train_offline.train_offline)
 app.command()(calibrate.calibrate)
 app.command()(optimize.optimize)
+app.command()(supervision.verify_benchmark)
+app.command()(supervision.ideal_trajectories)
 app.command()(verifier_data.verifier_data)
 app.add_typer(annotators.app, name="annotators")
 app.add_typer(encoder.app, name="encoder")

@@ -107,7 +107,7 @@ def reason(
             advance(number)
 
     with progress.bar("reasoning", unit="questions") as advance:
-        count = _written(noticed(), output)
+        count = written(noticed(), output)
     progress.say(f"wrote {counted(count, 'item')}" + (f" to {output}" if output else ""))
     if work.spent is not None:
         progress.say(str(work.spent))
@@ -118,7 +118,7 @@ def reason(
         raise typer.Exit(1)
 
 
-def _written(records: Iterator[Record], output: Path | None) -> int:
+def written(records: Iterator[Record], output: Path | None) -> int:
     """Write a line as soon as its question is answered; returns how many.
 
     A file has its name once it is whole: until then ``.partial`` is added to it.

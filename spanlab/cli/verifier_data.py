@@ -29,13 +29,17 @@ def verifier_data(
         typer.Option(help="A model that injects errors of the types that rules cannot."),
     ] = None,
     max_calls: MaxCalls = None,
+    flagged: Annotated[
+        bool, typer.Option("--unverifiable", help="Also from questions flagged as unverifiable.")
+    ] = False,
 ) -> None:
-    """Write chats to train a verifier of steps on, from reasonings that people reviewed.
+    """Write chats to train a verifier of steps on, from reasonings that are reviewed or ideal.
 
     Every step of a finished item is an example: the verifier's prompt, and the right reply. What
-    people corrected are the hard cases. Errors are injected into right steps: by rules, and with
-    --teacher MODEL one of each further type, with diagnosis and guidance. The folder has three
-    splits by question and the settings of a QLoRA training for Axolotl.
+    people corrected are the hard cases; ideal reasonings that nobody has judged count as right.
+    Errors are injected into right steps: by rules, and with --teacher MODEL one of each further
+    type, with diagnosis and guidance. The folder has three splits by question and the settings of
+    a QLoRA training for Axolotl.
 
     \b
     spanlab verifier-data mine -o verifier/
@@ -56,9 +60,9 @@ def verifier_data(
         write_verifier_data,
         folder=output,
         annotators=annotator or (),
-        inject=inject,
-        seed=seed,
+        seed=seed if inject else None,
         teacher=teaching,
+        flagged=flagged,
     )
     if inputs.are_files(source):
         found = written(questions_in(inputs.files(source)))
@@ -68,5 +72,7 @@ def verifier_data(
     progress.say(f"wrote {counted(found.splits.total(), 'example')} to {output}")
     for counts in (found.splits, found.types, found.origins):
         progress.say(", ".join(f"{name} {count:,}" for name, count in counts.most_common()))
+    if found.left_out:
+        progress.say(f"left out {counted(found.left_out, 'unverifiable question')}")
     if teaching is not None and teaching.refused:
         progress.say(f"{counted(teaching.refused, 'answer')} of the teacher could not be used")

@@ -51,7 +51,9 @@ def asked_of(item: Item, specs: Sequence[DetectorSpec]) -> Iterator[Asked]:
     for retriever in retrievers:  # what one detector fetched, the others read
         yield from retrieving(item, retriever)
     for spec in asking:
-        yield from detecting(item, spec)
+        # A question without an answer is for the detector's generator; the detector reads nothing.
+        if item.answer or not entry_of(spec.detector).generator_prompts:
+            yield from detecting(item, spec)
 
 
 def detecting(item: Item, spec: DetectorSpec) -> Iterator[Asked]:

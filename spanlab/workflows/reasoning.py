@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from spanlab.background import submit
+from spanlab.background import ahead
 from spanlab.datasets import ReadOptions, read
 from spanlab.detectors import DetectorSpec, Finding
 from spanlab.detectors.building import kit_of
@@ -84,32 +82,21 @@ class Reasoning:
         Raises:
             ConfigurationError: key, address or name of the model is wrong.
         """
-        under_way: deque[tuple[Reasoner, Future[Finding]]] = deque()
-        work = ((each.item, reasoner) for each in records for reasoner in self._reasoners)
-        try:
-            while True:
-                while len(under_way) < self._ahead and (now := next(work, None)) is not None:
-                    item, reasoner = now
-                    under_way.append((reasoner, submit(self._one(reasoner, item))))
-                if not under_way:
-                    return
-                reasoner, future = under_way.popleft()
-                try:
-                    finding = future.result()
-                except BudgetError as error:
-                    self.spent = error
-                    work.close()
-                    continue
-                record = self._record(reasoner, finding)
-                self.results[reasoner.options.verification].add(MethodResult.of(record))
-                yield record
-        finally:
-            for _, future in under_way:
-                future.cancel()
+        asked = (self._one(reasoner, each.item) for each in records for reasoner in self._reasoners)
+        for future in ahead(asked, self._ahead):
+            try:
+                reasoner, finding = future.result()
+            except BudgetError as error:
+                self.spent = error
+                asked.close()
+                continue
+            record = self._record(reasoner, finding)
+            self.results[reasoner.options.verification].add(MethodResult.of(record))
+            yield record
 
-    async def _one(self, reasoner: Reasoner, item: Item) -> Finding:
+    async def _one(self, reasoner: Reasoner, item: Item) -> tuple[Reasoner, Finding]:
         async with self._slots:
-            return await reasoner.detect(item)
+            return reasoner, await reasoner.detect(item)
 
     def _record(self, reasoner: Reasoner, finding: Finding) -> Record:
         way, said = reasoner.options.verification, finding.annotation

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
-from spanlab.background import submit
+from spanlab.background import ahead
 from spanlab.detectors import BatchDetector, Detector, LocalDetector, as_detector, asks_models
 from spanlab.detectors.ensemble import Ensemble, ItemOutcome
 from spanlab.errors import BudgetError, ConfigurationError
@@ -118,28 +118,22 @@ class Stream:
         Raises:
             ConfigurationError: key, address or name of the model is wrong.
         """
-        names = set(self._ensemble.names)
-        under_way: deque[tuple[Record, Future[ItemOutcome]]] = deque()
-        source = iter(records)
         try:
-            while True:
-                while len(under_way) < self._ahead and (record := next(source, None)) is not None:
-                    others = tuple(a for a in record.annotations if a.annotator not in names)
-                    bare = record.model_copy(update={"annotations": others})
-                    under_way.append((record, submit(self._ensemble.annotate(bare))))
-                if not under_way:
-                    return
-                record, future = under_way.popleft()
-                outcome = future.result()
+            for future in ahead(map(self._annotated, records), self._ahead):
+                record, outcome = future.result()
                 if isinstance(outcome.ended, ConfigurationError):
                     raise outcome.ended
                 self.spent = self.spent or outcome.ended
                 self.outcomes.add(outcome)
                 yield outcome.added_to(record)
         finally:
-            for _, future in under_way:
-                future.cancel()
             self._executor.shutdown(wait=False, cancel_futures=True)
+
+    async def _annotated(self, record: Record) -> tuple[Record, ItemOutcome]:
+        names = self._ensemble.names
+        others = tuple(each for each in record.annotations if each.annotator not in names)
+        bare = record.model_copy(update={"annotations": others})
+        return record, await self._ensemble.annotate(bare)
 
 
 def processes_of(request: RunRequest) -> int:

@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from spanlab.background import wait
+from spanlab.background import ahead
 from spanlab.datasets.files import replacing
 from spanlab.errors import BudgetError, ConfigurationError, InputError, SpanlabError
 from spanlab.lm import Budget, Meter, ModelChoice, answer_cache, language_model, predict
@@ -71,10 +70,11 @@ output_dir: verifier
 class VerifierData:
     """What was written: examples by split, by type of error ("right" for none), and by origin.
 
-    ``items`` have examples.
+    ``items`` have examples; ``left_out`` are those whose question is unverifiable.
     """
 
     items: set[str] = field(default_factory=set)
+    left_out: int = 0
     splits: Counter[str] = field(default_factory=Counter)
     types: Counter[str] = field(default_factory=Counter)
     origins: Counter[str] = field(default_factory=Counter)
@@ -85,9 +85,9 @@ def write_verifier_data(
     folder: Path,
     *,
     annotators: Sequence[str] = (),
-    inject: bool = True,
-    seed: int = 0,
+    seed: int | None = 0,
     teacher: Teacher | None = None,
+    flagged: bool = False,
 ) -> VerifierData:
     """Write ``train.jsonl``, ``validation.jsonl``, ``test.jsonl`` and ``qlora.yaml``.
 
@@ -98,9 +98,9 @@ def write_verifier_data(
         records: reasonings with what people said of them.
         folder: where to write; it is made.
         annotators: whose judgement is right; empty for all persons and gold labels.
-        inject: whether right steps are also made wrong.
-        seed: of the errors that are put in.
+        seed: of the errors that rules put into right steps; None puts none in.
         teacher: a model that makes right steps wrong in the ways that rules cannot.
+        flagged: whether questions that are unverifiable are taken, too.
 
     Raises:
         BudgetError: the teacher's budget is used up; what was paid for is in the cache.
@@ -109,17 +109,26 @@ def write_verifier_data(
             written to.
     """
     from spanlab.detectors.safe.examples import examples_of
+    from spanlab.detectors.safe.labels import flag_of
 
     found = VerifierData()
+
+    def taken() -> Iterator[Record]:
+        for record in records:
+            if not flagged and flag_of(record.item) is not None:
+                found.left_out += 1
+            else:
+                yield record
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", file=folder) from error
     with ExitStack() as stack:
         files = {name: stack.enter_context(replacing(folder / f"{name}.jsonl")) for name in SPLITS}
-        pairs = teacher.taught(records, annotators) if teacher else ((each, ()) for each in records)
+        pairs = teacher.taught(taken(), annotators) if teacher else ((each, ()) for each in taken())
         for record, taught in pairs:
-            for example in examples_of(record, annotators, inject=inject, seed=seed, taught=taught):
+            for example in examples_of(record, annotators, seed=seed, taught=taught):
                 split = split_of(example.question or example.item)
                 line = {
                     "messages": example.messages,
@@ -165,19 +174,19 @@ class Teacher:
         self, records: Iterable[Record], annotators: Sequence[str]
     ) -> Iterator[tuple[Record, Sequence[TaughtError]]]:
         """Yield records in order, each with what the teacher made of its right steps."""
-        rest = iter(records)
-        while batch := tuple(islice(rest, _AT_ONCE)):
-            work = (self._record(record, annotators) for record in batch)
-            yield from zip(batch, wait(together(*work)), strict=True)
+        work = (self._record(record, annotators) for record in records)
+        return (future.result() for future in ahead(work, _AT_ONCE))
 
-    async def _record(self, record: Record, annotators: Sequence[str]) -> list[TaughtError]:
+    async def _record(
+        self, record: Record, annotators: Sequence[str]
+    ) -> tuple[Record, Sequence[TaughtError]]:
         from spanlab.detectors.safe.examples import right_steps
         from spanlab.detectors.safe.teaching import to_corrupt
 
         right = right_steps(record, annotators)
         dice = random.Random(f"{self._seed}:{record.item.id}")
         tasks = (self._one(record.item, right, *each) for each in to_corrupt(right, dice))
-        return [each for each in await together(*tasks) if each is not None]
+        return record, [each for each in await together(*tasks) if each is not None]
 
     async def _one(
         self, item: Item, right: Sequence[ReasoningStep], error: ErrorType, at: int

@@ -162,6 +162,7 @@ def test_a_late_answer_of_python_moves_neither_the_item_nor_the_address(desk: Si
 def test_without_a_name_nothing_can_be_marked(desk: Sit) -> None:
     here = desk(_records())
     here.open_queue()
+    idle(here.page)  # a page that is being redrawn forgets what is typed
     here.page.fill("input[aria-label^='Reviewer']", "   ")
     here.page.keyboard.press("Tab")
     here.page.wait_for_selector("text=Say who reviews")

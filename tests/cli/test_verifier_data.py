@@ -106,8 +106,11 @@ def test_injected_errors_are_found_without_a_model(spanlab: Run, tmp_path: Path)
     spanlab("verifier-data", "reviewed.jsonl", "-o", "verifier")
     injected = [line for line in lines(tmp_path / "verifier") if line["origin"] == "injected"]
     types = {line["error"] for line in injected}
-    assert types == {"Redundancy", "Inefficiency", "Unsupported", "Wrong Conclusion"}
+    lacking = {"Missing Evidence"}
+    assert types == {"Redundancy", "Inefficiency", "Unsupported", "Wrong Conclusion"} | lacking
     for line in injected:
+        if line["error"] in lacking:
+            continue
         shown = str(line["messages"][1]["content"]).partition("[[ ## steps ## ]]\n")[2]
         *earlier, step = steps_in(shown, "en")
         flaw = flaw_in(step, earlier, 2)
@@ -116,6 +119,26 @@ def test_injected_errors_are_found_without_a_model(spanlab: Run, tmp_path: Path)
         else:
             assert flaw is not None
             assert flaw.error == line["error"]
+
+
+def test_evidence_is_missing_when_its_passage_is_taken_away(spanlab: Run, tmp_path: Path) -> None:
+    write([record(number) for number in range(20)], tmp_path / "reviewed.jsonl")
+    spanlab("verifier-data", "reviewed.jsonl", "-o", "verifier")
+    lacking = [line for line in lines(tmp_path / "verifier") if line["error"] == "Missing Evidence"]
+    assert len(lacking) == 20
+    of_step = {line["step"]: line for line in lacking}
+    # Step 1 is cited by passage 1; without it, passage 2 is passage 1.
+    prompt, reply = (of_step[1]["messages"][at]["content"] for at in (1, 2))
+    assert "[1] Ada\nAda was born in Oslo." in prompt
+    assert "Tower" not in prompt
+    assert last_step(of_step[1]) == "Step 1: Ada built it. (Attribution)"
+    assert '"query": "Ada built it."' in reply
+    # What to look for after step 1 is what the verifier told.
+    prompt, reply = (of_step[2]["messages"][at]["content"] for at in (1, 2))
+    assert "Oslo.\n" not in prompt.partition("[[ ## steps")[0]
+    assert "Step 1: According to Passage 1, Ada built it. (Attribution)" in prompt
+    assert '"query": "Find her birthplace."' in reply
+    assert '"Missing Evidence"' in reply
 
 
 def test_a_teacher_makes_right_steps_wrong_in_the_ways_that_rules_cannot(

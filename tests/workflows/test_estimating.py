@@ -82,6 +82,13 @@ def test_a_graph_takes_calls_for_each_fact(store: Store) -> None:
     assert of(store, RunForm("set", Choice(("ucsc-kg",)))).calls == 1 + 1 + 4 * 7 + 7
 
 
+def test_a_question_without_an_answer_has_no_steps_to_verify(store: Store) -> None:
+    store.import_records("set", items(1))
+    assert of(store, RunForm("set", Choice(("safe",)))).calls == 3
+    store.import_records("questions", items(1, answer=""))
+    assert of(store, RunForm("questions", Choice(("safe",)))).calls == 0
+
+
 def test_what_is_done_or_needs_no_model_costs_nothing(store: Store) -> None:
     done = Annotation(annotator="ucsc-extract", kind=Kind.DETECTOR)
     first, second = items(2)

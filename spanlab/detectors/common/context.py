@@ -53,7 +53,9 @@ def context(item: Item, retriever: str, budget: int) -> Context:
     if not indices:
         return Context(NOTHING_FOUND, (), WITHOUT_CONTEXT)
     passages = [item.passages[index] for index in indices]
-    blocks = [_shown(each, number, each.text) for number, each in enumerate(passages, start=1)]
+    blocks = [
+        passage_shown(each, number, each.text) for number, each in enumerate(passages, start=1)
+    ]
     if sum(map(len, blocks)) <= budget:
         return Context("\n\n".join(blocks), indices)
     return _closest(item, indices, budget)
@@ -63,13 +65,15 @@ def _closest(item: Item, indices: Sequence[int], budget: int) -> Context:
     """Show the pieces of the passages that come closest to question and answer."""
     passages = [item.passages[index] for index in indices]
     texts = tuple(passage.text for passage in passages)
-    heads = tuple(len(_shown(each, number, "")) for number, each in enumerate(passages, start=1))
+    heads = tuple(
+        len(passage_shown(each, number, "")) for number, each in enumerate(passages, start=1)
+    )
     found = select(texts, heads, f"{item.question}\n{item.answer}", budget)
     shown: dict[int, list[Piece]] = {}
     for piece in found.chosen:
         shown.setdefault(piece.text, []).append(piece)
     blocks = [
-        _shown(passages[text], text + 1, joined(pieces, found.counts[text]))
+        passage_shown(passages[text], text + 1, joined(pieces, found.counts[text]))
         for text, pieces in shown.items()
     ]
     remark = (
@@ -93,6 +97,7 @@ def _retrieval(item: Item, retriever: str) -> Retrieval | None:
     return next((each for each in item.retrievals if each.key == key), None)
 
 
-def _shown(passage: Passage, number: int, text: str) -> str:
+def passage_shown(passage: Passage, number: int, text: str) -> str:
+    """Show a passage, or some text of it, as prompts do."""
     about = ", ".join(part for part in (passage.title, passage.date) if part)
     return f"[{number}] {about}\n{text}" if about else f"[{number}] {text}"

@@ -7,7 +7,7 @@ a step that it reports is wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from spanlab.detectors.safe.protocol import ErrorType, first_error
@@ -70,7 +70,7 @@ def _flaws(step: ReasoningStep, earlier: Sequence[ReasoningStep], passages: int)
             "and object.",
             "State one fact of one passage, or one conclusion from the steps.",
         )
-    missing = [number for number in _cited(step.text) if not 0 < number <= passages]
+    missing = [number for number in cited(step.text) if not 0 < number <= passages]
     if missing and passages:
         yield Flaw(
             ErrorType.UNSUPPORTED,
@@ -93,6 +93,7 @@ _PLAN = re.compile(
     r"we will|we'll|we need to|we should|i should|the next step is to)\b[^.!?;:]*[.!…]*\s*$",
     re.I,
 )
+CITATION = re.compile(r"^according to passage \d{1,4}[,:]?\s+", re.I)  # as steps begin
 _CITED = re.compile(r"\bpassages?\s+(\d{1,4}(?:\s*(?:,|and|&|-|–)\s*\d{1,4})*)\b", re.I)
 
 
@@ -100,7 +101,14 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(terms(text))
 
 
-def _cited(text: str) -> Iterator[int]:
+def cited(text: str) -> Iterator[int]:
     """Yield the numbers of the passages that a step cites, of a range its ends."""
-    for cited in _CITED.finditer(text):
-        yield from map(int, re.findall(r"\d+", cited[1]))
+    for found in _CITED.finditer(text):
+        yield from map(int, re.findall(r"\d+", found[1]))
+
+
+def renumbered(text: str, number: Callable[[int], int]) -> str:
+    """Return a step whose citations have other numbers: ``number`` of each that they have."""
+    return _CITED.sub(
+        lambda found: re.sub(r"\d+", lambda each: str(number(int(each[0]))), found[0]), text
+    )

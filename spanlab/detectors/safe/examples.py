@@ -1,6 +1,7 @@
-"""Examples to train a verifier on: steps that people judged, and right steps made wrong (§3.3).
+"""Examples to train a verifier on: judged steps, ideal ones, and right ones made wrong (§3.3).
 
 What people corrected in Review are the hard cases: where their type of error is not the verifier's.
+An ideal reasoning (``ideal``) that nobody has judged counts as right.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from itertools import takewhile
 from typing import Final, Literal
 
 from spanlab.detectors.common.context import context
-from spanlab.detectors.safe.labels import error_marked, spans_on
+from spanlab.detectors.safe.checks import CITATION, cited, renumbered
+from spanlab.detectors.safe.labels import IDEAL, error_marked, spans_on
 from spanlab.detectors.safe.prompts import Ruling, VerifyStep
 from spanlab.detectors.safe.protocol import ErrorType
 from spanlab.detectors.safe.reading import ANSWER_MARK, ReasoningStep, StepKind, steps_in
@@ -21,9 +23,10 @@ from spanlab.detectors.safe.teaching import TaughtError
 from spanlab.detectors.safe.verifying import listed
 from spanlab.lm.adapters import ChatAnswers
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.terms import terms
 from spanlab.trace import ReasoningTraceStep
 
-Origin = Literal["reviewed", "corrected", "injected"]
+Origin = Literal["reviewed", "corrected", "ideal", "injected"]
 _KIND: Final = StepKind.ATTRIBUTION  # of a step that does not say it
 _BUDGET: Final = 60_000  # characters of passages, as detectors show them
 _NEXT: Final = "Take the next step."
@@ -35,7 +38,8 @@ class VerifierExample:
     """A prompt of the verifier and the right reply.
 
     ``error`` is None for a right step; ``origin`` says who judged it: a person like the verifier,
-    a person otherwise than the verifier, or nobody, for an error that was put in on purpose.
+    a person otherwise than the verifier, the free checks of an ideal reasoning, or nobody, for an
+    error that was put in on purpose.
     """
 
     item: str
@@ -56,14 +60,14 @@ class _Judged:
     kind: StepKind
     sentence: str = ""
     words: tuple[str, ...] = ()
+    query: str = ""
 
 
 def examples_of(
     record: Record,
     annotators: Sequence[str] = (),
     *,
-    inject: bool = True,
-    seed: int = 0,
+    seed: int | None = 0,
     taught: Sequence[TaughtError] = (),
 ) -> Iterator[VerifierExample]:
     """Yield the examples that an item gives.
@@ -71,9 +75,9 @@ def examples_of(
     Args:
         record: an answer that reasons, with what people and the verifier said of it.
         annotators: whose judgement is right; empty for all persons and gold labels.
-        inject: whether right steps are also made wrong, once for every type that needs no model:
-            a repetition, a plan, a passage that does not exist, another final answer.
-        seed: which steps, and which other answers.
+        seed: which right steps are also made wrong, once for every type that needs no model: a
+            repetition, a plan, a passage that does not exist, a passage that is taken away,
+            another final answer. None makes none wrong.
         taught: wrong steps that a teacher made of the item's right ones.
 
     Returns:
@@ -82,23 +86,25 @@ def examples_of(
     item = record.item
     steps = steps_in(item.answer, item.lang)
     said = _said(record)
-    for annotation in record.annotations:
-        if not _counts(annotation, annotators):
-            continue
+    for annotation in _counted(record, annotators):
+        ideal = annotation.annotator == IDEAL
         right: list[ReasoningStep] = []
         for at, step in enumerate(steps):
             judged = _judged(step, annotation, said.get(step.start))
             verifier = said.get(step.start)
             differs = verifier is not None and verifier.error != judged.error
-            origin: Origin = "corrected" if differs else "reviewed"
+            origin: Origin = "ideal" if ideal else "corrected" if differs else "reviewed"
             yield _example(item, steps[: at + 1], judged, origin)
             if judged.error is None and len(right) == at:
                 right.append(step)
-        if inject:
+        if seed is not None:
             dice = random.Random(f"{seed}:{item.id}")
             for prefix, broken in _injected(item, right, dice):
                 yield _example(item, prefix, broken, "injected")
-            inject = False  # once for an item, however many people judged it
+            lacking = _without_evidence(item, right, said, dice)
+            if lacking is not None:
+                yield _example(*lacking, "injected")
+            seed = None  # once for an item, however many people judged it
     for each in taught:
         told = _Judged(each.error, each.diagnosis, each.guidance, each.step.kind or _KIND)
         yield _example(item, [*each.before, each.step], told, "injected")
@@ -111,7 +117,7 @@ def right_steps(record: Record, annotators: Sequence[str] = ()) -> tuple[Reasoni
         Those of the annotation that has most of them; empty if nobody who counts has finished it.
     """
     steps = steps_in(record.item.answer, record.item.lang)
-    counted = (each for each in record.annotations if _counts(each, annotators))
+    counted = _counted(record, annotators)
     found = (tuple(takewhile(partial(_is_right, each), steps)) for each in counted)
     return max(found, key=len, default=())
 
@@ -120,12 +126,13 @@ def _is_right(annotation: Annotation, step: ReasoningStep) -> bool:
     return error_marked(step, annotation.spans) is None
 
 
-def _counts(annotation: Annotation, annotators: Sequence[str]) -> bool:
-    if annotation.status is not Status.DONE:
-        return False
+def _counted(record: Record, annotators: Sequence[str]) -> list[Annotation]:
+    """Return the annotations that say what is right; an ideal one where nobody else says it."""
+    done = [each for each in record.annotations if each.status is Status.DONE]
     if annotators:
-        return annotation.annotator in annotators
-    return annotation.kind in {Kind.PERSON, Kind.GOLD}
+        return [each for each in done if each.annotator in annotators]
+    judged = [each for each in done if each.kind in {Kind.PERSON, Kind.GOLD}]
+    return judged or [each for each in done if each.annotator == IDEAL]
 
 
 def _said(record: Record) -> dict[int, ReasoningTraceStep]:
@@ -196,6 +203,66 @@ def _injected(
         )
 
 
+def _without_evidence(
+    item: Item,
+    right: Sequence[ReasoningStep],
+    said: Mapping[int, ReasoningTraceStep],
+    dice: random.Random,
+) -> tuple[Item, list[ReasoningStep], _Judged] | None:
+    """Take the passage away that a right step cites, so that what the step states is missing.
+
+    Returns:
+        The item with the other passages, the steps up to this one with their numbers, the last
+        without its citation, and what is right to say of it; None if every passage is needed by
+        an earlier step, or another one has all words of the step, too.
+    """
+    able = [at for at, step in enumerate(right) if _is_only_source(item, right, at)]
+    if not able:
+        return None
+    at = dice.choice(able)
+    (gone,) = set(cited(right[at].text))
+    others = [each for number, each in enumerate(item.passages, start=1) if number != gone]
+    steps = [_cited_without(step, gone) for step in right[:at]]
+    text = CITATION.sub("", right[at].text)
+    steps.append(ReasoningStep(0, len(text), text, right[at].kind))
+    told = said.get(right[at - 1].start) if at else None
+    due = told.guidance if told is not None and told.error is None else ""
+    query = due if due not in {"", _NEXT} else text
+    judged = _Judged(
+        ErrorType.MISSING_EVIDENCE,
+        "No passage says this.",
+        f"Search for what is missing: {query}",
+        right[at].kind or _KIND,
+        query=query,
+    )
+    # Without what was retrieved: its indices are those of the passages before.
+    kept = item.model_copy(update={"passages": tuple(others), "retrievals": ()})
+    return kept, steps, judged
+
+
+def _is_only_source(item: Item, right: Sequence[ReasoningStep], at: int) -> bool:
+    """Say whether the passage that a step cites is the only one that can have told it."""
+    numbers = set(cited(right[at].text))
+    if right[at].kind is not StepKind.ATTRIBUTION or len(numbers) != 1 or len(item.passages) < 2:
+        return False
+    text = CITATION.sub("", right[at].text)
+    before = {number for step in right[:at] for number in cited(step.text)}
+    if numbers & {*before, *cited(text)}:
+        return False
+    told = set(terms(" ".join((item.question, *(step.text for step in right[:at])))))
+    new = set(terms(text)) - told
+    others = (each for number, each in enumerate(item.passages, start=1) if number not in numbers)
+    return bool(new) and not any(
+        new <= set(terms(f"{each.title or ''} {each.text}")) for each in others
+    )
+
+
+def _cited_without(step: ReasoningStep, gone: int) -> ReasoningStep:
+    """Return a step whose citations count the passages after one that is gone."""
+    text = renumbered(step.text, lambda number: number - (number > gone))
+    return ReasoningStep(0, len(text), text, step.kind)
+
+
 def _broken(
     before: Sequence[ReasoningStep],
     text: str,
@@ -223,7 +290,7 @@ def _example(
         kind=judged.kind,
         sentence=judged.sentence,
         words=list(judged.words),
-        query="",
+        query=judged.query,
     )
     reply = adapter.format_assistant_message_content(VerifyStep, {"ruling": ruling})
     return VerifierExample(

@@ -7,7 +7,7 @@ as free text, whose sentences are its steps.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -82,6 +82,20 @@ def steps_in(answer: str, lang: str) -> tuple[ReasoningStep, ...]:
     for start, end in zip(starts, ends, strict=True):
         found += _tagged(answer, start, end)
     return tuple(found)
+
+
+def written(steps: Iterable[ReasoningStep]) -> tuple[str, list[ReasoningStep]]:
+    """Return the answer that has these steps, numbered and tagged, and the steps as it has them."""
+    lines: list[str] = []
+    places: list[ReasoningStep] = []
+    at = 0
+    for number, step in enumerate(steps, start=1):
+        start = at + len(f"Step {number}: ")
+        places.append(ReasoningStep(start, start + len(step.text), step.text, step.kind))
+        tag = f" ({step.kind})" if step.kind else ""
+        lines.append(f"Step {number}: {step.text}{tag}")
+        at += len(lines[-1]) + 1
+    return "\n".join(lines), places
 
 
 def first_step(reply: str) -> ReasoningStep | None:

@@ -24,7 +24,7 @@ from spanlab.detectors.safe.entry import GENERATOR
 from spanlab.detectors.safe.labels import right_answers
 from spanlab.detectors.safe.prompts import Conclude, JudgeAnswer, TakeNextStep
 from spanlab.detectors.safe.protocol import ErrorType
-from spanlab.detectors.safe.reading import ReasoningStep, StepKind, first_step
+from spanlab.detectors.safe.reading import ReasoningStep, StepKind, first_step, written
 from spanlab.detectors.safe.verifying import Verified, listed, verified
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.retrievers import Query
@@ -165,17 +165,14 @@ class Reasoner(Modelled):
         self, case: Case, thinking: _Reasoning, found: Trajectory[ReasoningStep, Verified]
     ) -> Annotation:
         """Write the steps into the item's answer, and say which of them are wrong."""
-        lines: list[str] = []
-        places: list[ReasoningStep] = []
-        at = 0
-        for number, taken in enumerate(found.steps, start=1):
-            kind = taken.step.kind or (taken.verdict.kind if taken.verdict else None)
-            head, text = f"Step {number}: ", taken.text.strip() or "…"
-            start = at + len(head)
-            places.append(ReasoningStep(start, start + len(text), text, kind))
-            lines.append(f"{head}{text}" + (f" ({kind})" if kind else ""))
-            at += len(lines[-1]) + 1
-        case.item = case.item.model_copy(update={"answer": "\n".join(lines)})
+        answer, places = written(
+            ReasoningStep(
+                *(0, 0, taken.text.strip() or "…"),
+                taken.step.kind or (taken.verdict.kind if taken.verdict else None),
+            )
+            for taken in found.steps
+        )
+        case.item = case.item.model_copy(update={"answer": answer})
         case.trace[:] = _placed(case.trace, places)
         spans: list[Span] = []
         for place, taken in zip(places, found.steps, strict=True):

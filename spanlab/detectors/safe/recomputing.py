@@ -39,6 +39,7 @@ _DATE = (
     rf"|(?:{_MONTH})\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}"
     r"|\d{4}-\d{2}-\d{2}|\d{4})"
 )
+_ONE_DATE = re.compile(_DATE, re.I)
 _ORDERED = re.compile(
     rf"(?<![\w,.-])(?P<left>{_DATE})\)?\s+(?:is|was|comes|came|falls|fell)\s+"
     r"(?:(?P<before>before|earlier than|prior to)|after|later than)\s+"
@@ -57,13 +58,14 @@ _CONCLUDED = re.compile(
 )
 
 
-class _Dated(NamedTuple):
+class Period(NamedTuple):
     """The first and the last day that a date may mean."""
 
     first: date
     last: date
 
-    def precedes(self, other: _Dated) -> bool:
+    def precedes(self, other: Period) -> bool:
+        """Say whether every day of this one is before every day of the other."""
         return self.last < other.first
 
 
@@ -79,6 +81,11 @@ def wrong_results(text: str) -> Iterator[str]:
     named = list(_NAMED.finditer(text))
     if len(named) == 2:
         yield from _conclusion(text[named[1].end() :], named)
+
+
+def period(text: str) -> Period | None:
+    """Return the days that a date means, such as "10 April 1930" or "1930"; None for others."""
+    return _period(text) if _ONE_DATE.fullmatch(text.strip()) else None
 
 
 def _sums(text: str) -> Iterator[str]:
@@ -104,7 +111,7 @@ def _comparisons(text: str) -> Iterator[str]:
 
 def _dates(text: str) -> Iterator[str]:
     for found in _ORDERED.finditer(text):
-        left, right = _dated(found["left"]), _dated(found["right"])
+        left, right = _period(found["left"]), _period(found["right"])
         if not found["before"]:
             left, right = right, left
         if right.precedes(left) or (left == right and left.first == left.last):
@@ -120,7 +127,7 @@ def _conclusion(text: str, named: Sequence[re.Match[str]]) -> Iterator[str]:
     subject = re.findall(r"[\w'’.-]+", text[: concluded[0].start()])
     last_names = [each["name"].split()[-1] for each in named]
     about = [name in subject for name in last_names]
-    left, right = (_dated(each["date"]) for each in named)
+    left, right = (_period(each["date"]) for each in named)
     certain = left.precedes(right) or right.precedes(left)
     if not certain or sum(about) != 1 or last_names[0] == last_names[1]:
         return
@@ -134,7 +141,7 @@ def _number(text: str) -> Decimal:
     return Decimal(text.rstrip(",").replace(",", "").replace("−", "-"))
 
 
-def _dated(text: str) -> _Dated:
+def _period(text: str) -> Period:
     """Read a date; where there is no such day it is the whole year."""
     year = max(int(re.findall(r"\d{4}", text)[0]), 1)
     iso = re.fullmatch(r"\d{4}-(\d{2})-(\d{2})", text)
@@ -146,7 +153,7 @@ def _dated(text: str) -> _Dated:
         elif month and number:
             day = date(year, _MONTHS[month[0].casefold()], int(number[0]))
         else:
-            return _Dated(date(year, 1, 1), date(year, 12, 31))
+            return Period(date(year, 1, 1), date(year, 12, 31))
     except ValueError:
-        return _Dated(date(year, 1, 1), date(year, 12, 31))
-    return _Dated(day, day)
+        return Period(date(year, 1, 1), date(year, 12, 31))
+    return Period(day, day)

@@ -9,7 +9,7 @@ import dspy
 
 from spanlab.detectors.safe.checks import flaw_in
 from spanlab.detectors.safe.protocol import ErrorType, first_error
-from spanlab.detectors.safe.reading import ReasoningStep, StepKind
+from spanlab.detectors.safe.reading import ReasoningStep, StepKind, written
 from spanlab.scorers import RIGHT
 
 NO_STEPS = "(none yet)"
@@ -83,8 +83,4 @@ async def verified(
 
 def listed(steps: Sequence[ReasoningStep]) -> str:
     """Return steps as a prompt shows them: a list that grows at its end alone."""
-    lines = (
-        f"Step {number}: {step.text}" + (f" ({step.kind})" if step.kind else "")
-        for number, step in enumerate(steps, start=1)
-    )
-    return "\n".join(lines) or NO_STEPS
+    return written(steps)[0] or NO_STEPS

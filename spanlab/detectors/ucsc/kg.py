@@ -30,10 +30,10 @@ from typing import ClassVar
 import dspy
 
 from spanlab.claims.placing import placed
+from spanlab.detectors.common.graph import Edge
 from spanlab.detectors.common.marking import places_of, span_of, strongest
 from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.ucsc.entries import UNVERIFIED, GraphOptions
-from spanlab.detectors.ucsc.graph import Edge
 from spanlab.detectors.ucsc.system import UcscDetector
 from spanlab.detectors.ucsc.verification import Checked
 from spanlab.mappers import Quote, QuoteMapping, map_quotes

@@ -26,14 +26,6 @@ class Part(ReplyModel):
         return has(given, "text")
 
 
-class Relation(ReplyModel):
-    """One relation between two entities, in words of the passages."""
-
-    subject: Text
-    relation: Text
-    object: Text
-
-
 class Fact(ReplyModel):
     """An atomic fact, understandable by itself, and the words copied from the answer behind it."""
 

@@ -14,9 +14,9 @@ import dspy
 from spanlab.background import wait
 from spanlab.claims.placing import NameWrongWords, wrong_words
 from spanlab.detectors.common.context import NOTHING_FOUND
+from spanlab.detectors.common.graph import Edge, Graph, Relation, edges_of
 from spanlab.detectors.ucsc.entries import MAX_FACTS, MAX_ROUNDS
-from spanlab.detectors.ucsc.graph import Edge, Graph
-from spanlab.detectors.ucsc.replies import Fact, Judgement, Relation
+from spanlab.detectors.ucsc.replies import Fact, Judgement
 from spanlab.detectors.ucsc.system import show_examples
 from spanlab.lm.gathering import keep, together
 
@@ -129,12 +129,7 @@ class Verification(dspy.Module):
         if passages == NOTHING_FOUND:
             return Graph([])
         built = await self.graph.acall(passages=passages, question=question)
-        relations: list[Relation] = built.relations or []
-        edges = (
-            Edge(each.subject.strip(), each.relation.strip(), each.object.strip())
-            for each in relations
-        )
-        graph = Graph(edge for edge in edges if all(edge))
+        graph = Graph(edges_of(built.relations or []))
         for edge in graph.edges:
             keep(edge)
         return graph

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from rapidfuzz import fuzz, process, utils
+
+from spanlab.lm.lenient import ReplyModel, Text
 
 ALIKE = 85.0  # similarity (0 to 100) from which a name asked for means a name of the graph
 MOST_NAMES = 3  # names of the graph that one name asked for may mean
@@ -22,6 +24,22 @@ class Edge(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.subject} – {self.relation} – {self.object}"
+
+
+class Relation(ReplyModel):
+    """One relation between two entities, in words of the passages."""
+
+    subject: Text
+    relation: Text
+    object: Text
+
+
+def edges_of(relations: Iterable[Relation]) -> Iterator[Edge]:
+    """Yield the relations of a model's reply that name all three parts."""
+    for each in relations:
+        edge = Edge(each.subject.strip(), each.relation.strip(), each.object.strip())
+        if all(edge):
+            yield edge
 
 
 class Graph:

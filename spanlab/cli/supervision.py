@@ -1,0 +1,151 @@
+"""`spanlab verify-benchmark` and `spanlab ideal-trajectories`: questions become training data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spanlab.cli import model_options
+from spanlab.cli.options import Output
+
+if TYPE_CHECKING:
+    from spanlab.schema import Record
+    from spanlab.workflows.supervision import Supervised, Supervision
+
+Questions = Annotated[list[str], typer.Argument(help="Files of questions, or globs.")]
+Passages = Annotated[
+    Path | None,
+    typer.Option(
+        help="Passages for the questions: a directory of <id>.context.txt files, or a JSONL with "
+        "id and passages."
+    ),
+]
+Concurrency = Annotated[int, typer.Option(min=1, max=1024, help="Concurrent questions.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Maximum questions.")]
+_CAUSES = 5  # of failures that are named
+
+
+def verify_benchmark(
+    questions: Questions,
+    passages: Passages = None,
+    output: Output = None,
+    model: model_options.Model = None,
+    concurrency: Concurrency = 32,
+    limit: Limit = None,
+    price: model_options.Price = None,
+    model_option: model_options.ModelOption = None,
+    max_calls: model_options.MaxCalls = None,
+    max_cost: model_options.MaxCost = None,
+) -> None:
+    """Verify that the passages of questions lead to their known answers (SAFE).
+
+    A model turns the passages that support an answer into a knowledge graph, and looks in it for a
+    path from the question to the answer. Questions without one are flagged as unverifiable, with
+    the reason, and kept: `spanlab ideal-trajectories` and `spanlab verifier-data` leave them out.
+    The same command resumes an interrupted run: answers of models are cached.
+
+    \b
+    spanlab verify-benchmark hotpot_train_v1.1.json --limit 500 -o verified.jsonl
+    """
+    from spanlab.workflows.requesting import budget_of
+    from spanlab.workflows.supervision import Supervision
+
+    work = Supervision(
+        "verify",
+        model_options.choice(["safe"], model, price=price, model_option=model_option),
+        concurrency=concurrency,
+        budget=budget_of(max_calls, max_cost),
+    )
+    _run(work, "verifying", questions, passages, output, limit)
+
+
+def ideal_trajectories(
+    questions: Questions,
+    passages: Passages = None,
+    output: Output = None,
+    model: model_options.Model = None,
+    flagged: Annotated[
+        bool, typer.Option("--unverifiable", help="Also for questions flagged as unverifiable.")
+    ] = False,
+    concurrency: Concurrency = 32,
+    limit: Limit = None,
+    price: model_options.Price = None,
+    model_option: model_options.ModelOption = None,
+    max_calls: model_options.MaxCalls = None,
+    max_cost: model_options.MaxCost = None,
+) -> None:
+    """Have a model write an ideal reasoning for every question, to train a verifier on (SAFE).
+
+    It plans the steps and carries them out on the passages that support the answer. Checks without
+    a model read every attempt: its form and citations, names and numbers that no passage has, and
+    that it ends in the known answer. A wrong one is asked for again twice, with what is wrong; then
+    the question is kept as failed, with the reason. `spanlab verifier-data` takes the others as
+    right, and injects errors into them.
+
+    \b
+    spanlab ideal-trajectories verified.jsonl -o ideal.jsonl
+    spanlab verifier-data ideal.jsonl --teacher gpt-4o -o verifier/
+    """
+    from spanlab.workflows.requesting import budget_of
+    from spanlab.workflows.supervision import Supervision
+
+    work = Supervision(
+        "ideal",
+        model_options.choice(["safe"], model, price=price, model_option=model_option),
+        flagged=flagged,
+        concurrency=concurrency,
+        budget=budget_of(max_calls, max_cost),
+    )
+    _run(work, "reasoning", questions, passages, output, limit)
+
+
+def _run(
+    work: Supervision,
+    task: str,
+    questions: list[str],
+    passages: Path | None,
+    output: Path | None,
+    limit: int | None,
+) -> None:
+    from spanlab.cli import inputs, progress
+    from spanlab.cli.reasoning import written
+    from spanlab.datasets import ReadOptions
+    from spanlab.workflows.reasoning import questions_in
+    from spanlab.workflows.wording import counted, usage_in_words
+
+    options = ReadOptions(contexts=passages, on_warning=progress.say)
+    records = islice(questions_in(inputs.files(questions), options), limit)
+
+    def noticed() -> Iterator[Record]:
+        for number, record in enumerate(work.done(records), start=1):
+            yield record
+            advance(number)
+
+    with progress.bar(task, unit="questions") as advance:
+        count = written(noticed(), output)
+    progress.say(f"wrote {counted(count, 'item')}" + (f" to {output}" if output else ""))
+    if work.spent is not None:
+        progress.say(str(work.spent))
+    progress.say(usage_in_words(work.usage) or "no model calls")
+    progress.say(_table(work.results))
+    for result in work.results.values():
+        for reason, times in result.reasons.most_common(_CAUSES):
+            progress.say(f"{counted(times, 'question')}: {reason}")
+    if all(result.failed == result.questions for result in work.results.values()):
+        raise typer.Exit(1)
+
+
+def _table(results: dict[str, Supervised]) -> str:
+    from spanlab.cli.tables import aligned
+
+    rows = [["dataset", "questions", "failed", "unverifiable", "share"]]
+    for name, result in results.items():
+        judged = result.questions - result.failed
+        share = f"{result.flagged / judged:.1%}" if judged else ""
+        counts = (result.questions, result.failed, result.flagged)
+        rows.append([name, *(f"{count:,}" for count in counts), share])
+    return aligned(rows)

@@ -1,0 +1,203 @@
+"""`spanlab verify-benchmark` and `spanlab ideal-trajectories`: from questions to training data."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from reasoning_script import inputs
+
+from spanlab.datasets import read
+from spanlab.schema import Status
+from spanlab.testing import Ask, ModelServer, Reply, say, say_fields
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+ROOT = Path(__file__).parents[2]
+
+FACTS: Mapping[str, list[tuple[str, str, str]]] = {  # by a word of the passage
+    "village": [("Sandvik", "is", "fishing village")],
+    "designed": [("lighthouse of Sandvik", "designed by", "Karl Brenner")],
+    "1830": [("Karl Brenner", "born in", "Bergen"), ("Bergen", "in", "Norway")],
+    "painter": [("Karl Bergmann", "from", "Vienna")],
+    "Holt": [("The Glass Orchard", "published in", "1954")],
+    "1949": [("A Winter at Sea", "published in", "1949")],
+    "six": [("Peter Rask", "wrote", "six novels")],
+}
+PLAN = (
+    "Step 1: Find who designed the lighthouse. (Attribution)\n"
+    "Step 2: Find the country of birth of the engineer from Step 1. (Attribution)"
+)
+STEPS = (
+    "Step 1: According to Passage {at}, Karl Brenner designed the lighthouse of Sandvik. "
+    "(Attribution)\n"
+    "Step 2: According to Passage {then}, Karl Brenner was born in Bergen, Norway. (Attribution)\n"
+    "Step 3: ####ANSWER: Norway (Final Answer)"
+)
+
+
+def relations(triples: list[tuple[str, str, str]]) -> list[dict[str, str]]:
+    return [{"subject": s, "predicate": r, "object": o} for s, r, o in triples]
+
+
+class Model:
+    """Reads the sample questions; of the novels it takes one side only."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.failing = ""
+
+    def __call__(self, ask: Ask) -> Reply:
+        given = inputs(ask)
+        task, answer = self._answer(given)
+        self.asked.append(task)
+        return say("no") if self.failing and self.failing in str(given) else answer
+
+    def _answer(self, given: Mapping[str, str]) -> tuple[str, Reply]:
+        if "known" in given:
+            return "glean", say_fields(relations=[])
+        if "passage" in given:
+            found = next(said for word, said in FACTS.items() if word in given["passage"])
+            return "extract", say_fields(relations=relations(found))
+        if "names" in given:
+            groups = [["Karl Brenner", "Karl Bergmann", "six novels"]]
+            return "group", say_fields(groups=[] if "Norway" in given["names"] else groups)
+        if "hints" in given:
+            return "plan", say_fields(plan=PLAN)
+        if "plan" in given:
+            numbers = {
+                key: next(
+                    line.split("]")[0].strip("[")
+                    for line in given["passages"].splitlines()
+                    if line.endswith(title)
+                )
+                for key, title in (("at", "Lighthouse of Sandvik"), ("then", "Karl Brenner"))
+            }
+            return "steps", say_fields(steps=STEPS.format(**numbers))
+        words = ("designed by", "born in", "Norway", "A Winter")
+        chosen = [
+            line.partition(".")[0]
+            for line in given["relations"].splitlines()
+            if any(word in line for word in words)
+        ]
+        said: dict[str, Any] = {"valid": True, "relations": chosen, "explanation": "They say so."}
+        return "path", say_fields(path=said)
+
+
+def verified(spanlab: Run, server: ModelServer, model: Model, *more: str) -> Any:
+    server.script(model)
+    source = str(ROOT / "data" / "questions.jsonl")
+    return spanlab("verify-benchmark", source, "--model", "m", "-o", "verified.jsonl", *more)
+
+
+def test_questions_become_training_data(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    model = Model()
+    done = verified(spanlab, model_server, model)
+    assert done.returncode == 0, done.stderr
+    table = [line.split() for line in done.stderr.splitlines()[-3:]]
+    assert table[0] == ["dataset", "questions", "failed", "unverifiable", "share"]
+    assert table[1] == ["questions", "2", "0", "1", "50.0%"]
+    assert " ".join(table[2]) == "1 question: one side missing"
+    found = {record.item.id: record for record in read(tmp_path / "verified.jsonl")}
+    good = found["lighthouse"].item.meta["benchmark-verification"]
+    assert isinstance(good, dict)
+    assert good["verified"] is True
+    path: Any = good["path"]
+    passages = found["lighthouse"].item.passages
+    stated = {(step["subject"], step["object"], passages[step["passage"]].title) for step in path}
+    assert stated == {
+        ("lighthouse of Sandvik", "Karl Brenner", "Lighthouse of Sandvik"),
+        ("Karl Brenner", "Bergen", "Karl Brenner"),
+        ("Bergen", "Norway", "Karl Brenner"),
+    }
+    assert good["relations"] == 5
+    bad = found["novels"].item.meta["benchmark-verification"]
+    assert isinstance(bad, dict)
+    assert (bad["verified"], bad["reason"]) == (False, "one side missing")
+    assert "glass orchard" in str(bad["explanation"])
+    assert all(not record.annotations for record in found.values())
+    # Reasonings for what is verified; the other question stays as it is.
+    model.asked.clear()
+    ideal = ("ideal-trajectories", "verified.jsonl", "--model", "m", "-o", "ideal.jsonl")
+    done = spanlab(*ideal)
+    assert done.returncode == 0, done.stderr
+    assert model.asked == ["plan", "steps"]
+    reasoned = {record.item.id: record for record in read(tmp_path / "ideal.jsonl")}
+    assert reasoned["novels"].item == found["novels"].item
+    said = reasoned["lighthouse"]
+    assert said.item.answer.endswith("Step 3: ####ANSWER: Norway (Final Answer)")
+    (annotation,) = said.annotations
+    assert (annotation.annotator, annotation.spans) == ("ideal-trajectory", ())
+    # Training data.
+    done = spanlab("verifier-data", "ideal.jsonl", "-o", "verifier")
+    assert done.returncode == 0, done.stderr
+    assert "left out 1 unverifiable question" in done.stderr
+    lines = [
+        json.loads(line)
+        for file in sorted((tmp_path / "verifier").glob("*.jsonl"))
+        for line in file.read_text("utf-8").splitlines()
+    ]
+    right = [line for line in lines if line["origin"] == "ideal"]
+    assert [(line["step"], line["error"]) for line in right] == [(1, None), (2, None), (3, None)]
+    assert "Find the country of birth" in right[0]["messages"][2]["content"]
+    assert "####ANSWER: Norway" in right[1]["messages"][2]["content"]
+    lacking = [line for line in lines if line["error"] == "Missing Evidence"]
+    assert len(lacking) == 1
+    assert "Find" in lacking[0]["messages"][2]["content"] or lacking[0]["step"] == 1
+    assert {line["origin"] for line in lines} == {"ideal", "injected"}
+
+
+def test_a_question_that_fails_says_why_and_the_others_go_on(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    model = Model()
+    model.failing = "Holt"
+    done = verified(spanlab, model_server, model)
+    assert done.returncode == 0, done.stderr
+    records = {record.item.id: record for record in read(tmp_path / "verified.jsonl")}
+    (failed,) = records["novels"].annotations
+    assert failed.status is Status.FAILED
+    assert "benchmark-verification" not in records["novels"].item.meta
+    assert ["questions", "2", "1", "0", "0.0%"] in [
+        line.split() for line in done.stderr.splitlines()
+    ]
+    # Answered calls are not made again.
+    before = len(model_server.requests)
+    model.failing = ""
+    assert verified(spanlab, model_server, model).returncode == 0
+    again = model_server.requests[before:]
+    assert 0 < len(again) < before
+    assert "one side missing" in verified(spanlab, model_server, model).stderr
+
+
+def test_no_right_reasoning_is_a_failure_and_no_item_for_training(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    model_server.script(
+        lambda ask: say_fields(plan=PLAN) if "hints" in inputs(ask) else say_fields(steps="No.")
+    )
+    source = str(ROOT / "data" / "questions.jsonl")
+    ideal = ("ideal-trajectories", source, "--model", "m", "-o", "ideal.jsonl")
+    done = spanlab(*ideal)
+    assert done.returncode == 1
+    assert "2 questions: no ideal reasoning: there are 1 steps for 2 entries" in done.stderr
+    assert "Traceback" not in done.stderr
+    done = spanlab("verifier-data", "ideal.jsonl", "-o", "verifier")
+    assert done.returncode == 1
+    assert "nobody has judged a step here" in done.stderr
+
+
+def test_a_question_without_an_answer_is_told(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    model_server.script(Model())
+    (tmp_path / "q.jsonl").write_text(
+        json.dumps({"id": "q", "question": "Who?", "retrieved_passages": ["A: b."], "answers": []})
+    )
+    done = spanlab("verify-benchmark", "q.jsonl", "--model", "m", "-o", "out.jsonl")
+    assert done.returncode == 1
+    assert "no answer is known" in done.stderr
