@@ -222,7 +222,7 @@ def _stages(asked: Asked) -> None:
 
 
 def _reasoning(asked: Asked) -> None:
-    show_reasoning(asked.summary)
+    show_reasoning(asked.summary, asked.chosen)
 
 
 def _progress(asked: Asked) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -23,10 +23,11 @@ from spanlab.workflows.wording import counted, figure
 if TYPE_CHECKING:
     import altair as alt
 
+_MOST = 6  # annotators that a chart can tell apart
 _SHARES = ("Exact match", "F1", "Judged correct")
 
 
-def show_reasoning(summary: DatasetSummary) -> None:
+def show_reasoning(summary: DatasetSummary, chosen: Collection[str]) -> None:
     """Draw what ways of verifying came to on the same questions, and where errors were found."""
     counts = tuple((a.name, tuple(sorted(a.counts.items()))) for a in summary.annotators)
     found = _counted(summary.name, (summary.created, summary.n_items, counts))
@@ -39,8 +40,11 @@ def show_reasoning(summary: DatasetSummary) -> None:
         return
     if found.methods:
         _methods(found)
-    if found.judges:
-        _errors(found.judges)
+    judges = {name: one for name, one in found.judges.items() if name in chosen}
+    if judges:
+        _errors(judges)
+    elif found.judges:
+        st.caption("None of the annotators chosen has found an error in a step.")
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -117,16 +121,22 @@ def _methods(found: ReasoningResults) -> None:
 
 def _errors(judges: Mapping[str, MethodResult]) -> None:
     table = error_table(judges)
+    most = sorted(judges, key=lambda name: judges[name].errors.total(), reverse=True)[:_MOST]
+    if len(most) < len(judges):
+        st.caption(
+            f"Drawn are the {_MOST} who found most of {len(judges):,}; the files have all. Choose "
+            "others under Annotators."
+        )
     for by, title in (("type", "Errors by type"), ("step", "Errors by position")):
         shown = table[table["By"] == by]
         st.markdown(f"**{title}**")
         early = ", ".join(
-            f"{plain(name)} {one.early:.0%}" for name, one in judges.items() if one.early
+            f"{plain(name)} {judges[name].early:.0%}" for name in most if judges[name].early
         )
         if by == "step" and early:
             st.caption(f"In the first three steps: {early}.")
         show_chart(
-            _chart(shown, "Type" if by == "type" else "Step"),
+            _chart(shown[shown["Annotator"].isin(most)], "Type" if by == "type" else "Step"),
             shown,
             f"errors-by-{by}",
             alt=f"{title}, as shares of what each annotator found; the file has the figures",

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Self
 from pydantic import JsonValue
 
 from spanlab.detectors.safe.labels import error_marked, right_answers
+from spanlab.detectors.safe.protocol import ErrorType
 from spanlab.detectors.safe.reading import steps_in
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.scorers import AnswerScore, Difference, paired, score_answer
@@ -20,6 +21,7 @@ from spanlab.trace import ReasoningTraceStep
 from spanlab.workflows.progress import reported
 
 METHODS: Final = {"none": "No verification", "self": "Self-verification", "safe": "SAFE"}
+_ERRORS: Final = frozenset(map(str, ErrorType))
 _EARLY = 3  # steps, of which the share of errors is told (§A.8)
 _REPORT_EVERY = 100
 
@@ -148,7 +150,7 @@ def reasoning_results(
 
     Args:
         store: the annotation database.
-        dataset: an existing dataset; items that nobody reasoned in count for nothing.
+        dataset: an existing dataset; items in which nobody has judged steps count for nothing.
         on_progress: called now and then with the number of items read.
 
     Raises:
@@ -160,6 +162,8 @@ def reasoning_results(
         way = outcome_of(record.item).get("verification")
         if way in METHODS:
             tried.setdefault(question_of(record.item), {})[str(way)] = MethodResult.of(record)
+        if not _reasons(record):
+            continue
         for said in record.annotations:
             judges.setdefault(said.annotator, MethodResult()).add_errors(record.item, said)
     ways = [way for way in METHODS if any(way in found for found in tried.values())]
@@ -170,6 +174,17 @@ def reasoning_results(
             methods[way].add(one)
     named = {name: one for name, one in judges.items() if one.errors}
     return ReasoningResults(methods, len(tried) - len(common), named)
+
+
+def _reasons(record: Record) -> bool:
+    """Say whether an answer has steps that somebody has judged as such."""
+    if outcome_of(record.item):
+        return True
+    return any(
+        any(isinstance(step, ReasoningTraceStep) for step in said.trace)
+        or any(span.label in _ERRORS for span in said.spans)
+        for said in record.annotations
+    )
 
 
 def outcome_of(item: Item) -> Mapping[str, JsonValue]:

@@ -11,7 +11,7 @@ from crowd import crowd
 from streamlit.testing.v1 import AppTest
 
 from spanlab.agreement import Pair
-from spanlab.schema import Claim, Record, Verdict
+from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Verdict
 from spanlab.storage import Store
 from spanlab.ui.agreement_views import matrix_html
 from spanlab.workflows.comparing import compare_dataset
@@ -126,3 +126,35 @@ def test_a_dataset_without_claims_says_where_they_come_from(
 ) -> None:
     store.import_records("plain", crowd(3, 3))
     assert "Nobody has judged claims" in open_page("compare", view="Claims").info[0].value
+
+
+def test_labels_of_answers_that_do_not_reason_are_no_errors_in_steps(
+    open_page: OpenPage, many: Store
+) -> None:
+    app = open_page("compare", view="Reasoning")
+    assert not specs(app)
+    assert "No reasoning steps are verified yet" in app.info[0].value
+
+
+def test_errors_in_steps_are_drawn_of_those_who_found_most(
+    open_page: OpenPage, store: Store
+) -> None:
+    item = Item(id="a", answer="Step 1: So it is. (Logical)\nStep 2: So it was. (Logical)")
+    said = [
+        Annotation(
+            annotator=f"annotator-{number:02}",
+            kind=Kind.PERSON,
+            spans=tuple(
+                Span.of(item.answer, start, start + 9, label="Redundancy")
+                for start in (8, 36)[: 1 + number % 2]
+            ),
+        )
+        for number in range(40)
+    ]
+    store.import_records("reasoned", [Record(item=item, annotations=tuple(said))])
+    app = open_page("compare", view="Reasoning", dataset="reasoned")
+    assert len(specs(app)) == 2
+    told = "".join(each.value for each in app.caption).replace("\\", "")
+    assert "Drawn are the 6 who found most of 40" in told
+    assert "annotator-01 100%" in told
+    assert "annotator-00" not in told
