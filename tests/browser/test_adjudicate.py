@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 
 import pytest
-from driving import REVIEWER, Desk, suggested
+from driving import REVIEWER, Desk, HeldLine, idle, suggested
 from playwright.sync_api import expect
-from serving import PATIENCE
+from serving import PATIENCE, patient
 
 from spanlab.oplog import ReviewState
 from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status, Verdict
@@ -94,6 +94,28 @@ def test_items_come_by_disagreement_with_a_lane_for_everybody_who_has_finished(
     bench.wait_for("agreed")
     bench.press("PageDown")  # "unfinished" has only one person's annotation
     bench.hears("That was the last item here.")
+
+
+@pytest.mark.parametrize("way", ["Adjudicate", "Export"])
+def test_what_review_has_to_say_on_the_way_to_another_page_does_not_empty_it(
+    desk: Sit, way: str
+) -> None:
+    here = desk(_records())
+    here.page = patient(here.page.context.new_page())  # which nobody uses after the line was held
+    line = HeldLine(here.page)
+    here.visit()
+    here.wait_for("agreed")
+    here.settle()
+    idle(here.page)
+    line.hold()
+    here.page.click(f"a:has-text('{way}')")
+    here.page.evaluate("() => spanlab.outbox.send()")  # of Review's editor, which is still there
+    here.page.wait_for_timeout(1000)  # for Python to answer that, if it has been sent
+    line.release()
+    shown = {"Adjudicate": here.page.locator(".sl-lane"), "Export": here.page.locator("h1")}
+    expect(shown[way].first).to_be_visible()
+    here.page.wait_for_timeout(500)
+    expect(shown[way]).to_have_count(4 if way == "Adjudicate" else 1)
 
 
 def test_keys_take_one_lane_the_majority_the_union_or_nothing_and_undo_leads_back(

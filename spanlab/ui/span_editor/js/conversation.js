@@ -3,6 +3,8 @@
 import { Item } from "./item.js";
 import { plural } from "./words.js";
 
+const LEAVING = 3000; // ms in which another page has come, or does not come any more
+
 /** One editor's end of the conversation, over the wire that Streamlit mounts. */
 export class Conversation {
     constructor(editor, wire) {
@@ -13,6 +15,30 @@ export class Conversation {
         this.unchecked = false; // the open item came from the cache: ask for its version
         this.stashed = null; // items that came while the outbox takes over what other pages left
         this.taken = null; // an item that others have or are to have, until it is shown
+        this.leftAt = -Infinity;
+        this.path = location.pathname;
+        this.listeners = new AbortController();
+        const { signal } = this.listeners;
+        document.addEventListener("click", (event) => this.onClick(event), { capture: true, signal });
+        window.addEventListener("popstate", () => this.leaveFor(location), { signal });
+    }
+
+    onClick(event) {
+        const link = event.target.closest?.("a[href]");
+        const elsewhere = event.ctrlKey || event.metaKey || event.shiftKey || link?.target === "_blank";
+        if (link && !elsewhere) this.leaveFor(link);
+    }
+
+    leaveFor({ origin, pathname }) {
+        if (origin === location.origin && pathname !== this.path) this.leftAt = performance.now();
+    }
+
+    /**
+     * Say whether people are on their way to another page. Streamlit clears that page when a
+     * message of this one arrives meanwhile: it takes it for a return.
+     */
+    isLeaving() {
+        return performance.now() - this.leftAt < LEAVING;
     }
 
     get cache() {
@@ -23,6 +49,7 @@ export class Conversation {
     end() {
         const { wire } = this;
         const { place, at } = this.editor.navigation;
+        this.listeners.abort();
         if (wire.editor !== this.editor) return;
         wire.left = place && { place, item: at, python: [this.told, this.known] };
         wire.receive = null;
@@ -33,6 +60,11 @@ export class Conversation {
     /** Tell Python everything it does not know yet. */
     exchange() {
         const { outbox, navigation, view } = this.editor;
+        if (this.isLeaving()) {
+            outbox.waiting = false;
+            setTimeout(() => this.wire.editor === this.editor && outbox.send(), LEAVING);
+            return;
+        }
         const { at } = navigation;
         const sent = {
             writes: outbox.toSend(),
