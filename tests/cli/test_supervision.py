@@ -47,7 +47,7 @@ class Model:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
-        self.failing = ""
+        self.failing = self.hints = ""
 
     def __call__(self, ask: Ask) -> Reply:
         given = inputs(ask)
@@ -65,6 +65,7 @@ class Model:
             groups = [["Karl Brenner", "Karl Bergmann", "six novels"]]
             return "group", say_fields(groups=[] if "Norway" in given["names"] else groups)
         if "hints" in given:
+            self.hints = given["hints"]
             return "plan", say_fields(plan=PLAN)
         if "plan" in given:
             numbers = {
@@ -126,6 +127,8 @@ def test_questions_become_training_data(
     done = spanlab(*ideal)
     assert done.returncode == 0, done.stderr
     assert model.asked == ["plan", "steps"]
+    assert "lighthouse of Sandvik – designed by" in model.hints
+    assert "Norway" not in model.hints, "the way, and not the answer"
     reasoned = {record.item.id: record for record in read(tmp_path / "ideal.jsonl")}
     assert reasoned["novels"].item == found["novels"].item
     said = reasoned["lighthouse"]
@@ -184,7 +187,8 @@ def test_no_right_reasoning_is_a_failure_and_no_item_for_training(
     ideal = ("ideal-trajectories", source, "--model", "m", "-o", "ideal.jsonl")
     done = spanlab(*ideal)
     assert done.returncode == 1
-    assert "2 questions: no ideal reasoning: there are 1 steps for 2 entries" in done.stderr
+    reason = "2 questions: no ideal reasoning: the plan and the final answer take 3 steps, not 1"
+    assert reason in done.stderr
     assert "Traceback" not in done.stderr
     done = spanlab("verifier-data", "ideal.jsonl", "-o", "verifier")
     assert done.returncode == 1

@@ -167,7 +167,7 @@ def flaw_in_steps(
 
 def _flaw_in_form(plan: Sequence[ReasoningStep], steps: Sequence[ReasoningStep]) -> str | None:
     if len(steps) != len(plan) + 1:
-        return f"there are {len(steps)} steps for {len(plan)} entries and the final answer"
+        return f"the plan and the final answer take {len(plan) + 1} steps, not {len(steps)}"
     for number, (entry, step) in enumerate(zip(plan, steps, strict=False), start=1):
         if step.kind is not entry.kind:
             return f"step {number} does not end with ({entry.kind}), as its entry does"
@@ -280,8 +280,8 @@ def _hints(item: Item) -> Iterator[str]:
         ways = _fields(verified.get("path"), "subject", "relation")
     if not ways:
         ways = [f"see {item.passages[at].title}" for at in supporting(item)]
-    answers = [answer.casefold() for answer in right_answers(item)]
-    ways = [way for way in ways if not any(answer in way.casefold() for answer in answers)]
+    answers = [set(terms(answer)) for answer in right_answers(item)]
+    ways = [way for way in ways if not any(answer <= set(terms(way)) for answer in answers)]
     yield from (f"{number}. {way}" for number, way in enumerate(ways, start=1))
 
 

@@ -70,7 +70,7 @@ def test_steps_that_carry_out_a_plan_are_right() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "flaw"),
     [
-        ("Step 4: ####ANSWER: Oslo (Final Answer)", "", "3 steps for 3 entries"),
+        ("Step 4: ####ANSWER: Oslo (Final Answer)", "", "take 4 steps, not 3"),
         ("says. (Logical)", "says. (Attribution)", "step 3 does not end with (Logical)"),
         ("According to Passage 3, ", "", "step 2 has to cite one passage, of these: 1, 3"),
         ("Passage 3", "Passages 1 and 3", "step 2 has to cite one passage"),
@@ -132,7 +132,7 @@ class Teacher:
         ([PLAN], [STEPS], ["plan", "take"], None),
         (["", PLAN], ["", STEPS], ["plan", "plan", "take", "take"], None),
         ([""], [STEPS], ["plan"] * 3, "the plan has no entry"),
-        ([PLAN], [""], ["plan", *["take"] * 3], "there are 0 steps"),
+        ([PLAN], [""], ["plan", *["take"] * 3], "take 4 steps, not 0"),
     ],
 )
 def test_what_is_wrong_is_asked_for_again_twice(
