@@ -15,7 +15,21 @@ from spanlab.cli.options import Output
 
 if TYPE_CHECKING:
     from spanlab.schema import Record
+    from spanlab.workflows.reasoning import Reasoning
     from spanlab.workflows.reasoning_results import MethodResult
+    from spanlab.workflows.supervision import Supervision
+
+
+Questions = Annotated[list[str], typer.Argument(help="Files of questions, or globs.")]
+Passages = Annotated[
+    Path | None,
+    typer.Option(
+        help="Passages for the questions: a directory of <id>.context.txt files, or a JSONL "
+        "with id and passages."
+    ),
+]
+Concurrency = Annotated[int, typer.Option(min=1, max=1024, help="Concurrent questions.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Maximum questions.")]
 
 
 class Verifier(StrEnum):
@@ -27,14 +41,8 @@ class Verifier(StrEnum):
 
 
 def reason(
-    questions: Annotated[list[str], typer.Argument(help="Files of questions, or globs.")],
-    passages: Annotated[
-        Path | None,
-        typer.Option(
-            help="Passages for the questions: a directory of <id>.context.txt files, or a JSONL "
-            "with id and passages."
-        ),
-    ] = None,
+    questions: Questions,
+    passages: Passages = None,
     output: Output = None,
     verification: Annotated[
         list[Verifier] | None,
@@ -52,8 +60,8 @@ def reason(
     judge: Annotated[
         bool, typer.Option("--judge", help="Let a model judge the answers against gold answers.")
     ] = False,
-    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Concurrent questions.")] = 32,
-    limit: Annotated[int | None, typer.Option(min=1, help="Maximum questions.")] = None,
+    concurrency: Concurrency = 32,
+    limit: Limit = None,
     model: model_options.Model = None,
     generator: Annotated[
         str | None, typer.Option(help="The model that reasons, if it is another than --model.")
@@ -79,12 +87,10 @@ def reason(
     spanlab reason questions.jsonl --verification none --verification self --verification safe
     spanlab reason questions.jsonl --retriever bm25 --corpus wiki/ -o reasoned.jsonl
     """
-    from spanlab.cli import inputs, progress
-    from spanlab.datasets import ReadOptions
+    from spanlab.cli import progress
     from spanlab.detectors.safe.reasoning import ReasonOptions
-    from spanlab.workflows.reasoning import Reasoning, questions_in
+    from spanlab.workflows.reasoning import Reasoning
     from spanlab.workflows.requesting import budget_of
-    from spanlab.workflows.wording import counted, usage_in_words
 
     asked = (None, program, price, None, model_option)
     choice = model_options.choice(["safe"], model, retriever, corpus, False, False, *asked)
@@ -98,27 +104,53 @@ def reason(
         concurrency=concurrency,
         budget=budget_of(max_calls, max_cost),
     )
-    options = ReadOptions(contexts=passages, on_warning=progress.say)
-    records = islice(questions_in(inputs.files(questions), options), limit)
-
-    def noticed() -> Iterator[Record]:
-        for number, record in enumerate(work.answered(records), start=1):
-            yield record
-            advance(number)
-
-    with progress.bar("reasoning", unit="questions") as advance:
-        count = written(noticed(), output)
-    progress.say(f"wrote {counted(count, 'item')}" + (f" to {output}" if output else ""))
-    if work.spent is not None:
-        progress.say(str(work.spent))
-    progress.say(usage_in_words(work.usage) or "no model calls")
+    answer_questions(
+        work, "reasoning", work.answered(records_in(questions, passages, limit)), output
+    )
     for name, result in work.results.items():
         progress.say(_in_words(name, result))
     if all(result.failed == result.questions for result in work.results.values()):
         raise typer.Exit(1)
 
 
-def written(records: Iterator[Record], output: Path | None) -> int:
+def records_in(questions: list[str], passages: Path | None, limit: int | None) -> Iterator[Record]:
+    """Yield the questions of files, with their passages."""
+    from spanlab.cli import inputs, progress
+    from spanlab.datasets import ReadOptions
+    from spanlab.workflows.reasoning import questions_in
+
+    options = ReadOptions(contexts=passages, on_warning=progress.say)
+    return islice(questions_in(inputs.files(questions), options), limit)
+
+
+def answer_questions(
+    work: Reasoning | Supervision, task: str, records: Iterator[Record], output: Path | None
+) -> None:
+    """Write what comes of questions, with progress; say how many, and what the models came to.
+
+    Args:
+        work: what is at work on them, for what it spent.
+        task: what it does, as a participle.
+        records: what comes of them.
+        output: a file; None for standard output.
+    """
+    from spanlab.cli import progress
+    from spanlab.workflows.wording import counted, usage_in_words
+
+    def noticed() -> Iterator[Record]:
+        for number, record in enumerate(records, start=1):
+            yield record
+            advance(number)
+
+    with progress.bar(task, unit="questions") as advance:
+        count = _written(noticed(), output)
+    progress.say(f"wrote {counted(count, 'item')}" + (f" to {output}" if output else ""))
+    if work.spent is not None:
+        progress.say(str(work.spent))
+    progress.say(usage_in_words(work.usage) or "no model calls")
+
+
+def _written(records: Iterator[Record], output: Path | None) -> int:
     """Write a line as soon as its question is answered; returns how many.
 
     A file has its name once it is whole: until then ``.partial`` is added to it.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,21 +9,18 @@ import typer
 
 from spanlab.cli import model_options
 from spanlab.cli.options import Output
+from spanlab.cli.reasoning import (
+    Concurrency,
+    Limit,
+    Passages,
+    Questions,
+    answer_questions,
+    records_in,
+)
 
 if TYPE_CHECKING:
-    from spanlab.schema import Record
     from spanlab.workflows.supervision import Supervised, Supervision
 
-Questions = Annotated[list[str], typer.Argument(help="Files of questions, or globs.")]
-Passages = Annotated[
-    Path | None,
-    typer.Option(
-        help="Passages for the questions: a directory of <id>.context.txt files, or a JSONL with "
-        "id and passages."
-    ),
-]
-Concurrency = Annotated[int, typer.Option(min=1, max=1024, help="Concurrent questions.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="Maximum questions.")]
 _CAUSES = 5  # of failures that are named
 
 
@@ -111,26 +106,10 @@ def _run(
     output: Path | None,
     limit: int | None,
 ) -> None:
-    from spanlab.cli import inputs, progress
-    from spanlab.cli.reasoning import written
-    from spanlab.datasets import ReadOptions
-    from spanlab.workflows.reasoning import questions_in
-    from spanlab.workflows.wording import counted, usage_in_words
+    from spanlab.cli import progress
+    from spanlab.workflows.wording import counted
 
-    options = ReadOptions(contexts=passages, on_warning=progress.say)
-    records = islice(questions_in(inputs.files(questions), options), limit)
-
-    def noticed() -> Iterator[Record]:
-        for number, record in enumerate(work.done(records), start=1):
-            yield record
-            advance(number)
-
-    with progress.bar(task, unit="questions") as advance:
-        count = written(noticed(), output)
-    progress.say(f"wrote {counted(count, 'item')}" + (f" to {output}" if output else ""))
-    if work.spent is not None:
-        progress.say(str(work.spent))
-    progress.say(usage_in_words(work.usage) or "no model calls")
+    answer_questions(work, task, work.done(records_in(questions, passages, limit)), output)
     progress.say(_table(work.results))
     for result in work.results.values():
         for reason, times in result.reasons.most_common(_CAUSES):
