@@ -9,13 +9,20 @@ detector's, its object an ``Entry`` in a module that is quick to load:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pydantic import JsonValue, ValidationError
+from pydantic import (
+    JsonValue,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+)
 
 from spanlab.errors import UsageError
 from spanlab.fields import Frozen
@@ -58,7 +65,34 @@ class Calls(NamedTuple):
 
 
 class Options(Frozen):
-    """A detector's own options: none, unless a subclass adds fields; all of them have defaults."""
+    """A detector's own options: none, unless a subclass adds fields; all of them have defaults.
+
+    Command lines and forms write values as texts. Here, and only here, a text that a field does
+    not take as it is becomes the value that it is written for: 4, true, "none", or a list with
+    commas between.
+    """
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _reads_texts(cls, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return handler(value)
+        except ValidationError:
+            for meant in _meant_by(value):
+                with suppress(ValidationError):
+                    return handler(meant)
+            raise
+
+
+def _meant_by(value: Any) -> Iterator[JsonValue]:
+    """Yield what a text may be written for; nothing for what is no text."""
+    if not isinstance(value, str):
+        return
+    with suppress(ValueError, RecursionError):
+        yield json.loads(value)
+    if value.strip().casefold() == "none":
+        yield None
+    yield [part.strip() for part in value.split(",") if part.strip()]
 
 
 def _no_calls(_size: Size, _spec: DetectorSpec) -> Iterable[Calls]:
