@@ -7,6 +7,7 @@ from typing import Literal, TypedDict
 
 import streamlit as st
 
+from spanlab.ui import span_editor
 from spanlab.workflows.access import ServerFiles
 from spanlab.workflows.managing import DatasetSummary, Store, list_datasets, open_store
 
@@ -14,6 +15,8 @@ _DATASET = "dataset"  # the query parameter of deep links
 _ITEM = "item"  # and of an item in it
 _CURRENT = "spanlab.dataset"
 _CHOICE = "spanlab.dataset-choice"
+_INSTEAD = "spanlab.dataset-instead"
+_SEEN = "spanlab.datasets"  # when those that this session has shown were made, by name
 _PAGES = "spanlab.pages"
 _STYLE = """<style>
 .stMainBlockContainer { padding-top: 4.5rem; }
@@ -83,10 +86,17 @@ def page_link(page: str, label: str, *, icon: str) -> None:
 def datasets_for(what: str) -> dict[str, DatasetSummary]:
     """Return all datasets by name; where there is none, say so and lead to where one comes from.
 
+    Nor is there any where the URL, or this session, is at a dataset that was deleted or renamed:
+    no other one takes its place unasked.
+
     Args:
         what: what cannot be done without one, such as "review".
     """
     found = {summary.name: summary for summary in list_datasets(store())}
+    wanted = _wanted()
+    if wanted is not None and wanted not in found:
+        _say_gone(wanted, found)
+        return {}
     if not found:
         st.info(
             f"There is nothing to {what} yet. Import a dataset on the Datasets page, or run "
@@ -97,30 +107,61 @@ def datasets_for(what: str) -> dict[str, DatasetSummary]:
     return found
 
 
-def _current_dataset(names: Sequence[str]) -> str:
-    """Return the dataset of the URL, else the one last worked with, else the first of ``names``."""
-    for wanted in (st.query_params.get(_DATASET), st.session_state.get(_CURRENT)):
-        if wanted in names:
-            return str(wanted)
-    return names[0]
-
-
 def choose_dataset(summaries: Mapping[str, DatasetSummary]) -> DatasetSummary:
     """Let people choose a dataset; the URL follows, and other pages start from it.
 
     Args:
-        summaries: at least one, by name.
+        summaries: of ``datasets_for``, at least one.
     """
     names = list(summaries)
     # The box follows the URL, which a link from another page or the callback has set.
-    st.session_state[_CHOICE] = opened = _current_dataset(names)
-    asked = st.query_params.get(_DATASET)
-    if asked not in (None, opened):
-        text = f"There is no dataset “{plain(asked)}”. This is “{plain(opened)}”."
-        st.toast(text, icon=":material/search_off:", duration="infinite")
+    st.session_state[_CHOICE] = _wanted() or names[0]
     chosen = st.selectbox("Dataset", names, key=_CHOICE, on_change=_follow_choice)
     remember_dataset(chosen)
+    seen = st.session_state.get(_SEEN, {})
+    st.session_state[_SEEN] = {**seen, chosen: summaries[chosen].created}
     return summaries[chosen]
+
+
+def _wanted() -> str | None:
+    """Return the dataset of the URL, else the one last worked with; None for none yet."""
+    return st.query_params.get(_DATASET) or st.session_state.get(_CURRENT)
+
+
+def _say_gone(wanted: str, summaries: Mapping[str, DatasetSummary]) -> None:
+    """Say that a dataset is not there, what is kept of what was typed, and where to go on."""
+    made = st.session_state.get(_SEEN, {}).get(wanted)
+    renamed = next((name for name, of in summaries.items() if of.created == made), None)
+    if renamed is None:
+        which = "There is no dataset" if made is None else "There is no longer a dataset"
+        text = f"{which} “{plain(wanted)}”: it was deleted or has another name now."
+        st.warning(f"{text} No other one was opened in its place.", icon=":material/search_off:")
+    else:
+        text = f"“{plain(wanted)}” is called “{plain(renamed)}” now."
+        st.info(text, icon=":material/drive_file_rename_outline:")
+    span_editor.unsaved(wanted, renamed)
+    if renamed is not None:
+        label = f"Go on with {plain(renamed)}"
+        st.button(label, type="primary", on_click=_follow_name, args=(renamed,))
+    elif summaries:
+        st.selectbox(
+            "Go on with",
+            list(summaries),
+            index=None,
+            placeholder="Choose a dataset",
+            key=_INSTEAD,
+            on_change=_follow_instead,
+            width=400,
+        )
+    page_link("datasets", "Go to Datasets", icon=":material/database:")
+
+
+def forget_dataset(name: str) -> None:
+    """Let no page start from a dataset that was deleted here."""
+    if st.session_state.get(_CURRENT) == name:
+        del st.session_state[_CURRENT]
+    if st.query_params.get(_DATASET) == name:
+        del st.query_params[_DATASET]
 
 
 def remember_dataset(name: str) -> None:
@@ -149,6 +190,17 @@ _MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$&@\"'^=")
 
 def _follow_choice() -> None:
     remember_dataset(st.session_state[_CHOICE])
+
+
+def _follow_instead() -> None:
+    if st.session_state[_INSTEAD] is not None:
+        remember_dataset(st.session_state[_INSTEAD])
+
+
+def _follow_name(renamed: str) -> None:
+    """Go on where one was: the dataset is the same, and so is the item of the URL."""
+    st.query_params[_DATASET] = renamed
+    remember_dataset(renamed)
 
 
 @st.cache_resource(show_spinner="Opening the annotation database …", on_release=Store.close)

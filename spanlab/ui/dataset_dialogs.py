@@ -12,7 +12,7 @@ from spanlab import jobs
 from spanlab.schema import Kind, Status
 from spanlab.ui.annotator_dialog import edit_annotators
 from spanlab.ui.choose_annotators import choose_annotators
-from spanlab.ui.common import plain, remember_dataset, store
+from spanlab.ui.common import forget_dataset, plain, remember_dataset, store
 from spanlab.ui.dataset_settings import ask_settings
 from spanlab.ui.job_views import latest_job
 from spanlab.ui.job_watch import watch
@@ -167,6 +167,7 @@ def _delete(summary: DatasetSummary) -> None:
             with errors_shown():
                 with st.spinner("Deleting …", show_time=True):
                     delete_dataset(store(), summary.name)
+                forget_dataset(summary.name)
                 _finish(f"{summary.name} was deleted.")
 
 

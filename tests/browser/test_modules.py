@@ -39,7 +39,8 @@ def test_the_script_that_streamlit_mounts_holds_every_module_and_exports_mount(p
         script(),
     )
     assert "new Editor(parentElement, data, wire)" in mount
-    assert all(f'"{name}"' in script() for name in NAMES)
+    both = script() + script("unsaved.js")
+    assert all(f'"{name}"' in both for name in NAMES)
 
 
 def test_a_page_of_the_app_asks_for_no_module_by_address(desk: Sit) -> None:

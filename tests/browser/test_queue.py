@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 
 import pytest
-from driving import REVIEWER, Desk, HeldLine, idle, suggested
+from driving import REVIEWER, Desk, HeldLine, choose, idle, suggested
 from playwright.sync_api import expect
 from serving import patient
 
@@ -208,21 +209,43 @@ def test_another_queue_begins_with_its_own_first_item(desk: Sit) -> None:
     here.wait_for("de-1")
 
 
-def test_a_dataset_deleted_meanwhile_ends_nothing_and_what_was_typed_is_kept(desk: Sit) -> None:
+def test_a_dataset_deleted_meanwhile_is_a_full_stop_that_keeps_what_was_typed(desk: Sit) -> None:
     here = desk(_records())
-    other = Desk(here.server, here.store, here.page, "left-over")
-    here.store.import_records(other.dataset, _records())
-    here.until(
-        "() => !spanlab.editor.conversation.wants()"
-    )  # nothing more is asked for but what is typed
+    here.store.import_records("left-over", _records())
+    here.until("() => !spanlab.editor.conversation.wants()")  # nothing more is asked for
     here.store.delete_dataset(here.dataset)
     here.press("a")
-    here.page.wait_for_function(
-        """name => {
-            const { place, open } = spanlab.editor?.navigation ?? {};
-            return place?.dataset !== name && open;
-        }""",
-        arg=here.dataset,
-    )
+    kept = here.page.get_by_role("region", name="Changes not saved")
+    expect(kept).to_contain_text("1 change to 1 item (en-1) could not be saved")
+    here.press("Enter", "a")  # no key reaches anything
+    expect(here.page.locator(".sl")).to_have_count(0)
+    here.page.reload()
+    expect(kept).to_contain_text("1 change to 1 item")
+    with here.page.expect_download() as download:
+        kept.get_by_role("button", name="Download").click()
+    (write,) = json.loads(download.value.path().read_text())
+    assert (write["item"], write["op"]["kind"]) == ("en-1", "accept")
+    choose(here.page, "Go on with", "left-over")
+    here.wait_for("en-1")
     here.page.wait_for_selector("text=1 not saved, kept here")
-    assert here.page.locator(".stException").count() == 0
+    assert here.store.n_operations("left-over") == 0
+    here.page.goto(here.server.url(dataset=here.dataset))
+    here.page.once("dialog", lambda dialog: dialog.accept())
+    kept.get_by_role("button", name="Discard").click()
+    expect(kept).to_be_hidden()
+
+
+def test_a_dataset_renamed_meanwhile_goes_on_under_its_new_name_with_what_was_typed(
+    desk: Sit,
+) -> None:
+    here = desk(_records())
+    here.until("() => !spanlab.editor.conversation.wants()")
+    before, here.dataset = here.dataset, f"{here.dataset} anew"
+    here.store.rename_dataset(before, here.dataset)
+    here.press("a")
+    kept = here.page.get_by_role("region", name="Changes not saved")
+    expect(kept).to_contain_text("this browser keeps what you typed")
+    here.page.get_by_role("button", name=f"Go on with {here.dataset}").click()
+    here.wait_for("en-1")
+    here.settle()
+    assert len(here.texts("en-1")) == 1

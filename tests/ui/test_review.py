@@ -12,6 +12,7 @@ from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.storage import Store
 
 OpenPage = Callable[..., AppTest]
+PAGES = ["review", "adjudicate", "detect", "optimise", "compare", "export"]
 
 
 def _by(name: str, kind: Kind) -> Annotation:
@@ -83,15 +84,41 @@ def test_an_unknown_item_in_the_address_is_named_and_no_other_is_shown(
     assert not app.warning
 
 
-@pytest.mark.parametrize("page", ["review", "detect", "optimise", "compare", "export"])
-def test_an_unknown_dataset_in_the_address_is_named_beside_the_one_that_is_shown(
+@pytest.mark.parametrize("page", PAGES)
+def test_a_link_to_a_dataset_that_is_gone_opens_no_other_one(
     open_page: OpenPage, mine: Store, page: str
 ) -> None:
-    app = open_page(page, dataset="go*ne")
-    (said,) = app.toast
-    assert said.value == "There is no dataset “go\\*ne”. This is “mine”."
+    app = open_page(page, dataset="go*ne", item="b")
+    assert "There is no dataset “go\\*ne”" in app.warning[0].value
+    assert [box.label for box in app.selectbox] == ["Go on with"]
+    assert not app.text_input
+    assert app.query_params["dataset"] in ("go*ne", ["go*ne"])
+    app.selectbox[0].select("mine").run()
+    assert "Go on with" not in [box.label for box in app.selectbox]
     assert app.query_params["dataset"] in ("mine", ["mine"])
-    assert not app.run().toast
+    assert app.query_params.get("item") not in ("b", ["b"])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_dataset_deleted_or_renamed_while_it_is_open_is_not_replaced_by_another_one(
+    open_page: OpenPage, mine: Store, page: str
+) -> None:
+    mine.import_records("other", [Record(item=Item(id="a", answer="two"))])
+    app = open_page(page, dataset="mine", item="a")
+    mine.rename_dataset("mine", "ours")
+    app.run()
+    assert "“mine” is called “ours” now" in app.info[0].value
+    next(each for each in app.button if each.label == "Go on with ours").click().run()
+    assert app.query_params["dataset"] in ("ours", ["ours"])
+    assert app.query_params["item"] in ("a", ["a"])
+    mine.delete_dataset("ours")
+    del app.query_params["dataset"]  # as after a visit to another page of the app
+    app.run()
+    assert "There is no longer a dataset “ours”" in app.warning[0].value
+    mine.delete_dataset("other")
+    app.run()
+    assert "There is no longer a dataset “ours”" in app.warning[0].value
+    assert not app.selectbox
 
 
 def test_a_dataset_may_take_the_choice_to_see_what_others_marked(

@@ -23,7 +23,18 @@ from spanlab.ui.span_editor.markdown import markdown_tree
 from spanlab.ui.span_editor.modules import script
 from spanlab.workflows.managing import DatasetSettings, Label
 
-__all__ = ["KEYS", "Answer", "Key", "ReviewQueue", "Sent", "editor", "exchange", "sent", "wire"]
+__all__ = [
+    "KEYS",
+    "Answer",
+    "Key",
+    "ReviewQueue",
+    "Sent",
+    "editor",
+    "exchange",
+    "sent",
+    "unsaved",
+    "wire",
+]
 
 _WIRE_KEY = "span_editor_wire"
 _WIRE_JS = """
@@ -80,6 +91,18 @@ def wire(answer: Mapping[str, JsonValue]) -> None:
     _component("spanlab_wire", _WIRE_JS, None)(
         key=_WIRE_KEY, data=dict(answer), on_outbox_change=_nothing
     )
+
+
+def unsaved(dataset: str, renamed: str | None) -> None:
+    """Show what this browser keeps of a dataset that is not there any more.
+
+    Args:
+        dataset: its name.
+        renamed: what it is called now, where what was typed will be stored; None if it is gone.
+    """
+    data = {"dataset": dataset, "renamed": renamed}
+    style = files(__package__).joinpath("unsaved.css").read_text(encoding="utf-8")
+    _component("spanlab_unsaved", script("unsaved.js"), style)(key="span_unsaved", data=data)
 
 
 def sent() -> Sent:

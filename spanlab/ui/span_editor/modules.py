@@ -24,25 +24,28 @@ for (const [name, source] of %s) {
     const named = [linked, `//# sourceURL=spanlab/${name}\\n`];
     urls[name] = URL.createObjectURL(new Blob(named, { type: "text/javascript" }));
 }
-const main = await import(urls["mount.js"]);
+const main = await import(urls[%s]);
 for (const url of Object.values(urls)) URL.revokeObjectURL(url);
 export default main.default;
 """
 
 
 @cache
-def script() -> str:
-    """Return a module whose default export is that of ``mount.js``.
+def script(main: str = "mount.js") -> str:
+    """Return a module whose default export is that of the module ``main``.
 
     Raises:
         graphlib.CycleError: modules import each other in a circle.
     """
     folder = files(__package__).joinpath("js")
-    sources = {
-        file.name: file.read_text(encoding="utf-8")
-        for file in folder.iterdir()
-        if file.name.endswith(".js")
-    }
-    imports = {name: _IMPORT.findall(source) for name, source in sources.items()}
+    sources: dict[str, str] = {}
+    imports: dict[str, list[str]] = {}
+    wanted = [main]
+    while wanted:
+        name = wanted.pop()
+        sources[name] = folder.joinpath(name).read_text(encoding="utf-8")
+        imports[name] = _IMPORT.findall(sources[name])
+        wanted += [each for each in imports[name] if each not in sources]
     order = TopologicalSorter(imports).static_order()
-    return _LOADER % json.dumps([[name, sources[name]] for name in order], ensure_ascii=False)
+    modules = json.dumps([[name, sources[name]] for name in order], ensure_ascii=False)
+    return _LOADER % (modules, json.dumps(main))

@@ -20,7 +20,8 @@ export async function savePng(svg, name) {
     save(pixels, `${name}.png`);
 }
 
-function save(blob, name) {
+/** Save what a blob has as a file. */
+export function save(blob, name) {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);
     link.download = name.replace(/[^\p{L}\p{N} ._-]+/gu, "_");
