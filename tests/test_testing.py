@@ -139,6 +139,25 @@ def test_it_runs_as_a_process_of_its_own_and_logs(tmp_path: Path) -> None:
     assert events[0]["asked"] == events[1]["asked"]
 
 
+def test_a_taken_port_is_an_error_where_the_block_begins(
+    model_server: ModelServer, tmp_path: Path
+) -> None:
+    begun: list[BaseException | None] = []
+
+    def begin() -> None:
+        try:
+            with ModelServer(port=model_server.port, log=tmp_path / "log.jsonl"):
+                begun.append(None)
+        except OSError as error:
+            begun.append(error)
+
+    caller = Thread(target=begin, daemon=True)
+    caller.start()
+    caller.join(30)
+    assert [type(error) for error in begun] == [OSError]
+    assert str(model_server.port) in str(begun[0])
+
+
 def _in_one_go(port: int, over: Event) -> None:
     """Join a server and leave it at once, again and again."""
     while not over.is_set():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from abc import ABC, abstractmethod
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Self
 
@@ -16,12 +17,12 @@ class InBackground(ABC):
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
+        self._opened = Future[None]()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._ready.wait()
+        self._opened.result()
         return self
 
     def __exit__(
@@ -35,20 +36,27 @@ class InBackground(ABC):
 
     @abstractmethod
     async def _open(self) -> None:
-        """Begin to serve."""
+        """Begin to serve; an error, such as that of a taken port, is raised where the block begins."""
 
     @abstractmethod
     async def _close(self) -> None:
-        """Serve no more; whoever joins after that is turned away."""
+        """Serve no more, even if it never began; whoever joins after that is turned away."""
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._open())
-        self._ready.set()
-        self._loop.run_forever()
+        refused = None
+        try:
+            self._loop.run_until_complete(self._open())
+        except Exception as error:  # noqa: BLE001 - raised where the block begins
+            refused = error
+        else:
+            self._opened.set_result(None)
+            self._loop.run_forever()
         self._loop.run_until_complete(self._close())
         self._loop.run_until_complete(_settle())
         self._loop.close()
+        if refused is not None:
+            self._opened.set_exception(refused)
 
 
 async def _settle() -> None:
