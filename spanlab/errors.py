@@ -113,7 +113,8 @@ class ModelError(SpanlabError):
 class ConfigurationError(ModelError):
     """The key, the address or the name of the model is wrong, so every other call would fail alike.
 
-    No item is to blame: those that met it, and those not tried yet, stay as they were.
+    Or the processes that do the work end by themselves. No item is to blame: those that met it, and
+    those not tried yet, stay as they were.
     """
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 
 from spanlab.detectors.base import BatchDetector, Detector, Finding, LocalDetector, failed
+from spanlab.errors import ConfigurationError
 from spanlab.schema import Annotation, Item
 
 
@@ -26,11 +27,25 @@ class Awaited:
     executor: Executor | None = None
 
     async def detect(self, item: Item) -> Finding:
-        """Annotate an item; see ``Detector``. The detector's error becomes a failed annotation."""
+        """Annotate an item; see ``Detector``. The detector's error becomes a failed annotation.
+
+        Raises:
+            ConfigurationError: a process that did the work has ended by itself.
+        """
         work = asyncio.get_running_loop().run_in_executor(
             self.executor, _attempt, self.name, self.annotate, item
         )
-        return Finding(await work, item)
+        try:
+            return Finding(await work, item)
+        except BrokenExecutor:
+            raise ConfigurationError(_ENDED) from None
+
+
+_ENDED = (
+    "a process that annotates items has ended by itself: it lacked memory, or could not import the "
+    "detector's class, which must stand in a file, and if that is the script itself, what it does "
+    'under `if __name__ == "__main__":`; with concurrency=1 this process does the work'
+)
 
 
 @dataclass

@@ -36,7 +36,7 @@ class InBackground(ABC):
 
     @abstractmethod
     async def _open(self) -> None:
-        """Begin to serve; an error, such as that of a taken port, is raised where the block begins."""
+        """Begin to serve; an error, of a taken port say, is raised where the block begins."""
 
     @abstractmethod
     async def _close(self) -> None:

@@ -8,41 +8,81 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context, parent_process
-from types import FrameType
+from functools import partial
+from multiprocessing import parent_process
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import FrameType, ModuleType
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Processes(ProcessPoolExecutor):
+class Processes(Executor):
     """Processes that leave Ctrl+C to this one, from their first moment on, and end when it ends.
 
-    They hold none of this one's standard streams.
+    They hold none of this one's standard streams. If one ends by itself, what is under way fails
+    with ``BrokenProcessPool``, and others start for what comes then.
 
     Args:
         count: how many at most, 1 or more; they start as they are needed.
+        with_script: whether they import the script that runs here, which may define what they do.
     """
 
-    def __init__(self, count: int) -> None:
-        super().__init__(count, mp_context=get_context("spawn"), initializer=_begin)
+    def __init__(self, count: int, *, with_script: bool = False) -> None:
+        context = SpawnContext() if with_script else _ScriptlessContext()
+        self._new_pool = partial(ProcessPoolExecutor, count, context, _begin)
+        self._pool = self._new_pool()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Let a process do something; starts one if none is free."""
         with uninterrupted():
-            return super().submit(fn, *args, **kwargs)
+            try:
+                return self._pool.submit(fn, *args, **kwargs)
+            except BrokenProcessPool:
+                self._pool = self._new_pool()
+                return self._pool.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take nothing more; see ``Executor``."""
+        self._pool.shutdown(wait, cancel_futures=cancel_futures)
 
 
-def executor_of(processes: int) -> Executor:
+class _ScriptlessProcess(SpawnProcess):
+    """A process that does not begin by running the script again that runs here.
+
+    Python has every spawned process import the main module, so that a script without a main guard
+    would start itself without end; and one that is read from standard input has no file to import.
+    """
+
+    def start(self) -> None:
+        with _SCRIPT_HIDDEN:
+            script = sys.modules["__main__"]
+            sys.modules["__main__"] = ModuleType("__main__")
+            try:
+                super().start()
+            finally:
+                sys.modules["__main__"] = script
+
+
+_SCRIPT_HIDDEN = threading.Lock()
+
+
+class _ScriptlessContext(SpawnContext):
+    Process = _ScriptlessProcess
+
+
+def executor_of(processes: int, *, with_script: bool = False) -> Executor:
     """Return the executor of detectors that ask no model.
 
     Args:
         processes: how many, at most one for each processor; 0 is a thread of this process.
+        with_script: whether the script that runs here defines what they do.
     """
     if processes:
-        return Processes(min(processes, os.cpu_count() or 1))
+        return Processes(min(processes, os.cpu_count() or 1), with_script=with_script)
     return ThreadPoolExecutor(1, thread_name_prefix="spanlab-detector")
 
 

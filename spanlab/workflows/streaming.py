@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from spanlab.background import ahead
 from spanlab.detectors import BatchDetector, Detector, LocalDetector, as_detector, asks_models
 from spanlab.detectors.ensemble import Ensemble, ItemOutcome
-from spanlab.errors import BudgetError, ConfigurationError
+from spanlab.errors import BudgetError, ConfigurationError, UsageError
 from spanlab.lm import Meter, Usage
 from spanlab.schema import Kind, Record, Status
 from spanlab.settings import Settings
@@ -18,6 +18,10 @@ from spanlab.workflows.processes import executor_of
 from spanlab.workflows.runs import CONCURRENCY, RunRequest, ensemble_of
 
 _BEFORE_QUOTE = ": “"  # failures of one cause differ in what they quote
+_UNGUARDED = (
+    'what this script does must stand under `if __name__ == "__main__":`, as the processes that '
+    "work with its detector import it; with concurrency=1 there are none"
+)
 _AHEAD = 4  # times as many items are begun as are under way: a slow one holds up nobody behind it
 
 
@@ -94,13 +98,21 @@ class Stream:
         """Stream through a detector that somebody has made.
 
         Args:
-            detector: a local one that is to work in several processes must be picklable.
+            detector: a local one that is to work in several processes must be picklable; if a
+                script defines its class, that needs a main guard (``if __name__ == "__main__":``).
             concurrency: items under way at once (None: 32), of a local one processes (None: 1).
+
+        Raises:
+            UsageError: this is such a process, which imports a script that has no main guard.
         """
         batches = isinstance(detector, BatchDetector)  # which uses all processors itself
         local = isinstance(detector, LocalDetector) and not batches
         count = concurrency or (1 if local else CONCURRENCY)
-        executor = executor_of(count if local and count > 1 else 0)
+        processes = count if local and count > 1 else 0
+        home = type(detector).__module__
+        if processes and home == "__mp_main__":
+            raise UsageError(_UNGUARDED)
+        executor = executor_of(processes, with_script=home == "__main__")
         limit = _AHEAD * count if local else count
         ensemble = Ensemble([as_detector(detector, executor)], concurrency=limit)
         return cls(ensemble, executor, _AHEAD * count)
@@ -116,7 +128,8 @@ class Stream:
         Once the budget is spent (``spent`` says so) records come out as they went in.
 
         Raises:
-            ConfigurationError: key, address or name of the model is wrong.
+            ConfigurationError: key, address or name of the model is wrong, or a process that did
+                the work has ended by itself.
         """
         try:
             for future in ahead(map(self._annotated, records), self._ahead):
