@@ -65,21 +65,25 @@ def _text(found: Rates) -> str:
     from spanlab.cli.tables import aligned
     from spanlab.workflows.wording import figure
 
-    def shown(rate: MeanInterval | None, digits: int = 3) -> str:
+    def shown(rate: MeanInterval | None, n: int, digits: int = 3) -> str:
         if rate is None:
             return "-"
         mean, low, high = (figure(value, digits) for value in (rate.mean, rate.low, rate.high))
-        return f"{mean} [{low}, {high}]"
+        return mean if n == 1 else f"{mean} [{low}, {high}]"
 
     rows = [[found.field, "n", "answers", "characters", "spans/1,000", "claims"]]
     for group in found.groups:
-        answers, characters, spans, claims = group.rates
-        rates = [shown(answers), shown(characters), shown(spans, 2), shown(claims)]
+        digits = {"spans": 2}
+        rates = [
+            shown(rate, group.n, digits.get(name, 3))
+            for name, rate in group.rates._asdict().items()
+        ]
         rows.append([group.value, f"{group.n:,}", *rates])
     lines = [
         aligned(rows),
         f"Shares with hallucinations according to {', '.join(found.annotators[:5])}"
         f"{', …' if len(found.annotators) > 5 else ''}, with 95 % bootstrap intervals.",
+        *found.remarks,
     ]
     if found.unlabelled:
         lines.append(f"{found.unlabelled:,} items that nobody of these has finished are left out.")

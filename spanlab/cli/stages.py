@@ -66,6 +66,7 @@ def _text(found: ErrorStages) -> str:
             for stage, share in run.shares.items()
         ]
         lines += [aligned([["stage", "share", "95 %"], *rows], left=1)] if rows else []
+    lines += found.remarks
     for a, b, (divergence, correlation) in found.pairs:
         rank = "undefined" if correlation is None else figure(correlation, signed=True)
         lines.append(

@@ -10,8 +10,9 @@ from spanlab.ui.common import plain, store
 from spanlab.ui.downloads import show_chart
 from spanlab.ui.progress import progress
 from spanlab.ui.score_charts import Dot, Wording, dot_plot
+from spanlab.workflows.item_fields import fields_of, model_field
 from spanlab.workflows.managing import DatasetSummary, count_edits
-from spanlab.workflows.rates import MeanInterval, Rates, fields_of, rates, usual
+from spanlab.workflows.rates import MeanInterval, Rates, rates, usual
 from spanlab.workflows.wording import figure
 
 _MOST = 40  # values in the chart
@@ -27,7 +28,7 @@ def show_rates(summary: DatasetSummary) -> None:
     """Ask for the field and whose labels count, then draw the rates of each value."""
     left, right = st.columns(2, vertical_alignment="bottom")
     fields = fields_of(store(), summary.name)
-    likely = next((field for field in fields if "model" in field), fields[0])
+    likely = model_field(fields) or fields[0]
     field = left.selectbox(
         "Compare by",
         fields,
@@ -40,7 +41,7 @@ def show_rates(summary: DatasetSummary) -> None:
         names = choose_annotators(
             summary.annotators,
             key=f"rates-{summary.name}",
-            default=usual(summary),
+            default=usual({who.name: who.kind for who in summary.annotators}),
             label="Annotators",
         )
     if not names:
@@ -125,6 +126,8 @@ def _show(found: Rates) -> None:
         },
         alt=f"Rates by {found.field}",
     )
+    for remark in found.remarks:
+        st.caption(plain(remark))
     if found.pairs:
         st.markdown(
             "**On the same questions**",

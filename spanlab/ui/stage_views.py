@@ -79,6 +79,8 @@ def _show(found: ErrorStages) -> None:
         column_config={"Share": st.column_config.NumberColumn(format="%.3f")},
         alt="Shares of errors by stage",
     )
+    for remark in found.remarks:
+        st.caption(plain(remark))
     st.download_button(
         "Download as CSV",
         table.to_csv(index=False),

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from spanlab.errors import UsageError
-from spanlab.labels import hard_of, intersection
-from spanlab.schema import HALLUCINATED, Annotation, Interval, Item, Kind, Record, Status
+from spanlab.labels import hard_of
+from spanlab.schema import HALLUCINATED, Annotation, Kind, Record, Status
 from spanlab.scorers import Difference, MeanInterval, mean_of, paired
-from spanlab.storage import DatasetSummary, Store
+from spanlab.storage import Store
+from spanlab.workflows.item_fields import LABEL, NOTHING_THERE, fields_of, values_of
 from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.progress import reported
+from spanlab.workflows.wording import ONE_ITEM, sampling_alone
 
-__all__ = ["Group", "MeanInterval", "Measures", "Pairing", "Rates", "fields_of", "rates", "usual"]
+__all__ = ["Group", "MeanInterval", "Measures", "Pairing", "RateTally", "Rates", "rates", "usual"]
 
 MOST_GROUPS: Final = 200  # groups that a table can show
 _MOST_PAIRS: Final = 12  # groups up to which every two are compared
 _REPORT_EVERY: Final = 100
-NOTHING_THERE: Final = "(none)"
-LABEL: Final = "label"
-_Values: TypeAlias = Callable[[Record], Iterable[tuple[str, Record]]]  # by value, what counts
 
 
 class Measures(NamedTuple):
@@ -66,7 +64,7 @@ class Rates:
     """Rates by group, the lowest share of characters first.
 
     ``annotators`` are those whose labels were counted; ``unlabelled`` is the number of items that
-    none of them has finished.
+    none of them has finished. ``remarks`` say what the intervals do not, in sentences.
     """
 
     field: str
@@ -74,6 +72,7 @@ class Rates:
     groups: tuple[Group, ...]
     pairs: tuple[Pairing, ...]
     unlabelled: int
+    remarks: tuple[str, ...] = ()
 
 
 class _Counted(NamedTuple):
@@ -111,36 +110,96 @@ def rates(
             is none, is in no item or has too many values.
     """
     summary = summary_of(store, dataset)
-    names = tuple(annotators) or usual(summary)
+    kinds = {each.name: each.kind for each in summary.annotators}
+    names = tuple(annotators) or usual(kinds)
     if not names:
-        known = ", ".join(each.name for each in summary.annotators) or "none yet"
+        known = ", ".join(kinds) or "none yet"
         raise UsageError(f"say whose labels count; {dataset!r} has the annotators: {known}")
     check_annotators(summary, names)
-    values = _by_label(store.labels(dataset)) if field == LABEL else _by_field(field)
-    groups: dict[str, list[_Counted]] = defaultdict(list)
-    unlabelled = 0
+    tally = RateTally(field, kinds, names, store.labels(dataset) if field == LABEL else ())
     for record in reported(store.records(dataset), on_progress, _REPORT_EVERY):
-        if _counted(record, names) is None:
-            unlabelled += 1
-            continue
-        for value, part in values(record):
-            counted = _counted(part, names)
-            if counted is not None:
-                groups[value].append(counted)
-        if len(groups) > MOST_GROUPS:
+        tally.add(record)
+        if len(tally.values) > MOST_GROUPS:
             raise UsageError(f"{field} has more than {MOST_GROUPS} values: choose another field")
-    if not groups:
+    if not tally.values:
         lacking = "given a label in" if field == LABEL else "finished no item of"
         raise UsageError(f"{', '.join(names)} has {lacking} {dataset!r}")
-    if set(groups) == {NOTHING_THERE}:
-        raise UsageError(f"no item of {dataset!r} has {field}; it has: {_fields(store, dataset)}")
-    found = [_group(value, counted) for value, counted in groups.items()]
-    found.sort(key=lambda group: (group.rates.characters.mean, group.value))
-    pairs = _pairs(groups) if len(groups) <= _MOST_PAIRS and field != LABEL else ()
-    return Rates(field, names, tuple(found), tuple(pairs), unlabelled)
+    if tally.values == {NOTHING_THERE}:
+        there = ", ".join(fields_of(store, dataset))
+        raise UsageError(f"no item of {dataset!r} has {field}; it has: {there}")
+    return tally.result()
 
 
-def usual(summary: DatasetSummary) -> tuple[str, ...]:
+class RateTally:
+    """Gathers rates item by item.
+
+    Args:
+        field: by which they are grouped, as for ``rates``.
+        kinds: all annotators of the dataset.
+        annotators: whose labels count, at least one of ``kinds``.
+        labels: of the spans, where the field is "label".
+
+    Raises:
+        UsageError: there is no such field.
+    """
+
+    def __init__(
+        self,
+        field: str,
+        kinds: Mapping[str, Kind],
+        annotators: Sequence[str],
+        labels: Sequence[str] = (),
+    ) -> None:
+        self._field = field
+        self._kinds = kinds
+        self._annotators = tuple(annotators)
+        self._values = values_of(field, labels)
+        self._groups: dict[str, list[_Counted]] = defaultdict(list)
+        self._unlabelled = 0
+
+    @property
+    def values(self) -> set[str]:
+        """The values of the field that were met, of items that somebody has finished."""
+        return set(self._groups)
+
+    def add(self, record: Record) -> None:
+        """Count one item."""
+        if _counted(record, self._annotators) is None:
+            self._unlabelled += 1
+            return
+        for value, part in self._values(record):
+            counted = _counted(part, self._annotators)
+            if counted is not None:
+                self._groups[value].append(counted)
+
+    def result(self) -> Rates:
+        """Return what was gathered."""
+        groups = [_group(value, counted) for value, counted in self._groups.items()]
+        groups.sort(key=lambda group: (group.rates.characters.mean, group.value))
+        paired_off = len(groups) <= _MOST_PAIRS and self._field != LABEL
+        machines = [name for name in self._annotators if self._is_machine(name)]
+        return Rates(
+            field=self._field,
+            annotators=self._annotators,
+            groups=tuple(groups),
+            pairs=tuple(_pairs(self._groups)) if paired_off else (),
+            unlabelled=self._unlabelled,
+            remarks=(
+                *((sampling_alone(machines),) if machines else ()),
+                *((ONE_ITEM,) if any(group.n == 1 for group in groups) else ()),
+            ),
+        )
+
+    def _is_machine(self, name: str) -> bool:
+        """Say whether a detector marked; a vote is of detectors where there are no people."""
+        kinds = set(self._kinds.values())
+        by_detectors = Kind.DETECTOR in kinds and Kind.PERSON not in kinds
+        return self._kinds[name] is Kind.DETECTOR or (
+            self._kinds[name] is Kind.VOTE and by_detectors
+        )
+
+
+def usual(kinds: Mapping[str, Kind]) -> tuple[str, ...]:
     """Return whose labels count unless people say so: the gold labels, else all people, ….
 
     Returns:
@@ -152,71 +211,10 @@ def usual(summary: DatasetSummary) -> tuple[str, ...]:
         (Kind.VOTE, True),
         (Kind.DETECTOR, True),
     ):
-        names = tuple(each.name for each in summary.annotators if each.kind is kind)
+        names = tuple(name for name in kinds if kinds[name] is kind)
         if names and (not single or len(names) == 1):
             return names
     return ()
-
-
-def fields_of(store: Store, dataset: str) -> tuple[str, ...]:
-    """Return the fields by which a dataset's items can be grouped, as its first item has them."""
-    first = next(iter(store.records(dataset)), None)
-    labels = (LABEL,) if store.labels(dataset) else ()
-    return ("lang", *(() if first is None else _paths(first.item.meta, "meta")), *labels)
-
-
-def _by_label(labels: Sequence[str]) -> _Values:
-    """Return what parts a record into the spans of each label."""
-
-    def parts(record: Record) -> Iterable[tuple[str, Record]]:
-        for label in labels:
-            said = tuple(_only(each, label) for each in record.annotations)
-            yield label, record.model_copy(update={"annotations": said})
-
-    return parts
-
-
-def _only(annotation: Annotation, label: str) -> Annotation:
-    spans = tuple(span for span in annotation.spans if span.label == label)
-    hard = intersection(hard_of(annotation), spans)
-    kept = tuple(Interval(start=start, end=end) for start, end in hard)
-    return annotation.model_copy(update={"spans": spans, "hard": kept, "claims": ()})
-
-
-def _by_field(field: str) -> _Values:
-    read = _reader(field)
-    return lambda record: [(read(record.item), record)]
-
-
-def _reader(field: str) -> Callable[[Item], str]:
-    if field == "lang":
-        return lambda item: item.lang
-    head, *path = field.split(".")
-    if head != "meta" or not path:
-        raise UsageError(
-            f"no field {field!r} to group by: it is lang, label or a path such as meta.model"
-        )
-
-    def read(item: Item) -> str:
-        value: object = item.meta
-        for part in path:
-            value = value.get(part) if isinstance(value, dict) else None
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return NOTHING_THERE if value is None else text.strip() or NOTHING_THERE
-
-    return read
-
-
-def _paths(meta: Mapping[str, object], head: str) -> Iterable[str]:
-    for name, value in meta.items():
-        if isinstance(value, dict):
-            yield from _paths(value, f"{head}.{name}")
-        elif isinstance(value, str | int | bool):
-            yield f"{head}.{name}"
-
-
-def _fields(store: Store, dataset: str) -> str:
-    return ", ".join(fields_of(store, dataset))
 
 
 def _counted(record: Record, names: Sequence[str]) -> _Counted | None:

@@ -16,6 +16,7 @@ from spanlab.storage import DatasetSummary, Store
 from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.process_nodes import stages_of
 from spanlab.workflows.progress import reported
+from spanlab.workflows.wording import sampling_alone
 
 __all__ = ["ErrorStages", "RunStages", "StagePair", "error_stages", "judges"]
 
@@ -46,11 +47,15 @@ class StagePair(NamedTuple):
 
 @dataclass(frozen=True)
 class ErrorStages:
-    """The errors of a dataset by stage; ``stages`` are in the order of the processes."""
+    """The errors of a dataset by stage; ``stages`` are in the order of the processes.
+
+    ``remarks`` say what the intervals of the shares do not, in sentences.
+    """
 
     stages: tuple[str, ...]
     runs: tuple[RunStages, ...]
     pairs: tuple[StagePair, ...]
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass
@@ -113,7 +118,9 @@ def error_stages(
         raise UsageError(f"no claim of {dataset!r} is judged by {', '.join(names) or 'a detector'}")
     stages = seen.order()
     runs = tuple(_run(name, seen.wrong[name], stages) for name in names if name in judged)
-    return ErrorStages(stages, runs, tuple(_pairs(runs, stages)))
+    detectors = [run.annotator for run in runs if run.annotator in judges(summary) and run.shares]
+    remarks = (sampling_alone(detectors),) if detectors else ()
+    return ErrorStages(stages, runs, tuple(_pairs(runs, stages)), remarks)
 
 
 def judges(summary: DatasetSummary) -> tuple[str, ...]:

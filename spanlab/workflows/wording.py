@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from spanlab.lm import Usage
     from spanlab.programs import HeldOut
+
+_NAMED: Final = 3  # names in a sentence
+ONE_ITEM: Final = "One item alone has no interval: it says nothing of others."
 
 
 def figure(value: float, digits: int = 3, *, signed: bool = False) -> str:
@@ -23,6 +27,19 @@ def figure(value: float, digits: int = 3, *, signed: bool = False) -> str:
 def counted(number: int, noun: str) -> str:
     """Return ``1 item``, ``2,000 items``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def sampling_alone(detectors: Sequence[str]) -> str:
+    """Say what the interval of a share lacks that these detectors, at least one, have counted."""
+    names = [f"“{name}”" for name in detectors[:_NAMED]]
+    if len(detectors) > _NAMED:
+        names = [*names, f"{len(detectors) - _NAMED:,} more"]
+    whose = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    makes = "makes" if len(detectors) == 1 else "make"
+    return (
+        f"The intervals count sampling alone: the errors that {whose} {makes} are not in them, "
+        "and the true shares may lie outside."
+    )
 
 
 def duration(seconds: float) -> str:

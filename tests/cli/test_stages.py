@@ -33,6 +33,7 @@ def test_the_stages_of_errors_are_told_for_every_run(spanlab: Run) -> None:
     assert done.stdout.splitlines()[-1] == (
         "first and second: Jensen-Shannon divergence 0.549, Spearman -1.000"
     )
+    assert "the errors that “first” and “second” make are not in them" in done.stdout
 
 
 @pytest.mark.usefixtures("imported")
@@ -43,6 +44,8 @@ def test_all_figures_come_as_json(spanlab: Run) -> None:
     assert (run["claims"], run["undetermined"]) == (3, 1)
     assert run["shares"]["summary"]["mean"] == 0.75
     assert found["pairs"] == []
+    (remark,) = found["remarks"]
+    assert "the errors that “first” makes are not in them" in remark
 
 
 def test_a_dataset_without_claims_is_said_so(spanlab: Run, tmp_path: Path) -> None:

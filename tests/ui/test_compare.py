@@ -280,6 +280,20 @@ def test_models_are_compared_by_a_field_of_the_items(store: Store, open_page: Op
     assert rates.value["meta.model_id"].tolist() == ["careful", HOSTILE]
     assert rates.value["Characters"].tolist() == [0.0, 0.5]
     assert pairs.value["Common questions"].tolist() == [2]
+    assert not any("errors that" in each.value for each in app.caption)
+
+
+def test_models_open_on_the_model_and_say_what_a_detectors_interval_lacks(
+    store: Store, open_page: OpenPage
+) -> None:
+    found = record("a", "en", says("one", Kind.DETECTOR, ANSWER, (0, 19)))
+    item = found.item.model_copy(update={"meta": {"Run": 1, "Model": "careful"}})
+    store.import_records("mine", [found.model_copy(update={"item": item})])
+    app = open_page("compare", view="Models")
+    assert app.selectbox(key="rates-by-mine").value == "meta.Model"
+    told = "".join(each.value for each in app.caption)
+    assert "the errors that “one” makes are not in them" in told
+    assert "One item alone has no interval" in told
 
 
 def test_errors_are_counted_by_the_stage_at_which_they_came_in(

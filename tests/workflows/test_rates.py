@@ -12,7 +12,8 @@ from commands import run_here
 from spanlab.errors import UsageError
 from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status, Verdict
 from spanlab.storage import Store
-from spanlab.workflows.rates import fields_of, rates
+from spanlab.workflows.item_fields import fields_of, model_field
+from spanlab.workflows.rates import rates
 
 ANSWER = "0123456789"
 
@@ -124,6 +125,55 @@ def test_whose_labels_count_must_be_clear(store: Store) -> None:
     store.import_records("d", two)
     with pytest.raises(UsageError, match="say whose labels count; 'd' has the annotators: one, tw"):
         rates(store, "d", "lang")
+
+
+@pytest.mark.parametrize(
+    ("fields", "likely"),
+    [
+        pytest.param(("lang", "meta.run", "meta.model_id"), "meta.model_id", id="in-small-letters"),
+        pytest.param(("lang", "meta.Temperature", "meta.Model"), "meta.Model", id="capital"),
+        pytest.param(("lang", "meta.MODEL-NAME"), "meta.MODEL-NAME", id="shouted"),
+        pytest.param(("lang", "meta.model_size", "meta.modelId"), "meta.modelId", id="its-name"),
+        pytest.param(("lang", "meta.model.size", "meta.model.name"), "meta.model.name", id="below"),
+        pytest.param(("lang", "meta.seed", "meta.Generator"), "meta.Generator", id="generator"),
+        pytest.param(("lang", "meta.seed", "label"), None, id="none"),
+    ],
+)
+def test_the_field_that_looks_like_a_model(fields: tuple[str, ...], likely: str | None) -> None:
+    assert model_field(fields) == likely
+
+
+@pytest.mark.parametrize(
+    ("kinds", "whose", "is_said"),
+    [
+        pytest.param({"one": Kind.DETECTOR}, "one", True, id="detector"),
+        pytest.param({"one": Kind.DETECTOR, "v": Kind.VOTE}, "v", True, id="vote-of-detectors"),
+        pytest.param({"ann": Kind.PERSON, "v": Kind.VOTE}, "v", False, id="vote-of-people"),
+        pytest.param({"one": Kind.DETECTOR, "ann": Kind.PERSON}, "ann", False, id="person"),
+        pytest.param({"one": Kind.DETECTOR, "gold": Kind.GOLD}, "gold", False, id="gold"),
+    ],
+)
+def test_an_interval_of_a_detectors_share_lacks_the_detectors_own_error(
+    store: Store, tmp_path: Path, kinds: dict[str, Kind], whose: str, is_said: bool
+) -> None:
+    said = tuple(
+        record("q", "a", (0, 2), who=who, kind=kind).annotations[0] for who, kind in kinds.items()
+    )
+    items = [record(f"q{n}", "a").model_copy(update={"annotations": said}) for n in (1, 2)]
+    store.import_records("d", items)
+    environment = {"SPANLAB_HOME": str(tmp_path / "home")}
+    asked = ["rates", "d", "--by", "lang", "--annotators", whose]
+    remark = f"sampling alone: the errors that “{whose}” makes are not in them"
+    assert (remark in run_here(asked, tmp_path, environment).stdout) == is_said
+    remarks = json.loads(run_here([*asked, "--json"], tmp_path, environment).stdout)["remarks"]
+    assert (len(remarks), remark in "".join(remarks)) == (is_said, is_said)
+
+
+def test_a_group_of_one_item_has_no_interval(store: Store, tmp_path: Path) -> None:
+    store.import_records("d", [record("q", "a", (0, 2))])
+    shown = run_here(["rates", "d", "--by", "lang"], tmp_path, {"SPANLAB_HOME": f"{tmp_path}/home"})
+    assert shown.stdout.splitlines()[1].split() == ["en", "1", "1.000", "0.200", "100.00", "-"]
+    assert "One item alone has no interval" in shown.stdout
 
 
 def test_the_command_prints_a_table_and_json(store: Store, tmp_path: Path) -> None:
