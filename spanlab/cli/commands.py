@@ -25,7 +25,9 @@ def annotate(
     output: Output = None,
     format: Annotated[
         ExportFormat | None,
-        typer.Option(help="Format of the output file; without it, the input's."),
+        typer.Option(
+            help="Format of the output file; without it, the one of its ending or the input's."
+        ),
     ] = None,
     concurrency: Annotated[
         int | None,
@@ -117,7 +119,7 @@ def vote(
         Cleanup, typer.Option(help="mushroom trims spans as the shared task did.")
     ] = Cleanup.NONE,
     output: Output = None,
-    format: Annotated[ExportFormat | None, typer.Option(help="Format of the output file.")] = None,
+    format: Annotated[ExportFormat | None, typer.Option(help="As in annotate.")] = None,
 ) -> None:
     """Turn the marks of many annotators into soft labels: the share that marks each character.
 

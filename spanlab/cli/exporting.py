@@ -35,13 +35,14 @@ def export(
         typer.Option(help='Only spans with this label, "" for those without. Repeatable.'),
     ] = None,
     format: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="spanlab, mushroom, labelstudio, claims, csv, parquet, huggingface (a zip that "
             "load_dataset reads once unpacked) or report (one HTML file to mail). csv, parquet and "
-            "huggingface leave out evidence, rejected spans and traces."
+            "huggingface leave out evidence, rejected spans and traces. Without it the file's "
+            "ending says which: .jsonl, .csv, .parquet, .zip or .html."
         ),
-    ] = "spanlab",
+    ] = None,
     output: Output = None,
 ) -> None:
     """Write a dataset with its annotations.
@@ -49,15 +50,18 @@ def export(
     \b
     spanlab export mine -o mine.jsonl
     spanlab export mine --annotator anna --format mushroom -o submission.jsonl
-    spanlab export mine --state done --language en --format csv -o done.csv
-    spanlab export mine --format report -o mine.html
+    spanlab export mine --state done --language en -o done.csv
+    spanlab export mine -o mine.html
     """
     from spanlab.cli import progress
+    from spanlab.datasets import format_of
     from spanlab.schema import Status
     from spanlab.storage import Store
-    from spanlab.workflows.exporting import FORMATS, ExportChoice, export_dataset
+    from spanlab.workflows.exporting import FORMATS, REPORT, ExportChoice, export_dataset
     from spanlab.workflows.lookup import summary_of
 
+    if format is None:
+        format = format_of(output, more={".html": REPORT}) if output else "spanlab"
     if format not in FORMATS:
         raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(FORMATS)}")
     states = {each.value: each for each in Status}

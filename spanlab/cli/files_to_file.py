@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 
 from spanlab.cli import progress
-from spanlab.datasets import WRITABLE, ReadOptions, detect, read, write
+from spanlab.datasets import WRITABLE, ReadOptions, detect, format_of, read, write
 from spanlab.detectors import Spec, asks_models
 from spanlab.errors import UsageError
 from spanlab.lm import Budget
@@ -103,6 +103,8 @@ def _read(files: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 def _write(records: Iterable[Record], job: Job, *, annotator: str, task: str) -> None:
     target_format = job.format or _common_format(job.files)
+    if job.output and not job.format:
+        target_format = format_of(job.output, target_format)
     seen = 0
 
     def noticed() -> Iterator[Record]:

@@ -157,7 +157,7 @@ def _written(records: Iterator[Record], output: Path | None) -> int:
     """
     import sys
 
-    from spanlab.datasets import write
+    from spanlab.datasets import format_of, write
     from spanlab.errors import InputError
 
     def flushed(stream: BinaryIO) -> Iterator[Record]:
@@ -167,7 +167,7 @@ def _written(records: Iterator[Record], output: Path | None) -> int:
 
     if output is None:
         return write(flushed(sys.stdout.buffer), sys.stdout.buffer)
-    if output.suffix == ".gz":
+    if output.suffix == ".gz" or format_of(output) != "spanlab":
         return write(records, output)
     partial = output.with_name(f"{output.name}.partial")
     try:

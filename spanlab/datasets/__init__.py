@@ -29,7 +29,7 @@ from spanlab.datasets.scoring import (
     read_placed_claims,
     read_placed_labels,
 )
-from spanlab.datasets.writers import WRITABLE, write
+from spanlab.datasets.writers import WRITABLE, format_of, write
 
 __all__ = [
     "FIELDS",
@@ -43,6 +43,7 @@ __all__ = [
     "Role",
     "detect",
     "dumps",
+    "format_of",
     "map_columns",
     "read",
     "read_labels",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO
 
 from spanlab.datasets import averitec, claims_table, jsonl, labelstudio, mushroom
@@ -49,7 +50,7 @@ def write(
     records: Iterable[Record],
     target: Path | BinaryIO,
     *,
-    format: str = "spanlab",
+    format: str | None = None,
     annotator: str | None = None,
     title: str = "Answers with hallucinated spans",
 ) -> int:
@@ -59,7 +60,7 @@ def write(
         records: what to write, taken one at a time.
         target: a path, replaced as a whole when all is written (packed if it ends in ``.gz``), or
             an open binary stream.
-        format: one of ``WRITABLE``.
+        format: one of ``WRITABLE``; None goes by the path's ending, see ``format_of``.
         annotator: for "mushroom" whose labels to write, by default the only prediction or else
             the gold labels; for the others None writes every annotator's, a name only that one's.
         title: what a dataset card calls them.
@@ -68,10 +69,12 @@ def write(
         The number of records written. "mushroom" leaves out items without a finished annotation.
 
     Raises:
-        UsageError: the format cannot be written.
+        UsageError: the format cannot be written, or the path's ending says none.
         InputError: the file cannot be written, a record cannot be (a lone surrogate), or it is
             not clear whose labels are meant.
     """
+    if format is None:
+        format = format_of(target) if isinstance(target, Path) else "spanlab"
     if format not in _WRITERS:
         raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(WRITABLE)}")
     writer = _WRITERS[format]
@@ -81,6 +84,29 @@ def write(
     count = writer(records, annotator, target, title)
     target.flush()  # an error comes here, and not after the caller was told of success
     return count
+
+
+def format_of(
+    target: Path, usual: str = "spanlab", more: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Return the format in which a file is written that nobody names a format for.
+
+    Args:
+        target: the file; a ``.gz`` at the end of its name does not count.
+        usual: the format where its ending fits it, or where it has none.
+        more: formats beside those of ``write``, by ending.
+
+    Raises:
+        UsageError: no format has this ending, or several have.
+    """
+    ending = (target.with_suffix("") if target.suffix == ".gz" else target).suffix.lower()
+    formats = {**_BY_ENDING, **more}
+    if not ending or ending == _ENDINGS.get(usual):
+        return usual
+    if ending not in formats:
+        known = ", ".join(f"{ending} ({name})" for ending, name in formats.items())
+        raise UsageError(f"{target}: {ending!r} names no format; these do: {known}")
+    return formats[ending]
 
 
 def _only(records: Iterable[Record], annotator: str | None) -> Iterator[Record]:
@@ -150,3 +176,12 @@ _WRITERS: dict[str, Callable[[Iterable[Record], str | None, BinaryIO, str], int]
     "huggingface": _hub,
 }
 WRITABLE = tuple(_WRITERS)
+_BY_ENDING = {
+    ".jsonl": "spanlab",
+    ".ndjson": "spanlab",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".zip": "huggingface",
+}
+# Files that others read as well: these formats are written only where they are usual, or named.
+_ENDINGS = {"mushroom": ".jsonl", "labelstudio": ".json", "averitec": ".json", "claims": ".csv"}

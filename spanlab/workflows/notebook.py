@@ -195,7 +195,7 @@ def save(
     records: Iterable[Record],
     path: str | Path,
     *,
-    format: str = "spanlab",
+    format: str | None = None,
     annotator: str | None = None,
 ) -> int:
     """Write records to a file, which appears only when it is complete.
@@ -203,13 +203,15 @@ def save(
     Args:
         records: what to write.
         path: the file to write or replace.
-        format: "spanlab" (lossless), "mushroom" or "labelstudio".
+        format: "spanlab" (lossless), mushroom, labelstudio, averitec, claims, csv, parquet or
+            huggingface; None goes by the path's ending: .jsonl, .csv, .parquet or .zip.
         annotator: only this annotator's annotations; None for all.
 
     Returns:
         The number of records written.
 
     Raises:
+        UsageError: there is no such format, or the path's ending says none.
         InputError: the file cannot be written, or the format needs one annotator to be named.
     """
     return write(records, Path(path), format=format, annotator=annotator)

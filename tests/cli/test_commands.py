@@ -319,7 +319,7 @@ def test_an_export_says_whose_labels_go_out_and_takes_only_what_is_asked(
 ) -> None:
     spanlab("import", items, "--dataset", "towers")
     spanlab("annotate", "towers", "--detector", "offline")
-    done = spanlab("export", "towers", "--annotator", "gold", "--format", "csv", "-o", "gold.csv")
+    done = spanlab("export", "towers", "--annotator", "gold", "-o", "gold.csv")
     assert "labels of: gold\n" in done.stderr
     again = spanlab("import", "gold.csv", "--dataset", "again")
     assert "imported 3 items" in again.stderr
@@ -332,9 +332,13 @@ def test_an_export_says_whose_labels_go_out_and_takes_only_what_is_asked(
     nothing = spanlab("export", "towers", "--language", "fi", "--state", "done")
     assert (nothing.stdout, nothing.returncode) == ("", 0)
     assert "left out 3 items" in nothing.stderr
-    report = spanlab("export", "towers", "--format", "report")
-    assert report.stdout.startswith("<!DOCTYPE html>")
-    assert "Scores against the gold labels" in report.stdout
+    spanlab("export", "towers", "-o", "towers.html")
+    report = (items.parent / "towers.html").read_text(encoding="utf-8")
+    assert report.startswith("<!DOCTYPE html>")
+    assert "Scores against the gold labels" in report
+    unknown = spanlab("export", "towers", "-o", "towers.pdf")
+    assert unknown.returncode == 2
+    assert ".parquet (parquet), .zip (huggingface), .html (report)" in unknown.stderr
     wrong = spanlab("export", "towers", "--format", "pdf")
     assert wrong.returncode == 2
     assert "these can: spanlab, mushroom" in wrong.stderr

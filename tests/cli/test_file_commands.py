@@ -17,7 +17,7 @@ from gold_answers import GoldAnswers
 from model_fixtures import KEY
 from working_jobs import wait_until
 
-from spanlab.datasets import read
+from spanlab.datasets import detect, read, write
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -120,6 +120,31 @@ def test_votes_of_the_annotators_that_a_file_names(
     figures = json.loads(spanlab("score", "votes.jsonl", val, "--json").stdout)
     # All French labels follow from the raw spans by the shared task's rule.
     assert (figures["macro"]["iou"]["mean"], figures["macro"]["corr"]["mean"]) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("annotate", "items.jsonl", "--detector", "offline"),
+        ("vote", "items.jsonl", "--gold-annotators"),
+    ],
+)
+def test_the_output_has_the_format_that_its_name_ends_in(
+    spanlab: Run, items: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    assert spanlab(*command, "-o", "out.csv").returncode == 0
+    assert detect(tmp_path / "out.csv") == "csv"
+    assert spanlab(*command, "--format", "mushroom", "-o", "out.csv").returncode == 0
+    refused = spanlab(*command, "-o", "out.xlsx")
+    assert refused.returncode == 2
+    assert "out.xlsx: '.xlsx' names no format; these do: .jsonl (spanlab)" in refused.stderr
+
+
+def test_label_studio_in_is_label_studio_out(spanlab: Run, items: Path, tmp_path: Path) -> None:
+    write(read(items), tmp_path / "tasks.json", format="labelstudio")
+    done = spanlab("annotate", "tasks.json", "--detector", "offline", "-o", "out.json")
+    assert done.returncode == 0, done.stderr
+    assert detect(tmp_path / "out.json") == "labelstudio"
 
 
 def test_items_that_nobody_can_vote_on_are_counted(spanlab: Run, items: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from reasoning_script import ReasoningScript, inputs
 
-from spanlab.datasets import read
+from spanlab.datasets import detect, read
 from spanlab.testing import Ask, ModelServer, Reply, say, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -74,6 +74,20 @@ def test_a_way_of_verifying_is_named_once(
     )
     assert done.returncode == 2
     assert "name each way of verifying once" in done.stderr
+
+
+def test_an_output_of_no_known_ending_is_refused_before_a_model_is_asked(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "q.json").write_text(json.dumps([HOTPOT]))
+    for command in ("reason", "verify-benchmark", "ideal-trajectories"):
+        done = spanlab(command, "q.json", "--model", "m", "-o", "out.xlsx")
+        assert done.returncode == 2
+        assert "'.xlsx' names no format; these do: .jsonl (spanlab), " in done.stderr
+    assert model_server.requests == []
+    model_server.script(lambda _ask: say(""))
+    spanlab("reason", "q.json", "--model", "m", "-o", "out.csv")
+    assert detect(tmp_path / "out.csv") == "csv"
 
 
 def test_what_was_answered_before_a_kill_is_not_asked_for_again(

@@ -8,12 +8,14 @@ import json
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from spanlab.datasets import FORMATS, WRITABLE, ReadOptions, read, write
+import spanlab
+from spanlab.datasets import FORMATS, WRITABLE, ReadOptions, detect, read, write
 from spanlab.datasets.files import replacing
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Item, Record
@@ -93,6 +95,39 @@ def records(n: int) -> Iterator[Record]:
 def broken(n: int) -> Iterator[Record]:
     yield from records(n)
     raise InputError("the source broke off")
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("x.jsonl", "spanlab"),
+        ("x.JSONL.gz", "spanlab"),
+        ("x", "spanlab"),
+        ("x.csv", "csv"),
+        ("x.csv.gz", "csv"),
+        ("x.parquet", "parquet"),
+        ("x.zip", "zip"),
+    ],
+)
+def test_what_is_saved_has_the_format_that_its_name_ends_in(
+    tmp_path: Path, name: str, found: str
+) -> None:
+    path = tmp_path / name
+    assert spanlab.save([RECORD], path) == 1
+    if found == "zip":
+        assert zipfile.is_zipfile(path)
+    else:
+        assert detect(path) == found
+        assert [record.item.answer for record in spanlab.load(path)] == ["y"]
+
+
+@pytest.mark.parametrize("name", ["x.xlsx", "x.json", "x.html", "x.tsv.gz"])
+def test_an_ending_of_no_format_is_refused_and_names_the_others(tmp_path: Path, name: str) -> None:
+    known = r"these do: \.jsonl \(spanlab\), .*\.csv \(csv\), \.parquet \(parquet\), \.zip"
+    with pytest.raises(UsageError, match=known):
+        spanlab.save([RECORD], tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+    assert spanlab.save([RECORD], tmp_path / name, format="labelstudio") == 1  # named: whatever
 
 
 def test_a_file_is_replaced_only_when_all_is_written(tmp_path: Path) -> None:
