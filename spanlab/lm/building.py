@@ -42,14 +42,7 @@ def language_model(choice: ModelChoice, meter: Meter, *, cache: AnswerCache | No
     from spanlab.lm.model import Model
 
     lm = Model(Engine(client, cache))
-    options = {
-        "temperature": choice.temperature,
-        "max_tokens": choice.max_tokens,
-        "top_p": choice.top_p,
-        "seed": choice.seed,
-        "reasoning_effort": choice.reasoning_effort,
-    }
-    lm.kwargs.update({name: value for name, value in options.items() if value is not None})
+    lm.kwargs.update(choice.sent)
     return lm
 
 

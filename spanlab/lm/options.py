@@ -17,6 +17,7 @@ from spanlab.fields import Frozen, Name
 
 VARIABLE = "SPANLAB_MODEL_OPTIONS"
 Options = Mapping[str, JsonValue]  # by name, with or without what it is for
+_SENT = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort")  # as the protocol names
 
 
 class ModelOptions(Frozen):
@@ -53,6 +54,13 @@ class ModelOptions(Frozen):
         """The options that were set, also those set to None."""
         names = self.model_fields_set.intersection(ModelOptions.model_fields)
         return {name: getattr(self, name) for name in names}
+
+
+    @property
+    def sent(self) -> dict[str, JsonValue]:
+        """What a request says of them, without what is left to the endpoint."""
+        values = {name: getattr(self, name) for name in _SENT}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 class ChosenOptions(ModelOptions):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -99,14 +99,14 @@ class SearchModel:
         Raises:
             ModelError: it gave no answer; the message says why and holds no key.
         """
-        from dspy.lm15 import Config, Message, Request
+        from dspy.lm15 import request_from_openai_chat
 
-        model, limit = self.choice.model, None
+        model, messages = self.choice.model, [{"role": "user", "content": query}]
+        asked = {"model": model, "messages": messages, **self.choice.sent}
+        request = request_from_openai_chat(asked)
         if before is not None and "sonar" in model:
             limit = {"search_before_date_filter": f"{before:%m/%d/%Y}"}
-        request = Request(
-            model=model, messages=(Message.user(query),), config=Config(extensions=limit)
-        )
+            request = replace(request, config=replace(request.config, extensions=limit))
         try:
             response = await self._client.ask(request)
         except ModelError as error:

@@ -27,6 +27,7 @@ from spanlab.retrievers.results import Shape
 from spanlab.settings import Settings
 
 WRITER = "retrieval"  # the role of the model that writes claims and translates
+SEARCHER = "search"  # and of a search model
 
 
 class _Spec(Frozen):

@@ -47,12 +47,13 @@ class Web:
         Its answer is written now, from pages of any date; its sources say when they are from.
         """
         choice, k = self._model.choice, query.k or self._k
-        settings = choice.model_dump(
-            mode="json", include={"model", "temperature", "max_tokens", "reasoning_effort", "seed"}
-        )
+        unset = dict.fromkeys(("temperature", "seed", "max_tokens", "reasoning_effort"))
+        settings: JsonValue = {**unset, "model": choice.model}  # as earlier versions wrote it
         asked: list[JsonValue] = ["web", choice.endpoint, settings, k, query.text]
         if query.before is not None:
             asked.append(query.before.isoformat())
+        if choice.sent:
+            asked.append(choice.sent)
 
         async def fetch() -> tuple[Passage, ...]:
             answer = await self._model.ask(query.text, before=query.before)

@@ -28,7 +28,7 @@ from spanlab.errors import UsageError
 from spanlab.lm import ChosenOptions, ModelChoice, ModelOptions, Price
 from spanlab.lm.options import addressed, of_environment
 from spanlab.retrievers import GivenSpec, RetrieverSpec, WebSpec
-from spanlab.retrievers.spec import WRITER
+from spanlab.retrievers.spec import SEARCHER, WRITER
 from spanlab.workflows.passage_sources import Sources, read, search_model
 
 __all__ = [
@@ -236,12 +236,22 @@ def _retriever(choice: Choice, environ: Mapping[str, str]) -> RetrieverSpec | No
     if found.writer is None and (found.queries == "claims" or found.translate):
         named = "" if environ.get(f"SPANLAB_MODEL_{WRITER.upper()}") else choice.model
         writer = _chosen(Choice(model=named, price=choice.price), environ, WRITER)
-        layers = (of_environment(environ), choice.model_options)
-        chosen = [addressed(each, ("", WRITER)).chosen for each in layers]
-        changes["writer"] = writer.model_copy(update=chosen[0] | chosen[1])
+        changes["writer"] = _asked(writer, WRITER, choice, environ)
     if isinstance(found, WebSpec):
-        changes["model"] = found.model or search_model(sources, environ)
+        searcher = found.model or search_model(sources, environ)
+        changes["model"] = _asked(searcher, SEARCHER, choice, environ)
     return found.model_copy(update=changes)
+
+
+def _asked(
+    model: ModelChoice, role: str, choice: Choice, environ: Mapping[str, str]
+) -> ModelChoice:
+    """Return how a model is asked in a role that is no detector's."""
+    general, chosen = (
+        addressed(options, ("", role)).chosen
+        for options in (of_environment(environ), choice.model_options)
+    )
+    return model.model_copy(update=general | model.chosen | chosen)
 
 
 def _options(spec: DetectorSpec, options: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -281,7 +291,7 @@ def _check_required(spec: DetectorSpec) -> None:
 
 def _addresses(specs: Iterable[DetectorSpec]) -> dict[str, bool]:
     """Return what model options can be for; whether that is a whole detector, and not a role."""
-    known = {"": True, WRITER: False}
+    known = {"": True, WRITER: False, SEARCHER: False}
     for spec in specs:
         whole = spec.addresses()
         for role in entry_of(spec.detector).roles:

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from spanlab.testing import Ask, ModelServer, Reply, say_fields
+from spanlab.testing import Ask, ModelServer, Reply, say, say_fields
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -50,6 +50,41 @@ def test_what_one_run_or_detector_searched_for_no_other_pays_for_again(
     other = run("ucsc-revise")
     assert other.returncode == 0, other.stderr
     assert searched() == 3
+
+
+def test_a_search_model_is_asked_as_was_chosen_and_anew_where_that_differs(
+    spanlab: Run, tmp_path: Path, model_server: ModelServer
+) -> None:
+    line = {"id": "i", "lang": "en", "question": "Where is the tower?", "answer": "In Rome."}
+    (tmp_path / "items.jsonl").write_text(json.dumps(line))
+    model_server.script(
+        lambda ask: say("In Paris.") if ask.body["model"] == "s" else say_fields(parts=[])
+    )
+    address = model_server.url
+    environment = {"OPENAI_BASE_URL": address, "SPANLAB_SEARCH_BASE_URL": address}
+
+    def searched(*options: str) -> list[dict[str, object]]:
+        before = len(model_server.requests)
+        words = ("annotate", "items.jsonl", "--detector", "ucsc-extract", "--search", "web")
+        done = spanlab(
+            *words, "--model", "m", "-o", "out.jsonl", *options,
+            **environment, SPANLAB_SEARCH_MODEL="s", SPANLAB_MODEL_OPTIONS="search.seed=1",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        bodies = (ask.body for ask in model_server.requests[before:])
+        asked = [body for body in bodies if body["model"] == "s"]
+        return [{name: body[name] for name in body.keys() - {"messages"}} for body in asked]
+
+    assert searched() == [{"model": "s", "seed": 1}]
+    assert searched() == [], "the same is not paid for again"
+    general = ("--model-option", "temperature=0", "--model-option", "judge.seed=9")
+    own = ("search.seed=2", "search.max_tokens=99", "search.top_p=0.5")
+    chosen = [word for option in own for word in ("--model-option", option)]
+    effort = ("--model-option", "search.reasoning_effort=low")
+    assert searched(*general, *chosen, *effort) == [
+        {"model": "s", "temperature": 0, "seed": 2, "max_tokens": 99, "top_p": 0.5}
+        | {"reasoning_effort": "low"}
+    ]
 
 
 def test_a_search_service_without_its_key_says_what_to_set(spanlab: Run, items: Path) -> None:
