@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -10,12 +11,13 @@ from pydantic import ValidationError
 from optimizers.estimates import SearchEstimate, estimate_search
 from optimizers.examples import LabelKind, LabelSource
 from optimizers.metrics import METRICS
-from optimizers.preparing import resolved
-from optimizers.request import SEED, Auto, Optimisation, Search
+from optimizers.preparing import DRAWING, resolved
+from optimizers.request import SEED, THREADS, Auto, Optimisation, Search
 from optimizers.splitting import Transfer
 from spanlab.detectors import DetectorSpec, check_tunable, entries, entry_of, spec_of, tunable
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice, Price
+from spanlab.lm.options import addressed, of_environment
 from spanlab.workflows.choosing import Choice, is_ensemble, specifications, specs_in
 from spanlab.workflows.programs import registry
 from spanlab.workflows.requesting import budget_of, problem
@@ -45,7 +47,7 @@ class TuningForm:
     choice: Choice
     name: str = ""
     member: str = ""
-    prompt_model: str = ""
+    prompt_model: str | ModelChoice = ""
     metric: str = ""
     strategy: Literal["mipro", "gepa"] = "mipro"
     auto: Auto | None = "light"
@@ -57,10 +59,11 @@ class TuningForm:
     target: str = ""
     transfer: Transfer = "each"
     limit: int | None = None
-    threads: int = 8
+    threads: int = THREADS
     seed: int = SEED
     budget_calls: int | None = None
     budget_cost: float | None = None
+    budget_searches: int | None = None
     rate: float | None = None
 
 
@@ -92,6 +95,7 @@ def optimisation_of(form: TuningForm) -> Optimisation:
     Raises:
         UsageError: something is missing or cannot be meant so; says what would be right.
     """
+    _check_together(form)
     spec = _tuned(form)
     metric = form.metric or spec.metric or metrics_of(spec.detector)[0]
     same = ("strategy", "auto", "trials", "languages", "transfer", "folds", "limit")
@@ -107,12 +111,25 @@ def optimisation_of(form: TuningForm) -> Optimisation:
         request = Optimisation(
             dataset=form.dataset,
             search=Search.model_validate(fields),
-            budget=budget_of(form.budget_calls, form.budget_cost),
+            budget=budget_of(form.budget_calls, form.budget_cost, searches=form.budget_searches),
             rate=form.rate,
         )
     except ValidationError as error:
         raise UsageError(problem(error)) from None
     return resolved(request)
+
+
+def _check_together(form: TuningForm) -> None:
+    """Refuse what would be left out without a word."""
+    if form.transfer != "each" and not form.target:
+        raise UsageError(
+            f"'{form.transfer}' (--transfer) says what is learnt from for one language: "
+            "name it (--target)"
+        )
+    if form.annotators and form.labels == "gold":
+        raise UsageError(
+            "gold labels are nobody's: with annotators, take reviewed labels or a vote (--labels)"
+        )
 
 
 class Member(NamedTuple):
@@ -162,7 +179,22 @@ def _tuned(form: TuningForm) -> DetectorSpec:
 
 
 def _prompt_model(form: TuningForm) -> ModelChoice | None:
-    if not form.prompt_model.strip():
-        return None
-    model, price = ModelChoice.read(model=form.prompt_model.strip()), form.choice.price.strip()
-    return model.model_copy(update={"price": Price.parse(price)}) if price else model
+    """Return the model that writes instructions, asked as all models are but for how it draws.
+
+    Raises:
+        UsageError: price or options cannot be read.
+    """
+    named, price = form.prompt_model, form.choice.price.strip()
+    if not isinstance(named, ModelChoice):
+        if not named.strip():
+            return None
+        named = ModelChoice.read(model=named.strip())
+    layers = (of_environment(os.environ), form.choice.model_options)
+    chosen = {
+        name: value
+        for options in layers
+        for name, value in addressed(options, ("",)).chosen.items()
+        if name not in DRAWING
+    }
+    named = named.model_copy(update=chosen)
+    return named.model_copy(update={"price": Price.parse(price)}) if price else named

@@ -38,6 +38,7 @@ _LABELLED: Final = {
     "steps": labelled_steps,
     "questions": labelled_questions,
 }
+DRAWING: Final = ("temperature", "top_p", "seed")  # how tokens are drawn
 _AT_ONCE = 16  # items that passages are fetched for
 
 
@@ -61,7 +62,7 @@ def resolved(request: Optimisation) -> Optimisation:
     check_metric(search.metric, entry_of(spec.detector))
     task = spec.choice(next(iter(entry_of(spec.detector).roles), ""))
     # Instructions are drawn freely, whatever holds for the detector's answers.
-    free = dict.fromkeys(("temperature", "top_p", "seed"))
+    free = dict.fromkeys(DRAWING)
     prompt = search.prompt_model or task.model_copy(update=free)
     spec = spec.model_copy(
         update={"model": _warm(task, TASK_TEMPERATURE), "program": spec.program or OWN_PROMPT}

@@ -21,6 +21,7 @@ Auto = Literal["light", "medium", "heavy"]
 TASK_TEMPERATURE: Final = 0.2
 PROMPT_TEMPERATURE: Final = 1.0
 SEED: Final = 9
+THREADS: Final = 8  # calls under way at once, unless a search says otherwise
 
 
 class Search(Frozen):
@@ -65,7 +66,7 @@ class Search(Frozen):
     bootstrapped: Annotated[int, Field(ge=0, le=16)] = 4
     labelled: Annotated[int, Field(ge=0, le=64)] = 16
     success: Annotated[float, Field(ge=0, le=1)] = 0.5
-    threads: Annotated[int, Field(ge=1, le=256)] = 8
+    threads: Annotated[int, Field(ge=1, le=256)] = THREADS
     limit: Annotated[int, Field(ge=1)] | None = None
     seed: int = SEED
 

@@ -72,7 +72,11 @@ class Stopper(Meter):
             SpanlabError: the reason why.
         """
         self._go_on()
-        super().start(search=search)
+        try:
+            super().start(search=search)
+        except SpanlabError as error:  # of a search for evidence no model call would tell
+            self.stop(error)
+            raise
 
     async def before_attempt(self) -> None:
         """Wait until an attempt may go out, the first of a call or a later one.

@@ -81,7 +81,9 @@ Program = Annotated[
     str | None, typer.Option(help="A tuned prompt of the registry; none: the detector's own.")
 ]
 MaxCalls = Annotated[int | None, typer.Option(min=1, help="Stop after so many model calls.")]
-MaxSearches = Annotated[int | None, typer.Option(min=1, help="Stop after so many searches.")]
+MaxSearches = Annotated[
+    int | None, typer.Option(min=1, help="Stop after so many searches of a search service.")
+]
 MaxCost = Annotated[
     float | None, typer.Option(min=0.0, help="Stop when model calls cost so many US dollars.")
 ]

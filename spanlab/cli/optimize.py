@@ -12,6 +12,7 @@ from spanlab.cli.model_options import (
     English,
     MaxCalls,
     MaxCost,
+    MaxSearches,
     Model,
     ModelOption,
     Options,
@@ -20,6 +21,7 @@ from spanlab.cli.model_options import (
     Retriever,
     SearchUrl,
 )
+from spanlab.errors import UsageError
 
 
 def optimize(
@@ -83,10 +85,13 @@ def optimize(
     limit: Annotated[
         int | None, typer.Option(min=4, help="At most so many items, claims, steps.")
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Calls under way at once.")] = 8,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, max=256, help="Calls under way at once (default 8).")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of every random choice.")] = 9,
     max_calls: MaxCalls = None,
     max_cost: MaxCost = None,
+    max_searches: MaxSearches = None,
     rate: Rate = None,
     use: Annotated[
         bool, typer.Option("--use", help="Let the detector use it, if it is better beyond chance.")
@@ -119,8 +124,13 @@ def optimize(
     spanlab optimize mine --detector ucsc-extract --target eu --transfer others --trials 10
     """
     from optimizers.choosing import TuningForm, optimisation_of
+    from optimizers.request import THREADS
     from spanlab.cli import model_options, optimizing
 
+    if use and queue:
+        raise UsageError("--use waits for the end of the search: leave --queue out")
+    if use and folds == 0:
+        raise UsageError("--use goes by scores on held-out items: take 2 folds or more")
     asked = (None, start, price, option, model_option, search_url)
     form = TuningForm(
         dataset=dataset,
@@ -139,10 +149,11 @@ def optimize(
         target=target or "",
         transfer=transfer,
         limit=limit,
-        threads=concurrency,
+        threads=concurrency or THREADS,
         seed=seed,
         budget_calls=max_calls,
         budget_cost=max_cost,
+        budget_searches=max_searches,
         rate=rate,
     )
     request = optimisation_of(form)

@@ -73,6 +73,7 @@ def reason(
     model_option: model_options.ModelOption = None,
     max_calls: model_options.MaxCalls = None,
     max_cost: model_options.MaxCost = None,
+    max_searches: model_options.MaxSearches = None,
 ) -> None:
     """Answer questions step by step from passages; a verifier checks every step (SAFE).
 
@@ -102,7 +103,7 @@ def reason(
         ways,
         generator=generator,
         concurrency=concurrency,
-        budget=budget_of(max_calls, max_cost),
+        budget=budget_of(max_calls, max_cost, searches=max_searches),
     )
     answer_questions(
         work, "reasoning", work.answered(records_in(questions, passages, limit)), output

@@ -55,7 +55,6 @@ class ModelOptions(Frozen):
         names = self.model_fields_set.intersection(ModelOptions.model_fields)
         return {name: getattr(self, name) for name in names}
 
-
     @property
     def sent(self) -> dict[str, JsonValue]:
         """What a request says of them, without what is left to the endpoint."""

@@ -9,6 +9,7 @@ import streamlit as st
 from pydantic import JsonValue
 
 from spanlab.ui.common import kept, plain, server_files
+from spanlab.ui.limits import cost_limit, rate_limit, whole_number
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_check import model_check
 from spanlab.ui.model_setup import model_setup, set_up_model
@@ -25,7 +26,7 @@ from spanlab.workflows.choosing import (
 from spanlab.workflows.environment import ModelEnvironment
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.passage_sources import PROVIDERS, Provider, SourceKind, Sources, provider_of
-from spanlab.workflows.requesting import RunForm
+from spanlab.workflows.requesting import RunForm, usual_concurrency
 from spanlab.workflows.session_keys import ModelChoice
 
 _SOURCES: dict[str, SourceKind] = {
@@ -52,7 +53,6 @@ _FILES: dict[SourceKind, tuple[str, str]] = {
     "bm25": ("Index", "path of the index"),
     "averitec": ("Folder", "path of the folder"),
 }
-_MOST_CALLS = 1024
 
 
 def run_form(summary: DatasetSummary, here: ModelEnvironment) -> RunForm:
@@ -209,20 +209,19 @@ def _bounds(form: RunForm, asking: bool) -> RunForm:
     with st.expander("Limits and concurrency", icon=":material/tune:"):
         how_many, how_fast, vote = st.columns(3)
         with how_many:
-            limit = _number("Maximum items", "detect.limit")
+            limit = whole_number("Maximum items", "detect.limit")
             failed = st.checkbox(
                 "Only items that failed",
                 help="Those on which one of these detectors failed before.",
                 **kept("detect.only-failed"),
             )
-        fast = how_fast.number_input(
-            "Concurrent items",
-            1,
-            _MOST_CALLS,
-            8,
-            help="More go faster, as far as the endpoint lets you.",
-            **kept("detect.concurrency"),
-        )
+        with how_fast:
+            fast = whole_number(
+                "Concurrent items",
+                "detect.concurrency",
+                empty=str(usual_concurrency(form.choice.detectors)),
+                about="More go faster, as far as the endpoint lets you.",
+            )
         name = vote.text_input(
             "Vote of these detectors (optional)",
             placeholder="name of the vote",
@@ -230,7 +229,7 @@ def _bounds(form: RunForm, asking: bool) -> RunForm:
             **kept("detect.vote"),
         )
         form = replace(
-            form, limit=limit, only_failed=failed, concurrency=int(fast), vote=(name or "").strip()
+            form, limit=limit, only_failed=failed, concurrency=fast, vote=(name or "").strip()
         )
         if not asking:
             return form
@@ -238,17 +237,12 @@ def _bounds(form: RunForm, asking: bool) -> RunForm:
         with pace:
             rate = rate_limit("detect.rate")
         with calls:
-            most_searches = _number("Maximum searches", "detect.searches")
-            most_calls = _number("Maximum calls", "detect.calls")
+            most_searches = whole_number("Maximum searches", "detect.searches")
+            most_calls = whole_number("Maximum calls", "detect.calls")
         with tokens:
-            most_tokens = _number("Maximum tokens", "detect.tokens")
-        most_cost = cost.number_input(
-            "Maximum cost (US dollars)",
-            0.0,
-            value=None,
-            placeholder="no limit",
-            **kept("detect.cost"),
-        )
+            most_tokens = whole_number("Maximum tokens", "detect.tokens")
+        with cost:
+            most_cost = cost_limit("detect.cost")
     return replace(
         form,
         rate=rate,
@@ -257,26 +251,6 @@ def _bounds(form: RunForm, asking: bool) -> RunForm:
         budget_cost=most_cost,
         budget_searches=most_searches,
     )
-
-
-def rate_limit(key: str) -> float | None:
-    """Ask how many model calls may begin in a minute; None for as many as there is room for."""
-    return st.number_input(
-        "Rate limit (calls per minute)",
-        0.1,
-        1_000_000.0,
-        value=None,
-        step=10.0,
-        format="%g",
-        placeholder="no limit",
-        help="For an endpoint that refuses more. All workers of a job keep it together.",
-        **kept(key),
-    )
-
-
-def _number(label: str, key: str) -> int | None:
-    number = st.number_input(label, 1, value=None, placeholder="no limit", **kept(key))
-    return None if number is None else int(number)
 
 
 def _heading(text: str) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from optimizers.choosing import TuningForm, metrics_of, tunable, tunable_members
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import kept, plain
-from spanlab.ui.detect_form import rate_limit
+from spanlab.ui.limits import cost_limit, rate_limit, whole_number
 from spanlab.ui.option_form import model_options_form, options_form
 from spanlab.workflows.choosing import Choice
 from spanlab.workflows.environment import ModelEnvironment
@@ -51,6 +51,7 @@ _TRANSFER: dict[str, Literal["each", "others", "pooled"]] = {
     "items of the other languages": "others",
 }
 _OWN = "The detector's own prompt"
+_FOLDS = [0, *range(2, 11)]  # one would hold nothing out
 
 
 def tuning_form(summary: DatasetSummary, here: ModelEnvironment) -> TuningForm:
@@ -182,13 +183,13 @@ def _how(form: TuningForm) -> TuningForm:
         trials = int(
             number.number_input("Candidate prompts", 1, 200, 10, **kept("optimise.trials"))
         )
-    folds = st.number_input(
+    folds = st.selectbox(
         "Cross-validation folds",
-        0,
-        10,
-        2,
+        _FOLDS,
+        _FOLDS.index(form.folds),
+        format_func=lambda number: f"{number} folds" if number else "none",
         help="Each fold is held out once: only scores on items that the search has not seen tell "
-        "what a prompt is worth. 0 measures nothing and is quicker.",
+        "what a prompt is worth. None measures nothing and is quicker.",
         **kept("optimise.folds"),
     )
     return replace(
@@ -196,7 +197,7 @@ def _how(form: TuningForm) -> TuningForm:
         strategy="gepa" if strategy == "GEPA" else "mipro",
         auto=auto,
         trials=trials,
-        folds=2 if folds == 1 else int(folds),
+        folds=folds or 0,
     )
 
 
@@ -215,32 +216,30 @@ def _bounds(form: TuningForm, summary: DatasetSummary) -> TuningForm:
         called = name.text_input(
             "Program name (optional)", placeholder="chosen for you", **kept("optimise.name")
         )
-        most, fast, pace, calls, cost = st.columns(5)
-        limit = most.number_input(
-            "Maximum items", 4, value=None, placeholder="no limit", **kept("optimise.limit")
+        most, fast, pace = st.columns(3)
+        with most:
+            limit = whole_number("Maximum items", "optimise.limit", least=4)
+        threads = fast.number_input(
+            "Concurrent calls", 1, 256, form.threads, **kept("optimise.threads")
         )
-        threads = fast.number_input("Concurrent calls", 1, 256, 8, **kept("optimise.threads"))
         with pace:
             rate = rate_limit("optimise.rate")
-        budget = calls.number_input(
-            "Maximum calls", 1, value=None, placeholder="no limit", **kept("optimise.calls")
-        )
-        dollars = cost.number_input(
-            "Maximum cost (US dollars)",
-            0.0,
-            value=None,
-            placeholder="no limit",
-            **kept("optimise.cost"),
-        )
-    transfers = _TRANSFER[how or "items of that language"]
+        calls, searches, cost = st.columns(3)
+        with calls:
+            most_calls = whole_number("Maximum calls", "optimise.calls")
+        with searches:
+            most_searches = whole_number("Maximum searches", "optimise.searches")
+        with cost:
+            most_cost = cost_limit("optimise.cost")
     return replace(
         form,
         target=(lang or "").strip(),
-        transfer=transfers,
+        transfer=_TRANSFER[how] if lang and how else "each",
         name=(called or "").strip(),
-        limit=None if limit is None else int(limit),
+        limit=limit,
         threads=int(threads),
         rate=rate,
-        budget_calls=None if budget is None else int(budget),
-        budget_cost=dollars,
+        budget_calls=most_calls,
+        budget_searches=most_searches,
+        budget_cost=most_cost,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from spanlab.lm import Budget
 from spanlab.schema import Kind, Status
 from spanlab.workflows.choosing import Choice, specifications
 from spanlab.workflows.lookup import summary_of
-from spanlab.workflows.runs import RunRequest
+from spanlab.workflows.runs import CONCURRENCY, RunRequest
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
@@ -104,10 +104,20 @@ def request_of(dataset: str, detectors: Sequence[Spec], **options: object) -> Ru
         request = RunRequest.model_validate(fields)
     except ValidationError as error:
         raise UsageError(problem(error)) from None
-    many = (entry_of(each.detector) for each in request.specs)
-    if "concurrency" in given or any(entry.asks_models or entry.batches for entry in many):
+    if "concurrency" in given:
         return request
-    return request.model_copy(update={"concurrency": 1})
+    usual = usual_concurrency(each.detector for each in request.specs)
+    return request.model_copy(update={"concurrency": usual})
+
+
+def usual_concurrency(detectors: Iterable[str]) -> int:
+    """Return how many items are under way at once if nobody says how many.
+
+    Args:
+        detectors: names of detectors and ensembles.
+    """
+    entries = (entry_of(name) for name in detectors)
+    return CONCURRENCY if any(each.asks_models or each.batches for each in entries) else 1
 
 
 def problem(error: ValidationError) -> str:

@@ -14,7 +14,7 @@ from spanlab.datasets import read, write
 from spanlab.jobs.job_store import JobStore
 from spanlab.programs import Programs
 from spanlab.settings import Settings
-from spanlab.testing import ModelServer, fail
+from spanlab.testing import ModelServer, Reply, fail
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -109,6 +109,31 @@ def test_searching_for_passages_counts_once_for_each_item(tuned: Run) -> None:
     assert "), 15 searches, " in searched
 
 
+def test_searches_for_passages_are_limited(tuned: Run, model_server: ModelServer) -> None:
+    page = {"title": "T", "url": "https://a.example", "content": "It is in Paris."}
+    model_server.script(lambda ask: Reply(body={"results": [page]}))
+    address = ("--search", "searxng", "--search-url", f"{model_server.url}/search")
+    limits = ("--max-searches", "2")
+    stopped = tuned("optimize", "mine", "--detector", "ucsc-extract", *address, *limits, *SMALL)
+    assert stopped.returncode == 1
+    assert "the budget of 2 searches is used up" in stopped.stderr
+    assert model_server.count == 2
+
+
+def test_the_model_that_writes_prompts_is_asked_as_all_are_but_draws_freely(
+    tuned: Run, model_server: ModelServer
+) -> None:
+    options = ("max_tokens=900", "temperature=0", "seed=4")
+    chosen = [word for option in options for word in ("--model-option", option)]
+    asked = ("optimize", "mine", "--detector", "ucsc-extract", "--folds", "0", *chosen, *SMALL)
+    assert tuned(*asked, "--prompt-model", "large").returncode == 0
+    written = [ask.body for ask in model_server.requests if ask.body["model"] == "large"]
+    assert written
+    assert {(body["max_tokens"], body["temperature"], body.get("seed")) for body in written} == {
+        (900, 1.0, None)
+    }
+
+
 def test_a_search_that_breaks_says_why(tuned: Run, model_server: ModelServer) -> None:
     """An optimisation that does not get anywhere says why."""
     model_server.script(lambda ask: fail(402, "no money"))
@@ -129,6 +154,10 @@ def test_a_search_that_breaks_says_why(tuned: Run, model_server: ModelServer) ->
         pytest.param(
             ("--detector", "ucsc", "--member", "ucsc-3"), "it has ucsc-1-llama", id="unknown-member"
         ),
+        pytest.param(("--transfer", "pooled"), "for one language", id="no-target"),
+        pytest.param(("--annotators", "Ada"), "gold labels are nobody's", id="whose-gold"),
+        pytest.param(("--use", "--queue"), "leave --queue out", id="use-later"),
+        pytest.param(("--use", "--folds", "0"), "2 folds or more", id="use-unmeasured"),
         pytest.param(("--detector", "offline"), "no prompts of its own to tune", id="offline"),
     ],
 )

@@ -180,6 +180,19 @@ def test_a_spent_budget_ends_the_search(
     assert len(gold.requests) == 30
 
 
+def test_a_spent_budget_of_searches_ends_it_too(
+    ready: Ready, gold: ModelServer, examples: list[Labelled]
+) -> None:
+    """Detectors may search for evidence: that they cannot any more is no answer to score."""
+    stopper = Stopper(Budget(searches=1))
+    stopper.start(search=True)
+    with pytest.raises(BudgetError):
+        stopper.start(search=True)
+    with pytest.raises(BudgetError, match="budget of 1 searches"):
+        ready(stopper)[0].run(examples)
+    assert gold.requests == []
+
+
 def test_a_search_stops_when_it_is_told_to_and_goes_on_from_the_cache(
     ready: Ready, gold: ModelServer, examples: list[Labelled]
 ) -> None:

@@ -168,6 +168,7 @@ def test_a_limit_on_calls_a_minute_goes_with_the_job(
     asked = job_store.of().row(view.id).input
     assert asked is not None
     assert asked["args"][0]["rate"] == 90
+    assert asked["args"][0]["concurrency"] == 32, "as many as the command has under way"
 
 
 def test_a_started_job_is_found_again_and_can_be_paused_resumed_and_stopped(

@@ -73,12 +73,18 @@ def test_a_search_is_estimated_and_started(
     app.text_input(key="spanlab.optimise.price").set_value("1,0.5,2").run()
     assert {m.label: m.value for m in app.metric}["Cost at most"].startswith("\\$")
     app.number_input(key="spanlab.optimise.rate").set_value(90.0).run()
+    app.number_input(key="spanlab.optimise.searches").set_value(7).run()
+    folds = app.selectbox(key="spanlab.optimise.folds")
+    assert folds.options[:3] == ["none", "2 folds", "3 folds"], "one fold holds nothing out"
+    folds.select(3).run()
     app.button(key="start-search").click().run()
     assert not app.exception
     (job,) = jobs.jobs()
     asked = job_store.of().row(job.id).input
     assert asked is not None
-    assert asked["args"][0]["rate"] == 90
+    request = asked["args"][0]
+    assert (request["rate"], request["budget"]["searches"]) == (90, 7)
+    assert (request["search"]["folds"], request["search"]["threads"]) == (3, 8)
     assert (job.kind, job.title) == ("optimise", "ucsc-extract for iou on mine")
     assert "ucsc-extract for iou on mine" in everything(app)
     assert model_server.requests == []
