@@ -30,6 +30,7 @@ from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.kinds import KINDS
 from spanlab.jobs.rate_limiter import JobCalls
 from spanlab.jobs.rows import curve_of, progress_of
+from spanlab.jobs.session_keys import queue_for
 from spanlab.jobs.steps import interrupted, step
 from spanlab.labels import Labels
 from spanlab.lm import Meter
@@ -66,7 +67,8 @@ def submit(request: Optimisation, settings: Settings | None, queue: str = JOBS) 
         summary_of(store, request.dataset)
     tuner(request, where.settings, Stopper(), lambda event: None)
     title = f"{search.detector.signs} for {search.metric} on {request.dataset}"
-    return where.submit("optimise", title, request.model_dump(mode="json"), queue)
+    asked = request.model_dump(mode="json")
+    return where.submit("optimise", title, asked, queue_for(asked, queue))
 
 
 @DBOS.workflow(name=KINDS["optimise"].workflow)

@@ -18,7 +18,8 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110, 5.6.2
 _LONG = 12  # characters: what is shorter may well be a word of an answer
 KEY_IS_GONE = (
     "the key that was given in the browser is gone: it was kept for its session and never stored; "
-    "give it again on the Detect page and start there; what is finished is not done again"
+    "give it again on the page where the work was started, and start it there; what is finished is "
+    "not done again"
 )
 _LENT = "key-of-a-browser-session-"
 _LENT_NAME = re.compile(rf"{_LENT}[0-9a-f]{{16}}")

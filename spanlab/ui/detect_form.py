@@ -12,7 +12,7 @@ from spanlab.ui.common import kept, plain, server_files
 from spanlab.ui.limits import cost_limit, rate_limit, whole_number
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_check import model_check
-from spanlab.ui.model_setup import model_setup, set_up_model
+from spanlab.ui.model_setup import model_problem, model_setup, set_up_model
 from spanlab.ui.option_form import model_options_form, options_form
 from spanlab.workflows.choosing import (
     Broken,
@@ -114,9 +114,7 @@ def _offer(name: str, found: Entry | Broken) -> bool:
 
 def _model(asking: Sequence[str], here: ModelEnvironment) -> tuple[str | ModelChoice, bool, str]:
     _heading("Model")
-    if here.problem:
-        or_here = " Or give an endpoint or a key for this session below."
-        st.warning(plain(here.problem + or_here), icon=":material/key_off:")
+    model_problem(here)
     name, cost = st.columns([1.4, 1])
     model = name.text_input(
         "Model",

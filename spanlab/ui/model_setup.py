@@ -56,6 +56,13 @@ def set_up_model(name: str) -> str | ModelChoice:
         st.stop()
 
 
+def model_problem(here: ModelEnvironment) -> None:
+    """Draw what has to be done before any model can be asked, if anything has."""
+    if here.problem:
+        or_here = " Or give an endpoint or a key for this session below."
+        st.warning(plain(here.problem + or_here), icon=":material/key_off:")
+
+
 def model_setup(here: ModelEnvironment) -> None:
     """Draw where models are asked, and the boxes for an endpoint and a key of this session."""
     key = _key()

@@ -16,6 +16,7 @@ from spanlab.ui.job_views import (
     latest_job,
 )
 from spanlab.ui.messages import errors_shown
+from spanlab.ui.model_setup import is_set_up
 from spanlab.ui.optimise_form import tuning_form
 from spanlab.ui.optimise_views import show_found, show_search
 from spanlab.ui.program_views import program_changed, show_programs
@@ -39,7 +40,7 @@ def page() -> None:
         with st.container(border=True, key="search"):
             every = None if latest.is_over else EVERY
             st.fragment(_search, run_every=every)(latest.id, latest.is_over)
-    here = model_environment()
+    here = model_environment(set_up=is_set_up())
     form = tuning_form(summary, here)
     with st.container(border=True):
         if here.problem:

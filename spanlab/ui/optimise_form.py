@@ -9,8 +9,9 @@ import streamlit as st
 
 from optimizers.choosing import TuningForm, metrics_of, tunable, tunable_members
 from spanlab.ui.choose_annotators import choose_annotators
-from spanlab.ui.common import kept, plain
+from spanlab.ui.common import kept
 from spanlab.ui.limits import cost_limit, rate_limit, whole_number
+from spanlab.ui.model_setup import is_set_up, model_problem, model_setup, set_up_model
 from spanlab.ui.option_form import model_options_form, options_form
 from spanlab.workflows.choosing import Choice
 from spanlab.workflows.environment import ModelEnvironment
@@ -137,8 +138,7 @@ def _whose(form: TuningForm, summary: DatasetSummary) -> TuningForm:
 
 def _models(form: TuningForm, here: ModelEnvironment) -> TuningForm:
     st.markdown("##### Models")
-    if here.problem:
-        st.warning(plain(here.problem), icon=":material/key_off:")
+    model_problem(here)
     task, prompt = st.columns(2)
     member = tunable_members().get(form.member)
     model = task.text_input(
@@ -161,9 +161,12 @@ def _models(form: TuningForm, here: ModelEnvironment) -> TuningForm:
         help="US dollars per million tokens: input, cached input, output.",
         **kept("optimise.price"),
     )
+    model_setup(here)
     asked = model_options_form(form.choice.detectors, "optimise")
-    choice = replace(form.choice, model=model or "", price=price or "", model_options=asked)
-    return replace(form, choice=choice, prompt_model=writer or "")
+    own = member.model if member and is_set_up() else ""
+    task_model, prompt_model = set_up_model(model or own), set_up_model(writer or "")
+    choice = replace(form.choice, model=task_model, price=price or "", model_options=asked)
+    return replace(form, choice=choice, prompt_model=prompt_model)
 
 
 def _how(form: TuningForm) -> TuningForm:

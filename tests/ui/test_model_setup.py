@@ -10,13 +10,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
+from spanlab.datasets import read
 from spanlab.errors import MissingKeyError
-from spanlab.jobs import JobState
+from spanlab.jobs import JobState, job_store
 from spanlab.lm.choice import ModelChoice
 from spanlab.lm.secrets import key_of, redact
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
-from spanlab.testing import ModelServer, caller_with, say
+from spanlab.testing import ModelServer, caller_with, fail, say
 
 OpenPage = Callable[..., AppTest]
 KEY = "sk-typed-in-the-browser-0123456789"
@@ -112,8 +113,47 @@ def test_a_key_of_the_environment_is_never_sent_to_an_endpoint_that_was_typed(
     assert "start-run" not in [button.key for button in app.button]
 
 
+def test_a_search_has_the_models_of_the_session_that_detectors_have(
+    open_page: OpenPage,
+    mine: Store,
+    model_server: ModelServer,
+    samples: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    working: None,
+) -> None:
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name)
+    mine.import_records("labelled", read(samples))
+    app = open_page("optimise", dataset="labelled")
+    assert "Or give an endpoint or a key for this session below" in everything(app)
+    app.text_input(key="spanlab.model.endpoint").input(model_server.url).run()
+    app.text_input(key="spanlab.model.key-typed").input(KEY)
+    app.button(key="use-key").click().run()
+    app.text_input(key="spanlab.optimise.prompt-model").input("large-model").run()
+    assert "given for this session" in everything(app)
+    model_server.script(lambda ask: fail(402, "no funds", code="insufficient_quota"))
+    app.button(key="start-search").click().run()
+    assert not app.exception
+    (view,) = jobs.jobs()
+    assert jobs.wait(view.id, timeout=120).state is JobState.FAILED
+    asked = job_store.of().row(view.id).input
+    assert asked is not None
+    search = asked["args"][0]["search"]
+    assert KEY not in str(asked)
+    for model in (search["detector"]["model"], search["prompt_model"]):
+        assert model["base_url"] == model_server.url
+        assert model["api_key_env"].startswith("key-of-a-browser-session-")
+    assert {ask.caller for ask in model_server.requests} == {caller_with(KEY)}
+    app.selectbox(key="spanlab.optimise.detector").select("ucsc-4-gpt4o-extract-any").run()
+    app.button(key="start-search").click().run()
+    member = job_store.of().row(jobs.jobs()[0].id).input
+    assert member is not None
+    model = member["args"][0]["search"]["detector"]["model"]
+    assert (model["model"], model["base_url"]) == ("gpt-4o", model_server.url)
+
+
 def test_a_process_without_the_key_says_where_to_give_it_again() -> None:
     """As after a restart of the app, or by a worker that was given the job of a dead one."""
     name = "key-of-a-browser-session-0123456789abcdef"
-    with pytest.raises(MissingKeyError, match=f"{GONE}.*give it again on the Detect page"):
+    with pytest.raises(MissingKeyError, match=f"{GONE}.*give it again on the page where"):
         key_of(ModelChoice(model="m", base_url="http://127.0.0.1:9/v1", api_key_env=name))
