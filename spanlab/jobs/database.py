@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, create_engine, make_url
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.pool import NullPool
 
 from spanlab.errors import StoreError
@@ -121,6 +122,7 @@ def connection(settings: Settings) -> Iterator[Connection]:
         if engine is None:
             url = make_url(url_of(settings))
             url = url if is_sqlite(settings) else url.set(drivername="postgresql+psycopg")
+            _lend_clock()
             engine = _ENGINES[url_of(settings)] = create_engine(url, pool_pre_ping=True)
     with engine.begin() as opened:
         yield opened
@@ -150,7 +152,7 @@ def config(settings: Settings, executor: str, *, brief: bool) -> DBOSConfig:
 
 
 def _set_up_dbos() -> None:
-    """Have DBOS refuse pickles, and keep its log off the console.
+    """Have DBOS refuse pickles, find a clock in SQLite, and keep its log off the console.
 
     Reading a pickle runs what is in it. A serializer of ours is not enough: DBOS reads each value
     as its row says, and a row can always say ``py_pickle``. Without a handler of ours DBOS would
@@ -160,10 +162,26 @@ def _set_up_dbos() -> None:
 
     # DBOS has no setting for it; that its reader of pickles is replaced is what the types refuse.
     DefaultSerializer.deserialize = _refuse_pickle  # type: ignore[method-assign, assignment]
+    _lend_clock()
     logger = logging.getLogger("dbos")
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())
     logger.propagate = False
+
+
+def _lend_clock() -> None:
+    """Give SQLite before 3.42 the clock that DBOS reads there under Python 3.12 and later.
+
+    DBOS (3.4.0) asks Python's version where SQLite's counts: ``unixepoch('subsec')`` is NULL in an
+    older one, such as Debian 12's, in queries, triggers and columns' defaults alike.
+    """
+    if sqlite3.sqlite_version_info < (3, 42) and not event.contains(Engine, "connect", _add_clock):
+        event.listen(Engine, "connect", _add_clock)
+
+
+def _add_clock(connection: object, record: object) -> None:
+    if isinstance(connection, sqlite3.Connection):
+        connection.create_function("unixepoch", 1, lambda unit: time.time())
 
 
 def _refuse_pickle(serializer: object, serialized_data: str) -> Any:
