@@ -54,20 +54,50 @@ def test_a_claim_scores_where_label_and_evidence_are_right_and_above_the_level()
     assert report.macro_f1 == pytest.approx(2 / 3 / 4)
 
 
+KIND = "gold_questions_other_answers"
+
+
+def official(tmp_path: Path) -> Path:
+    """The first claims of dev.json as it was published: one array, without numbers."""
+    lines = (SHARED / "claims" / "averitec_dev60.jsonl").read_text(encoding="utf-8").splitlines()
+    claims = [json.loads(line) for line in lines]
+    for position, claim in enumerate(claims):
+        assert claim.pop("claim_id") == position
+    (tmp_path / "dev.json").write_text(json.dumps(claims, indent=4), encoding="utf-8")
+    return tmp_path / "dev.json"
+
+
+def predicted() -> list[dict[str, Any]]:
+    """Recorded predictions of those claims."""
+    path = SHARED / "claims" / "averitec_predictions.jsonl"
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line["kind"] == KIND]
+
+
 def test_scores_equal_those_of_the_shared_tasks_evaluator(tmp_path: Path) -> None:
-    claims = SHARED / "claims"
-    kind = "gold_questions_other_answers"
-    lines = (claims / "averitec_predictions.jsonl").read_text(encoding="utf-8").splitlines()
-    said = [line for line in lines if json.loads(line)["kind"] == kind]
-    (tmp_path / "pred.jsonl").write_text("\n".join(said), encoding="utf-8")
-    words = {"NLTK_DATA": str(SHARED / "nltk_data")}
-    gold = str(claims / "averitec_dev60.jsonl")
-    arguments = ["score", "pred.jsonl", gold, "--averitec", "--json"]
-    found = run_here(arguments, tmp_path, os.environ | words)
-    assert found.returncode == 0, found.stderr
-    report = json.loads(found.stdout)
-    golden = json.loads((claims / "averitec_golden.json").read_text(encoding="utf-8"))
-    expected = golden["kinds"][kind]
+    """Also after a way through a dataset: numbers, labels and pairs come back as they were."""
+    official(tmp_path)
+    (tmp_path / "pred.json").write_text(json.dumps(predicted()), encoding="utf-8")
+    words = {"NLTK_DATA": str(SHARED / "nltk_data"), "SPANLAB_HOME": str(tmp_path / "home")}
+
+    def run(*arguments: str) -> str:
+        found = run_here(list(arguments), tmp_path, os.environ | words)
+        assert found.returncode == 0, found.stderr
+        return str(found.stdout)
+
+    run("import", "dev.json", "--dataset", "dev")
+    run("import", "pred.json", "--dataset", "dev", "--as", "theirs")
+    ours = ("export", "dev", "--annotator", "theirs", "--format", "averitec")
+    run(*ours, "-o", "out.json")
+    assert told(tmp_path / "out.json") == told(tmp_path / "pred.json")
+    run(*ours, "--repeat-pairs", "-o", "ten.json")
+    assert told(tmp_path / "ten.json") == [
+        (*rest, (pairs * 10)[:10]) for *rest, pairs in told(tmp_path / "pred.json")
+    ]
+    report = json.loads(run("score", "out.json", "dev.json", "--averitec", "--json"))
+    golden = json.loads((SHARED / "claims" / "averitec_golden.json").read_text(encoding="utf-8"))
+    expected = golden["kinds"][KIND]
+    assert (report["missing"], report["others"]) == ([], [])
     assert len(report["items"]) == len(expected["items"]) == 60
     for item, theirs in zip(report["items"], expected["items"], strict=True):
         assert item["id"] == str(theirs["id"])
@@ -78,6 +108,65 @@ def test_scores_equal_those_of_the_shared_tasks_evaluator(tmp_path: Path) -> Non
     assert report["macro_f1"] == pytest.approx(summary["veracity"]["macro"], abs=1e-9)
     for level, value in report["score"].items():
         assert value == pytest.approx(summary["averitec_score"][level], abs=1e-9)
+
+
+def told(path: Path) -> list[tuple[Any, ...]]:
+    """What the evaluator reads of predictions."""
+    return [
+        (
+            line["claim_id"],
+            line["claim"],
+            line["pred_label"],
+            [(pair["question"], pair["answer"]) for pair in line["evidence"]],
+        )
+        for line in json.loads(path.read_bytes())
+    ]
+
+
+def test_predictions_with_other_numbers_are_told(tmp_path: Path) -> None:
+    """Claims counted from 1 would else be scored by their neighbours' labels."""
+    official(tmp_path)
+    shifted = [line | {"claim_id": line["claim_id"] + 1, "evidence": []} for line in predicted()]
+    (tmp_path / "pred.json").write_text(json.dumps(shifted[:3]), encoding="utf-8")
+    words = os.environ | {"NLTK_DATA": str(SHARED / "nltk_data")}
+    found = run_here(["score", "pred.json", "dev.json", "--averitec"], tmp_path, words)
+    assert "3 predictions quote another claim than the gold file has" in found.stdout
+    assert "under their claim_id: 1, 2, 3" in found.stdout
+
+
+def test_pages_of_predictions_become_passages_and_come_back(tmp_path: Path) -> None:
+    pairs = [
+        {"question": "Q?", "answer": "A.", "url": "https://a.example", "scraped_text": "A page."},
+        {"question": "R?", "answer": "B.", "url": "https://b.example", "scraped_text": ""},
+    ]
+    claim, label = "Oslo is in Sweden.", "Conflicting Evidence/Cherrypicking"
+    line = {"claim_id": "0", "claim": claim, "evidence": pairs, "pred_label": label}
+    (tmp_path / "gold.json").write_text(json.dumps([{"claim": claim, "label": "Refuted"}]))
+    (tmp_path / "pred.json").write_text(json.dumps([line]))
+    home = os.environ | {"SPANLAB_HOME": str(tmp_path / "home")}
+    for arguments in (
+        "import gold.json --dataset d",
+        "import pred.json --dataset d --as theirs",
+        "export d -o d.jsonl",
+        "export d --annotator theirs --format averitec -o out.json",
+    ):
+        done = run_here(arguments.split(), tmp_path, home)
+        assert done.returncode == 0, done.stderr
+    (record,) = read(tmp_path / "d.jsonl")
+    assert record.item.passages == (Passage(text="A page.", url="https://a.example"),)
+    assert [each.retriever for each in record.item.retrievals] == ["theirs"]
+    theirs = record.by("theirs")
+    assert theirs is not None
+    assert [each.verdict for each in theirs.claims] == ["conflicting"]
+    assert [step.remark for step in theirs.trace if isinstance(step, PairStep)] == [
+        None,
+        "source: https://b.example",
+    ]
+    (again,) = json.loads((tmp_path / "out.json").read_bytes())
+    assert again["evidence"][0] == pairs[0]
+    refused = run_here(["export", "d", "--repeat-pairs"], tmp_path, home)
+    assert refused.returncode == 2
+    assert "--repeat-pairs goes with --format averitec" in refused.stderr
 
 
 def test_pairs_are_repeated_in_turn_up_to_ten_on_request(tmp_path: Path) -> None:
@@ -153,7 +242,7 @@ def test_a_pursuit_goes_out_as_the_shared_task_wants_it(
     write([judged(*verdicts)], stream, format="averitec")
     assert json.loads(stream.getvalue()) == [
         {
-            "claim_id": 7,
+            "claim_id": 6,  # the seventh line of a file without numbers
             "claim": "The claim.",
             "evidence": [
                 {
@@ -170,9 +259,14 @@ def test_a_pursuit_goes_out_as_the_shared_task_wants_it(
 
 
 def test_the_ids_of_the_shared_task_come_back(tmp_path: Path) -> None:
-    (first, *_) = read(SHARED / "claims" / "averitec_dev60.jsonl")
-    claim = Claim(text=first.item.answer, verdict="refuted")
-    said = Annotation(annotator="x", kind=Kind.DETECTOR, claims=(claim,))
-    write([Record(item=first.item, annotations=(said,))], tmp_path / "p.json", format="averitec")
-    (line,) = json.loads((tmp_path / "p.json").read_bytes())
-    assert line["claim_id"] == 0
+    given: list[dict[str, object]] = [
+        {"claim_id": 0},
+        {"claim_id": "x-1"},
+        {"claim_id": 3, "id": "a"},
+        {"id": "007"},
+    ]
+    lines = (json.dumps({"claim": "Oslo is large.", "label": True} | each) for each in given)
+    (tmp_path / "claims.jsonl").write_text("\n".join(lines))
+    write(read(tmp_path / "claims.jsonl"), tmp_path / "p.json", format="averitec")
+    written = json.loads((tmp_path / "p.json").read_bytes())
+    assert [line["claim_id"] for line in written] == [0, "x-1", 3, "007"]

@@ -37,12 +37,19 @@ def export(
     format: Annotated[
         str | None,
         typer.Option(
-            help="spanlab, mushroom, labelstudio, claims, csv, parquet, huggingface (a zip that "
-            "load_dataset reads once unpacked) or report (one HTML file to mail). csv, parquet and "
-            "huggingface leave out evidence, rejected spans and traces. Without it the file's "
-            "ending says which: .jsonl, .csv, .parquet, .zip or .html."
+            help="spanlab, mushroom, labelstudio, claims, averitec, csv, parquet, huggingface (a "
+            "zip that load_dataset reads once unpacked) or report (one HTML file to mail). csv, "
+            "parquet and huggingface leave out evidence, rejected spans and traces. Without it "
+            "the file's ending says which: .jsonl, .csv, .parquet, .zip or .html."
         ),
     ] = None,
+    repeat_pairs: Annotated[
+        bool,
+        typer.Option(
+            "--repeat-pairs",
+            help="With --format averitec: repeat questions and answers in turn up to ten.",
+        ),
+    ] = False,
     output: Output = None,
 ) -> None:
     """Write a dataset with its annotations.
@@ -64,6 +71,8 @@ def export(
         format = format_of(output, more={".html": REPORT}) if output else "spanlab"
     if format not in FORMATS:
         raise UsageError(f"format {format!r} cannot be written; these can: {', '.join(FORMATS)}")
+    if repeat_pairs and format != "averitec":
+        raise UsageError("--repeat-pairs goes with --format averitec")
     states = {each.value: each for each in Status}
     if unknown := set(state or ()) - set(states):
         raise UsageError(f"no state {min(unknown)!r}; there are {', '.join(states)}")
@@ -73,6 +82,7 @@ def export(
         tuple(states[each] for each in state or ()),
         tuple(language or ()),
         tuple(label or ()),
+        repeat_pairs,
     )
     with Store.open() as store, progress.bar("exporting", unit="items") as advance:
         target = output or sys.stdout.buffer

@@ -55,7 +55,7 @@ Output = Annotated[
 Format = Annotated[
     str,
     typer.Option(
-        help="auto, spanlab, mushroom, ragtruth, faithbench, labelstudio, claims, multihop, "
-        "graphrag, summaries, traces, json, csv, parquet or arrow."
+        help="auto, spanlab, mushroom, ragtruth, faithbench, labelstudio, claims, averitec, "
+        "multihop, graphrag, summaries, traces, json, csv, parquet or arrow."
     ),
 ]

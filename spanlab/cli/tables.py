@@ -54,7 +54,12 @@ def as_json(evaluation: Evaluation | ClaimEvaluation | AveritecEvaluation) -> st
     """Return all figures of an evaluation, those of every item included, as JSON."""
     if isinstance(evaluation, AveritecEvaluation):
         return json.dumps(
-            {**evaluation.report.model_dump(), "missing": evaluation.missing}, indent=1
+            {
+                **evaluation.report.model_dump(),
+                "missing": evaluation.missing,
+                "others": evaluation.others,
+            },
+            indent=1,
         )
     if isinstance(evaluation, ClaimEvaluation):
         difference = evaluation.against and evaluation.against.model_dump()
@@ -90,6 +95,12 @@ def _averitec(evaluation: AveritecEvaluation) -> str:
     if evaluation.missing:
         shown = ", ".join(evaluation.missing[:_IDS_SHOWN])
         lines.append(f"{len(evaluation.missing):,} gold claims have no prediction: {shown}")
+    if evaluation.others:
+        shown = ", ".join(evaluation.others[:_IDS_SHOWN])
+        lines.append(
+            f"{len(evaluation.others):,} predictions quote another claim than the gold file has "
+            f"under their claim_id: {shown}"
+        )
     return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@
 | ``faithbench`` | batches of FaithBench | no |
 | ``labelstudio`` | Label Studio's JSON export | what Label Studio imports |
 | ``claims`` | claims with labels, one a line, also as CSV; AVeriTeC's ``dev.json`` | as CSV |
+| ``averitec`` | predictions as AVeriTeC's shared task has them | yes |
 | ``multihop`` | questions of HotpotQA, 2WikiMultihopQA and MuSiQue, to be answered | no |
 | ``csv``, ``parquet`` | ours; others with a column mapping | a row per item and annotator |
 | ``arrow`` | folders that ``datasets`` saved | no |

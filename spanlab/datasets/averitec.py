@@ -1,15 +1,37 @@
-"""Predictions as AVeriTeC's shared task wants them: a label, and questions with answers."""
+"""Predictions as AVeriTeC's shared task has them: a label, and questions with answers.
+
+    {"claim_id": 0, "claim": …, "evidence": [{"question": …, "answer": …, "url": …,
+     "scraped_text": …}, …], "pred_label": …}
+
+The shared task counts its claims from 0; in its ``dev.json`` the position of a claim is its number.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Final
 
-from pydantic import JsonValue
+from pydantic import BaseModel, Field, JsonValue
 
-from spanlab.schema import Annotation, Item, Verdict
+from spanlab.datasets.claims import COUNTED, verdict_of
+from spanlab.datasets.files import Row
+from spanlab.datasets.given import checked
+from spanlab.datasets.reader import Reader
+from spanlab.schema import (
+    HALLUCINATED,
+    Annotation,
+    Claim,
+    Item,
+    Kind,
+    Passage,
+    Record,
+    Span,
+    Verdict,
+)
 from spanlab.trace import PairStep
 
+SYSTEM: Final = "averitec"  # signs predictions that are read without a name
 LABELS: Final[dict[Verdict, str]] = {  # the worst first: that of any claim is the answer's
     "refuted": "Refuted",
     "not-supported": "Refuted",
@@ -18,6 +40,73 @@ LABELS: Final[dict[Verdict, str]] = {  # the worst first: that of any claim is t
     "inconclusive": "Not Enough Evidence",
     "supported": "Supported",
 }
+_COUNTED: Final = re.compile(COUNTED.format(r"([1-9][0-9]*)"))
+_NUMBER: Final = re.compile("0|[1-9][0-9]*")
+
+
+class _Pair(BaseModel):
+    question: str
+    answer: str
+    url: str | None = None
+    scraped_text: str | None = None
+
+
+class _Prediction(BaseModel):
+    claim_id: str = Field(coerce_numbers_to_str=True)
+    claim: str = Field(min_length=1)
+    pred_label: str
+    evidence: list[_Pair] = Field(default_factory=list)
+
+
+class AveritecReader(Reader):
+    """Reads predictions: the claim is the answer, its pairs are the trace of the verdict."""
+
+    def _record(self, row: Row) -> Record:
+        line = _Prediction.model_validate_json(row.raw)
+        verdict = verdict_of(line.pred_label, field="pred_label")
+        whole = Span.of(line.claim, 0, len(line.claim))
+        read = dict.fromkeys(page for pair in line.evidence if (page := _page(pair)) is not None)
+        places = {page: index for index, page in enumerate(read)}
+        said = Annotation(
+            annotator=SYSTEM,
+            kind=Kind.DETECTOR,
+            spans=(whole,) if verdict in HALLUCINATED else (),
+            claims=(Claim(text=line.claim, source=whole, verdict=verdict),),
+            trace=tuple(_step(pair, at, places) for at, pair in enumerate(line.evidence, start=1)),
+        )
+        item = checked(Item(id=line.claim_id, answer=line.claim, passages=tuple(places)))
+        return Record(item=item, annotations=(said,))
+
+
+def _page(pair: _Pair) -> Passage | None:
+    """Return the page that a pair rests on, None where its text is not there."""
+    text = pair.scraped_text or ""
+    return Passage(text=text, url=pair.url or None) if text.strip() else None
+
+
+def _step(pair: _Pair, number: int, places: dict[Passage, int]) -> PairStep:
+    page = _page(pair)
+    return PairStep(
+        question=pair.question,
+        answer=pair.answer,
+        searched="",
+        passages=() if page is None else (places[page],),
+        remark=f"source: {pair.url}" if page is None and pair.url else None,
+        claim=0,
+        round=number,
+    )
+
+
+def claim_id(item: Item) -> str:
+    """Return the number of an item in the shared task's files, or the id that it came with.
+
+    A claim without an id was called by its place, counted from 1, when it was read.
+    """
+    counted = _COUNTED.fullmatch(item.id)
+    given = item.meta.get("claim_id")
+    if given is not None:
+        return str(given)
+    return item.id if counted is None else str(int(counted[1]) - 1)
 
 
 def dumps(item: Item, annotation: Annotation) -> bytes:
@@ -39,9 +128,9 @@ def dumps(item: Item, annotation: Annotation) -> bytes:
         for step in annotation.trace
         if isinstance(step, PairStep)
     ]
-    number = item.id.removeprefix("claim-")
+    number = claim_id(item)
     prediction: dict[str, JsonValue] = {
-        "claim_id": int(number) if number.isdecimal() else item.id,
+        "claim_id": int(number) if _NUMBER.fullmatch(number) else number,
         "claim": item.answer,
         "evidence": evidence,
         "pred_label": LABELS[worst],

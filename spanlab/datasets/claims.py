@@ -49,6 +49,9 @@ VERDICTS: Final[dict[str, Verdict]] = {
 }
 
 
+COUNTED: Final = "claim-{}"  # the id of a claim that comes without one: its line, from 1
+
+
 class _ClaimLine(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -94,9 +97,11 @@ class ClaimsReader(Reader):
     def _record(self, row: Row) -> Record:
         line = _ClaimLine.model_validate_json(row.raw)
         meta: dict[str, JsonValue] = dict(line.model_extra or {})
+        if line.id and line.claim_id:
+            meta["claim_id"] = line.claim_id
         item = checked(
             Item(
-                id=line.id or line.claim_id or line.uid or f"claim-{row.line}",
+                id=line.id or line.claim_id or line.uid or COUNTED.format(row.line),
                 lang=language(line.lang),
                 question=line.question or line.context or line.prompt or "",
                 answer=line.claim,
@@ -144,12 +149,12 @@ def _apart(row: Row) -> Iterator[Row]:
     shared = (told.model_extra or {}) | {"response": told.response, "label": None}
     for number, (claim, label) in enumerate(zip_longest(told.claims, told.claim_labels), start=1):
         own = claim if isinstance(claim, dict) else {"claim": claim, "label": label}
-        name = f"{told.id or f'claim-{row.line}'}-{number}"
+        name = f"{told.id or COUNTED.format(row.line)}-{number}"
         yield row._replace(beginning=json.dumps(shared | {"id": name} | own).encode())
 
 
-def verdict_of(written: str | bool) -> Verdict:
-    """Return the verdict that a label of a dataset means.
+def verdict_of(written: str | bool, *, field: str = "label") -> Verdict:
+    """Return the verdict that a label of a dataset means; ``field`` is where it stands.
 
     Raises:
         InputError: it means none that is known.
@@ -159,7 +164,7 @@ def verdict_of(written: str | bool) -> Verdict:
     if found is None:
         raise InputError(
             "this label is no verdict on a claim",
-            field="label",
+            field=field,
             found=str(written),
             expected="true, false or a verdict such as supported, refuted, not enough evidence, "
             "conflicting, not supported or inconclusive",

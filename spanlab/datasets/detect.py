@@ -29,6 +29,7 @@ SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
         frozenset({"claim", "cited_doc_ids"}),
         frozenset({"prompt", "response", "claims"}),
     ),
+    "averitec": (frozenset({"claim_id", "claim", "pred_label"}),),
     "multihop": (
         frozenset({"question", "context", "supporting_facts"}),
         frozenset({"question", "paragraphs", "question_decomposition"}),

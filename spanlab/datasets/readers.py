@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spanlab.datasets import (
+    averitec,
     claims,
     faithbench,
     graphrag,
@@ -47,6 +48,7 @@ READERS: dict[str, Callable[[File, ReadOptions], Reader]] = {
     "faithbench": faithbench.FaithBenchReader,
     "labelstudio": labelstudio.LabelStudioReader,
     "claims": claims.ClaimsReader,
+    "averitec": averitec.AveritecReader,
     "multihop": multihop.MultihopReader,
     "graphrag": graphrag.GraphRagReader,
     "summaries": summaries.SummariesReader,

@@ -43,6 +43,7 @@ FORMAT_NAMES = {
     "mushroom": "Mu-SHROOM",
     "ragtruth": "RAGTruth",
     "claims": "Claims with labels (AVeriTeC)",
+    "averitec": "AVeriTeC predictions",
     "faithbench": "FaithBench",
     "labelstudio": "Label Studio",
     "graphrag": "GraphRAG's output, with queries.jsonl",

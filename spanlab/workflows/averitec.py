@@ -20,14 +20,20 @@ NO_ANSWER = "No answer could be found."
 
 @dataclass(frozen=True)
 class AveritecEvaluation:
-    """Scores of predictions; ``missing`` are the claims that have none, which are not scored."""
+    """Scores of predictions.
+
+    ``missing`` are the claims that have none, which are not scored; ``others`` are those whose
+    prediction quotes another claim than the gold file has there, as where numbers are wrong.
+    """
 
     report: AveritecReport
     missing: tuple[str, ...]
+    others: tuple[str, ...] = ()
 
 
 class _Id(BaseModel):
     claim_id: str = Field(coerce_numbers_to_str=True)
+    claim: str = ""
 
 
 class _Pair(BaseModel):
@@ -52,11 +58,13 @@ class _Question(BaseModel):
 
 
 class _Gold(_Id):
+    claim_id: str = Field(default="", coerce_numbers_to_str=True)  # its position, if it has none
     label: str
     questions: list[_Question] = Field(default_factory=list)
 
 
 Model = TypeVar("Model", bound=_Id)
+T = TypeVar("T")
 
 
 def score_averitec_files(
@@ -66,7 +74,8 @@ def score_averitec_files(
 
     Args:
         predictions: JSON or JSONL of the shared task: claim_id, pred_label, evidence.
-        golds: AVeriTeC's files with labels, or their parts, as JSON or JSONL.
+        golds: AVeriTeC's files with labels, or their parts, as JSON or JSONL; a claim without a
+            claim_id, as in the official ones, is numbered by its position, from 0.
         repeat_pairs: repeat each prediction's pairs in turn up to the ten that are read, as in
             Malon 2024, §4.4; that can only raise the scores of its evidence.
 
@@ -87,15 +96,24 @@ def score_averitec_files(
     pairs = MOST_PAIRS if repeat_pairs else 0
     sides = [(_predicted(said[each], pairs), _golden(gold[each])) for each in both]
     missing = tuple(each for each in gold if each not in said)
-    return AveritecEvaluation(averitec(sides), missing)
+    others = tuple(each for each in both if _differ(said[each].claim, gold[each].claim))
+    return AveritecEvaluation(averitec(sides), missing, others)
+
+
+def repeated(pairs: Sequence[T], least: int) -> tuple[T, ...]:
+    """Return pairs at least so often as asked for, repeated in turn; none stay none."""
+    return tuple(islice(cycle(pairs), max(least, len(pairs))))
+
+
+def _differ(one: str, other: str) -> bool:
+    """Say whether two texts, if both are there, are other words."""
+    return bool(one and other) and one.casefold().split() != other.casefold().split()
 
 
 def _predicted(line: _Prediction, least: int) -> PredictedClaim:
     """Return a prediction with at least so many pairs, if it has any; repeats come in turn."""
-    pairs = tuple((pair.question, pair.answer) for pair in line.evidence)
-    if 0 < len(pairs) < least:
-        pairs = tuple(islice(cycle(pairs), least))
-    return PredictedClaim(id=line.claim_id, label=line.pred_label, pairs=pairs)
+    pairs = [(pair.question, pair.answer) for pair in line.evidence]
+    return PredictedClaim(id=line.claim_id, label=line.pred_label, pairs=repeated(pairs, least))
 
 
 def _golden(line: _Gold) -> GoldClaim:
@@ -118,19 +136,21 @@ def _by_id(
     files: Sequence[Path], model: type[Model], label: Callable[[Model], str]
 ) -> Mapping[str, Model]:
     found: dict[str, Model] = {}
-    for path in files:
-        for row in File(path, str(path)).rows():
-            try:
-                line = model.model_validate_json(row.raw)
-                _check(line.claim_id, label(line), found)
-            except ValidationError as error:
-                problem = input_error(error)
-            except InputError as error:
-                problem = error
-            else:
-                found[line.claim_id] = line
-                continue
-            raise problem.at(file=str(path), line=row.line, unit=row.unit)
+    rows = ((path, row) for path in files for row in File(path, str(path)).rows())
+    for position, (path, row) in enumerate(rows):
+        try:
+            line = model.model_validate_json(row.raw)
+            if not line.claim_id:
+                line = line.model_copy(update={"claim_id": str(position)})
+            _check(line.claim_id, label(line), found)
+        except ValidationError as error:
+            problem = input_error(error)
+        except InputError as error:
+            problem = error
+        else:
+            found[line.claim_id] = line
+            continue
+        raise problem.at(file=str(path), line=row.line, unit=row.unit)
     return found
 
 

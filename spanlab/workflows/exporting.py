@@ -13,6 +13,9 @@ from spanlab.datasets import WRITABLE, write
 from spanlab.datasets.files import replacing
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Kind, Record, SharedProcess, Status
+from spanlab.scorers import MOST_PAIRS
+from spanlab.trace import PairStep
+from spanlab.workflows.averitec import repeated
 from spanlab.workflows.comparing import Scored, compare_records
 from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.progress import reported
@@ -41,6 +44,8 @@ class ExportChoice:
             annotated", lack one; empty for all.
         languages: only items in these; empty for all.
         labels: only spans with these labels, "" for those without; empty for all.
+        repeat_pairs: repeat questions and answers in turn up to the ten that AVeriTeC's evaluator
+            reads.
     """
 
     format: str = "spanlab"
@@ -48,6 +53,7 @@ class ExportChoice:
     states: tuple[Status, ...] = ()
     languages: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    repeat_pairs: bool = False
 
     def of(self, record: Record) -> Record | None:
         """Return what of a record goes into the file, None for nothing."""
@@ -61,6 +67,8 @@ class ExportChoice:
                 return None
         if self.labels:
             said = tuple(map(self._labelled, said))
+        if self.repeat_pairs:
+            said = tuple(map(_with_pairs_repeated, said))
         return record if said is record.annotations else _with(record, said)
 
     def _labelled(self, annotation: Annotation) -> Annotation:
@@ -73,6 +81,12 @@ class ExportChoice:
                 if any(each.start < part.end and part.start < each.end for each in spans)
             )
         return annotation.model_copy(update={"spans": spans, "hard": hard})
+
+
+def _with_pairs_repeated(annotation: Annotation) -> Annotation:
+    pairs = [step for step in annotation.trace if isinstance(step, PairStep)]
+    more = repeated(pairs, MOST_PAIRS)[len(pairs) :]
+    return annotation.model_copy(update={"trace": (*annotation.trace, *more)})
 
 
 _EVERYTHING = ExportChoice()

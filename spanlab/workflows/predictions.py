@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spanlab.datasets import Chooser, detect, read_placed, read_placed_labels
+from spanlab.datasets.averitec import claim_id
 from spanlab.errors import InputError
 from spanlab.labels import Labels
-from spanlab.schema import Annotation, Interval, Item, Kind, Span
+from spanlab.passages import joined
+from spanlab.schema import Annotation, Interval, Item, Kind, Retrieval, Span
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
@@ -25,15 +27,26 @@ class Joined:
 
 
 class _Prediction(NamedTuple):
-    """Labels, or a record with its annotation, and where they are in the file."""
+    """Labels, or a record with its annotation, and where they are in the file.
+
+    ``counted`` says that its id is that of AVeriTeC's files, which items may have under another.
+    """
 
     said: Labels | tuple[Item, Annotation]
     file: str
     line: int
     unit: str
+    counted: bool = False
 
     def place(self, error: InputError) -> InputError:
         return error.at(file=self.file, line=self.line, unit=self.unit)
+
+
+class _Finding(NamedTuple):
+    """Annotations of an item, which has the pages that they quote and nothing else."""
+
+    item: Item
+    annotations: tuple[Annotation, ...]
 
 
 def import_predictions(
@@ -51,7 +64,8 @@ def import_predictions(
 
     Args:
         store: the annotation database.
-        files: predictions in any readable format, with answers or without.
+        files: predictions in any readable format, with answers or without. Those of AVeriTeC's
+            shared task are joined by ``claim_id``, and the pages that they quote are kept.
         dataset: an existing dataset.
         name: the annotator that they become.
         annotator: whose annotation is the prediction, where a file has several.
@@ -65,25 +79,40 @@ def import_predictions(
     """
     found = _predictions(files, annotator)
     pairs: list[tuple[str, Annotation]] = []
+    quoting: list[_Finding] = []
     for done, record in enumerate(store.records(dataset, annotators=()), start=1):
-        prediction = found.pop(record.item.id, None)
+        item = record.item
+        prediction = _taken(found, item)
         if prediction is not None:
-            pairs.append((record.item.id, _fitted(prediction, record.item, name)))
+            fitted = _fitted(prediction, item, name)
+            if isinstance(fitted, _Finding):
+                quoting.append(fitted)
+            else:
+                pairs.append((item.id, fitted))
         if on_progress is not None and done % 100 == 0:
             on_progress(done)
-    if not pairs:
+    if not (pairs or quoting):
         raise InputError(
             f"none of these predictions is of an item in {dataset!r}",
             found=", ".join(map(repr, list(found)[:3])) or "no finished prediction",
             expected="the ids that the dataset has",
         )
-    return Joined(store.save_annotations(dataset, pairs), tuple(found))
+    stored = store.save_annotations(dataset, pairs) + store.save_findings(dataset, quoting)
+    return Joined(stored, tuple(found))
+
+
+def _taken(found: dict[str, _Prediction], item: Item) -> _Prediction | None:
+    """Take the prediction of an item out of those that were found; None if it has none."""
+    if item.id in found:
+        return found.pop(item.id)
+    prediction = found.get(number := claim_id(item))
+    return found.pop(number) if prediction is not None and prediction.counted else None
 
 
 def _predictions(files: Sequence[Path], annotator: str | None) -> dict[str, _Prediction]:
     found: dict[str, _Prediction] = {}
     for file in files:
-        read = _records if detect(file) == "spanlab" else _labels
+        read = _READING.get(detect(file), _labels)
         for item_id, prediction in read(file, annotator):
             if item_id in found:
                 raise prediction.place(
@@ -115,8 +144,16 @@ def _records(file: Path, annotator: str | None) -> Iterator[tuple[str, _Predicti
             yield record.item.id, found
 
 
-def _fitted(prediction: _Prediction, item: Item, name: str) -> Annotation:
-    """Return a prediction as an annotation of the dataset's item."""
+def _counted(file: Path, annotator: str | None) -> Iterator[tuple[str, _Prediction]]:
+    for item_id, prediction in _records(file, annotator):
+        yield item_id, prediction._replace(counted=True)
+
+
+_READING: Final = {"spanlab": _records, "averitec": _counted}
+
+
+def _fitted(prediction: _Prediction, item: Item, name: str) -> Annotation | _Finding:
+    """Return a prediction as an annotation of the dataset's item, or with pages that it quotes."""
     said = prediction.said
     if isinstance(said, Labels):
         ends = (*(each.end for each in said.soft), *(each.end for each in said.hard))
@@ -136,6 +173,10 @@ def _fitted(prediction: _Prediction, item: Item, name: str) -> Annotation:
         return _annotation(said, answer, name)
     there, annotation = said
     changes: Mapping[str, object] = {"annotator": name, "kind": Kind.DETECTOR, "voters": ()}
+    if prediction.counted:
+        bare = item.model_copy(update={"passages": (), "retrievals": ()})
+        read = joined(bare, Retrieval(retriever=name, query=item.answer), there.passages)
+        return _Finding(read, (annotation.model_copy(update=changes),))
     if there.passages != item.passages:
         changes = {**changes, **_without_evidence(annotation)}
     return annotation.model_copy(update=changes)

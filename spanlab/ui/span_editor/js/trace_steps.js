@@ -67,7 +67,7 @@ function pairNode(panel, step, { about, item }) {
         h("p", { class: "sl-asked", dir: "auto" }, step.question), found,
         h("p", { class: "sl-answered", dir: "auto" }, step.answer),
         step.settled ? h("p", {}, "Early verdict: ", verdictNode(step.settled)) : "",
-        h("p", { class: "sl-quiet", dir: "auto" }, [`searched for: ${step.searched}`, ...stage(step)].join(" · ")),
+        h("p", { class: "sl-quiet", dir: "auto" }, [step.searched && `searched for: ${step.searched}`, ...stage(step)].filter(Boolean).join(" · ")),
         step.remark ? h("p", { class: "sl-quiet", dir: "auto" }, step.remark) : "");
 }
 
