@@ -94,8 +94,10 @@ class TrailStep(_Step):
     """One round on the way from a claim to its sources: what was read, chosen and decided.
 
     ``checked`` are the ids of the nodes that were read, ``summaries`` say what the chosen
-    sentences of nodes other than roots amount to. ``dropped`` counts ids of sentences that the
-    model returned without having been given them.
+    sentences of nodes other than roots amount to. ``judged`` are the ids of nodes whose texts a
+    verdict was given on as they stand, without sentences being chosen. ``dropped`` counts ids of
+    sentences that the model returned without having been given them; ``remark`` says what did not
+    fit the model.
     """
 
     kind: Literal["trail"] = "trail"
@@ -104,7 +106,9 @@ class TrailStep(_Step):
     summaries: tuple[str, ...] = ()
     verdict: Verdict
     reason: str | None = None
+    judged: tuple[Name, ...] = ()
     dropped: Count = 0
+    remark: str | None = None
 
 
 class PassageQuote(Frozen):

@@ -21,7 +21,7 @@ from spanlab.errors import UsageError
 from spanlab.fields import Frozen, Name, unique
 from spanlab.json_files import read_json
 from spanlab.lm import ModelChoice
-from spanlab.lm.checks import takes_schemas
+from spanlab.lm.checks import learnt_of
 from spanlab.lm.options import Options, addressed, of_environment
 from spanlab.retrievers import RetrieverSpec
 
@@ -119,8 +119,8 @@ class DetectorSpec(Frozen):
         """Return how the detector asks a model in a role, and where.
 
         The detector's defaults give way to SPANLAB_MODEL_OPTIONS, these to what ``model`` sets
-        itself, and that to ``options``. JSON by a schema is asked for where nobody says otherwise
-        and a check has found that the endpoint can do it.
+        itself, and that to ``options``. Where nobody says otherwise, what a check has found counts:
+        whether the endpoint takes schemas, and how many tokens the model takes.
 
         Raises:
             UsageError: an option or an address is unusable.
@@ -134,9 +134,9 @@ class DetectorSpec(Frozen):
         )
         chosen = {name: value for layer in layers for name, value in layer.chosen.items()}
         found = model.located(environ).model_copy(update=chosen)
-        if found.structured is not None:
-            return found
-        return found.model_copy(update={"structured": takes_schemas(found.endpoint, found.model)})
+        learnt = learnt_of(found.endpoint, found.model)
+        unset = {name: value for name, value in learnt.items() if getattr(found, name) is None}
+        return found.model_copy(update=unset)
 
     def thinks(
         self, environ: Mapping[str, str] = os.environ, options: Options | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from spanlab.fields import Count, Frozen
 from spanlab.lm.choice import Dollars
@@ -28,6 +28,7 @@ class ModelCheck(Frozen):
     ``refused`` are the parts of requests that it does not take, as ``Dialect`` names them.
     ``seconds`` are those of a short answer, ``speed`` its tokens a second (None: not counted).
     ``cost`` of the check is in US dollars, None where no price is known. ``at`` is an ISO time.
+    ``window`` is how many tokens prompt and answer may have together, None if it does not say.
     """
 
     model: str
@@ -37,6 +38,7 @@ class ModelCheck(Frozen):
     refused: tuple[str, ...] = ()
     seconds: float = 0.0
     speed: float | None = None
+    window: Count | None = None
     calls: Count = 0
     input_tokens: Count = 0
     output_tokens: Count = 0
@@ -48,7 +50,9 @@ class ModelCheck(Frozen):
         speed = "" if self.speed is None else f", {self.speed:g} tokens a second"
         cost = "price unknown" if self.cost is None else f"${self.cost:.4f}"
         tokens = f"{self.input_tokens:,} tokens in, {self.output_tokens:,} out"
+        window = "an unknown number of" if self.window is None else f"{self.window:,}"
         return (
+            f"prompt and answer may have {window} tokens; "
             f"a short answer took {self.seconds:.2f} s{speed}; "
             f"the check came to {self.calls} calls, {tokens}, {cost}"
         )
@@ -74,10 +78,12 @@ def recall(endpoint: str, model: str, settings: Settings | None = None) -> Model
         return None
 
 
-def takes_schemas(endpoint: str, model: str) -> bool:
-    """Say whether the endpoint was found to answer by a JSON schema; no if nobody has tried."""
+def learnt_of(endpoint: str, model: str) -> dict[str, JsonValue]:
+    """Return what the last check found, as options of a model: ``structured`` and ``window``."""
     check = recall(endpoint, model)
-    return check is not None and check.works(STRUCTURED)
+    if check is None:
+        return {"structured": False}
+    return {"structured": check.works(STRUCTURED), "window": check.window}
 
 
 def _path(endpoint: str, model: str, settings: Settings) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dspy.lm15 import OpenAIChatCompat, OpenAIChatLM, response_from_openai_chat
 
-from spanlab.errors import BudgetError, ModelError
+from spanlab.errors import BudgetError, ModelError, SpanlabError
 from spanlab.fields import storable_json
 from spanlab.lm.addresses import Address
 from spanlab.lm.attempts import insist
@@ -22,8 +23,11 @@ from spanlab.lm.http_replies import HttpReply, reported
 from spanlab.lm.replies import ReportedError, check, no_completion, setback_of, usage_of
 from spanlab.lm.secrets import hidden
 from spanlab.lm.thinking import without_thoughts
-from spanlab.lm.transport import HttpAnswer, Transport
+from spanlab.lm.transport import HttpAnswer, NoReplyError, Transport
 from spanlab.lm.usage import Meter, Usage
+
+# Of an entry in the list of models: vLLM; Groq; OpenRouter and Together; Mistral.
+_WINDOWS = ("max_model_len", "context_window", "context_length", "max_context_length")
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
@@ -94,6 +98,27 @@ class EndpointClient:
             response = without_thoughts(whole)
             check(response, choice)
         return response
+
+    async def window(self, request: Request) -> int | None:
+        """Return how many tokens prompt and answer may have, as the endpoint's list of models says.
+
+        Args:
+            request: any; how it is sent is how the list is asked for.
+
+        Returns:
+            None where there is no list, or the list does not say so.
+        """
+        url = self._address.completed(f"{self._address.base}/models")
+        listing = replace(self.built(request), method="GET", url=url, body=b"")
+        try:
+            async with asyncio.timeout(self.choice.timeout):
+                answer = await self._transport.send(listing)
+            models = json.loads(answer.data)["data"]
+            (model,) = (each for each in models if each["id"] == self.choice.model)
+        except (SpanlabError, NoReplyError, TimeoutError, ValueError, KeyError, TypeError):
+            return None  # not every server has one, and nothing but this figure hangs on it
+        sizes = (model.get(name) for name in _WINDOWS)
+        return next((size for size in sizes if isinstance(size, int) and size > 0), None)
 
     async def _sent(self, built: Any) -> HttpAnswer:
         """Send a request, without what the endpoint refuses, and return what is no refusal.

@@ -37,6 +37,7 @@ class Model(dspy.LM):
         )
         self._engine = engine
         self._timeout = choice.timeout
+        self.window = choice.window  # tokens of prompt and answer together, None if not known
         self.adapter: dspy.Adapter = JsonAnswers() if choice.structured else ChatAnswers()
 
     @property

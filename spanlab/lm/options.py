@@ -49,6 +49,18 @@ class ModelOptions(Frozen):
         | None
     ) = None
 
+    window: (
+        Annotated[
+            int,
+            Field(
+                ge=1000,
+                description="Tokens that prompt and answer may have together; without it what "
+                "check-model found.",
+            ),
+        ]
+        | None
+    ) = None
+
     @property
     def chosen(self) -> dict[str, JsonValue]:
         """The options that were set, also those set to None."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -49,6 +50,7 @@ class ModelServer(InBackground):
         self.count = 0
         self.busiest = 0  # most requests that were open at once
         self.closed = False
+        self.windows: dict[str, int] = {}  # tokens that each model takes, as GET /models lists them
         self.port = port
         self._keep = keep
         self._under_way = 0
@@ -107,7 +109,8 @@ class ModelServer(InBackground):
             self.requests.append(ask)
         self._note("asked", ask)
         try:
-            meant = self._script(ask)
+            listing = method == "GET" and path.endswith("/models")
+            meant = _models(self.windows) if listing else self._script(ask)
             if isinstance(meant.body, dict) and "choices" in meant.body:
                 meant = replace(meant, body=_with_usage(meant.body, ask))
             reply = MODES[self.mode].change(ask, meant)
@@ -148,6 +151,12 @@ class _Answer:
         if "Content-Type" not in self.reply.headers:
             lines.append("Content-Type: application/json")
         return "\r\n".join([*lines, "", ""]).encode() + raw
+
+
+def _models(windows: Mapping[str, int]) -> Reply:
+    """List models as vLLM does."""
+    models = [{"id": name, "max_model_len": window} for name, window in windows.items()]
+    return Reply(body={"object": "list", "data": models})
 
 
 def _with_usage(body: dict[str, Any], ask: Ask) -> dict[str, Any]:

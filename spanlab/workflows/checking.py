@@ -95,6 +95,7 @@ class _Check:
     trials: list[CheckedCall] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)  # of each call that was made alone
     refused: frozenset[str] = frozenset()
+    window: int | None = None
 
     async def run(self) -> ModelCheck:
         choice = self.choice
@@ -110,6 +111,7 @@ class _Check:
             note = "" if counted else "the endpoint counts no tokens"
             self.trials.append(CheckedCall(kind="usage", works=counted, note=note))
             await self._parallel(client)
+            self.window = await client.window(_request(choice, _QUESTION))
         usage, seconds = self.meter.usage, median(self.seconds)
         dialect_of(choice.endpoint, choice.model).refused = self.refused
         return ModelCheck(
@@ -119,6 +121,7 @@ class _Check:
             trials=tuple(self.trials),
             refused=tuple(sorted(self.refused)),
             seconds=round(seconds, 3),
+            window=self.window,
             speed=round(answered / seconds, 1) if answered else None,
             calls=usage.calls,
             input_tokens=usage.input_tokens,

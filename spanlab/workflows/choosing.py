@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 # How a member of an ensemble asks its model: it keeps that with another model, too.
-_MANNER = set(ModelOptions.model_fields) - {"structured"}
+_MANNER = set(ModelOptions.model_fields) - {"structured", "window"}
 
 
 @dataclass(frozen=True)

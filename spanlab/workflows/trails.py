@@ -131,6 +131,7 @@ def _trail(
 def _path(process: Graph, steps: Sequence[TrailStep]) -> Mapping[str, ProcessNode]:
     """Return the answer, the nodes that gave evidence, and those that led to them."""
     quoted = dict.fromkeys(quote.node for step in steps for quote in step.quotes)
+    quoted |= dict.fromkeys(node for step in steps for node in step.judged)
     path = {process.terminal.id: process.terminal}
     path |= {node.id: node for node in process.read(list(quoted))}
     rounds = [(process.terminal.id,), *(step.checked for step in steps)]

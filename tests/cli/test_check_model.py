@@ -81,6 +81,12 @@ def test_speed_and_cost_are_told(check: Run) -> None:
     assert "$0.0" in last
 
 
+def test_the_window_is_read_from_the_list_of_models(check: Run, model_server: ModelServer) -> None:
+    assert "may have an unknown number of tokens;" in check().stdout
+    model_server.windows = {"large": 900, "small": 8192}
+    assert "prompt and answer may have 8,192 tokens;" in check().stdout
+
+
 def test_a_model_that_does_not_answer_says_why(check: Run, model_server: ModelServer) -> None:
     model_server.mode = "out-of-memory"
     done = check()

@@ -10,17 +10,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from spanlab.detectors.common.claiming import Verified
 from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.common.selection import ranked
+from spanlab.detectors.entry import JUDGE
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.veritrail.detector import ProcessDetector, VeriTrailProgram
 from spanlab.detectors.veritrail.entry import ClaimOptions, Method, RetrievalOptions
+from spanlab.detectors.veritrail.fitting import closest_fitting, room_of
 from spanlab.detectors.veritrail.judging import Judged
 from spanlab.detectors.veritrail.trail import NOTHING_CHOSEN, Asking
 from spanlab.detectors.veritrail.walk import Round, Walk, WalkVerdict, walk
+from spanlab.lm.tokens import LETTERS_PER_TOKEN
 from spanlab.passages import process_of
 from spanlab.process import Graph, roots_of
 from spanlab.trace import TrailStep
@@ -46,7 +50,9 @@ class Baseline(ProcessDetector):
         item, process = case.item, process_of(case.item)
         options = self._options
         k = options.k if isinstance(options, RetrievalOptions) else None
-        reader = _Reader(await self.asking(item, claim), process, claim, k, self.kit.spec.context)
+        window = self.kit.models[JUDGE].window
+        room = room_of(window) if window else self.kit.spec.context / LETTERS_PER_TOKEN
+        reader = _Reader(await self.asking(item, claim), process, claim, k, room)
         if self._method == "traced":
             found = await walk(process, select=reader.select, judge=reader.judge)
         else:
@@ -59,10 +65,28 @@ class Baseline(ProcessDetector):
             evidence=evidence(item, passages, claim) if passages else (),
             error_stages=found.error_stages,
             steps=tuple(
-                TrailStep(claim=number, round=at, checked=each.checked, verdict=each.verdict)
-                for at, each in enumerate(found.rounds, start=1)
+                TrailStep(
+                    claim=number,
+                    round=at,
+                    checked=each.checked,
+                    verdict=each.verdict,
+                    reason=judgement.judged.reason or None,
+                    judged=judgement.nodes,
+                    remark=judgement.remark,
+                )
+                for at, (each, judgement) in enumerate(
+                    zip(found.rounds, reader.judgements, strict=True), start=1
+                )
             ),
         )
+
+
+class _Judgement(NamedTuple):
+    """A verdict, the nodes whose texts it was given on, and what did not fit."""
+
+    judged: Judged
+    nodes: tuple[str, ...]
+    remark: str | None
 
 
 @dataclass
@@ -73,8 +97,14 @@ class _Reader:
     process: Graph
     claim: str
     k: int | None  # None: all
-    room: int  # characters of all texts in a prompt
-    judged: Judged = field(default=Judged("not-supported", NOTHING_CHOSEN))
+    room: float  # estimated tokens of all texts in a prompt
+    judgements: list[_Judgement] = field(default_factory=list)
+
+    @property
+    def judged(self) -> Judged:
+        """The latest verdict; not supported where nothing was read."""
+        last = self.judgements[-1:]
+        return last[0].judged if last else Judged("not-supported", NOTHING_CHOSEN)
 
     async def select(self, nodes: tuple[str, ...]) -> Sequence[str]:
         """Return the nodes whose texts come closest to the claim."""
@@ -82,15 +112,12 @@ class _Reader:
 
     async def judge(self, nodes: tuple[str, ...]) -> WalkVerdict:
         """Return the verdict on the texts of nodes, the closest ones where not all fit."""
-        room, texts = self.room, list[str]()
-        for node in self._ranked(nodes):
-            text = self.process.by_id[node].text
-            if len(text) > room and texts:
-                break
-            texts.append(text[:room])
-            room -= len(text)
-        self.judged = await self.asking.rule(texts)
-        return self.judged.verdict
+        ranked_nodes = self._ranked(nodes)
+        texts = {node: self.process.by_id[node].text for node in ranked_nodes}
+        shown = closest_fitting(texts, self.room)
+        judged = await self.asking.rule(list(shown.shown.values()))
+        self.judgements.append(_Judgement(judged, tuple(shown.shown), shown.remark(self.room)))
+        return judged.verdict
 
     def _ranked(self, nodes: Sequence[str]) -> list[str]:
         texts = [self.process.by_id[node].text for node in nodes]

@@ -33,8 +33,10 @@ from spanlab.detectors.common.claiming import ClaimDetector, ClaimProgram, Verif
 from spanlab.detectors.common.evidence import evidence, quote, stance_of
 from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.common.remembered import Remembered, searched_for
+from spanlab.detectors.entry import JUDGE
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.veritrail.entry import ClaimOptions, VeriTrailOptions
+from spanlab.detectors.veritrail.fitting import room_of
 from spanlab.detectors.veritrail.judging import JudgeClaim, Judged, majority
 from spanlab.detectors.veritrail.selection import (
     Selected,
@@ -110,7 +112,8 @@ class VeriTrail(ProcessDetector):
         if case.item.process is None:
             await known.recall(names_of(claim))
         item, process = case.item, process_of(case.item)
-        trail = Trail(await self.asking(item, claim), process, item.lang, self.options)
+        room = room_of(self.kit.models[JUDGE].window)
+        trail = Trail(await self.asking(item, claim), process, item.lang, self.options, room)
         found = await walk(process, select=trail.select, judge=trail.judge, q=self.options.q)
         quotes = _evidence(item, trail, found.verdict, known)
         await known.keep(searched_for(item, (each.passage for each in quotes)))

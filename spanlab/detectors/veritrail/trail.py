@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final, Protocol
 
 from spanlab.detectors.veritrail.entry import VeriTrailOptions
+from spanlab.detectors.veritrail.fitting import fitting, largest
 from spanlab.detectors.veritrail.judging import Judged
 from spanlab.detectors.veritrail.selection import Selected, Sentence, batches, sentences_of
 from spanlab.detectors.veritrail.walk import Round, WalkVerdict
+from spanlab.lm import count_tokens
 from spanlab.lm.gathering import together
 from spanlab.process import Graph, ProcessNode
 from spanlab.trace import NodeQuote, Step, TrailStep
@@ -39,6 +42,7 @@ class _Notes:
     others: tuple[Selected, ...]
     judged: Judged
     unknown: int  # ids that models returned and nobody had given
+    remark: str | None = None  # what did not fit
 
     @property
     def sentences(self) -> list[Sentence]:
@@ -52,13 +56,20 @@ class Trail:
         asking: asks models about the claim.
         process: how the answer was generated.
         lang: BCP 47 tag of its texts.
-        options: limits.
+        options: limits in sentences.
+        room: the limit of a verdict's evidence in estimated tokens.
     """
 
     def __init__(
-        self, asking: Asking, process: Graph, lang: str, options: VeriTrailOptions
+        self,
+        asking: Asking,
+        process: Graph,
+        lang: str,
+        options: VeriTrailOptions,
+        room: float = inf,
     ) -> None:
         self._asking, self._process, self._lang, self._options = asking, process, lang, options
+        self._room = room
         self._rounds: list[_Notes] = []
 
     async def select(self, nodes: tuple[str, ...]) -> set[str]:
@@ -79,17 +90,28 @@ class Trail:
         """Return the verdict on the evidence of nodes: full texts of roots, summaries of others."""
         notes, options = self._rounds[-1], self._options
         others = await self._fitting(notes.others, options.sentences, options.judged)
-        roots = [each for node in nodes if not (each := self._process.by_id[node]).sources]
+        summaries = [chosen.summary for chosen in others if chosen.summary]
+        room = self._room - sum(map(count_tokens, summaries))
+        sources = fitting(*await self._sources(nodes), room)
+        texts = [*filter(None, sources.shown.values()), *summaries]
+        judged = await self._asking.rule(texts) if texts else notes.judged
+        remark = sources.remark(self._room)
+        self._rounds[-1] = replace(notes, others=tuple(others), judged=judged, remark=remark)
+        return judged.verdict
+
+    async def _sources(self, nodes: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the roots among nodes: their texts, and what was chosen of them."""
+        by_id, options, notes = self._process.by_id, self._options, self._rounds[-1]
+        whole = {node: by_id[node].text for node in nodes if not by_id[node].sources}
+        chosen = _by_node(chosen for notes in self._rounds for chosen in notes.roots)
+        parts = {node: " ".join(chosen[node]) for node in whole}
         if options.judged_roots:
             most = options.judged_roots
-            fitting = await self._fitting(notes.roots, options.root_sentences, most)
-            left_out = _nodes(notes.roots) - _nodes(fitting)
-            roots = [node for node in roots if node.id not in left_out]
-        evidence = [*(node.text for node in roots), *(each.summary for each in others)]
-        texts = [text for text in evidence if text]
-        judged = await self._asking.rule(texts) if texts else notes.judged
-        self._rounds[-1] = replace(notes, others=tuple(others), judged=judged)
-        return judged.verdict
+            kept = _by_node(await self._fitting(notes.roots, options.root_sentences, most))
+            for node, texts in _by_node(notes.roots).items():
+                if len(kept.get(node, ())) < len(texts):  # not all that was chosen of it
+                    whole[node] = parts[node] = " ".join(kept.get(node, ()))
+        return whole, parts
 
     @property
     def judged(self) -> Judged:
@@ -113,6 +135,7 @@ class Trail:
                 verdict=each.verdict,
                 reason=notes.judged.reason or None,
                 dropped=notes.unknown,
+                remark=notes.remark,
             )
             for number, (each, notes) in enumerate(zip(rounds, self._rounds, strict=True), start=1)
         )
@@ -140,19 +163,13 @@ class Trail:
         return largest(selected, most)
 
 
-def largest(selected: Sequence[Selected], most: int) -> Sequence[Selected]:
-    """Return the selections, in order, with most sentences together, at most ``most``."""
-    kept: dict[int, tuple[int, ...]] = {0: ()}  # by their number of sentences; the first that came
-    for index, each in enumerate(selected):
-        for count, indices in list(kept.items()):
-            if (more := count + len(each.sentences)) <= most:
-                kept.setdefault(more, (*indices, index))
-    return [selected[index] for index in kept[max(kept)]]
-
-
 def _filled(selected: Sequence[Selected]) -> tuple[Selected, ...]:
     return tuple(each for each in selected if each.sentences)
 
 
-def _nodes(selected: Sequence[Selected]) -> set[str]:
-    return {sentence.node for each in selected for sentence in each.sentences}
+def _by_node(selected: Iterable[Selected]) -> dict[str, list[str]]:
+    """Return the texts of chosen sentences by the node that they stand in."""
+    found: dict[str, list[str]] = {}
+    for sentence in (sentence for chosen in selected for sentence in chosen.sentences):
+        found.setdefault(sentence.node, []).append(sentence.text)
+    return found

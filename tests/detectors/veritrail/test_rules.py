@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Mapping, Sequence
 
@@ -11,9 +12,10 @@ import pytest
 
 from spanlab.claims.sub_claims import sub_claims
 from spanlab.detectors.veritrail.entry import VeriTrailOptions
+from spanlab.detectors.veritrail.fitting import fitting, largest
 from spanlab.detectors.veritrail.judging import Judged, Ruling, majority
 from spanlab.detectors.veritrail.selection import Selected, Sentence, agreed, batches, chosen
-from spanlab.detectors.veritrail.trail import NOTHING_CHOSEN, RERUNS, Trail, largest
+from spanlab.detectors.veritrail.trail import NOTHING_CHOSEN, RERUNS, Trail
 from spanlab.detectors.veritrail.walk import WalkVerdict, walk
 from spanlab.process import Process, ProcessNode
 from spanlab.trace import TrailStep
@@ -148,18 +150,44 @@ def test_a_verdict_passes_if_enough_answers_give_it(
     assert (found.verdict, found.support) == (verdict, support)
 
 
-LARGEST: Mapping[str, tuple[list[int], int, list[int]]] = {
-    "all fit": ([2, 3], 5, [0, 1]),
-    "two smaller ones hold more than the largest": ([15, 12, 8], 20, [1, 2]),
-    "what fits by itself": ([9, 4], 5, [1]),
-    "nothing fits": ([9], 5, []),
+# sizes of selections, most sentences together: the summaries and sizes of what is kept
+LARGEST: Mapping[str, tuple[list[int], int, list[tuple[str, int]]]] = {
+    "all fit": ([2, 3], 5, [("0", 2), ("1", 3)]),
+    "two smaller ones hold more than the largest": ([15, 12, 8], 20, [("1", 12), ("2", 8)]),
+    "a part fills the room that whole ones leave": ([9, 4], 5, [("A.", 1), ("1", 4)]),
+    "none fits as a whole": ([9, 7], 3, [("A. A. A.", 3)]),
 }
 
 
 @pytest.mark.parametrize(("sizes", "most", "kept"), LARGEST.values(), ids=LARGEST)
-def test_the_largest_part_that_fits_is_kept(sizes: list[int], most: int, kept: list[int]) -> None:
+def test_the_largest_part_that_fits_is_kept(
+    sizes: list[int], most: int, kept: list[tuple[str, int]]
+) -> None:
     given = [Selected((FOUND[0],) * size, f"{place}") for place, size in enumerate(sizes)]
-    assert [int(each.summary) for each in largest(given, most)] == kept
+    assert [(each.summary, len(each.sentences)) for each in largest(given, most)] == kept
+
+
+# texts in tokens of four letters, what was chosen of them, room: shown whole, by a part, left out
+FITTING: Mapping[str, tuple[list[int], list[int], float, str]] = {
+    "all fit": ([3, 5], [1, 2], 8, "WW"),
+    "without a limit": ([3, 5], [1, 2], math.inf, "WW"),
+    "the shorter one is whole": ([5, 3], [1, 1], 4, "PW"),
+    "each by its part": ([9, 9], [2, 2], 4, "PP"),
+    "not even all parts fit: the longest is left out": ([9, 9, 9], [2, 4, 1], 3, "P-P"),
+    "nothing fits": ([9], [5], 4, "-"),
+}
+
+
+@pytest.mark.parametrize(("sizes", "parts", "room", "shown"), FITTING.values(), ids=FITTING)
+def test_texts_that_do_not_fit_are_shown_by_what_was_chosen_of_them(
+    sizes: list[int], parts: list[int], room: float, shown: str
+) -> None:
+    whole = {str(place): "W___" * size for place, size in enumerate(sizes)}
+    chosen = {str(place): "P___" * size for place, size in enumerate(parts)}
+    found = fitting(whole, chosen, room)
+    assert "".join(found.shown.get(name, "-")[0] for name in whole) == shown
+    assert (len(found.cut), len(found.left_out)) == (shown.count("P"), shown.count("-"))
+    assert (found.remark(room) is None) is (shown in {"W", "WW"})
 
 
 class Scripted:
@@ -226,16 +254,29 @@ def test_without_evidence_nothing_is_judged() -> None:
 def test_too_much_is_selected_from_again_and_then_cut() -> None:
     asking = Scripted(["five", "six"])
     first, *_ = trailed(asking, judged=1)
-    # Each time all is chosen again, so that after the last time nothing fits.
+    # Each time all is chosen again, so that after the last time the beginning has to do.
     again = [shown for shown in asking.shown if {each.node for each in shown} == {"A"}]
     assert [len(shown) for shown in again] == [3] + [2] * RERUNS
-    assert (first.quotes, first.verdict) == ((), NO)
+    assert [quote.text for quote in first.quotes] == ["Yes five."]
+    assert (asking.judged[0], first.verdict) == (("Yes five.",), YES)
+
+
+def test_a_claim_that_one_long_text_states_is_judged_on_as_much_as_fits() -> None:
+    text = " ".join(f"Yes {number}." for number in range(260))
+    nodes = (
+        ProcessNode(id="a", text="Yes."),
+        ProcessNode(id="A", text=text, sources=("a",)),
+        ProcessNode(id="end", text="x", sources=("A",)),
+    )
+    first, _ = trailed(asking := Scripted(["Yes"]), Process(nodes=nodes), sentences=300)
+    assert asking.judged[0] == (" ".join(f"Yes {number}." for number in range(200)),)
+    assert (len(first.quotes), first.verdict) == (200, YES)
 
 
 def test_roots_are_limited_only_if_asked_for() -> None:
     asking = Scripted(["Yes"])
     trailed(asking, judged_roots=2)
-    assert asking.judged[0] == ("summary of Yes five., Yes six.",)
+    assert asking.judged[0] == ("Yes two. Yes three.", "summary of Yes five., Yes six.")
 
 
 def test_ids_that_nobody_gave_are_counted_in_the_trace() -> None:

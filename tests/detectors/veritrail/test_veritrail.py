@@ -6,10 +6,12 @@ import pytest
 from detector_cases import ANSWER, TOWER, Make, detect
 from trail_answers import BUILDER, BUILT, PLACE, SUMMARISED, TRUE, TrailAnswers
 
+from spanlab.lm import ModelChoice
 from spanlab.retrievers import SearchSpec
 from spanlab.schema import Passage, Status
 from spanlab.testing import Ask, ModelServer, Reply, fail
 from spanlab.trace import FactStep, RemarkStep, TrailStep
+from spanlab.workflows.trails import trails
 
 
 def test_claims_of_an_answer_are_followed_to_its_passages(
@@ -201,6 +203,38 @@ def test_texts_that_do_not_fit_are_left_out_farthest_first(
     (shown,) = model.judged
     assert "Sea" not in shown
     assert TRUE in shown
+
+
+def test_sources_beyond_the_model_s_window_are_judged_by_what_was_chosen_of_them(
+    model_server: ModelServer, make: Make
+) -> None:
+    long = TOWER.model_copy(update={"passages": (Passage(text=f"{TRUE}. " + "Sea. " * 2000),)})
+    model = TrailAnswers(claims=(BUILT,))
+    model_server.script(model)
+    small = ModelChoice(model="small", base_url=model_server.url, window=4000)  # room for 1,200
+    shown = []
+    for detector in ("veritrail", "veritrail-source"):
+        said = detect(make(detector, models={"judge": small}), long).annotation
+        shown.append(model.judged[-1])
+        (step,) = (step for step in said.trace if isinstance(step, TrailStep))
+        assert step.remark == (
+            "1 of 1 texts were judged by a part of them: a verdict takes about 1,200 tokens of "
+            "evidence"
+        )
+    assert shown[0] == f"[1] {TRUE}."
+    assert len(shown[1]) == len("[1] ") + 4 * 1200
+
+
+def test_a_baseline_s_trace_says_which_texts_were_judged(
+    model_server: ModelServer, make: Make
+) -> None:
+    model_server.script(TrailAnswers(claims=(BUILT,)))
+    said = detect(make("veritrail-rag", options={"k": 1}), SUMMARISED).annotation
+    (step,) = (step for step in said.trace if isinstance(step, TrailStep))
+    assert step.checked == ("chapter 1", "chapter 2")
+    assert (step.judged, step.reason) == (("chapter 1",), "so the texts say")
+    (trail,) = trails(SUMMARISED, said)
+    assert [node.id for node in trail.nodes] == ["end", "chapter 1"]
 
 
 def test_sources_that_were_found_before_are_recalled(model_server: ModelServer, make: Make) -> None:

@@ -196,7 +196,9 @@ function roundNode(step) {
         step.reason ? h("p", { class: "sl-reason", dir: "auto" }, step.reason) : "",
         h("ul", { class: "sl-steps" }, ...quotes.map((quote) => h("li", { dir: "auto" },
             h("b", {}, quote.node), " ", h("q", {}, quote.text)))),
-        ...(step.summaries ?? []).map((text) => h("p", { class: "sl-quiet", dir: "auto" }, text)));
+        ...(step.summaries ?? []).map((text) => h("p", { class: "sl-quiet", dir: "auto" }, text)),
+        step.judged?.length ? h("p", { class: "sl-quiet", dir: "auto" }, `judged by the whole text of ${step.judged.join(", ")}`) : "",
+        step.remark ? h("p", { class: "sl-quiet", dir: "auto" }, step.remark) : "");
 }
 
 function relationsNode(steps) {
