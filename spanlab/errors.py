@@ -17,6 +17,8 @@
     │   │   └── NoConnectionError       nothing listens at the address
     │   └── BudgetError             the run's own limit on calls, tokens or money is reached
     ├── PageError             a web page that cannot or may not be read
+    │   └── RefusedPageError        it may not: its site forbids it, or it is too large or too new
+    ├── NoEvidenceError       nothing was found to judge a claim by
     ├── ToolError             a tool that cannot be called, or failed
     └── StoreError            the annotation database
         ├── NotFoundError     a dataset, item or annotator that is not there   (exit status 1)
@@ -164,6 +166,14 @@ class BudgetError(ModelError):
 
 class PageError(SpanlabError):
     """A web page that cannot be read, or may not: its address is not public, or it is no text."""
+
+
+class RefusedPageError(PageError):
+    """A web page that may not be read: its site forbids it, or it is too large or too new."""
+
+
+class NoEvidenceError(SpanlabError):
+    """Nothing was found to judge a claim by, and no verdict that says so was asked for."""
 
 
 class ToolError(SpanlabError):

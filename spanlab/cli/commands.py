@@ -73,13 +73,15 @@ def annotate(
     spanlab annotate claims --detector papelo --search searxng --max-searches 500
     spanlab annotate val/*.jsonl --contexts contexts/ --detector offline -o pred.jsonl
     """
-    from spanlab.cli import files_to_file, inputs
-    from spanlab.workflows.choosing import specifications
+    from spanlab.cli import files_to_file, inputs, progress
+    from spanlab.workflows.choosing import remarks_on, specifications
     from spanlab.workflows.requesting import budget_of, request_of
 
     asked = (config, program, price, option, model_option, search_url)
     choice = model_options.choice(detector, model, retriever, corpus, claims, english, *asked)
     specs = specifications(choice)
+    for remark in remarks_on(specs):
+        progress.say(remark)
     budget = budget_of(max_calls, max_cost, searches=max_searches)
     if inputs.are_files(source):
         if vote is not None:

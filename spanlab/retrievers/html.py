@@ -10,9 +10,12 @@ import html
 import io
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from bs4 import UnicodeDammit
+
+from spanlab.retrievers.page_date import PageDate
 
 _LEFT_OUT = frozenset(
     "title script style nav noscript template iframe svg button".split()  # noqa: SIM905
@@ -21,13 +24,14 @@ _BLOCKS = frozenset(
     "address article aside blockquote br caption dd details div dl dt fieldset figcaption figure "  # noqa: SIM905
     "footer form h1 h2 h3 h4 h5 h6 header hr li main ol p pre section summary table tr ul".split()
 )
+_DATED = frozenset(("meta", "time"))  # elements that may state when a page was published
 _CELLS = frozenset(("td", "th"))
 _EMPTY = frozenset(
     "area base br col embed hr img input link meta source track wbr".split()  # noqa: SIM905
 )
 _ENOUGH = 200  # bytes from which on a guess at the encoding is better than the commonest one
 _SPACE = re.compile(r"\s+")
-_ATTRIBUTES = 4_096  # characters of a tag in which an address is looked for
+_ATTRIBUTES = 4_096  # characters of a tag in which attributes are looked for
 _QUOTED = 10_000  # characters of a quoted attribute in which a tag may stand
 _MARK = re.compile(
     r"<!--.*?(?:-->|\Z)"
@@ -44,11 +48,12 @@ _LONG_NUMBER = re.compile(r"&#[xX]?[0-9a-fA-F]{8,};?")  # of no character, and n
 
 
 class HtmlPage(NamedTuple):
-    """What a page says, and where it says it is from."""
+    """What a page says, and where and when it says it is from (see ``page_date``)."""
 
     text: str
     title: str | None
     url: str | None
+    date: str | None = None
 
 
 def page(data: bytes, charset: str = "") -> HtmlPage:
@@ -60,7 +65,7 @@ def page(data: bytes, charset: str = "") -> HtmlPage:
 
     Returns:
         The text with a paragraph per block, without scripts, styles and navigation; empty if
-        there is none. The title and canonical address if the page has them.
+        there is none. The title, canonical address and day of publication if the page has them.
     """
     markup = decoded(data, charset)
     reading = _Reading()
@@ -77,7 +82,7 @@ def page(data: bytes, charset: str = "") -> HtmlPage:
                 reading.raw(name, markup[at : end.start()])
                 at = end.start()
     reading.take(markup[at:])
-    return HtmlPage(reading.text(), reading.title or None, reading.url)
+    return HtmlPage(reading.text(), reading.title or None, reading.url, reading.date.day)
 
 
 def decoded(data: bytes, charset: str = "") -> str:
@@ -102,6 +107,8 @@ class _Reading:
     def __init__(self) -> None:
         self.title = ""
         self.url: str | None = None
+        self.date = PageDate()
+        self._is_linked_data = False
         self._open: list[str] = []
         self._names: Counter[str] = Counter()  # of the open elements
         self._hidden = 0  # how many elements are open outside of the one that is left out; 0: none
@@ -117,7 +124,10 @@ class _Reading:
         """Take the start of an element."""
         self._part(name)
         if name == "link" and self.url is None:
-            self.url = _canonical(attributes[:_ATTRIBUTES])
+            self.url = _canonical(_named(attributes))
+        elif name in _DATED or "datepublished" in attributes[:_ATTRIBUTES].lower():
+            self.date.element(name, _named(attributes))
+        self._is_linked_data = name == "script" and "ld+json" in attributes[:_ATTRIBUTES].lower()
         if name not in _EMPTY:
             self._open.append(name)
             self._names[name] += 1
@@ -140,6 +150,8 @@ class _Reading:
         """Take what stands in an element that holds no markup."""
         if name == "title" and not self.title and self._hidden == len(self._open):
             self.title = " ".join(_unescaped(text).split())
+        if self._is_linked_data:
+            self.date.linked_data(text)
 
     def text(self) -> str:
         """Return the words of the whole page."""
@@ -161,10 +173,15 @@ def _unescaped(text: str) -> str:
     return html.unescape(_LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text
 
 
-def _canonical(attributes: str) -> str | None:
-    """Return the address in the attributes of a link, if it is the page's own."""
-    found = {
+def _named(attributes: str) -> dict[str, str]:
+    """Return the attributes of an element by their names in lower case."""
+    return {
         name.lower(): html.unescape(double or single or bare)
-        for name, double, single, bare in _ATTRIBUTE.findall(attributes)
+        for name, double, single, bare in _ATTRIBUTE.findall(attributes[:_ATTRIBUTES])
     }
-    return found.get("href") if "canonical" in found.get("rel", "").lower().split() else None
+
+
+def _canonical(attributes: Mapping[str, str]) -> str | None:
+    """Return the address in the attributes of a link, if it is the page's own."""
+    of_page = "canonical" in attributes.get("rel", "").lower().split()
+    return attributes.get("href") if of_page else None

@@ -61,7 +61,7 @@ def read_page(data: bytes, content_type: str) -> PageText:
 
 def _html(data: bytes, charset: str) -> PageText:
     plain = page(data, charset)
-    known = PageText(plain.text, plain.title)
+    known = PageText(plain.text, plain.title, plain.date)
     if data.count(b"<") > _TAGS:
         return known
     try:
@@ -76,14 +76,14 @@ def _html(data: bytes, charset: str) -> PageText:
             favor_recall=True,
             prune_xpath=["//template", "//svg"],
             include_comments=False,
-            with_metadata=True,
-            date_extraction_params={"extensive_search": False, "original_date": True},
+            with_metadata=not plain.title,  # of which nothing but the title is read
+            date_extraction_params={"extensive_search": False},
         )
     except Exception:  # noqa: BLE001 - whatever it stumbles over, the page has words
         return known
     if not isinstance(found, Document) or not (found.text or "").strip():
         return known
-    return PageText(found.text or "", plain.title or found.title, found.date)
+    return PageText(found.text or "", plain.title or found.title, plain.date)
 
 
 def _pdf(data: bytes, _charset: str) -> PageText:

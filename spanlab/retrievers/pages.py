@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
-from spanlab.errors import PageError, UnparsableAnswerError, missing_package
+from spanlab.errors import PageError, RefusedPageError, UnparsableAnswerError, missing_package
 from spanlab.fields import Frozen, storable
 from spanlab.lm.bodies import collected
 from spanlab.lm.cache import AnswerCache, answer_cache
@@ -119,7 +119,7 @@ class Pages:
                 ten minutes.
         """
         checked_url(url)
-        key = "page " + hashlib.sha256(url.encode()).hexdigest()
+        key = "dated page " + hashlib.sha256(url.encode()).hexdigest()
         if self._cache is None:
             return await self._fetched(url)
         kept = self._cache
@@ -163,7 +163,9 @@ class Pages:
             origin = f"{parts.scheme}://{parts.netloc}"
             async with self._turn(parts.netloc):
                 if not (await self._rules(origin)).can_fetch(AGENT, url):
-                    raise PageError(f"{_host(url)} does not want this page to be read by programs")
+                    raise RefusedPageError(
+                        f"{_host(url)} does not want this page to be read by programs"
+                    )
                 answer = await self._get(url)
             place = answer.headers.get("location")
             if answer.status not in _MOVED or not place:
@@ -228,7 +230,7 @@ class Pages:
                 f"{_host(url)} did not send the page in {self._seconds:g} s"
             ) from None
         except UnparsableAnswerError:
-            raise PageError(f"{_host(url)} sent more than {_BYTES // 2**20} MiB") from None
+            raise RefusedPageError(f"{_host(url)} sent more than {_BYTES // 2**20} MiB") from None
         except (httpcore.NetworkError, httpcore.ProtocolError, ValueError) as error:
             raise _UnreachableError(
                 f"{_host(url)} could not be read: {type(error).__name__}"

@@ -42,6 +42,7 @@ __all__ = [
     "is_ensemble",
     "model_fields",
     "models_of",
+    "remarks_on",
     "specifications",
     "specs_in",
 ]
@@ -110,6 +111,16 @@ def specifications(choice: Choice, environ: Mapping[str, str] = os.environ) -> t
     for one in (each for spec in completed for each in specs_in(spec)):
         _check_required(one)
     return completed
+
+
+def remarks_on(specs: Iterable[Spec]) -> tuple[str, ...]:
+    """Say of which detectors less may be expected than they could do: those without a search."""
+    single = (one for spec in specs for one in specs_in(spec))
+    return tuple(
+        f"{one.signs} has no search (--search): it judges by the passages that items have"
+        for one in single
+        if entry_of(one.detector).reads_pages and isinstance(one.retriever, GivenSpec | None)
+    )
 
 
 def is_ensemble(name: str) -> bool:

@@ -129,3 +129,22 @@ def test_claims_are_verified_and_their_verdicts_scored(
         *("--against", "all.jsonl"),
     )
     assert json.loads(as_json.stdout)["against"]["difference"] == 0
+
+
+def test_without_a_search_there_is_no_evidence_and_the_run_says_so(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    write([Record(item=TOWER.model_copy(update={"passages": ()}))], tmp_path / "tower.jsonl")
+    model_server.script(lambda ask: say_fields(claim_is="false"))
+    command = ("annotate", "tower.jsonl", "--detector", "papelo", "--option", "claims=answer")
+    asked = ("--model", "scripted", "-o", "found.jsonl")
+    four = spanlab(*command, *asked, "--option", "classes=4")
+    assert four.returncode == 0, four.stderr
+    assert "papelo has no search (--search): it judges by the passages" in four.stderr
+    (record,) = read(tmp_path / "found.jsonl")
+    (claim,) = record.annotations[0].claims
+    assert claim.verdict == "not-enough-evidence"
+    two = spanlab(*command, *asked, "--option", "classes=2")
+    assert two.returncode == 1
+    assert "there is nothing to search: no --search was chosen" in two.stderr
+    assert model_server.requests == []

@@ -41,11 +41,10 @@ from spanlab.detectors.papelo.prompts import (
     asked,
 )
 from spanlab.detectors.papelo.pursuit import Pair, Pursuit, ask_at_once, pursue
-from spanlab.errors import PageError
-from spanlab.labels import Extent
+from spanlab.errors import NoEvidenceError, PageError, RefusedPageError
 from spanlab.memory.names import names_of
 from spanlab.passages import joined
-from spanlab.retrievers import Query
+from spanlab.retrievers import Given, Query
 from spanlab.schema import Passage, Retrieval, Verdict
 from spanlab.trace import PassageQuote
 
@@ -54,6 +53,10 @@ MOST: Final = 100_000  # characters of a page that are stored with the item
 _PREFIX: Final = "question: "  # appendix A: before what the T5 reads
 NOTHING: Final = "Nothing was found."
 _REMEMBERED: Final = "answered from memory: nothing was searched for"
+_OPEN: Final = "not-enough-evidence"
+_NO_SEARCH: Final = "there is nothing to search: no --search was chosen, and no passages were given"
+_NOTHING_FOUND: Final = "nothing was found for any question"
+PICKED: Final = 3  # documents of which one question tries to read the page
 _SETTLED: Final = {"true": True, "false": False}
 
 
@@ -71,7 +74,7 @@ class PapeloProgram(ClaimProgram):
         self.judge = dspy.Predict(JudgeClaim if options.classes == 2 else JudgeClaimOfFour)
 
 
-class _TooNewError(PageError):
+class _TooNewError(RefusedPageError):
     """A page was published after the claim, which the search did not say."""
 
 
@@ -101,15 +104,33 @@ class ClaimPursuit:
         self._about = about(case.item, known.claim)
         self._before = published_before(case.item)
         self._known, self._answers = known, dict[str, Answered]()
+        self._refused: dict[int, RefusedPageError] = {}
         self.reason = ""
 
     async def pursue(self) -> Pursuit[Answered, Verdict]:
-        """Ask, answer and judge; ``reason`` says why the verdict was given."""
+        """Ask, answer and judge; ``reason`` says why the verdict was given.
+
+        Raises:
+            NoEvidenceError: nothing was found, and there is no verdict that says so.
+        """
         await self._known.recall(names_of(self._claim), self._before)
+        if isinstance(self._detector.kit.retriever, Given) and not self._case.item.passages:
+            return self._without_evidence(Pursuit((), 0, None, _OPEN), _NO_SEARCH)
         found = await self._pursued()
+        if not any(pair.answer.passages for pair in found.pairs):
+            return self._without_evidence(found, _NOTHING_FOUND)
         read = (index for pair in found.pairs for index in pair.answer.passages)
         await self._known.keep(searched_for(self._case.item, read))
         return found
+
+    def _without_evidence(
+        self, found: Pursuit[Answered, Verdict], reason: str
+    ) -> Pursuit[Answered, Verdict]:
+        """Judge a claim that there is no evidence for, whatever a model makes of that."""
+        if self._options.classes == 2:
+            raise NoEvidenceError(f"{reason}; with two verdict classes there is none for that")
+        self.reason = reason
+        return replace(found, verdict=_OPEN)
 
     async def _pursued(self) -> Pursuit[Answered, Verdict]:
         options = self._options
@@ -165,6 +186,8 @@ class ClaimPursuit:
         return [question]
 
     async def _judge(self, _claim: str, pairs: Sequence[Pair[Answered]]) -> Verdict:
+        if not any(pair.answer.passages for pair in pairs):
+            return _OPEN  # nothing to judge by, of which no model is asked
         said = await self._detector.ask(
             self._program.judge, claim=self._about, pairs=_listed(pairs)
         )
@@ -195,18 +218,52 @@ class ClaimPursuit:
         return await self._from(question, searched, (*recalled, *hits))
 
     async def _from(self, question: str, searched: str, hits: tuple[int, ...]) -> Answered:
-        """Answer a question from some passages of the item, or from the best one of them."""
+        """Answer a question from some passages of the item, or from the best one of them.
+
+        Where the page of the best one may not be read, the next best is picked. If none is, the
+        first refused one is read by its snippet, unless it is too new to be read at all.
+        """
+        if self._options.documents == "many":
+            return Answered(
+                await self._answered(question, self._listed(hits, searched)), searched, hits
+            )
+        rests_on: tuple[int, ...] = ()
+        text = NOTHING
+        for _ in range(PICKED):
+            left = tuple(each for each in hits if each not in self._refused)
+            if not left:
+                break
+            listed = self._listed(left, searched)
+            said = await self._detector.ask(self._program.pick, question=question, documents=listed)
+            number = said.picked.document
+            if number is None or not 0 < number <= len(left):
+                rests_on, text = left, said.picked.answer or NOTHING
+                break
+            try:
+                found = await self._read(question, searched, left[number - 1])
+            except RefusedPageError as error:
+                self._refused[left[number - 1]] = error
+            else:
+                return replace(found, remark=self._remark(hits, found.remark))
+        readable = (each for each in hits if each in self._refused and self._may_show(each))
+        if (hit := next(readable, None)) is not None:
+            found = await self._read(question, searched, hit, page=False)
+            return replace(found, remark=self._remark(hits, "read by its snippet"))
+        return Answered(text, searched, rests_on, remark=self._remark(hits))
+
+    def _listed(self, hits: Sequence[int], searched: str) -> str:
         item = self._case.item
         passages = [item.passages[index] for index in hits]
-        parts = [part_about(each.text, searched, item.lang) for each in passages]
-        listed = numbered(list(zip(passages, parts, strict=True)), metadata=self._options.metadata)
-        if self._options.documents == "many":
-            return Answered(await self._answered(question, listed), searched, hits)
-        said = await self._detector.ask(self._program.pick, question=question, documents=listed)
-        number = said.picked.document
-        if number is None or not 0 < number <= len(hits):
-            return Answered(said.picked.answer or NOTHING, searched, hits)
-        return await self._read(question, searched, hits[number - 1], parts[number - 1])
+        parts = [(each, part_about(each.text, searched, item.lang)) for each in passages]
+        return numbered(parts, metadata=self._options.metadata)
+
+    def _may_show(self, hit: int) -> bool:
+        return not isinstance(self._refused[hit], _TooNewError)
+
+    def _remark(self, hits: Sequence[int], last: str | None = None) -> str | None:
+        """Say which pages among some were refused, each once, and how one was read instead."""
+        refused = [str(self._refused[each]) for each in hits if each in self._refused]
+        return "; ".join(dict.fromkeys(filter(None, (*refused, last)))) or None
 
     async def _search(self, text: str) -> tuple[int, ...]:
         query = Query(text, language=self._case.item.lang, k=HITS, before=self._before)
@@ -214,18 +271,23 @@ class ClaimPursuit:
         kept = [each for each in found if self._case.item.passages[each].text.strip()]
         return tuple(kept[:HITS])
 
-    async def _read(self, question: str, searched: str, hit: int, part: Extent) -> Answered:
-        """Answer from the window of a page, or from the snippet where there is none."""
+    async def _read(self, question: str, searched: str, hit: int, *, page: bool = True) -> Answered:
+        """Answer from the window of a page, or from the snippet where there is none.
+
+        Raises:
+            RefusedPageError: the page may not be read.
+        """
         snippet, remark = self._case.item.passages[hit], None
         rests_on = (hit,)
+        part = part_about(snippet.text, searched, self._case.item.lang)
         read = PassageQuote(passage=hit, start=part.start, end=part.end)
         is_document = len(snippet.text) > SNIPPET
         is_whole = is_document or hit in self._known.notes
-        if self._options.long_document and snippet.url and not is_whole:
+        if page and self._options.long_document and snippet.url and not is_whole:
             try:
                 rests_on, read = await self._window(snippet)
-            except _TooNewError as error:
-                return Answered(NOTHING, searched, remark=str(error))
+            except RefusedPageError:
+                raise
             except PageError as error:
                 remark = f"read by its snippet: {error}"
         document = self._case.item.passages[read.passage]

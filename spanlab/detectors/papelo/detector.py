@@ -22,7 +22,11 @@ searched for only if that does not answer it; the paper has no memory.
 
 Deviations. The prompts are our own, and verdicts, documents and questions come as fields, not as
 marks in a text. The first question is a model's rephrasing where the paper trained T5,
-unless such a checkpoint is at hand (``first_model``).
+unless such a checkpoint is at hand (``first_model``). Of a page that its site forbids to programs,
+or that is too large, the paper reads the snippet; here the next best document is picked first, and
+also where a page states a day after the claim's, of which nothing is read. Where no question has
+found anything, no model judges: the claim is "not enough evidence", or failed where only two
+verdicts are asked for.
 """
 
 from __future__ import annotations

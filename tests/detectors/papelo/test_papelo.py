@@ -30,7 +30,7 @@ from spanlab.lm import Meter, ModelChoice
 from spanlab.passages import BY_HAND
 from spanlab.retrievers import SearchSpec
 from spanlab.retrievers.addresses import ALLOWED
-from spanlab.schema import Claim, Item, Passage, Retrieval
+from spanlab.schema import Annotation, Claim, Item, Passage, Retrieval, Status
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, Reply, fail
 from spanlab.trace import PairStep, PassageQuote, RecallStep
@@ -122,17 +122,92 @@ def test_the_answer_is_given_from_the_window_with_title_site_and_date(
     assert "2019-05-01" not in plain.shown[0]
 
 
-def test_a_page_that_says_it_is_from_after_the_claim_answers_nothing(
+OTHER = ITEM.model_copy(update={"id": "other", "answer": "The tower of Aldmere is new."})
+TOO_NEW = html('<meta property="article:published_time" content="2021-03-01"><p>Trees are green.')
+FORBIDDEN = Reply(body=b"User-agent: *\nDisallow: /trees", headers={"Content-Type": "text/plain"})
+
+
+@pytest.mark.parametrize(
+    ("path", "reply", "reason"),
+    [
+        pytest.param(
+            "/trees", TOO_NEW, "the page says that it is from 2021-03-01, after the claim", id="new"
+        ),
+        pytest.param(
+            "/robots.txt", FORBIDDEN, "does not want this page to be read by programs", id="robots"
+        ),
+        pytest.param("/trees", html("So it goes. " * 500_000), "sent more than 5 MiB", id="size"),
+    ],
+)
+def test_after_a_page_that_may_not_be_read_the_next_document_is_picked(
+    path: str,
+    reply: Reply,
+    reason: str,
+    model_server: ModelServer,
+    make: Make,
+    site: ScriptedWeb,
+) -> None:
+    """The search stated no date for it. A second question is not offered it again."""
+    site.pages[path] = reply
+    model = PursuitModel(OPEN, SETTLED, document="1")
+    model_server.script(model)
+    found = detect(papelo(make, site, n=2), ITEM)
+    pairs = [step for step in found.annotation.trace if isinstance(step, PairStep)]
+    assert [text_of(found.item, pair.window) for pair in pairs] == [WINDOW, WINDOW]
+    assert all(reason in (pair.remark or "") for pair in pairs)
+    assert Counter(model.wanted)["picked"] == 3
+    assert found.annotation.claims[0].verdict == "refuted"
+
+
+def test_what_is_too_new_is_not_read_by_its_snippet_and_what_is_forbidden_is(
     model_server: ModelServer, make: Make, site: ScriptedWeb
 ) -> None:
-    """The search stated no date for it."""
-    published = '<meta property="article:published_time" content="2021-03-01"><p>Trees are green.'
-    site.pages["/trees"] = html(published)
+    site.results = [{"title": "Trees", "url": f"{site.root}/trees", "content": "Trees are green."}]
+    site.pages["/trees"] = TOO_NEW
     model_server.script(PursuitModel(SETTLED, document="1"))
-    found = detect(papelo(make, site, n=1), ITEM)
+    found = detect(papelo(make, site, n=1, classes=4), ITEM)
     (pair,) = [step for step in found.annotation.trace if isinstance(step, PairStep)]
-    assert pair.answer == "Nothing was found."
-    assert pair.remark == "the page says that it is from 2021-03-01, after the claim"
+    assert (pair.answer, pair.passages) == ("Nothing was found.", ())
+    site.results[0]["url"] = f"{site.root}/other/trees"
+    site.pages["/other/trees"] = html("So it goes. " * 500_000)
+    model = PursuitModel(SETTLED, document="1")
+    model_server.script(model)
+    found = detect(papelo(make, site, n=1, classes=4), OTHER)
+    (pair,) = [step for step in found.annotation.trace if isinstance(step, PairStep)]
+    assert text_of(found.item, pair.window) == "Trees are green."
+    assert (pair.remark or "").endswith("sent more than 5 MiB; read by its snippet")
+
+
+@pytest.mark.parametrize("has_search", [True, False])
+def test_without_evidence_there_is_not_enough_of_it(
+    has_search: bool, model_server: ModelServer, make: Make, site: ScriptedWeb
+) -> None:
+    """Whatever the model makes of that: it takes the claim for refuted."""
+    site.results = []
+    model = PursuitModel(SETTLED, SETTLED, SETTLED)
+    model_server.script(model)
+    reason = "nothing was found for any question"
+    if not has_search:
+        reason = "there is nothing to search: no --search was chosen, and no passages were given"
+
+    def judged(**options: object) -> Annotation:
+        if has_search:
+            return detect(papelo(make, site, n=2, **options), ITEM).annotation
+        return detect(make("papelo", options={"claims": "answer", **options}), ITEM).annotation
+
+    for late in (True, False):
+        said = judged(classes=4, late=late)
+        assert [(claim.verdict, claim.note) for claim in said.claims] == [
+            ("not-enough-evidence", reason)
+        ]
+        assert said.spans == ()
+    failed = judged()
+    assert (failed.status, failed.note) == (
+        Status.FAILED,
+        f"{reason}; with two verdict classes there is none for that",
+    )
+    assert "ruling" not in model.wanted
+    assert has_search or model.wanted == []
 
 
 def test_what_is_published_after_the_claim_is_not_read(
