@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Sp
 from spanlab.settings import Settings
 from spanlab.storage import QueueQuery, Store
 from spanlab.ui.span_editor import KEYS, Answer, ReviewQueue, Sent, exchange
+from spanlab.workflows.review import QueueProgress
 
 ANSWER = "one two 🎉 three"
 QUOTE = Evidence(start=0, end=4, text="four", passage=0, stance="refutes")
@@ -56,7 +58,7 @@ def test_an_editor_that_knows_nothing_gets_the_first_item_whole(store: Store) ->
     (item,) = _json(answer)["items"]
     assert item["answer"] == ANSWER
     assert answer.json["near"] == {"a": {"previous": None, "next": "b"}}
-    assert answer.json["progress"] == {"done": 0, "skipped": 0, "total": 3}
+    assert answer.json["progress"] == asdict(QueueProgress(done=0, skipped=0, total=3))
 
 
 def test_a_key_press_costs_a_few_hundred_bytes_once_the_item_is_there(store: Store) -> None:

@@ -232,7 +232,8 @@ def score(
 
 def datasets(
     name: Annotated[
-        str | None, typer.Argument(help="The dataset to change; without it, all are listed.")
+        str | None,
+        typer.Argument(help="The dataset to show or to change; without it, all are listed."),
     ] = None,
     undecided: Annotated[
         Literal["rejected", "likely", "ask"] | None,
@@ -261,19 +262,28 @@ def datasets(
         Path | None, typer.Option(help="A Markdown file that annotators see.", dir_okay=False)
     ] = None,
 ) -> None:
-    """List the datasets with their settings and annotators, or change the settings of one.
+    """List the datasets with their settings and annotators, or show one and change its settings.
 
     Each annotator stands with the number of items per state: not annotated, done (possibly
-    without spans), failed or skipped.
+    without spans), failed or skipped. Of one dataset with a plan (--overlap, --assign) it is said,
+    too, how many items each person is to finish, has finished, and has left.
 
     \b
     spanlab datasets
+    spanlab datasets mine
     spanlab datasets mine --undecided likely
     spanlab datasets mine --overlap 2 --assign Ada --assign Ben --assign Cleo
     spanlab datasets mine --labels RAGTruth --guidelines guidelines.md
     """
     from spanlab.cli import inputs, tables
-    from spanlab.workflows.managing import Undecided, change_settings, label_set, open_store
+    from spanlab.workflows.lookup import summary_of
+    from spanlab.workflows.managing import (
+        Undecided,
+        change_settings,
+        label_set,
+        open_store,
+        plan_of,
+    )
 
     changed = {
         **({} if undecided is None else {"undecided": Undecided(undecided)}),
@@ -286,14 +296,12 @@ def datasets(
             "settings belong to one dataset: name it first, as in `spanlab datasets NAME --labels "
             "SET`; `spanlab datasets` lists the names"
         )
-    if name is not None and not (changed or guidelines):
-        raise UsageError(
-            f"there is nothing to change of {name!r}: give a setting, such as --labels SET or "
-            "--guidelines FILE; `spanlab datasets` alone lists all datasets"
-        )
     text = None if guidelines is None else inputs.text_of(guidelines)
     with open_store() as store:
-        if name is not None:
+        if name is None:
+            typer.echo(tables.datasets(store.datasets()))
+            return
+        if changed or text is not None:
             change_settings(
                 store,
                 name,
@@ -301,4 +309,8 @@ def datasets(
                     text if text is not None else now.guidelines_now
                 ),
             )
-        typer.echo(tables.datasets(store.datasets()))
+        summary = summary_of(store, name)
+        typer.echo(tables.datasets([summary]))
+        plan = plan_of(store, summary)
+        if plan is not None:
+            typer.echo(tables.plan(summary, plan))

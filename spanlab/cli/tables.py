@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from spanlab.lm.checks import ModelCheck
 from spanlab.scorers import Comparison, Difference, MeanInterval, Means, Report
-from spanlab.storage import DatasetSummary
+from spanlab.storage import DatasetSummary, PlanProgress
 from spanlab.workflows.averitec import AveritecEvaluation
 from spanlab.workflows.claim_scores import ClaimEvaluation
 from spanlab.workflows.evaluating import Evaluation
-from spanlab.workflows.wording import figure
+from spanlab.workflows.wording import figure, plan_in_words
 
 _SHOWN = {  # metric → heading
     "iou": "IoU",
@@ -128,6 +128,18 @@ def _claims(evaluation: ClaimEvaluation) -> str:
         difference, p = _difference(evaluation.against)
         lines.append(f"accuracy of PRED minus --against, paired: {difference}, p {p}")
     return "\n".join([aligned(rows), *lines])
+
+
+def plan(summary: DatasetSummary, progress: PlanProgress) -> str:
+    """Return how far each person is with a dataset's plan, as a table."""
+    head = f"{plan_in_words(summary.settings)}: "
+    head += f"{progress.done:,} of {progress.needed:,} annotations done"
+    rows = [["person", "assigned", "done", "skipped", "left", "done beyond"]]
+    for person in progress.people:
+        assigned = "-" if person.assigned is None else f"{person.assigned:,}"
+        counts = (person.done, person.skipped, person.left, person.beyond)
+        rows.append([person.annotator, assigned, *(f"{count:,}" for count in counts)])
+    return "\n".join([head, aligned(rows)])
 
 
 def datasets(summaries: Iterable[DatasetSummary]) -> str:

@@ -4,6 +4,7 @@ from spanlab.storage.catalog import AnnotatorSummary, DatasetSummary
 from spanlab.storage.dataset_settings import DatasetSettings, Undecided
 from spanlab.storage.finished import Finished
 from spanlab.storage.label_sets import LABEL_SETS, Label
+from spanlab.storage.plan import PersonProgress, PlanProgress
 from spanlab.storage.queue import Cursor, Order, Page, QueueQuery, QueueRow, Share, Standing
 from spanlab.storage.store import Store
 from spanlab.storage.writes import Applied, Refusal, Review, Write
@@ -19,6 +20,8 @@ __all__ = [
     "Label",
     "Order",
     "Page",
+    "PersonProgress",
+    "PlanProgress",
     "QueueQuery",
     "QueueRow",
     "Refusal",

@@ -21,6 +21,7 @@ from spanlab.storage import (
     imports,
     items,
     paging,
+    plan,
     processes,
     reservations,
     reviews,
@@ -32,6 +33,7 @@ from spanlab.storage.engine import Database
 from spanlab.storage.findings import FoundAnnotations
 from spanlab.storage.finished import Finished
 from spanlab.storage.items import Stored
+from spanlab.storage.plan import PlanProgress
 from spanlab.storage.queue import Page, QueueQuery, Standing
 from spanlab.storage.selection import Selection
 from spanlab.storage.upgrade import opened
@@ -237,6 +239,11 @@ class Store:
         """Return how many items are in each status under ``reviewer``, who may be unknown yet."""
         with self._reading(dataset) as place:
             return catalog.counts(*place, reviewer)
+
+    def plan(self, dataset: str, only: str | None = None) -> PlanProgress | None:
+        """Return how far a dataset's plan is, for all or for one person; see ``plan.progress``."""
+        with self._reading(dataset) as place:
+            return plan.progress(*place, catalog.settings_of(place[0], dataset), only)
 
     def n_operations(self, dataset: str) -> int:
         """Return how many operations all reviews of a dataset hold; it grows with every edit."""

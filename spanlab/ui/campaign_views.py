@@ -1,4 +1,4 @@
-"""How an annotation campaign goes: items by day, labels by person, agreement, time per item."""
+"""How an annotation campaign goes: plan, items by day, labels by person, agreement, times."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from spanlab.ui.common import store
+from spanlab.ui.common import plain, store
 from spanlab.ui.comparisons import campaign_of
 from spanlab.ui.downloads import show_chart
 from spanlab.workflows.campaign import Campaign, Finished, agreement_over_time, pace
-from spanlab.workflows.managing import DatasetSummary
+from spanlab.workflows.managing import DatasetSummary, plan_of
+from spanlab.workflows.wording import plan_in_words
 
 if TYPE_CHECKING:
     import altair as alt
@@ -36,10 +37,39 @@ def show_campaign(summary: DatasetSummary, chosen: Collection[str]) -> None:
     """Draw what those people among ``chosen`` have done, one view at a time."""
     found = tuple(each for each in store().finished(summary.name) if each.annotator in chosen)
     people = tuple(who.name for who in summary.annotators if who.name in chosen)
+    first = "Plan" if summary.settings.overlap else "Items by day"
     view = st.segmented_control(
-        "Show", list(_VIEWS), default="Items by day", required=True, key="spanlab.campaign"
+        "Show", list(_VIEWS), default=first, required=True, key="spanlab.campaign"
     )
     _VIEWS[view](_Asked(summary, people, found))
+
+
+def _plan(asked: _Asked) -> None:
+    plan = plan_of(store(), asked.summary)
+    if plan is None:
+        st.info(
+            "This dataset has no plan. Its settings on the Datasets page take one: how many people "
+            "are to finish each item, and who.",
+            icon=":material/event_available:",
+        )
+        return
+    st.caption(
+        f"{plain(plan_in_words(asked.summary.settings))}: {plan.done:,} of {plan.needed:,} "
+        f"annotations done, {plan.needed - plan.done:,} left. Everybody is listed, whoever is "
+        "chosen above. Done beyond are items that the plan gives to others."
+    )
+    table = pd.DataFrame(
+        {
+            "Person": person.annotator,
+            "Assigned": person.assigned or 0,
+            "Done": person.done,
+            "Skipped": person.skipped,
+            "Left": person.left,
+            "Done beyond": person.beyond,
+        }
+        for person in plan.people
+    )
+    st.dataframe(table, hide_index=True, alt="Items assigned, done and left by person")
 
 
 def _by_day(asked: _Asked) -> None:
@@ -127,6 +157,7 @@ def _times(asked: _Asked) -> None:
 
 
 _VIEWS: dict[str, Callable[[_Asked], None]] = {
+    "Plan": _plan,
     "Items by day": _by_day,
     "Labels": _labels,
     "Agreement over time": _agreement,

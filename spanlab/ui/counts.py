@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
 from spanlab.schema import Kind, Status
-from spanlab.workflows.managing import AnnotatorSummary, DatasetSummary
+from spanlab.workflows.managing import AnnotatorSummary, DatasetSummary, PlanProgress
+from spanlab.workflows.wording import progress_in_words
 
 _WORDS = {
     Status.DONE: "done",
@@ -64,29 +66,69 @@ def by_items(who: AnnotatorSummary) -> tuple[int, str]:
     return -who.counts.get(Status.DONE, 0), who.name.casefold()
 
 
-def counts_html(summary: DatasetSummary, annotators: Iterable[AnnotatorSummary]) -> str:
+def counts_html(
+    summary: DatasetSummary,
+    annotators: Iterable[AnnotatorSummary],
+    plan: PlanProgress | None = None,
+) -> str:
     """Return bars of how far annotators of a dataset are, as HTML; every name in it is escaped.
 
-    Of each group the first three have a bar, the others are summed up and can be unfolded.
+    Of each group the first three have a bar, the others are summed up and can be unfolded. People
+    whom a ``plan`` knows are as far as they are with their part of it, the others with all items.
     """
     parts = []
     for kind, members in groupby(in_groups(annotators), key=lambda who: who.kind):
-        rows = [(who, _row(who, summary.n_items)) for who in members]
+        bars = [_bar(who, summary, plan) for who in members]
+        rows = [_row(bar) for bar in bars]
         few = len(rows) if len(rows) <= FEW + 1 else FEW  # a sum of one is no shorter
-        parts += [row for _, row in rows[:few]]
+        parts += rows[:few]
         if rows[few:]:
-            parts.append(_others(kind, rows[few:], summary.n_items))
+            parts.append(_others(kind, bars[few:], rows[few:]))
     return f"{_STYLE}<div class='counts bounded' role='list' tabindex='0'>{''.join(parts)}</div>"
 
 
-def _others(kind: Kind, rows: Sequence[tuple[AnnotatorSummary, str]], n_items: int) -> str:
-    done = [who.counts.get(Status.DONE, 0) for who, _ in rows]
+def with_assigned(
+    annotators: Sequence[AnnotatorSummary], plan: PlanProgress | None
+) -> list[AnnotatorSummary]:
+    """Return the annotators, and those people of a plan who have not begun yet."""
+    known = {who.name for who in annotators}
+    people = () if plan is None else plan.people
+    new = [AnnotatorSummary(who.annotator, Kind.PERSON, {}) for who in people]
+    return [*annotators, *(who for who in new if who.name not in known)]
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """How far one annotator is with ``total`` items."""
+
+    annotator: AnnotatorSummary
+    counts: Mapping[Status, int]
+    total: int
+    words: str
+
+
+def _bar(who: AnnotatorSummary, summary: DatasetSummary, plan: PlanProgress | None) -> _Bar:
+    person = plan.of(who.name) if plan is not None and who.kind is Kind.PERSON else None
+    if person is None:
+        words = counts_in_words(who.counts, summary.n_items)
+        return _Bar(who, who.counts, summary.n_items, words)
+    total = person.assigned
+    if total is None:
+        return _Bar(who, {Status.DONE: person.beyond}, summary.n_items, progress_in_words(person))
+    counts = {Status.DONE: person.done, Status.SKIPPED: person.skipped}
+    return _Bar(who, counts, total, progress_in_words(person))
+
+
+def _others(kind: Kind, bars: Sequence[_Bar], rows: Sequence[str]) -> str:
+    done = [bar.counts.get(Status.DONE, 0) for bar in bars]
+    totals = {bar.total for bar in bars}
     least, most = min(done), max(done)
     each = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    of = f" of {totals.pop():,}" if len(totals) == 1 else ""
     return (
         "<div class='others' role='listitem'><details>"
-        f"<summary>{len(rows):,} more {GROUPS[kind].lower()}, each {each} of {n_items:,} done"
-        f"</summary><div class='counts' role='list'>{''.join(row for _, row in rows)}</div>"
+        f"<summary>{len(rows):,} more {GROUPS[kind].lower()}, each {each}{of} done"
+        f"</summary><div class='counts' role='list'>{''.join(rows)}</div>"
         "</details></div>"
     )
 
@@ -113,20 +155,19 @@ def kind_beside(name: str, kind: Kind) -> str:
     return "" if name in words.split() else words
 
 
-def _row(annotator: AnnotatorSummary, n_items: int) -> str:
-    name, counts = escape(annotator.name), annotator.counts
-    words = counts_in_words(counts, n_items)
-    kind = kind_beside(annotator.name, annotator.kind)
+def _row(bar: _Bar) -> str:
+    name = escape(bar.annotator.name)
+    kind = kind_beside(bar.annotator.name, bar.annotator.kind)
     segments = "".join(
-        f"<i class='{status.value}' style='width:{100 * counts[status] / n_items:.3f}%'></i>"
+        f"<i class='{status.value}' style='width:{100 * bar.counts[status] / bar.total:.3f}%'></i>"
         for status in (Status.DONE, Status.FAILED, Status.SKIPPED)
-        if counts.get(status) and n_items
+        if bar.counts.get(status) and bar.total
     )
-    head, _, rest = words.partition(" · ")
+    head, _, rest = bar.words.partition(" · ")
     more = f" <span class='rest'>· {rest}</span>" if rest else ""
     return (
         "<div class='row' role='listitem' style='display:contents'>"
         f"<span class='who'>{name} <span class='kind'>{kind}</span></span>"
-        f"<span class='bar' aria-hidden='true' title='{words}'>{segments}</span>"
+        f"<span class='bar' aria-hidden='true' title='{bar.words}'>{segments}</span>"
         f"<span class='figures'>{head}{more}</span></div>"
     )

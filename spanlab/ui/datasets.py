@@ -10,7 +10,7 @@ from spanlab import jobs
 from spanlab.jobs import JobState, JobView
 from spanlab.schema import UNDETERMINED
 from spanlab.ui.common import link, page_link, plain, store, title
-from spanlab.ui.counts import counts_html
+from spanlab.ui.counts import counts_html, with_assigned
 from spanlab.ui.dataset_dialogs import ACTIONS, ask, show_dialog
 from spanlab.ui.import_panel import import_panel, show_result
 from spanlab.ui.job_views import EVERY, job_actions, job_changed, job_head, latest_jobs
@@ -18,8 +18,8 @@ from spanlab.ui.job_watch import is_watched, watch
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.progress import progress
 from spanlab.workflows.demo import DATASET, detection_of_samples, prepare_samples
-from spanlab.workflows.managing import DatasetSummary, list_datasets
-from spanlab.workflows.wording import counted
+from spanlab.workflows.managing import DatasetSummary, PlanProgress, list_datasets, plan_of
+from spanlab.workflows.wording import counted, plan_in_words
 
 _PER_PAGE = 5  # cards have a bounded height: no page is taller than three windows
 _LANGUAGES = 8  # named before the rest is summed up
@@ -91,8 +91,13 @@ def _card(summary: DatasetSummary, detection: JobView | None) -> None:
             st.markdown(f"##### {plain(name)}", width="stretch")
             _actions(summary)
         st.caption(_about(summary))
-        if summary.annotators:
-            st.html(counts_html(summary, summary.annotators))
+        plan = plan_of(store(), summary)
+        rules = _rules(summary, plan)
+        if rules:
+            st.caption(rules)
+        annotators = with_assigned(summary.annotators, plan)
+        if annotators:
+            st.html(counts_html(summary, annotators, plan))
         else:
             st.caption("Nobody has annotated it yet: review it, or run a detector.")
         if detection is not None and (detection.state not in _GONE or is_watched(detection.id)):
@@ -153,6 +158,18 @@ def _tell_end(view: JobView) -> None:
     good = view.progress.done - view.progress.failed
     failed = f"; {view.progress.failed:,} failed, see Jobs" if view.progress.failed else ""
     tell_after_rerun(f"{who} annotated {counted(good, 'item')} of {dataset}{failed}.")
+
+
+def _rules(summary: DatasetSummary, plan: PlanProgress | None) -> str:
+    """Say what people go by: the plan, with how far it is, and the guidelines."""
+    parts = []
+    if plan is not None:
+        parts.append(f"Plan: {plain(plan_in_words(summary.settings))}")
+        parts.append(f"{plan.done:,} of {plan.needed:,} annotations done")
+    if summary.settings.guidelines_now:
+        parts.append(f"guidelines version {len(summary.settings.guidelines)}")
+    text = " · ".join(parts)
+    return text[:1].upper() + text[1:]
 
 
 def _about(summary: DatasetSummary) -> str:

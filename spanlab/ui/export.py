@@ -12,7 +12,7 @@ from pathlib import Path
 import streamlit as st
 
 from spanlab.errors import InputError
-from spanlab.schema import Status
+from spanlab.schema import Kind, Status
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, store, title
 from spanlab.ui.counts import counts_html
@@ -26,7 +26,7 @@ from spanlab.workflows.exporting import (
     export_dataset,
     preview_dataset,
 )
-from spanlab.workflows.managing import DatasetSummary
+from spanlab.workflows.managing import AnnotatorSummary, DatasetSummary, PlanProgress, plan_of
 from spanlab.workflows.wording import counted
 
 _READY = "spanlab.export-file"
@@ -199,18 +199,26 @@ def _summary(summary: DatasetSummary, chosen: Sequence[str]) -> None:
     if not summary.annotators:
         st.markdown(f"{items} Nobody has annotated them yet: the file has the items alone.")
         return
-    left = {plain(who.name): who.counts.get(Status.NOT_ANNOTATED, 0) for who in whose}
-    missing = [
-        f"{count:,} of {summary.n_items:,} not annotated by {name} yet."
-        for name, count in left.items()
-        if count
-    ]
+    plan = plan_of(store(), summary)
+    missing = [text for who in whose if (text := _missing(who, summary.n_items, plan))]
     if len(missing) > _NAMED:
         missing = [f"{len(missing):,} of {len(whose):,} annotators have not annotated all of them."]
+    if plan is not None and plan.done < plan.needed:
+        missing.append(
+            f"The plan lacks {plan.needed - plan.done:,} of {plan.needed:,} annotations."
+        )
     named = ", ".join(plain(who.name) for who in whose[:_NAMED])
     more = f" and {len(whose) - _NAMED:,} more" if len(whose) > _NAMED else ""
     st.markdown(" ".join([items, f"The file has the labels of {named}{more}.", *missing]))
-    st.html(counts_html(summary, whose))
+    st.html(counts_html(summary, whose, plan))
+
+
+def _missing(who: AnnotatorSummary, n_items: int, plan: PlanProgress | None) -> str:
+    """Say how much an annotator lacks; empty for nothing, and for people, whom a plan tells of."""
+    if plan is not None and who.kind is Kind.PERSON:
+        return ""
+    left = who.counts.get(Status.NOT_ANNOTATED, 0)
+    return f"{left:,} of {n_items:,} not annotated by {plain(who.name)} yet." if left else ""
 
 
 def _preview(request: _Request) -> bool:

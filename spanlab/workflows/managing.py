@@ -14,6 +14,8 @@ from spanlab.storage import (
     DatasetSettings,
     DatasetSummary,
     Label,
+    PersonProgress,
+    PlanProgress,
     Store,
     Undecided,
 )
@@ -24,6 +26,8 @@ __all__ = [
     "DatasetSettings",
     "DatasetSummary",
     "Label",
+    "PersonProgress",
+    "PlanProgress",
     "Store",
     "Undecided",
     "change_settings",
@@ -34,6 +38,7 @@ __all__ = [
     "label_set",
     "list_datasets",
     "open_store",
+    "plan_of",
     "rename_dataset",
 ]
 
@@ -53,6 +58,15 @@ def list_datasets(store: Store) -> list[DatasetSummary]:
     The counts are kept, not counted: the answer takes as long for a million items as for one.
     """
     return store.datasets()
+
+
+def plan_of(store: Store, summary: DatasetSummary) -> PlanProgress | None:
+    """Return how far a dataset's plan is; None for a dataset without one.
+
+    Raises:
+        NotFoundError: there is no such dataset any more.
+    """
+    return store.plan(summary.name) if summary.settings.overlap else None
 
 
 def count_edits(store: Store, dataset: str) -> int:

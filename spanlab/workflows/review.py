@@ -57,11 +57,16 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class QueueProgress:
-    """How far a reviewer has come with a dataset, in items."""
+    """How far a reviewer has come, in items: of their part of a plan, else of the dataset.
+
+    ``beyond`` are those they finished that the plan gives to others.
+    """
 
     done: int
     skipped: int
     total: int
+    planned: bool = False
+    beyond: int = 0
 
 
 def open_item(
@@ -182,8 +187,18 @@ def neighbours(store: Store, dataset: str, query: QueueQuery, item_id: str) -> N
     )
 
 
-def progress(store: Store, dataset: str, reviewer: str) -> QueueProgress:
-    """Return how many items ``reviewer`` has finished, skipped, and could finish at all."""
+def progress(
+    store: Store, dataset: str, reviewer: str, *, adjudicating: bool = False
+) -> QueueProgress:
+    """Return how many items ``reviewer`` has finished, skipped, and is to finish.
+
+    With a plan that is their part of it; who has none may finish every item, as may who
+    adjudicates.
+    """
+    plan = None if adjudicating else store.plan(dataset, only=reviewer)
+    mine = None if plan is None else plan.of(reviewer)
+    if mine is not None and mine.assigned is not None:
+        return QueueProgress(mine.done, mine.skipped, mine.assigned, True, mine.beyond)
     counts = store.counts(dataset, reviewer)
     return QueueProgress(
         done=counts.get(Status.DONE, 0),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from spanlab.lm import Usage
     from spanlab.programs import HeldOut
+    from spanlab.storage import DatasetSettings, PersonProgress
 
 _NAMED: Final = 3  # names in a sentence
 ONE_ITEM: Final = "One item alone has no interval: it says nothing of others."
@@ -40,6 +41,33 @@ def sampling_alone(detectors: Sequence[str]) -> str:
         f"The intervals count sampling alone: the errors that {whose} {makes} are not in them, "
         "and the true shares may lie outside."
     )
+
+
+def plan_in_words(settings: DatasetSettings) -> str:
+    """Return ``2 people per item, assigned to Ada and Ben``; empty for a dataset without a plan."""
+    if not settings.overlap:
+        return ""
+    people = settings.assigned_to
+    each = "1 person" if settings.overlap == 1 else f"{settings.overlap} people"
+    if not people:
+        return f"{each} per item, whoever comes first"
+    named = people[0] if len(people) == 1 else f"{', '.join(people[:-1])} and {people[-1]}"
+    return f"{each} per item, assigned to {named if len(people) <= 4 else f'{len(people)} people'}"
+
+
+def progress_in_words(person: PersonProgress) -> str:
+    """Return ``3 of 8 done · 1 skipped · 4 left``, of what a plan gives to a person."""
+    if person.assigned is None:
+        return f"{person.beyond:,} done · not in the plan"
+    parts = [f"{person.done:,} of {person.assigned:,} done"]
+    for count, word in (
+        (person.skipped, "skipped"),
+        (person.left, "left"),
+        (person.beyond, "more done beyond the plan"),
+    ):
+        if count:
+            parts.append(f"{count:,} {word}")
+    return " · ".join(parts)
 
 
 def duration(seconds: float) -> str:

@@ -162,6 +162,10 @@ def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit
     here.press("Enter")
     here.wait_for("last")
     here.settle()
+    how_far = here.page.locator(".sl-progress-text")
+    expect(how_far).to_have_text("1 of 2 done")  # two others have finished the third
+    finished = here.page.locator(".sl-finished")
+    expect(finished).to_be_hidden()
     plan = QueueQuery(reviewer=REVIEWER, max_annotators=1, unfinished=True)
     assert [row.item_id for row in here.store.page(here.dataset, plan).rows] == ["last"]
     here.visit("two")  # a link leads to an item that needs nobody any more
@@ -178,6 +182,15 @@ def test_a_plan_offers_what_too_few_have_done_and_the_reviewer_has_not(desk: Sit
     here.press("Escape")
     here.visit("one")  # done: nobody has to be told
     expect(notice).to_be_hidden()
+
+    hers = {"overlap": 1, "assigned_to": (REVIEWER, "Ben", "Cleo")}
+    here.store.change_settings(here.dataset, lambda now: now.model_copy(update=hers))
+    here.page.goto(here.server.url(dataset=here.dataset, reviewer=REVIEWER))
+    expect(here.page.locator(".sl-nothing")).to_have_text(
+        "Nothing that is assigned to you is left."
+    )
+    expect(how_far).to_have_text("1 of 1 done")
+    expect(finished).to_contain_text("Next: Compare or Export")
 
 
 def test_filters_combine_and_an_empty_queue_says_where_to_widen_it(desk: Sit) -> None:

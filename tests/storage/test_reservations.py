@@ -15,7 +15,7 @@ from spanlab.errors import UsageError
 from spanlab.oplog import Finish, Note, Operation, SetStatus, Undo
 from spanlab.schema import Annotation, Kind, Record, Status
 from spanlab.settings import Settings
-from spanlab.storage import QueueQuery, Share, Store, Write
+from spanlab.storage import PersonProgress, QueueQuery, Share, Store, Write
 from spanlab.storage.engine import Database
 from spanlab.workflows.review import first_item, neighbours
 
@@ -125,3 +125,44 @@ def test_a_queue_has_what_is_assigned_to_its_reviewer(planned: Store) -> None:
     assert planned.neighbour("d", queues[0], "a") == "c"
     with pytest.raises(UsageError, match="person 3 is none of 3"):
         Share(3, 3, 2)
+
+
+def test_totals_of_a_plan_are_what_it_assigns_to_each_person(planned: Store) -> None:
+    """Ada, Ben and Zoe get two of three items each; Zoe has done one of hers and skipped one."""
+    assert planned.plan("d") is None
+    people = ("Ada", "Ben", "Zoe")
+    plan = {"overlap": 2, "assigned_to": people}
+    planned.change_settings("d", lambda now: now.model_copy(update=plan))
+    share = {name: Share(number, 3, 2) for number, name in enumerate(people)}
+    for number, item in enumerate("abc"):
+        if share["Ada"].has(np.array([number]))[0]:
+            _write(planned, item, "Ada", Finish())
+    (foreign,) = [n for n in range(3) if not share["Ben"].has(np.array([n]))[0]]
+    _write(planned, "abc"[foreign], "Ben", Finish())
+    _write(planned, "c", "Guest", Finish())
+    zoe = share["Zoe"].has(np.arange(3)).tolist()  # of a, which she has done, and b, skipped
+    found = planned.plan("d")
+    assert found is not None
+    assert found.people == (
+        PersonProgress("Ada", assigned=2, done=2),
+        PersonProgress("Ben", assigned=2, beyond=1),
+        PersonProgress(
+            "Zoe", assigned=2, done=int(zoe[0]), skipped=int(zoe[1]), beyond=int(not zoe[0])
+        ),
+        PersonProgress("Guest", assigned=None, beyond=1),
+    )
+    assert (found.needed, found.done) == (6, 2 + int(zoe[0]))
+    assert [each.left for each in found.people[:2]] == [0, 2]
+    assert planned.plan("d", "Ada") is not None
+
+
+def test_totals_of_a_plan_without_names_are_what_still_needs_a_person(planned: Store) -> None:
+    planned.change_settings("d", lambda now: now.model_copy(update={"overlap": 1}))
+    found = planned.plan("d")
+    assert found is not None
+    assert (found.needed, found.done) == (3, 1)
+    assert found.of("Zoe") == PersonProgress("Zoe", assigned=3, done=1, skipped=1)
+    assert not planned.reserve("d", "c", "Ada", people=1)
+    new, zoe = (planned.plan("d", name) for name in ("Ben", "Zoe"))
+    assert new is not None and new.people == (PersonProgress("Ben", assigned=1),)
+    assert zoe is not None and zoe.people[0].left == 0

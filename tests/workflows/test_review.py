@@ -203,6 +203,15 @@ def test_progress_counts_what_one_reviewer_has_finished(store: Store) -> None:
     )
     assert progress(store, "words", "Ada") == QueueProgress(done=1, skipped=1, total=3)
     assert progress(store, "words", "Grace") == QueueProgress(done=0, skipped=0, total=3)
+    plan = {"overlap": 1, "assigned_to": ("Ada", "Grace", "Hopper")}
+    store.change_settings("words", lambda now: now.model_copy(update=plan))
+    mine = QueueProgress(done=1, skipped=0, total=1, planned=True)
+    assert progress(store, "words", "Ada") == mine  # the first item, whoever skipped the second
+    hers = QueueProgress(done=0, skipped=0, total=1, planned=True)
+    assert progress(store, "words", "Grace") == hers
+    assert progress(store, "words", "Zoe").total == 3  # nothing is assigned to her: all she may
+    gold = progress(store, "words", "Ada", adjudicating=True)
+    assert (gold.total, gold.planned) == (3, False)
 
 
 def test_an_item_that_is_not_there_is_said_so(store: Store) -> None:

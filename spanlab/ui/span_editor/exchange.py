@@ -170,7 +170,10 @@ def exchange(store: Store, place: ReviewQueue, sent: Sent) -> Answer:
     # A refusal may mean that the whole dataset is gone; asking how far it is finds out.
     refused = not all(outcome.stored for outcome in outcomes)
     if not here or sent.near or refused or any(map(_is_status, sent.writes)):
-        answer["progress"] = asdict(review.progress(store, place.dataset, place.reviewer))
+        how_far = review.progress(
+            store, place.dataset, place.reviewer, adjudicating=place.adjudicating
+        )
+        answer["progress"] = asdict(how_far)
     if item is not None and (sent.standing or not here):
         stands = review.standing(store, place.dataset, place.query, item)
         answer["standing"] = {"item": item, **asdict(stands)}

@@ -179,13 +179,14 @@ export class Conversation {
         if (dying && patience > 0) setTimeout(() => this.inherit(patience - 1), 250);
     }
 
-    /** Take in how far the reviewer is, and say so when the last item of a dataset is decided. */
+    /** Take in how far the reviewer is, and say so when the last item of theirs is decided. */
     advance(progress, moved) {
         const left = ({ total, done, skipped }) => total - done - skipped;
         const before = this.progress;
         this.progress = progress;
         if (moved || !before || progress.total === 0 || left(before) === 0 || left(progress) > 0) return;
-        this.editor.view.say(`All ${plural(progress.total, "item")} decided. The Export page makes the file.`, true);
+        const all = `All ${plural(progress.total, "item")}${progress.planned ? " that the plan gives you" : ""} decided.`;
+        this.editor.view.say(`${all} The Export page makes the file.`, true);
     }
 
     /** A link or a row of the table led to an item that the plan leaves to others: say whom, offer the next. */

@@ -44,8 +44,10 @@ export class Head {
     }
 
     paintProgress(progress) {
-        const { done, skipped, total } = progress;
-        this.progressText.textContent = `${done} of ${total} done${skipped ? `, ${skipped} skipped` : ""}`;
+        const { done, skipped, total, planned, beyond } = progress;
+        const more = [skipped ? `, ${skipped} skipped` : "", beyond ? `, ${beyond} more` : ""].join("");
+        this.progressText.textContent = `${done} of ${total} done${more}`;
+        this.progressText.title = planned ? `${total} of the items are yours by the plan${beyond ? `; ${beyond} others you finished, too` : ""}` : "";
         this.progressBar.firstChild.style.width = `${total ? ((done + skipped) / total) * 100 : 0}%`;
         this.paintFinished(progress);
     }

@@ -1,0 +1,74 @@
+"""A dataset with a plan: every page counts what the plan gives to each person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from spanlab.schema import Annotation, Item, Kind, Record
+from spanlab.storage import Store
+
+OpenPage = Callable[..., AppTest]
+
+
+@pytest.fixture
+def planned(store: Store) -> Store:
+    """Six items for Ada, Ben and Cleo, one each; Ada has done her two, Cleo has not begun."""
+    people = {"0": ("Ada",), "1": ("Ada", "Ben"), "2": ("Guest",), "3": ("Ada",)}
+    store.import_records(
+        "mine",
+        [
+            Record(
+                item=Item(id=str(number), answer="one"),
+                annotations=tuple(
+                    Annotation(annotator=who, kind=Kind.PERSON)
+                    for who in people.get(str(number), ())
+                ),
+            )
+            for number in range(6)
+        ],
+    )
+    plan = {"overlap": 1, "assigned_to": ("Ada", "Ben", "Cleo"), "guidelines": ("a", "b")}
+    store.change_settings("mine", lambda now: now.model_copy(update=plan))
+    return store
+
+
+def test_datasets_says_the_plan_and_how_far_everybody_is_with_their_part(
+    open_page: OpenPage, planned: Store
+) -> None:
+    app = open_page("datasets")
+    rules = "1 person per item, assigned to Ada, Ben and Cleo · 3 of 6 annotations done"
+    assert app.caption[1].value == f"Plan: {rules} · guidelines version 2"
+    bars = app.get("html")[0].proto.body
+    for name, words in {
+        "Ada": "2 of 2 done <span class='rest'>· 1 more done beyond the plan",
+        "Ben": "1 of 2 done <span class='rest'>· 1 left",
+        "Cleo": "0 of 2 done <span class='rest'>· 2 left",
+        "Guest": "1 done <span class='rest'>· not in the plan",
+    }.items():
+        row = next(row for row in bars.split("role='listitem'") if f"'who'>{name} " in row)
+        assert words in row
+
+
+def test_export_says_what_the_plan_lacks(open_page: OpenPage, planned: Store) -> None:
+    app = open_page("export")
+    text = "".join(each.value for each in app.markdown)
+    assert "The plan lacks 3 of 6 annotations." in text
+    assert "not annotated by" not in text
+    assert any("1 of 2 done" in each.proto.body for each in app.get("html"))
+
+
+def test_progress_lists_what_everybody_is_to_do_has_done_and_has_left(
+    open_page: OpenPage, planned: Store
+) -> None:
+    app = open_page("compare", view="Progress")
+    table = app.dataframe[0].value.set_index("Person")
+    assert list(table.columns) == ["Assigned", "Done", "Skipped", "Left", "Done beyond"]
+    assert list(table.loc["Ben"]) == [2, 1, 0, 1, 0]
+    assert list(table.loc["Cleo"]) == [2, 0, 0, 2, 0]
+    assert table["Left"].sum() == 3
+    planned.change_settings("mine", lambda now: now.model_copy(update={"assigned_to": ()}))
+    app.run()
+    assert "1 person per item, whoever comes first: 4 of 6" in app.caption[0].value
