@@ -9,10 +9,14 @@ import typer
 
 from spanlab.cli import model_options
 from spanlab.cli.options import (
+    ChatTurns,
     Cleanup,
+    Columns,
     Contexts,
     ExportFormat,
+    ListOfRecords,
     Output,
+    Turns,
 )
 from spanlab.errors import UsageError
 from spanlab.workflows.wording import counted
@@ -22,6 +26,9 @@ def annotate(
     source: Annotated[list[str], typer.Argument(help="A dataset, or files or globs.")],
     detector: model_options.Detectors,
     contexts: Contexts = None,
+    column: Columns = None,
+    records: ListOfRecords = None,
+    turns: ChatTurns = Turns.LAST,
     output: Output = None,
     format: Annotated[
         ExportFormat | None,
@@ -72,8 +79,10 @@ def annotate(
     spanlab annotate mine --detector ucsc --search web --claims
     spanlab annotate claims --detector papelo --search searxng --max-searches 500
     spanlab annotate val/*.jsonl --contexts contexts/ --detector offline -o pred.jsonl
+    spanlab annotate outputs.csv --column answer=reply --detector offline -o pred.csv
     """
     from spanlab.cli import files_to_file, inputs, progress
+    from spanlab.datasets import ReadOptions
     from spanlab.workflows.choosing import remarks_on, specifications
     from spanlab.workflows.requesting import budget_of, request_of
 
@@ -92,13 +101,18 @@ def annotate(
             raise UsageError("--item is for a dataset: import the files first")
         job = files_to_file.Job(inputs.files(source), output, format)
         run = files_to_file.Detection(specs, concurrency, limit, budget)
-        files_to_file.annotate(job, run, contexts=contexts)
+        columns = inputs.mapping(column or [])
+        reading = ReadOptions(
+            contexts=contexts, columns=columns, records=records, turns=turns.value
+        )
+        files_to_file.annotate(job, run, reading)
         return
     dataset = source[0]
-    if output is not None or contexts is not None or format is not None:
+    of_files = (output, contexts, column, records, format)
+    if turns is not Turns.LAST or any(each is not None for each in of_files):
         raise UsageError(
-            "-o, --format and --contexts are for files; a dataset keeps its annotations: "
-            f"spanlab export {dataset} -o FILE"
+            "-o, --format, --contexts, --column, --records and --turns are for files; a dataset "
+            f"keeps its annotations: spanlab export {dataset} -o FILE"
         )
     from spanlab.cli import working
 

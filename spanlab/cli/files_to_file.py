@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -43,9 +43,9 @@ class Detection:
     budget: Budget | None = None
 
 
-def annotate(job: Job, run: Detection, *, contexts: Path | None) -> None:
+def annotate(job: Job, run: Detection, reading: ReadOptions) -> None:
     """Annotate the records of files; the output keeps the input's format unless told otherwise."""
-    options = ReadOptions(contexts=contexts, on_warning=progress.say)
+    options = replace(reading, on_warning=progress.say)
     records = islice(_read(job.files, options), run.limit)
     names = [spec.signs for spec in run.specs]
     request = request_of("files", run.specs, concurrency=run.concurrency, budget=run.budget)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from spanlab.cli.options import Contexts, Format
+from spanlab.cli.options import ChatTurns, Columns, Contexts, Format, ListOfRecords, Turns
 from spanlab.errors import UsageError
 from spanlab.workflows.wording import counted
 
@@ -22,13 +22,9 @@ def import_command(
     dataset: Annotated[str, typer.Option(help="The dataset to make, or to add items to.")],
     format: Format = "auto",
     contexts: Contexts = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Which of a table's columns or JSON's fields is which: answer=output.text, "
-            "messages=chat, passages=docs.content. Repeatable."
-        ),
-    ] = None,
+    column: Columns = None,
+    records: ListOfRecords = None,
+    turns: ChatTurns = Turns.LAST,
     sources: Annotated[
         Path | None, typer.Option(help="RAGTruth's source_info.jsonl, if it lies elsewhere.")
     ] = None,
@@ -62,6 +58,8 @@ def import_command(
     spanlab import outputs.csv --dataset mine --column answer=response --column id=key
     spanlab import big.jsonl --dataset big --skip-bad
     spanlab import chats.jsonl --dataset chats --column passages=docs.content --dry-run
+    spanlab import chats.jsonl --dataset turns --turns all
+    spanlab import evaluation.json --dataset rag --records results.items
     spanlab import saved_dataset/ --dataset hub --column answer=response
     spanlab import submission.jsonl --dataset val --as my-system
     """
@@ -83,6 +81,8 @@ def import_command(
             format=format,
             contexts=contexts,
             columns=inputs.mapping(column or []),
+            records=records,
+            turns=turns.value,
             sources=sources,
             on_reject=None if strict else left_out.add,
         )

@@ -43,6 +43,32 @@ def _not_a_dash(path: Path | None) -> Path | None:
     return None if path == Path("-") else path
 
 
+class Turns(StrEnum):
+    """Which answers of a chat are items."""
+
+    LAST = "last"
+    ALL = "all"
+
+
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        help="Which of a table's columns or JSON's fields is which: answer=output.text, "
+        "messages=chat, passages=docs.content. Repeatable.",
+    ),
+]
+ListOfRecords = Annotated[
+    str | None,
+    typer.Option(
+        "--records",
+        help="In JSON that is one object: where its list of records is, such as results.items; "
+        "otherwise the list that looks most like them is read.",
+    ),
+]
+ChatTurns = Annotated[
+    Turns, typer.Option("--turns", help="Of a chat, the last answer is an item, or all are.")
+]
 Output = Annotated[
     Path | None,
     typer.Option(

@@ -19,24 +19,34 @@ Readers stream. An error names file, line, field, what was found and what would 
 """
 
 from spanlab.datasets.choice import Chooser, Role
-from spanlab.datasets.columns import FIELDS, map_columns
+from spanlab.datasets.columns import FIELDS
 from spanlab.datasets.detect import detect
 from spanlab.datasets.jsonl import dumps
-from spanlab.datasets.options import ReadOptions, RejectedRecord
-from spanlab.datasets.readers import FORMATS, Placed, read, read_placed, table_columns
+from spanlab.datasets.options import TURNS, ReadOptions, RejectedRecord
+from spanlab.datasets.readers import (
+    FORMATS,
+    Placed,
+    read,
+    read_placed,
+    table_columns,
+    table_layout,
+)
 from spanlab.datasets.scoring import (
     PlacedLabels,
     read_labels,
     read_placed_claims,
     read_placed_labels,
 )
+from spanlab.datasets.tabular import Layout
 from spanlab.datasets.writers import WRITABLE, format_of, write
 
 __all__ = [
     "FIELDS",
     "FORMATS",
+    "TURNS",
     "WRITABLE",
     "Chooser",
+    "Layout",
     "Placed",
     "PlacedLabels",
     "ReadOptions",
@@ -45,12 +55,12 @@ __all__ = [
     "detect",
     "dumps",
     "format_of",
-    "map_columns",
     "read",
     "read_labels",
     "read_placed",
     "read_placed_claims",
     "read_placed_labels",
     "table_columns",
+    "table_layout",
     "write",
 ]

@@ -1,4 +1,4 @@
-"""The elements of one JSON array, one at a time, so that a large one is never held as a whole."""
+"""The elements of a JSON array, or members of an object, one at a time: none is held as a whole."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
+from pydantic_core import from_json
+
 _CHUNK = 1 << 20
+_LONGEST_NAME = 1 << 10  # bytes of a member of an object that are looked at
 _SPACE = b" \t\r\n"
 _STRING = rb'[^"\\]*+(?:\\.[^"\\]*+)*+'
 _REST = re.compile(_STRING + b'("?)', re.DOTALL)  # of a string that an earlier chunk opened
@@ -14,53 +17,107 @@ _REST = re.compile(_STRING + b'("?)', re.DOTALL)  # of a string that an earlier 
 _DEEP = re.compile(rb'(?:[^"\[\]{}]++|"' + _STRING + b'")*+', re.DOTALL)
 _STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 _BETWEEN = re.compile(rb'(?:[^"\[\]{},]++|"' + _STRING + b'")*+', re.DOTALL)
+_NAME = re.compile(rb'("[^"\\]*(?:\\.[^"\\]*)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
 
 
 class _Piece(NamedTuple):
-    """A part of the file, and which mark of the array's own ends it; empty inside an element."""
+    """A part of the file, and which mark of the value's own ends it; empty inside a part of it."""
 
     text: bytes
     mark: bytes
+    place: int  # byte of the stream at which it begins
 
 
-def elements(stream: BinaryIO, most: int) -> Iterator[bytes]:
+class _Part(NamedTuple):
+    """An element of an array or a member of an object, and the byte at which it begins."""
+
+    text: bytes
+    place: int
+
+
+class Member(NamedTuple):
+    """A member of a JSON object: its name, and where its value begins, with what."""
+
+    name: str
+    place: int
+    first: bytes
+
+
+def elements(stream: BinaryIO, most: int, *, alone: bool = True) -> Iterator[bytes]:
     """Yield the JSON of each element; whether it is valid is for its reader to say.
 
     Args:
-        stream: a JSON array without a byte order mark.
+        stream: a JSON array without a byte order mark, which begins where the stream is.
         most: bytes of an element that are kept; of a longer one ``most + 1`` are yielded.
+        alone: whether nothing may follow the array.
 
     Raises:
         ValueError: the stream is not one whole array.
     """
+    return (part.text for part in _parts(stream, most, b"[]", alone=alone))
+
+
+def members(stream: BinaryIO) -> Iterator[Member]:
+    """Yield the members of the JSON object that begins where the stream is.
+
+    Raises:
+        ValueError: it is not one whole object.
+    """
+    for text, place in _parts(stream, _LONGEST_NAME, b"{}", alone=False):
+        name = _NAME.match(text)
+        if name is None:
+            raise ValueError("a member of the object has no name")
+        yield Member(str(from_json(name[1])), place + name.end(), text[name.end() : name.end() + 1])
+
+
+def is_one_object(stream: BinaryIO) -> bool:
+    """Say whether the stream is one JSON object and nothing else; its members are not looked at."""
+    begun = ended = False
+    for text, mark, _ in _pieces(stream):
+        outside = text.strip(_SPACE) if not begun or ended else b""
+        if outside or mark in (b"[", b"]") or (begun and mark == b"{"):
+            return False
+        begun, ended = begun or mark == b"{", ended or mark == b"}"
+    return ended
+
+
+def _parts(stream: BinaryIO, most: int, marks: bytes, *, alone: bool) -> Iterator[_Part]:
+    opening, closing = marks[:1], marks[1:]
+    kind = "array" if opening == b"[" else "object"
     element = bytearray()
     begun = ended = False
-    count = 0
-    for text, mark in _pieces(stream):
+    count = place = 0
+    for text, mark, at in _pieces(stream):
         if begun and not ended:
-            element += (text if element else text.lstrip(_SPACE))[: most + 1 - len(element)]
+            if not element:
+                bare = text.lstrip(_SPACE)
+                place, text = at + len(text) - len(bare), bare  # noqa: PLW2901 - what is left of it
+            element += text[: most + 1 - len(element)]
         elif text.strip(_SPACE) or (begun and mark):
-            raise ValueError("something stands outside of the array")
-        if mark in (b"{", b"}"):
-            raise ValueError("it is not one array")
-        begun = begun or mark == b"["
-        if mark in (b",", b"]"):
+            raise ValueError(f"something stands outside of the {kind}")
+        if mark not in (opening, closing, b",", b""):
+            raise ValueError(f"it is not one {kind}")
+        begun = begun or mark == opening
+        if mark in (b",", closing):
             found = bytes(element).rstrip(_SPACE)
             element.clear()
-            ended = mark == b"]"
+            ended = mark == closing
             if found:
                 count += 1
-                yield found
+                yield _Part(found, place)
             elif count or not ended:
                 raise ValueError(f"there is nothing between two commas after element {count}")
+            if ended and not alone:
+                return
     if not ended:
-        raise ValueError("the file ends inside the array")
+        raise ValueError(f"the file ends inside the {kind}")
 
 
 def _pieces(stream: BinaryIO) -> Iterator[_Piece]:
     depth = 0
     inside = False  # a string
     left = b""
+    before = stream.tell()  # bytes in front of the data at hand
     while chunk := stream.read(_CHUNK):
         data = left + chunk
         begin = at = 0
@@ -76,8 +133,9 @@ def _pieces(stream: BinaryIO) -> Iterator[_Piece]:
             inside = mark == b'"'
             step = _STEPS.get(mark, 0)
             if mark and not inside and max(depth, depth + step) == 1:
-                yield _Piece(data[begin : at - 1], mark)
+                yield _Piece(data[begin : at - 1], mark, before + begin)
                 begin = at
             depth += step
-        yield _Piece(data[begin:at], b"")
+        yield _Piece(data[begin:at], b"", before + begin)
         left = data[at:]
+        before += at

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from spanlab.datasets.flat import CellsRow
@@ -35,9 +35,9 @@ class SchemaReader(TableReader):
         """Return the names of the columns that are read."""
         return [field.name for field in self._schema() if not holds_bytes(field.type)]
 
-    def _map(self, columns: Sequence[str]) -> dict[str, str]:
+    def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         try:
-            return super()._map(columns)
+            return super()._map(columns, samples)
         except InputError as error:
             if images := self._of_bytes():
                 error.found = f"{error.found}, and {images}"

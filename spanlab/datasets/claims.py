@@ -17,9 +17,9 @@ four-way set of BingCheck, ``raw_label`` counts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
@@ -81,7 +81,7 @@ class _ClaimLine(BaseModel):
 class _Table(CsvReader):
     """A table whose columns are the fields of a line."""
 
-    def _map(self, columns: Sequence[str]) -> dict[str, str]:
+    def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         return {}
 
 

@@ -1,37 +1,92 @@
-"""Which of their columns, or fields of their JSON, is which of our fields."""
+"""Which of their columns, or fields of their JSON, is which of our fields: by name and content.
+
+Names are compared by their words: ``LLM_output``, ``llmOutput`` and ``LLM output`` are one name.
+The table of names is here; what holds no text is no answer, whatever it is called.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from spanlab.datasets.paths import any_element
+from spanlab.datasets.chat import answers_in, is_chat, is_message
+from spanlab.datasets.given import has_text, listed
+from spanlab.datasets.paths import any_element, value_at
 from spanlab.errors import InputError, UsageError
 
-# Common names, the likeliest first. Names are compared without regard to case.
-COMMON: dict[str, tuple[str, ...]] = {
-    "id": ("id", "item_id", "example_id", "sample_id", "uid", "index", "idx"),
+_MODEL: Final = (
+    *("llm", "model", "ai", "assistant", "bot", "agent", "generated", "actual", "predicted"),
+    *("hallucinated", "chatgpt", "gpt"),
+)
+_ANSWERS: Final = ("answer", "response", "output", "completion", "reply", "summary", "text")
+_PERSON: Final = ("user", "human", "customer")
+_QUESTIONS: Final = ("question", "query", "prompt", "request", "instruction", "input", "message")
+_FOUND: Final = (
+    *("retrieved", "retrieval", "source", "context", "wiki", "search", "supporting", "evidence"),
+)
+_PASSAGES: Final = (
+    *("passages", "passage", "contexts", "context", "documents", "document", "docs", "doc"),
+    *("chunks", "chunk", "nodes", "texts", "text", "results", "snippets"),
+)
+
+
+def _of(whose: Sequence[str], what: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{one} {other}" for other in what for one in whose)
+
+
+# Names by their words, the likeliest first: one that says whose it is before one that does not,
+# as what stands beside "llm answer" as "answer" is the right one.
+COMMON: Final[dict[str, tuple[str, ...]]] = {
+    "id": ("id", "item id", "example id", "sample id", "question id", "uid", "index", "idx"),
     "lang": ("lang", "language"),
-    "question": ("question", "query", "prompt", "instruction", "model_input", "input"),
-    "answer": (
-        "answer",
-        "response",
-        "model_output_text",
-        "output",
-        "generated_text",
-        "completion",
-        "summary",
-        "prediction",
-        "text",
+    "messages": (
+        *("messages", "conversations", "conversation", "chat", "dialogue", "dialog", "turns"),
+        *("user input", "input"),
     ),
-    "passages": ("passages", "passage", "contexts", "context", "documents", "source", "evidence"),
-    "spans": ("spans", "soft_labels", "hallucinations", "labels"),
-    "messages": ("messages", "conversations", "conversation", "chat"),
+    "question": (
+        *_of(_PERSON, _QUESTIONS),
+        *("question", "query", "prompt", "instruction", "model input", "input"),
+        *("dialogue history", "prompt raw"),
+    ),
+    "answer": (
+        "model output text",
+        *_of(_MODEL, _ANSWERS),
+        *("answer", "response", "output", "reply", "hypothesis", "generation", "completion"),
+        *("summary", "prediction", "choices message content", "text"),
+    ),
+    "passages": (
+        *_of(_FOUND, _PASSAGES),
+        *("passages", "passage", "contexts", "context", "documents", "document", "docs"),
+        *("source", "sources", "evidence", "knowledge", "article", "reference contexts"),
+    ),
+    "spans": (
+        *("spans", "soft labels", "hallucinations", "hallucination spans", "labels"),
+        *("hard labels",),
+    ),
 }
-FIELDS = tuple(COMMON)
+_KNOWN: Final = {"answer": ("answer", "response", "output", "LLM output")}  # as an error names them
+FIELDS: Final = ("id", "lang", "question", "answer", "passages", "spans", "messages")
+# What stands in these is said of an answer, and is not one.
+_ASIDE: Final = frozenset(
+    ("expected", "reference", "gold", "golden", "grading", "score", "scores", "metric", "metrics")
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_BETWEEN = re.compile(r"[\W_]+")
+_TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
+
+
+def words_of(name: str) -> str:
+    """Return the words of a column's name in small letters, with a space between."""
+    return " ".join(_BETWEEN.split(_CAMEL.sub(" ", name).lower())).strip()
 
 
 def map_columns(
-    found: Sequence[str], wanted: Mapping[str, str] | None, *, needed: str | None = "answer"
+    found: Sequence[str],
+    wanted: Mapping[str, str] | None,
+    *,
+    needed: str | None = "answer",
+    samples: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, str]:
     """Return our field → their column.
 
@@ -39,6 +94,7 @@ def map_columns(
         found: the columns that are there.
         wanted: what the user said; the remaining fields are found by common names.
         needed: the field that must be there, where a chat stands for the answer; None for none.
+        samples: some records, by what stands in which a column is no guess for a field.
 
     Raises:
         UsageError: the user names a field that we do not have.
@@ -48,25 +104,116 @@ def map_columns(
     for field, column in (wanted or {}).items():
         if field not in COMMON:
             raise UsageError(
-                f"no field {field!r} to map a column to; known are {', '.join(COMMON)}"
+                f"no field {field!r} to map a column to; known are {', '.join(FIELDS)}"
             )
         if column not in found and any_element(column) not in found:
             raise InputError(
                 f"there is no column {column!r} for {field}",
-                found=f"the columns {', '.join(map(repr, found))}",
+                found=_shown(found),
                 expected="one of these columns",
             )
         mapping[field] = column
-    taken = set(mapping.values())
-    free = {column.lower(): column for column in reversed(found) if column not in taken}
-    for field, names in COMMON.items():
-        for name in names:
-            if field not in mapping and name in free:
-                mapping[field] = free.pop(name)
+    for field in COMMON:
+        taken = mapping.values()
+        free = [each for each in found if not any(f"{each}.".startswith(f"{t}.") for t in taken)]
+        if field not in mapping and (guess := _guess(field, free, samples)) is not None:
+            mapping[field] = guess
     if needed is not None and needed not in mapping and "messages" not in mapping:
         raise InputError(
             f"no column for {needed}",
-            found=f"the columns {', '.join(map(repr, found))}",
-            expected=f"one named {' or '.join(COMMON[needed])}, or a mapping {needed}=COLUMN",
+            found=_shown(found),
+            expected=f"one named {' or '.join(_KNOWN[needed])}, or a mapping {needed}=COLUMN",
         )
     return mapping
+
+
+def _shown(columns: Sequence[str]) -> str:
+    return f"the columns {', '.join(map(repr, columns))}"
+
+
+def _guess(field: str, found: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the column that is likeliest a field's; None if none is likely."""
+    names = list(_names(found, inside=field not in {"id", "lang"}))
+    for name in COMMON[field]:
+        for words, column in names:
+            if words == name and _holds(field, column, samples):
+                return column
+    return None
+
+
+def _names(columns: Sequence[str], *, inside: bool) -> Iterator[tuple[str, str]]:
+    """Yield columns by the words of their paths, then of the ends of these, outermost first.
+
+    Args:
+        columns: dotted paths.
+        inside: whether the end of a path may name it; an id inside something is that thing's.
+    """
+    for column in columns:
+        yield words_of(column), column
+    if not inside:
+        return
+    inner = [(column.split("."), column) for column in columns if "." in column]
+    for path, column in sorted(inner, key=lambda each: len(each[0])):
+        before = {word for part in path[:-1] for word in words_of(part).split()}
+        if not before & _ASIDE:
+            for count in range(1, len(path)):
+                yield words_of(" ".join(path[count:])), column
+
+
+def _holds(field: str, column: str, samples: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether what stands in a column can be a field's; always so without samples."""
+    if not samples:
+        return True
+    values = [value_at(each, column) for each in samples]
+    values = [value for value in values if value not in (None, "")]
+    if not values:
+        # An empty column is one, unless it lies inside others.
+        return "." not in column and field not in {"messages", "passages", "spans"}
+    if field == "id" and words_of(column) != "id" and len(set(map(str, values))) < len(values):
+        return False
+    if words_of(column) == "labels" and not any(map(listed, values)):
+        return False  # of what kind they are is not to be seen
+    # A wrong record is one to be told of, and no other column.
+    return 2 * sum(_FITS[field](value, column) for value in values) >= len(values)
+
+
+def _is_text(value: Any, _: str) -> bool:
+    """Say whether a value is a text, a message that has one, or the only one of a list."""
+    if isinstance(value, list):
+        return len(value) == 1 and _is_text(value[0], _)
+    return isinstance(value, str | int | float) or (is_message(value))
+
+
+def _is_question(value: Any, column: str) -> bool:
+    return _is_text(value, column) or is_chat(value)
+
+
+def _is_evidence(value: Any, column: str) -> bool:
+    """Say whether a value is texts or objects; a word alone is the name of a source."""
+    if isinstance(value, str) and words_of(column) in {"source", "sources"}:
+        return len(value.split()) > 1
+    parts = value if isinstance(value, list) else [value]
+    return all(map(has_text, parts))
+
+
+def _is_marked(value: Any, column: str) -> bool:
+    """Say whether a value is a list of extents or, by its name, of texts that an answer has."""
+    parts = listed(value)
+    quoted = not {"spans", "hallucinations"}.isdisjoint(words_of(column).split())
+    return isinstance(parts, list) and all(
+        (quoted and isinstance(part, str))
+        or (isinstance(part, dict) and {"start", "end"} <= part.keys())
+        or (isinstance(part, list) and len(part) == 2 and all(isinstance(n, int) for n in part))
+        for part in parts
+    )
+
+
+_FITS: Final[dict[str, Callable[[Any, str], bool]]] = {
+    "id": lambda value, _: isinstance(value, str | int),
+    "lang": lambda value, _: isinstance(value, str) and _TAG.fullmatch(value) is not None,
+    "messages": lambda value, _: is_chat(value) and bool(answers_in(value)),
+    "question": _is_question,
+    "answer": _is_text,
+    "passages": _is_evidence,
+    "spans": _is_marked,
+}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from pydantic_core import from_json
 
 from spanlab.datasets import graphrag, summaries
 from spanlab.datasets.files import File
+from spanlab.datasets.json_rows import first_objects, is_single, names_in, printed
 from spanlab.errors import InputError
 
 # A JSON format is recognised by fields that its records have and those of the others lack.
@@ -65,10 +67,11 @@ _HINTS = (
         "its JSON export, which says where the labels belong",
     ),
 )
+_SINGLE = {"labelstudio": ("data",), "traces": ("context", "attributes")}  # no lists in theirs
 _PARQUET = b"PAR1"
 _ARROW_SUFFIX = ".arrow"
-_LINES = 20
-_HEAD = 1 << 16  # bytes after which one record is enough
+_PRINTED = 10_000  # lines and objects among which the first printed one is looked for
+_LOADED = 1 << 24  # bytes of a file from which on only the names in its object are looked at
 _CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
@@ -91,7 +94,7 @@ def detect(path: Path, name: str | None = None) -> str:
     if file.name.endswith(_ARROW_SUFFIX):
         return "arrow"
     # A single line may be wrong, which is for the reader to say.
-    records = list(_first_objects(file))
+    records = first_objects(file)
     if head.lstrip()[:1] in (b"{", b"[") or any(records):
         found = records or _first_value(file)
         # BooookScore's files have an entry for every book.
@@ -99,6 +102,8 @@ def detect(path: Path, name: str | None = None) -> str:
         books = [each for each in inner[:1] if summaries.LEVELS in each]
         return _json_format(books or found, file)
     _check_text(head, file)
+    if any(_is_a(each, "traces") for each in _printed(file)):
+        return "traces"  # between lines of a log
     if file.name.lower().endswith(_CSV_SUFFIXES) or _looks_like_table(head):
         columns = frozenset(re.split(r'[,;\t|"]+', head.decode(errors="replace").splitlines()[0]))
         return "claims" if any(each <= columns for each in SIGNATURES["claims"]) else "csv"
@@ -130,20 +135,6 @@ def _check_text(head: bytes, file: File) -> None:
         raise InputError("the file is binary", file=file.name, expected="UTF-8 text or parquet")
 
 
-def _first_objects(file: File) -> Iterator[dict[str, object]]:
-    """Yield the JSON objects among the first lines, however long a line is."""
-    with file.open() as stream:
-        for row, place in islice(file.lines(stream), _LINES):
-            try:
-                value = from_json(row.raw)
-            except (ValueError, InputError):
-                continue
-            if isinstance(value, dict):
-                yield value
-                if place + len(row.raw) > _HEAD:
-                    return
-
-
 def _first_value(file: File) -> list[dict[str, object]]:
     """Return the first record of a file whose records are not lines; none if it is no object."""
     if file.head().lstrip().startswith(b"["):
@@ -154,19 +145,28 @@ def _first_value(file: File) -> list[dict[str, object]]:
             value = from_json(first.raw)
         except ValueError as error:
             raise InputError(f"not valid JSON: {error}", file=file.name) from None
+    elif several := next(_printed(file), None):
+        value = several
+    elif file.path.stat().st_size > _LOADED and is_single(file):
+        value = names_in(file)
     else:
         value = file.load()
     return [value] if isinstance(value, dict) else []
 
 
+def _printed(file: File) -> Iterator[dict[str, object]]:
+    """Yield the first objects of a file that has several of them, each over several lines."""
+    for row in islice(() if is_single(file) else printed(file), _PRINTED):
+        with suppress(ValueError, InputError):
+            value = from_json(row.raw)
+            if isinstance(value, dict):
+                yield value
+
+
 def _json_format(records: list[dict[str, object]], file: File) -> str:
     for record in records:
         keys = frozenset(record)
-        names = [
-            name
-            for name, signatures in SIGNATURES.items()
-            if any(signature <= keys for signature in signatures)
-        ]
+        names = [name for name in SIGNATURES if _is_a(record, name)]
         foreign = not keys <= _OURS and not keys & _OURS_ALONE
         if names == ["spanlab"] and (foreign or isinstance(record.get("meta"), str)):
             return "json"  # fields of somebody else's beside ours; or ours as Hugging Face has them
@@ -187,6 +187,17 @@ def _json_format(records: list[dict[str, object]], file: File) -> str:
     if not records:
         raise _unknown(file, "JSON without objects")
     return "json"
+
+
+def _is_a(record: Mapping[str, object], name: str) -> bool:
+    """Say whether a record has the fields of a format, and no list of other things in them."""
+    if any(isinstance(record.get(field), list) for field in _SINGLE.get(name, ())):
+        return False
+    samples = record.get("samples")
+    first = samples[0] if name == "faithbench" and isinstance(samples, list) and samples else None
+    if isinstance(first, dict) and not first.keys() & {"sample_id", "annotations"}:
+        return False
+    return any(signature <= record.keys() for signature in SIGNATURES[name])
 
 
 def _looks_like_table(head: bytes) -> bool:

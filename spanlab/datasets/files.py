@@ -43,7 +43,8 @@ class Row(NamedTuple):
 
     ``unit`` says what ``line`` counts, as in ``InputError``; ``number`` counts the records of a
     file in which they may be longer than a line, and is 0 elsewhere. ``beginning`` is the JSON, or
-    of a record that is too large what shows which it is; ``refused`` says so.
+    of a record that is too large what shows which it is; ``refused`` says so. ``turn`` is which
+    answer of a chat is meant, from 1; 0 for the only or last one.
     """
 
     line: int
@@ -51,6 +52,7 @@ class Row(NamedTuple):
     unit: str = "line"
     number: int = 0
     refused: InputError | None = None
+    turn: int = 0
 
     @property
     def raw(self) -> bytes:

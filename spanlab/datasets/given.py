@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Annotated, Any
 
 from pydantic import (
@@ -12,14 +13,59 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
 )
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from spanlab.datasets.problems import check_meta, input_error, within
 from spanlab.schema import UNDETERMINED, Item, Passage
 
+# Where a passage has its text, and what it is called, in other people's words.
+_TEXTS = (
+    "text",
+    "content",
+    "page_content",
+    "pageContent",
+    "passage",
+    "document",
+    "chunk",
+    "snippet",
+)
+_TITLES = ("title", "name", "source", "file_name")
+_LONGEST = 1 << 20  # characters of a list as Python prints it
+
 
 def _object(value: object) -> object:
-    return {"text": value} if isinstance(value, str) else value
+    if isinstance(value, str):
+        return {"text": value}
+    if not isinstance(value, dict) or "text" in value or not has_text(value):
+        return value
+    inner = value.get("metadata")
+    about = {**(inner if isinstance(inner, dict) else {}), **value}
+    titles = (about[name] for name in _TITLES if isinstance(about.get(name), str))
+    kept = {name: about[name] for name in ("url", "date") if isinstance(about.get(name), str)}
+    text = next(value[name] for name in _TEXTS if isinstance(value.get(name), str))
+    return {"text": text, "title": next(titles, None), **kept}
+
+
+def has_text(value: object) -> bool:
+    """Say whether a JSON value is a text, or an object with one where passages have theirs."""
+    if isinstance(value, dict):
+        return any(isinstance(value.get(name), str) for name in _TEXTS)
+    return isinstance(value, str)
+
+
+def listed(value: Any) -> Any:
+    """Return a value, or the list that its text is in JSON, or as Python prints lists."""
+    if not (isinstance(value, str) and value.lstrip().startswith("[")):
+        return value
+    try:
+        return from_json(value)
+    except ValueError:
+        pass
+    try:
+        parsed = ast.literal_eval(value.strip()) if len(value) <= _LONGEST else value
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value
+    return parsed if isinstance(parsed, list) else value
 
 
 class _GivenPassage(BaseModel):

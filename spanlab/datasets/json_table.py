@@ -1,19 +1,30 @@
-"""JSON Lines, or one array, of records in nobody's format, with a mapping of their fields."""
+"""JSON of records in nobody's format, with a mapping of their fields; see ``json_rows``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
+from typing import Any, Final
 
 from pydantic_core import from_json
 
+from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import Row
-from spanlab.datasets.paths import paths
-from spanlab.datasets.tabular import MappedReader
+from spanlab.datasets.json_rows import (
+    RecordList,
+    first_objects,
+    is_single,
+    printed,
+    record_lists,
+    rows_at,
+)
+from spanlab.datasets.paths import any_element, paths, value_at
+from spanlab.datasets.tabular import Layout, MappedReader
 from spanlab.errors import InputError
 
-_LOOKED_AT = 50  # records whose fields are offered
-_MOST = 200  # fields that are offered
+ITSELF: Final = "."  # the path of a file's one object
+_MOST: Final = 200  # fields that are offered
 
 
 class JsonReader(MappedReader):
@@ -21,22 +32,111 @@ class JsonReader(MappedReader):
 
     def columns(self) -> tuple[str, ...]:
         """Return the paths of the fields of the first records."""
-        found: dict[str, None] = {}
-        for row in islice(self._file.rows(), _LOOKED_AT):
-            try:
-                record = from_json(row.raw)
-            except (ValueError, InputError):
-                continue  # which is said when its turn comes
-            if isinstance(record, dict):
-                found |= dict.fromkeys(paths(record))
-        return tuple(islice(found, _MOST))
+        return _columns(tuple(self._samples()))
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the records.
+    def layout(self) -> Layout:
+        """Return what the records look like, and in which lists of the file they may be."""
+        layout = super().layout()
+        there = [each.path for each in self._lists] + [ITSELF] * bool(self._lists)
+        chosen = ITSELF if self._list is None else self._list.path
+        return layout._replace(lists=tuple(sorted(there, key=lambda path: path != chosen)))
+
+    def records(self) -> Iterator[Row]:
+        """Yield the records, numbered from 1.
 
         Raises:
-            InputError: it cannot be read on, or no field is the answer.
+            InputError: it cannot be read on, or no list has the name that was given.
         """
-        self._mapping = self._map(self.columns())
-        for number, row in enumerate(self._file.rows(), start=1):
+        for number, row in enumerate(self._rows(), start=1):
             yield row._replace(number=number)
+
+    def _rows(self) -> Iterator[Row]:
+        if self._list is not None:
+            return rows_at(self._file, self._list)
+        if self._options.records not in (None, ITSELF):
+            raise InputError(
+                f"there is no list of records at {self._options.records!r}",
+                file=self._file.name,
+                found=f"lists at {', '.join(each.path for each in self._lists) or 'no place'}",
+                expected="the path of a list with objects in it, in a file that is one object; "
+                f"{ITSELF} for that object",
+            )
+        if self._is_single:
+            return iter([self._file.row(1, self._file.whole(values=True), "record", 1)])
+        is_lines = self._is_array or first_objects(self._file)
+        return self._file.rows() if is_lines else printed(self._file)
+
+    @cached_property
+    def _is_array(self) -> bool:
+        return self._file.head().lstrip().startswith(b"[")
+
+    @cached_property
+    def _is_single(self) -> bool:
+        return not self._is_array and is_single(self._file)
+
+    @cached_property
+    def _lists(self) -> Sequence[RecordList]:
+        return record_lists(self._file) if self._is_single else ()
+
+    @cached_property
+    def _list(self) -> RecordList | None:
+        """The list that the records are in; None if they are in none."""
+        if self._options.records is not None:
+            return next((each for each in self._lists if each.path == self._options.records), None)
+        ranks = [(self._rank(each.first), each) for each in self._lists]
+        rank, likeliest = max(
+            ranks, key=lambda each: (each[0], each[1].size), default=((False, 0), None)
+        )
+        return None if likeliest is None or self._is_record(rank) else likeliest
+
+    def _is_record(self, rank: tuple[bool, int]) -> bool:
+        """Say whether the file's one object is a record itself, and not only around its list."""
+        try:
+            value = from_json(self._file.whole(values=True))
+        except (ValueError, InputError):
+            return False  # too large to be one
+        own = self._rank([value], tuple(paths(_without_lists(value))))
+        return own >= rank and (own[1] > 0 or own[0] > rank[0])
+
+    def _rank(
+        self, samples: Sequence[Mapping[str, Any]], own: Sequence[str] | None = None
+    ) -> tuple[bool, int]:
+        """Return whether records have the columns that were named, and how many fields of ours.
+
+        Args:
+            samples: the first of them.
+            own: the columns that may hold these fields; None for all.
+        """
+        columns = _columns(samples)
+        wanted = (any_element(column) for column in (self._options.columns or {}).values())
+        known = all(column in columns for column in wanted)
+        return known, _fields(columns if own is None else own, samples)
+
+
+def _without_lists(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object with all lists in it empty, so that its paths do not lead into them."""
+    return {
+        name: _without_lists(inner)
+        if isinstance(inner, Mapping)
+        else ([] if isinstance(inner, list) else inner)
+        for name, inner in value.items()
+    }
+
+
+def _columns(samples: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for sample in samples:
+        found |= dict.fromkeys(paths(sample))
+    return tuple(islice(found, _MOST))
+
+
+def _fields(columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many of question, answer and passages records have; 0 without an answer."""
+    mapping = map_columns(columns, None, needed=None, samples=samples)
+    said = {
+        field
+        for field, column in mapping.items()
+        if any(value_at(each, column) not in (None, "", []) for each in samples)
+    }
+    chat = "messages" in said
+    return (chat or "answer" in said) * (1 + (chat or "question" in said) + ("passages" in said))

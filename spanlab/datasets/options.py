@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+TURNS = ("last", "all")  # answers of a chat
+
 
 @dataclass(frozen=True)
 class RejectedRecord:
@@ -36,6 +38,9 @@ class ReadOptions:
         contexts: passages for the items: a directory of ``<id>.context.txt`` files, a directory
             of such directories, or a JSON Lines file.
         columns: for tables: our field → their column.
+        turns: for tables of chats, which answers are items: one of ``TURNS``.
+        records: for a file that is one JSON object: the path of the list with the records; None
+            finds it.
         on_warning: called with each remark on something that was read otherwise than it stands.
         on_reject: called with each record that is wrong, and reading goes on; None is strict, the
             first wrong record raises ``InputError``.
@@ -46,6 +51,8 @@ class ReadOptions:
     format: str = "auto"
     contexts: Path | None = None
     columns: Mapping[str, str] | None = None
+    turns: str = "last"
+    records: str | None = None
     on_warning: Callable[[str], None] = _warn
     on_reject: Callable[[RejectedRecord], None] | None = None
     sources: Path | None = None

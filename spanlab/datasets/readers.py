@@ -28,7 +28,7 @@ from spanlab.datasets.json_table import JsonReader
 from spanlab.datasets.options import ReadOptions, RejectedRecord
 from spanlab.datasets.parquet import ParquetReader
 from spanlab.datasets.reader import Reader
-from spanlab.datasets.tabular import MappedReader
+from spanlab.datasets.tabular import Layout, MappedReader
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Record
 
@@ -102,9 +102,22 @@ def table_columns(path: Path, options: ReadOptions | None = None) -> tuple[str, 
         InputError: the file is missing, empty, broken or of no known format.
         UsageError: there is no format of the name asked for.
     """
+    return table_layout(path, options).columns
+
+
+def table_layout(path: Path, options: ReadOptions | None = None) -> Layout:
+    """Return what a table's, or JSON's, records look like, for people to say which column is which.
+
+    Returns:
+        Columns, guesses and the first records; empty where ``table_columns`` has none.
+
+    Raises:
+        InputError: the file is missing, empty, broken or of no known format.
+        UsageError: there is no format of the name asked for.
+    """
     chosen = options or ReadOptions()
     reader = _reader(File(path, chosen.name or str(path)), chosen)
-    return reader.columns() if isinstance(reader, MappedReader) else ()
+    return reader.layout() if isinstance(reader, MappedReader) else Layout()
 
 
 def _reader(file: File, options: ReadOptions) -> Reader:
@@ -113,6 +126,10 @@ def _reader(file: File, options: ReadOptions) -> Reader:
         name = "csv"  # whoever maps its columns knows it for another table
     if name not in READERS:
         raise UsageError(f"no format {name!r}; known are auto, {', '.join(READERS)}")
+    if options.records is not None and name != "json":
+        raise UsageError(
+            f"{file.name} is {name}, which has no lists of records to choose from; json has"
+        )
     if options.columns and name not in MAPPED:
         raise UsageError(
             f"{file.name} is {name}, which has no columns to map; {', '.join(MAPPED)} have"

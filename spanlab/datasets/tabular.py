@@ -1,36 +1,51 @@
 """Records with a mapping of columns: what CSV, parquet, Arrow and any JSON have in common.
 
 ``passages`` may be a plain text or a JSON list of texts or ``{"text", "title", "url", "date"}``;
-``spans`` a JSON list of ``[start, end]`` or ``{"start", "end", "text", "prob", "label", "note"}``,
-which become gold labels; ``messages`` a chat, whose last turn is question and answer. A column may
-lie inside another (``paths``). An empty cell says nothing; columns without a field go into meta.
-What was written here (``flat``) is read with all its annotators, unless columns are mapped.
+``spans`` a JSON list of ``[start, end]``, ``{"start", "end", "text", "prob", "label", "note"}`` or
+texts of the answer, which become gold labels; ``messages`` a chat, whose last turn is question and
+answer, or each of them (``ReadOptions.turns``). A column may lie inside another (``paths``). An
+empty cell says nothing; columns without a field go into meta. What was written here (``flat``) is
+read with all its annotators, unless columns are mapped.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import PurePath
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.datasets import reader
-from spanlab.datasets.chat import last_turn
+from spanlab.datasets.chat import (
+    Turn,
+    answers_in,
+    asked_in,
+    is_chat,
+    is_message,
+    text_of_message,
+    turn_of,
+)
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import File, Row
 from spanlab.datasets.flat import CellsRow, by_item, is_own, is_table, record_of
-from spanlab.datasets.given import checked, language, passages_of, text_of
-from spanlab.datasets.options import ReadOptions
+from spanlab.datasets.given import checked, language, listed, passages_of, text_of
+from spanlab.datasets.options import TURNS, ReadOptions
 from spanlab.datasets.paths import value_at, without
 from spanlab.datasets.problems import input_error, within
+from spanlab.datasets.prompts import taken_apart
 from spanlab.datasets.quotes import find_quote, span_at
-from spanlab.errors import InputError
+from spanlab.errors import InputError, UsageError
 from spanlab.schema import Annotation, Item, Kind, Passage, Probability, Record, Span
 
+SAMPLES: Final = 50  # records that are looked at to tell what their columns hold
+_SAMPLED: Final = 1 << 22  # bytes after which these are enough
+_NAMED: Final = 5  # so many ids are named in a remark
 CELL = 10  # bytes of memory for a character of a cell: the cell, and its JSON at the worst
 
 
@@ -55,6 +70,23 @@ _Spans = tuple[Annotated[_GivenSpan, BeforeValidator(_object)], ...]
 _SPANS: TypeAdapter[_Spans] = TypeAdapter(_Spans)
 
 
+class Layout(NamedTuple):
+    """What a file's records look like before any is imported.
+
+    Attributes:
+        columns: the names that can be mapped.
+        guesses: our field → the column that it is read from if nobody says otherwise.
+        samples: the first records, as they stand.
+        lists: where lists of records are in a file that is one JSON object, the one that is read
+            first; empty for other files.
+    """
+
+    columns: tuple[str, ...] = ()
+    guesses: Mapping[str, str] = {}
+    samples: tuple[Mapping[str, Any], ...] = ()
+    lists: tuple[str, ...] = ()
+
+
 class MappedReader(reader.Reader):
     """Reads records whose columns are named by the user, or have common names."""
 
@@ -62,10 +94,69 @@ class MappedReader(reader.Reader):
         super().__init__(file, options)
         self._stem = PurePath(file.name).name.split(".")[0]
         self._mapping: dict[str, str] = {}
+        self._unplaced: list[str] = []  # ids of items whose marked texts are not where one sees
 
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns; none if there are no records."""
+
+    @abstractmethod
+    def records(self) -> Iterator[Row]:
+        """Yield the records as they stand, as JSON objects, numbered from 1."""
+
+    def layout(self) -> Layout:
+        """Return what the records look like; without columns if there are none."""
+        columns, samples = self.columns(), tuple(self._samples())
+        return Layout(columns, map_columns(columns, None, needed=None, samples=samples), samples)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the records, each as often as it has turns that are wanted.
+
+        Raises:
+            InputError: the file cannot be read on, or it has no column for the answer.
+        """
+        if self._options.turns not in TURNS:
+            known = ", ".join(TURNS)
+            raise UsageError(f"no turns {self._options.turns!r}; known are {known}")
+        if columns := self.columns():
+            self._mapping = self._map(columns, tuple(self._samples()))
+        for row in self.records():
+            yield from self._turns(row)
+
+    def finish(self) -> None:
+        """Say which items have marked texts whose place in the answer is not known."""
+        if self._unplaced:
+            named = ", ".join(self._unplaced[:_NAMED]) + (", …" * (len(self._unplaced) > _NAMED))
+            self._options.on_warning(
+                f"{self._file.name}: {len(self._unplaced):,} items are without their gold spans, "
+                f"which do not stand in their answers, or more than once: {named}"
+            )
+
+    def _samples(self) -> Iterator[dict[str, Any]]:
+        """Yield the first records; what is wrong with one is said when its turn comes."""
+        size = 0
+        with suppress(InputError):
+            for row in islice(self.records(), SAMPLES):
+                size += len(row.raw)
+                with suppress(InputError):
+                    yield _cells_of(row)
+                if size > _SAMPLED:
+                    return
+
+    def _turns(self, row: Row) -> Iterator[Row]:
+        column = self._mapping.get("messages")
+        answers: Sequence[int] = ()
+        if self._options.turns == "all" and column is not None and row.refused is None:
+            with suppress(InputError):  # which is said when its turn comes
+                cells = _cells_of(row)
+                chat = listed(value_at(cells, column))
+                answered = value_at(cells, self._mapping.get("answer", "")) not in (None, "")
+                answers = answers_in(chat) if is_chat(chat) and not answered else ()
+        if len(answers) < 2:
+            yield row
+            return
+        for number in range(len(answers)):
+            yield row._replace(turn=number + 1)
 
     def _record(self, row: Row) -> Record:
         cells = _cells_of(row)
@@ -73,28 +164,47 @@ class MappedReader(reader.Reader):
             return record_of(cells)
         names = self._mapping
         theirs = {field: _present(value_at(cells, column)) for field, column in names.items()}
-        used = set(names.values())
-        if theirs.get("messages") is not None:
-            turn = last_turn(_listed(theirs["messages"]), names["messages"])
-            said = {"question": turn.question, "answer": turn.answer}
-            theirs = {**theirs, **{key: said[key] for key in said if theirs.get(key) is None}}
-            used -= set() if turn.is_whole else {names["messages"]}
-        if theirs.get("answer") is None:
+        used = {names[field] for field in theirs}
+        turn = _turn(theirs, names, row.turn)
+        if turn is not None:
+            used -= set() if turn.is_whole else {names.get("messages", names.get("question", ""))}
+        answer = _answer(theirs.get("answer"), names.get("answer", "")) or (turn and turn.answer)
+        if not answer:
             column = names.get("answer", names.get("messages"))
             raise InputError("there is no answer", field=column, expected="a text")
+        question = turn.question if turn is not None else _question(theirs.get("question"))
+        passages = _passages(theirs.get("passages"), names.get("passages", ""))
+        if not passages and turn is not None:
+            passages = tuple(Passage(text=text) for text in turn.passages)
+        if not passages and (apart := taken_apart(question)) is not None:
+            question, passages = apart
+            used -= {names.get("question", "")}
+        name = text_of(theirs.get("id")) or f"{self._stem}-{row.number}"
         item = checked(
             Item(
-                id=text_of(theirs.get("id")) or f"{self._stem}-{row.number}",
+                id=f"{name}-{row.turn}" if row.turn else name,
                 lang=language(text_of(theirs.get("lang"))),
-                question=text_of(theirs.get("question")) or "",
-                answer=text_of(theirs["answer"]) or "",
-                passages=_passages(theirs.get("passages"), names.get("passages", "")),
+                question=question,
+                answer=answer,
+                passages=passages,
                 meta=_meta(without(cells, used)),
             )
         )
-        spans = theirs.get("spans")
-        annotations = () if spans is None else (_gold(item.answer, spans, names.get("spans", "")),)
-        return Record(item=item, annotations=annotations)
+        gold = self._gold(item, theirs.get("spans"), names.get("spans", ""))
+        return Record(item=item, annotations=() if gold is None else (gold,))
+
+    def _gold(self, item: Item, value: Any, column: str) -> Annotation | None:
+        """Return the gold labels, None if there are none or nobody can say where they are."""
+        if value is None:
+            return None
+        given = _json(value, column) if isinstance(value, str) else value
+        if isinstance(given, list) and given and all(isinstance(each, str) for each in given):
+            if any(item.answer.count(text) != 1 for text in given):
+                self._unplaced.append(item.id)
+                return None
+            begins = [(item.answer.index(text), text) for text in given]
+            given = [[begin, begin + len(text)] for begin, text in begins]
+        return _gold(item.answer, given, column)
 
     def _problem(self, error: ValidationError) -> InputError:
         problem = super()._problem(error)
@@ -102,9 +212,9 @@ class MappedReader(reader.Reader):
         problem.field = None
         return within(problem, column)
 
-    def _map(self, columns: Sequence[str]) -> dict[str, str]:
+    def _map(self, columns: Sequence[str], samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         try:
-            return map_columns(columns, self._options.columns)
+            return map_columns(columns, self._options.columns, samples=samples)
         except InputError as error:
             raise error.at(file=self._file.name) from None
 
@@ -114,19 +224,17 @@ class TableReader(MappedReader):
 
     _unit = "row"
 
-    def rows(self) -> Iterator[Row]:
+    def records(self) -> Iterator[Row]:
         """Yield the rows as JSON objects, numbered from 1 without the header.
 
         Raises:
-            InputError: the table is broken, or it has no column for the answer.
+            InputError: the table is broken, or has no rows.
         """
         number = 0
         found = self._cells()
         if is_table(self.columns()) and not self._options.columns:
             found = by_item(found, self._file.limit)
         for number, row in enumerate(found, start=1):
-            if number == 1:
-                self._mapping = self._map(self.columns())
             if row.refused is not None:
                 yield Row(row.line, b"", self._unit, number, self._at(row.refused, row.line))
             else:
@@ -179,26 +287,64 @@ def _present(value: Any) -> Any:
     return None if value == "" else value
 
 
+def _turn(theirs: Mapping[str, Any], names: Mapping[str, str], number: int) -> Turn | None:
+    """Return the turn of a chat that a record is; None if it has none.
+
+    Args:
+        theirs: our field → what stands in its column.
+        names: our field → the column.
+        number: the turn, from 1; 0 for the last one.
+    """
+    if theirs.get("messages") is not None:
+        chat = listed(theirs["messages"])
+        if theirs.get("answer") is not None and is_chat(chat) and not answers_in(chat):
+            return asked_in(chat)
+        return turn_of(chat, names["messages"], number - 1 if number else None)
+    chat = listed(theirs.get("question"))
+    if not is_chat(chat):
+        return None
+    return asked_in(chat) if theirs.get("answer") is not None else turn_of(chat, names["question"])
+
+
+def _answer(value: Any, column: str) -> str | None:
+    """Return a value as an answer: of messages the last answer, of a list its only element.
+
+    Raises:
+        InputError: it is a list of several values.
+    """
+    if is_chat(value):
+        return turn_of(value, column).answer
+    if isinstance(value, list) and len(value) > 1:
+        raise InputError(
+            "the answer is a list",
+            field=column,
+            found=value,
+            expected="one text; a mapping such as answer=texts.0 takes the first of a list",
+        )
+    if isinstance(value, list):
+        return _answer(value[0], column) if value else None
+    if is_message(value):
+        return text_of_message(value)
+    return text_of(value)
+
+
+def _question(value: Any) -> str:
+    """Return a value as a question, a message by its text."""
+    if isinstance(value, list) and len(value) == 1:
+        return _question(value[0])
+    return (text_of_message(value) if is_message(value) else text_of(value)) or ""
+
+
 def _passages(value: Any, column: str) -> tuple[Passage, ...]:
-    listed = _listed(value)
-    if isinstance(listed, str) and listed.lstrip().startswith("["):
-        return (Passage(text=listed),)  # a text that begins with a bracket, such as [1]
-    return passages_of(listed, column)
-
-
-def _listed(value: Any) -> Any:
-    """Return a value, or the list that its text is in JSON."""
-    if not (isinstance(value, str) and value.lstrip().startswith("[")):
-        return value
-    try:
-        return from_json(value)
-    except ValueError:
-        return value
+    found = listed(value)
+    if isinstance(found, str) and found.lstrip().startswith("["):
+        return (Passage(text=found),)  # a text that begins with a bracket, such as [1]
+    return passages_of(found, column)
 
 
 def _gold(answer: str, value: Any, column: str) -> Annotation:
     try:
-        given = _SPANS.validate_python(_json(value, column) if isinstance(value, str) else value)
+        given = _SPANS.validate_python(value)
     except ValidationError as error:
         raise within(input_error(error), column) from None
     spans = tuple(_span(answer, part, f"{column}.{index}") for index, part in enumerate(given))

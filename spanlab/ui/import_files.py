@@ -1,4 +1,4 @@
-"""What the import's form names, as files that can be read, and what their columns are called."""
+"""What the import's form names, as files that can be read, and what their records look like."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spanlab.errors import InputError
 from spanlab.ui.common import server_files
-from spanlab.workflows.importing import ReadOptions, RejectedRecord, table_columns
+from spanlab.workflows.importing import Layout, ReadOptions, RejectedRecord, table_layout
 from spanlab.workflows.previewing import ImportPreview, preview_import
 from spanlab.workflows.sources import in_folders, save_upload, split_sources, unpack_contexts
 
-_COLUMNS = "spanlab.import-columns"
+_LAYOUT = "spanlab.import-layout"
 _PREVIEW = "spanlab.import-preview"
 
 
@@ -35,6 +35,8 @@ class Chosen:
     format: str = "auto"
     contexts: UploadedFile | str | None = None
     columns: Mapping[str, str] | None = None
+    records: str | None = None
+    turns: str = "last"
     skip_bad: bool = False
     system: str | None = None
 
@@ -48,7 +50,8 @@ class Chosen:
         uploads = tuple(upload.file_id for upload in self.uploads)
         there = self.contexts if isinstance(self.contexts, str | None) else self.contexts.file_id
         columns = tuple((self.columns or {}).items())
-        return (uploads, tuple(self.paths), self.format, there, columns, self.skip_bad)
+        how = (columns, self.records, self.turns, self.skip_bad)
+        return (uploads, tuple(self.paths), self.format, there, *how)
 
 
 @dataclass(frozen=True)
@@ -94,21 +97,21 @@ def preview_of(chosen: Chosen) -> ImportPreview:
     return preview
 
 
-def columns_of(chosen: Chosen) -> Sequence[str]:
-    """Return the columns, or fields, of the first file; none if its format has fixed ones.
+def layout_of(chosen: Chosen) -> Layout:
+    """Return what the first file's records look like; empty if its format has fixed columns.
 
     Raises:
         InputError: the file cannot be read.
     """
-    first = Chosen(chosen.uploads[:1], chosen.paths[:1], "", chosen.format)
-    known = st.session_state.get(_COLUMNS)
+    first = Chosen(chosen.uploads[:1], chosen.paths[:1], "", chosen.format, records=chosen.records)
+    known = st.session_state.get(_LAYOUT)
     if chosen.uploads and known is not None and known[0] == first.key():
-        found: Sequence[str] = known[1]
+        found: Layout = known[1]
         return found
     with readable(first) as there:
-        columns = table_columns(there.files[0], there.options)
-    st.session_state[_COLUMNS] = (first.key(), columns)
-    return columns
+        layout = table_layout(there.files[0], there.options)
+    st.session_state[_LAYOUT] = (first.key(), layout)
+    return layout
 
 
 def _saved(chosen: Chosen, folder: Path) -> Readable:
@@ -130,6 +133,8 @@ def _saved(chosen: Chosen, folder: Path) -> Readable:
         format=chosen.format,
         contexts=contexts,
         columns=chosen.columns,
+        records=chosen.records,
+        turns=chosen.turns,
         sources=sources.source_info,
         on_reject=_left_out if chosen.skip_bad else None,
     )

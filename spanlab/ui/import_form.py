@@ -12,8 +12,9 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from spanlab.errors import SpanlabError
 from spanlab.ui.common import server_files
-from spanlab.ui.import_files import Chosen, columns_of
-from spanlab.workflows.importing import FIELDS, FORMATS, guess_columns
+from spanlab.ui.import_files import Chosen, layout_of
+from spanlab.ui.import_samples import show_samples
+from spanlab.workflows.importing import FIELDS, FORMATS, Layout
 
 _ROUND = "spanlab.import-round"  # a new number empties the form's widgets
 
@@ -28,6 +29,8 @@ _KINDS = {
     _PREDICTIONS: "What a system marked in items that a dataset has, joined by their id.",
 }
 
+_BESIDE = 3  # boxes in a row
+_TURNS = {"last": "The last answer", "all": "Each answer"}
 _FIELDS = {
     "id": "Id",
     "lang": "Language",
@@ -90,7 +93,7 @@ def import_form(datasets: Sequence[str]) -> Chosen:
         key=f"import-format-{_round()}",
     )
     chosen = Chosen(uploads, paths, name.strip() or stem, format)
-    columns = _columns(chosen) if chosen.is_any else None
+    chosen = _with_columns(chosen) if chosen.is_any else chosen
     with st.expander("Passages and invalid records", icon=":material/tune:"):
         contexts = _contexts(server=not uploads and server_files() is not None)
         bad = st.radio(
@@ -102,7 +105,7 @@ def import_form(datasets: Sequence[str]) -> Chosen:
             ],
             key=f"import-bad-{_round()}",
         )
-    return replace(chosen, contexts=contexts, columns=columns, skip_bad=bad == _SKIP)
+    return replace(chosen, contexts=contexts, skip_bad=bad == _SKIP)
 
 
 def _predictions(
@@ -182,36 +185,65 @@ def _contexts(*, server: bool) -> UploadedFile | str | None:
     )
 
 
-def _columns(chosen: Chosen) -> Mapping[str, str] | None:
-    """Draw a box per field if the first file has columns; return the field → column mapping."""
-    there: Sequence[str] = ()
+def _with_columns(chosen: Chosen) -> Chosen:
+    """Draw which records are read and what their columns are, if the first file has columns."""
+    layout = _layout(chosen)
+    if len(layout.lists) > 1:
+        records = st.selectbox(
+            "Records",
+            layout.lists,
+            format_func=lambda path: "the file as one record" if path == "." else path,
+            help="The file is one JSON object. Its list that looks most like records is read, or "
+            "the one that you choose.",
+            key=f"import-records-{_round()}",
+        )
+        chosen = replace(chosen, records=records)
+        layout = _layout(chosen)
+    if not layout.columns:
+        return chosen
+    chosen = replace(chosen, columns=_mapping(layout))
+    if "messages" in {**layout.guesses, **(chosen.columns or {})}:
+        turns = st.radio(
+            "Items of a chat",
+            list(_TURNS),
+            format_func=_TURNS.__getitem__,
+            horizontal=True,
+            help="What was said before an answer is its question, what tools found its passages.",
+            key=f"import-turns-{_round()}",
+        )
+        chosen = replace(chosen, turns=turns)
+    return chosen
+
+
+def _layout(chosen: Chosen) -> Layout:
     with suppress(SpanlabError):  # which the preview says
-        there = columns_of(chosen)
-    return _mapping(there) if there else None
+        return layout_of(chosen)
+    return Layout()
 
 
 def lacks_answer(chosen: Chosen) -> bool:
     """Say whether the first file has columns, and nobody knows yet which is the answer."""
-    there: Sequence[str] = ()
-    with suppress(SpanlabError):
-        there = columns_of(chosen)
-    known = {*guess_columns(there), *(chosen.columns or {})}
-    return bool(there) and not known & {"answer", "messages"}
+    layout = _layout(chosen)
+    known = {*layout.guesses, *(chosen.columns or {})}
+    return bool(layout.columns) and not known & {"answer", "messages"}
 
 
-def _mapping(there: Sequence[str]) -> Mapping[str, str] | None:
+def _mapping(layout: Layout) -> Mapping[str, str] | None:
+    show_samples(layout.samples)
     st.markdown(
         "**Columns**",
         help="Which column of the table, or field of the JSON, holds what. A dot leads inside: "
         "output.text, or documents.content for all of a list.",
     )
-    guesses = guess_columns(there)
+    guesses = layout.guesses
     chosen: dict[str, str] = {}
-    boxes = st.columns(3)
+    boxes = st.columns(_BESIDE)
     for index, field in enumerate(FIELDS):
         unsaid = f"{guesses[field]} (by its name)" if field in guesses else "—"
-        column = boxes[index % 3].selectbox(
-            _FIELDS.get(field, field), [unsaid, *there], key=f"import-column-{field}-{_round()}"
+        column = boxes[index % _BESIDE].selectbox(
+            _FIELDS.get(field, field),
+            [unsaid, *layout.columns],
+            key=f"import-column-{field}-{_round()}",
         )
         if column != unsaid:
             chosen[field] = column

@@ -14,12 +14,13 @@ from typing import IO, TYPE_CHECKING, NamedTuple, Self
 from spanlab.datasets import (
     FIELDS,
     FORMATS,
+    TURNS,
+    Layout,
     ReadOptions,
     RejectedRecord,
     dumps,
-    map_columns,
     read_placed,
-    table_columns,
+    table_layout,
 )
 from spanlab.datasets.limits import longest, record_limit, too_large
 from spanlab.errors import InputError
@@ -32,14 +33,15 @@ if TYPE_CHECKING:
 __all__ = [
     "FIELDS",
     "FORMATS",
+    "TURNS",
     "Imported",
+    "Layout",
     "ReadOptions",
     "RejectedRecord",
     "RejectsFile",
-    "guess_columns",
     "import_files",
     "rejects_as_jsonl",
-    "table_columns",
+    "table_layout",
 ]
 
 OnReject = Callable[[RejectedRecord], None]
@@ -200,11 +202,6 @@ def without_passages(missing: int, items: int) -> str:
 def has_no_evidence(item: Item) -> bool:
     """Say whether an item comes with nothing that its answer could be checked against."""
     return not item.passages and item.process is None
-
-
-def guess_columns(columns: Sequence[str]) -> dict[str, str]:
-    """Return field → column for columns of common names, as an import without a mapping does."""
-    return map_columns(columns, None, needed=None)
 
 
 def rejects_as_jsonl(rejects: Sequence[RejectedRecord]) -> str:

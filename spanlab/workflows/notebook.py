@@ -29,15 +29,18 @@ def load(
     format: str = "auto",
     contexts: str | Path | None = None,
     columns: Mapping[str, str] | None = None,
+    records: str | None = None,
+    turns: str = "last",
 ) -> list[Record]:
     """Read records from files of any supported format.
 
     Args:
         files: paths, read in order.
-        format: "auto" or one of spanlab, mushroom, ragtruth, faithbench, labelstudio,
-            claims, csv, parquet.
+        format: "auto" or one of ``spanlab.datasets.FORMATS``.
         contexts: a directory of ``<id>.context.txt`` files or a JSONL with passages.
-        columns: for CSV and parquet, our field → their column.
+        columns: for tables and JSON, our field → their column or path of fields.
+        records: for JSON that is one object, the path of its list of records; None finds it.
+        turns: of a chat, the "last" answer is an item or "all" are.
 
     Returns:
         All records, possibly none.
@@ -46,7 +49,11 @@ def load(
         InputError: names file, line, field, what was found and what would be right.
     """
     options = ReadOptions(
-        format=format, contexts=None if contexts is None else Path(contexts), columns=columns
+        format=format,
+        contexts=None if contexts is None else Path(contexts),
+        columns=columns,
+        records=records,
+        turns=turns,
     )
     return [record for file in files for record in read(Path(file), options)]
 

@@ -251,3 +251,25 @@ def test_calls_under_way_stay_within_the_concurrency(
     )
     assert done.returncode == 0, done.stderr
     assert model_server.busiest == 2
+
+
+def test_files_are_annotated_with_the_columns_lists_and_turns_that_are_named(
+    tmp_path: Path, spanlab: Run
+) -> None:
+    """As an import takes them; a dataset has had them chosen already."""
+    chat = [{"role": role, "content": "It is in Rome."} for role in ("user", "assistant") * 2]
+    source = tmp_path / "run.json"
+    source.write_text(json.dumps({"a": [{"x": {"talk": chat}, "found": "In Paris."}], "b": [{}]}))
+    reading = ("--column", "messages=x.talk", "--column", "passages=found", "--records", "a")
+    made = tmp_path / "made.jsonl"
+    done = spanlab(
+        *("annotate", source, "--detector", "offline", *reading, "--turns", "all", "-o", made)
+    )
+    assert done.returncode == 0, done.stderr
+    first, second = read(made)
+    assert (first.item.id, second.item.id) == ("run-1-1", "run-1-2")
+    assert first.item.passages[0].text == "In Paris."
+    assert first.annotations[0].annotator == "offline"
+    refused = spanlab("annotate", "mine", "--detector", "offline", "--column", "answer=x")
+    assert refused.returncode == 2
+    assert "--column, --records and --turns are for files" in refused.stderr

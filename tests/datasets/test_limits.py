@@ -104,6 +104,15 @@ FILES: dict[str, tuple[str, Callable[[Path], object], str]] = {
         "",
     ),
     "a long array of short records": ("f.json", _fine_array, ""),
+    "a long list inside an object on one line": (
+        "l.json",
+        lambda path: path.write_bytes(
+            b'{"run": 1, "results": ['
+            + b",".join([b'{"question":"q","answer":"' + b"x" * 10_000 + b'"}'] * 4000)
+            + b"]}"
+        ),
+        "",
+    ),
     "an array with a long record": (
         "g.json",
         lambda path: path.write_bytes(b"[" + ITEM + b"," + _line(b"x" * 60 * MIB) + b"]"),

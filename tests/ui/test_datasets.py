@@ -180,12 +180,12 @@ def test_json_of_other_fields_is_mapped_and_seen_before_it_is_imported(
     open_page: OpenPage, store: Store
 ) -> None:
     chat = [{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "<b>Paris"}]
-    records = [{"nr": n, "talk": {"turns": chat}, "docs": ["Warsaw"][n:]} for n in range(2)]
+    records = [{"nr": n, "x": {"y": chat}, "z": ["Warsaw"][n:]} for n in range(2)]
     app = upload(open_page("datasets"), lines(*records))
     assert "which column holds the answer" in app.info[0].value
     assert app.button(key="import").disabled
-    app.selectbox(key="import-column-messages-0").set_value("talk.turns").run()
-    app.selectbox(key="import-column-passages-0").set_value("docs").run()
+    app.selectbox(key="import-column-messages-0").set_value("x.y").run()
+    app.selectbox(key="import-column-passages-0").set_value("z").run()
     assert not app.error
     assert "Recognised as JSON" in everything(app)
     assert "1 of 2 items have no passages" in app.warning[0].value
@@ -197,6 +197,40 @@ def test_json_of_other_fields_is_mapped_and_seen_before_it_is_imported(
     first, second = store.records("answers")
     assert (first.item.question, first.item.answer) == ("Where?", "<b>Paris")
     assert (first.item.passages[0].text, second.item.passages) == ("Warsaw", ())
+
+
+def test_a_list_inside_an_object_is_found_shown_and_can_be_changed(
+    open_page: OpenPage, store: Store
+) -> None:
+    rows = [{"User Prompt": "Where?", "LLM_output": "In Paris.", "source doc": "Warsaw it was."}]
+    other = [{"said": "In Rome."}]
+    written = json.dumps({"run": {"results": rows}, "more": other}).encode()
+    app = upload(open_page("datasets"), written, "run.json")
+    assert app.selectbox(key="import-records-0").options == [
+        "run.results",
+        "more",
+        "the file as one record",
+    ]
+    assert app.selectbox(key="import-column-answer-0").value == "LLM_output (by its name)"
+    (shown,) = app.dataframe
+    assert dict(shown.value.iloc[0]) == rows[0]
+    app.selectbox(key="import-records-0").set_value("more").run()
+    assert app.button(key="import").disabled
+    app.selectbox(key="import-column-answer-0").set_value("said").run()
+    app.selectbox(key="import-records-0").set_value("run.results").run()
+    app.selectbox(key="import-column-answer-0").set_value("LLM_output (by its name)").run()
+    app.button(key="import").click().run()
+    (record,) = store.records("run")
+    assert (record.item.question, record.item.answer) == ("Where?", "In Paris.")
+    assert record.item.passages[0].text == "Warsaw it was."
+
+
+def test_each_answer_of_a_chat_can_be_an_item(open_page: OpenPage, store: Store) -> None:
+    chat = [{"role": role, "content": role} for role in ("user", "assistant") * 2]
+    app = upload(open_page("datasets"), lines({"messages": chat}), "chats.jsonl")
+    app.radio(key="import-turns-0").set_value("all").run()
+    app.button(key="import").click().run()
+    assert [record.item.id for record in store.records("chats")] == ["chats-1-1", "chats-1-2"]
 
 
 def test_predictions_are_joined_to_a_dataset_s_items(open_page: OpenPage, store: Store) -> None:
