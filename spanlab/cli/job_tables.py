@@ -27,7 +27,7 @@ def listed(jobs: Sequence[JobView]) -> str:
         row = summary_of(job)
         what = job.title if job.error is None else f"{job.title}: {job.error}"
         state = job.state.value
-        cells = [job.id, state, row.done, row.failed, row.cost, row.left, _when(job.created)]
+        cells = [job.id, state, row.done, row.failed, row.cost, row.left, row.created]
         rows.append([*cells, what, row.models])
     lines = aligned(rows, left=len(rows[0])).split("\n")
     colours = [None, *(_colour(job) for job in jobs)]

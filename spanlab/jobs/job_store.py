@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -23,7 +24,7 @@ from spanlab.errors import NotFoundError, StoreError
 from spanlab.fields import storable
 from spanlab.jobs import database
 from spanlab.jobs.kinds import KINDS, Kind
-from spanlab.jobs.rows import SHOWN, PartState, log_of, still, summed, view_of
+from spanlab.jobs.rows import SHOWN, PartState, log_of, view_of, with_parts
 from spanlab.jobs.views import JobState, JobView
 from spanlab.settings import Settings
 from spanlab.workflows.runs import Progress
@@ -62,19 +63,19 @@ class JobStore:
             offset=offset,
             sort_desc=True,
         )
-        return [self._view(row) for row in rows]
+        views = [self._view(row) for row in rows]
+        # Of a job that goes on its row tells; one that was stopped or killed is behind its parts.
+        behind = [view.id for view in views if view.state not in {JobState.RUNNING, JobState.DONE}]
+        parts = self._parts(behind) if behind else {}
+        return [with_parts(view, parts.get(view.id, ())) for view in views]
 
     def job(self, job_id: str) -> JobView:
         """Return the one job whose id begins like this, with all that its parts say now."""
         view = self._view(row := self.row(job_id))
         parts = self.parts(row.workflow_id)
         failures = [failure for part in parts for failure in part.failures]
-        progress = summed(view.progress, parts) if parts else view.progress
         return replace(
-            view,
-            progress=progress if view.state is JobState.RUNNING else still(progress),
-            failures=tuple(failures[::-1][:SHOWN]),
-            log=log_of(row),
+            with_parts(view, parts), failures=tuple(failures[::-1][:SHOWN]), log=log_of(row)
         )
 
     def row(self, job_id: str) -> WorkflowStatus:
@@ -98,6 +99,13 @@ class JobStore:
     def parts(self, job_id: str) -> list[PartState]:
         """Return what the parts of a job have done, in their order."""
         return [PartState.of(row) for row in self.rows(parent_workflow_id=job_id)]
+
+    def _parts(self, job_ids: Sequence[str]) -> dict[str, list[PartState]]:
+        """Return the same for several jobs, without why parts broke."""
+        found: dict[str, list[PartState]] = defaultdict(list)
+        for row in self.rows(parent_workflow_id=list(job_ids), load_output=False):
+            found[row.parent_workflow_id or ""].append(PartState.of(row))
+        return found
 
     def part(self, part_id: str) -> WorkflowStatus:
         """Return the workflow of a part, or of a job, by its whole id.

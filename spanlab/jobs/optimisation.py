@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from optimizers.curve import Curve, Trial
 from optimizers.estimates import planned
 from optimizers.request import Optimisation
-from spanlab.errors import UsageError
+from spanlab.errors import SpanlabError, UsageError
 from spanlab.jobs import job_store, worker
 from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.kinds import KINDS
@@ -33,7 +33,7 @@ from spanlab.jobs.rows import curve_of, progress_of
 from spanlab.jobs.session_keys import queue_for
 from spanlab.jobs.steps import interrupted, step
 from spanlab.labels import Labels
-from spanlab.lm import Meter
+from spanlab.lm import Meter, Usage
 from spanlab.programs import Programs
 from spanlab.settings import Settings
 from spanlab.workflows.runs import Progress
@@ -94,9 +94,13 @@ async def _prepare(asked: dict[str, Any]) -> Pinned:
     )
     job_id = DBOS.workflow_id or ""
     meter = Meter(request.budget, before_attempt=JobCalls(me, job_id, request.rate).wait)
-    found = await with_passages(found, request, meter, me.store)
-    trials = planned(request.search, len(found)).trials
-    progress = Progress(total=trials, started=time.time(), usage=meter.usage)
+    progress = Progress(total=planned(request.search, len(found)).trials, started=time.time())
+    try:
+        found = await with_passages(found, request, meter, me.store)
+    except SpanlabError:
+        await asyncio.to_thread(me.jobs.report, job_id, replace(progress, usage=meter.usage))
+        raise
+    progress = replace(progress, usage=meter.usage)
     unit = request.search.unit
     curve = Curve(items=len(found), unit=unit)
     await asyncio.to_thread(me.jobs.report, job_id, progress, curve)
@@ -232,6 +236,7 @@ class ProgressLog:
         self._lock = threading.Lock()
         self._remarks: list[str] = []
         self._new = True
+        self._told = Usage()
 
     def add(self, event: Event) -> None:
         """Add a trial or a remark."""
@@ -244,18 +249,19 @@ class ProgressLog:
 
     def save(self, where: job_store.JobStore, job_id: str, stopper: Stopper) -> None:
         """Write down what is new."""
+        used = stopper.usage
         with self._lock:
-            if not self._new:
+            if not self._new and used == self._told:
                 return
-            self._new = False
+            new, self._new, self._told = self._new, False, used
             curve, remarks, self._remarks = self._curve, self._remarks, []
         done = len(curve.trials)
         progress = replace(
             self.before,
             done=done,
             total=max(self.before.total, done),
-            usage=self.before.usage + stopper.usage,
+            usage=self.before.usage + used,
         )
-        where.report(job_id, progress, curve)
+        where.report(job_id, progress, curve if new else None)
         for remark in remarks:
             where.note(job_id, remark)

@@ -98,6 +98,14 @@ def still(progress: Progress) -> Progress:
     return replace(progress, rate=0.0, remaining=None)
 
 
+def with_parts(view: JobView, parts: Sequence[PartState]) -> JobView:
+    """Return a job with what its parts have done and used; as it is if it has none."""
+    if not parts:
+        return view
+    progress = summed(view.progress, parts)
+    return replace(view, progress=progress if view.state is JobState.RUNNING else still(progress))
+
+
 def view_of(row: WorkflowStatus) -> JobView:
     """Return a job as its row alone has it, without failures and log."""
     said = row.attributes or {}

@@ -22,6 +22,7 @@ _STATES = {
 class JobSummary:
     """A job as a row of a table; texts are empty where there is nothing to say."""
 
+    created: str
     state: str
     models: str
     done: str
@@ -32,14 +33,15 @@ class JobSummary:
 
 def summary_of(view: JobView) -> JobSummary:
     """Return a job as a row of a table."""
-    progress = view.progress
+    progress, used = view.progress, view.progress.usage
     share = progress.failed / progress.done if progress.done else 0.0
     return JobSummary(
+        created=f"{view.created.astimezone():%Y-%m-%d %H:%M}",
         state=state_in_words(view),
         models=", ".join(view.models),
         done=f"{progress.done:,} of {progress.total:,}" if progress.total else "",
         failed=f"{progress.failed:,} ({_percent(share)})" if progress.failed else "",
-        cost=cost_in_words(progress.usage) if progress.usage.calls else "",
+        cost=cost_in_words(used) if used.calls or used.searches else "",
         left="" if progress.remaining is None else duration(progress.remaining),
     )
 

@@ -22,8 +22,8 @@ from spanlab.ui.messages import errors_shown
 from spanlab.workflows.managing import list_datasets
 
 _PER_PAGE = 20
-_COLUMNS = ("State", "Job", "Model", "Done", "Failed", "Cost", "Time left", "")
-_WIDTHS = (1.5, 3, 1.8, 1.3, 1.1, 0.9, 1.1, 1)
+_COLUMNS = ("State", "Job", "Requested", "Model", "Done", "Failed", "Cost", "Time left", "")
+_WIDTHS = (1.5, 2.8, 1.3, 1.5, 1.2, 1, 0.8, 1, 0.9)
 _PAGE = "spanlab.jobs.page"
 _OPEN = "job"  # query parameter: the job whose details are shown
 
@@ -73,7 +73,7 @@ def _row(view: JobView) -> None:
         cells = st.columns(_WIDTHS, vertical_alignment="center")
         with cells[0]:
             job_badge(view)
-        texts = (view.title, row.models, row.done, row.failed, row.cost, row.left)
+        texts = (view.title, row.created, row.models, row.done, row.failed, row.cost, row.left)
         for cell, text in zip(cells[1:-1], texts, strict=True):
             cell.markdown(plain(text) or "–")
         cells[-1].button(

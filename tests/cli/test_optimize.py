@@ -118,6 +118,9 @@ def test_searches_for_passages_are_limited(tuned: Run, model_server: ModelServer
     assert stopped.returncode == 1
     assert "the budget of 2 searches is used up" in stopped.stderr
     assert model_server.count == 2
+    assert "2 searches" in stopped.stderr
+    (listed,) = tuned("jobs", "list").stdout.splitlines()[1:]
+    assert listed.split()[1:5] == ["failed", "0", "of", "16"]
 
 
 def test_the_model_that_writes_prompts_is_asked_as_all_are_but_draws_freely(

@@ -12,6 +12,8 @@ from spanlab import jobs
 from spanlab.detectors import DetectorSpec
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.jobs import JobState, JobView, RunRequest, job_store
+from spanlab.jobs.summary import summary_of
+from spanlab.lm import Price
 from spanlab.schema import Annotation, Kind, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
@@ -113,6 +115,34 @@ def test_a_job_is_paused_resumed_and_cancelled(
     assert [line.text for line in done.log[1:]] == ["paused", "resumed", "cancelled", "resumed"]
     assert states(settings) == {Status.DONE: 80}
     assert set(Counter(model.fingerprints()).values()) == {1}
+
+
+def test_a_stopped_job_is_listed_with_all_that_was_done_and_paid(
+    where: Settings, model: ModelServer, worker: Start
+) -> None:
+    """Calls that are under way when it is stopped end after the job has told how far it is."""
+    model.latency = 2.0  # longer than it takes to stop it
+    fill(where, 48)
+    worker(where)
+    asked = request(model, concurrency=48)
+    (spec,) = asked.specs
+    assert spec.model is not None
+    priced = spec.model.model_copy(update={"price": Price.parse("1000,1000,1000")})
+    specs = (spec.model_copy(update={"model": priced}),)
+    job_id = jobs.submit_detection(asked.model_copy(update={"detectors": specs}), where)
+    wait_until(lambda: model.count == 48, "all calls to be under way")
+    jobs.cancel(job_id, where)
+
+    def all_told() -> bool:
+        return jobs.job(job_id, where).progress.done == 48
+
+    wait_until(all_told, "the answers to what was asked")
+    (listed,) = jobs.jobs(settings=where)
+    assert (listed.state, listed.progress.usage.calls) == (JobState.CANCELLED, 48)
+    assert listed.progress == jobs.job(job_id, where).progress
+    assert states(where)[Status.DONE] == 48
+    row = summary_of(listed)
+    assert (row.done, row.cost[:1]) == ("48 of 48", "$")
 
 
 def test_a_job_that_an_earlier_version_paused_is_paused_cancelled_and_resumed(

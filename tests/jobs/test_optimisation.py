@@ -148,6 +148,11 @@ def test_a_search_is_paused_and_resumed_and_its_curve_tells_the_way(
         wait_until(
             lambda: jobs.job(job_id, settings).state is JobState.PAUSED, "the search to pause"
         )
+
+        def counted() -> bool:
+            return jobs.jobs(settings=settings)[0].progress.usage.calls == gold.count
+
+        wait_until(counted, "every call to be counted, also those since the last trial")
         jobs.resume(job_id, settings)
         done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
     assert done.state is JobState.DONE, done.error
