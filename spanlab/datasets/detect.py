@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic_core import from_json
 
-from spanlab.datasets import graphrag, summaries
+from spanlab.datasets import graphrag, graphrag_index, summaries
 from spanlab.datasets.files import File
 from spanlab.datasets.json_rows import first_objects, is_single, names_in, printed
 from spanlab.errors import InputError
@@ -113,7 +113,7 @@ def detect(path: Path, name: str | None = None) -> str:
 def _of_folder(folder: File) -> str:
     if graphrag.is_output(folder.path):
         return "graphrag"
-    names = [f"{name}.parquet" for name in graphrag.TABLES]
+    names = [f"{name}.parquet" for name in graphrag_index.TABLES]
     raise InputError(
         "this is a directory of no known format",
         file=folder.name,

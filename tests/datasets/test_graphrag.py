@@ -28,11 +28,21 @@ TABLES: Tables = {
         {"id": "t-2", "human_readable_id": 1, "text": "Ada paid Bo. The bell is old."},
     ],
     "entities": [
-        {"id": "e-ada", "human_readable_id": 0, "description": "Ada built and paid."}
+        {
+            "id": "e-ada",
+            "human_readable_id": 0,
+            "title": "ADA",
+            "description": "Ada built and paid.",
+        }
         | {"text_unit_ids": ["t-1", "t-2"]},
-        {"id": "e-bo", "human_readable_id": 1, "description": "Bo was paid.)\n<|COMPLETE|>"}
+        {
+            "id": "e-bo",
+            "human_readable_id": 1,
+            "title": "BO",
+            "description": "Bo was paid.)\n<|COMPLETE|>",
+        }
         | {"text_unit_ids": ["t-2"]},
-        {"id": "e-bell", "human_readable_id": 2, "description": "The bell is old."}
+        {"id": "e-bell", "human_readable_id": 2, "title": "BELL", "description": "The bell is old."}
         | {"text_unit_ids": ["t-2"]},
     ],
     "relationships": [
@@ -138,6 +148,62 @@ def test_an_end_mark_that_was_left_in_a_description_is_cut_off(folder: Folder) -
     assert process.by_id["entity 1"].text == "Bo was paid."
     assert process.stage_of("entity 0") == "summarised entity or relationship"
     assert process.stage_of("entity 1") == "entity or relationship"
+
+
+RAW: Tables = {
+    "raw_entities": [
+        {"title": "ADA", "type": "PERSON", "description": ["Ada built.", "Ada paid."]}
+        | {"text_unit_ids": ["t-1", "t-2"], "frequency": 2},
+        {"title": "BO", "type": "PERSON", "description": ["Bo was paid."]}
+        | {"text_unit_ids": ["t-2"], "frequency": 1},
+    ],
+    "raw_relationships": [
+        {"source": "ADA", "target": "BO", "description": ["Ada paid Bo."]}
+        | {"text_unit_ids": ["t-2"], "weight": 1.0},
+    ],
+}
+PROMPT = "Text: An example.\n######\nOutput: …\n######\nText: {}\n######\nOutput:"
+SAID = (
+    '("entity"<|>Ada<|>PERSON<|>{})\n##\n("relationship"<|>ADA<|>BO<|>They met.<|>2)\n<|COMPLETE|>'
+)
+
+
+@pytest.mark.parametrize("kept", ["tables", "log"])
+def test_what_was_extracted_from_each_text_is_a_stage_of_its_own(folder: Folder, kept: str) -> None:
+    path = folder(TABLES | RAW) if kept == "tables" else folder()
+    if kept == "log":
+        calls = [
+            {"kind": "extract", "response": SAID.format(said)}
+            | {"messages": [{"role": "user", "content": PROMPT.format(text)}]}
+            for text, said in (
+                ("Ada built the tower.", "Ada built."),
+                ("Ada paid Bo. The bell is old.", "Ada paid."),
+                ("Something else.", "Ada left."),
+            )
+        ]
+        calls += [{"kind": "report", "messages": [], "response": "# Ada"}]
+        (path / "llm_log.jsonl").write_text("".join(json.dumps(call) + "\n" for call in calls))
+    process = opened(next(iter(read(path))).item)
+    first, second, whole = process.read(
+        ["entity 0 in text unit 0", "entity 0 in text unit 1", "entity 0"]
+    )
+    assert (first.text, first.sources) == ("Ada built.", ("text unit 0",))
+    assert (second.text, second.sources) == ("Ada paid.", ("text unit 1",))
+    assert (whole.sources, process.stage_of(first.id)) == (
+        (first.id, second.id),
+        "entity or relationship",
+    )
+    assert process.sizes()["entity or relationship"] == 3 + 2
+
+
+def test_the_stage_of_an_error_that_people_name_comes_with_their_claim(folder: Folder) -> None:
+    path = folder()
+    wrong = {"query_id": 0, "claim": "Ada paid Bo.", "supported": False}
+    right = {"query_id": 1, "claim": "The bell is old.", "supported": True, "error_stage": None}
+    lines = [wrong | {"error_stage": "map answer"}, right]
+    (path / "claims.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    stages = [each.error_stages for record in read(path) for each in record.annotations[0].claims]
+    assert stages == [("map answer",), ()]
 
 
 def test_claims_that_people_judged_become_gold_claims(folder: Folder) -> None:
@@ -250,7 +316,7 @@ def test_a_real_index_is_read_whole(real: Path) -> None:
     process = opened(records[0].item)
     assert process.sizes() == {
         "text unit": 18,
-        "entity or relationship": 53,
+        "entity or relationship": 53 + 107,  # of one text unit, and of each of several
         "summarised entity or relationship": 33,
         "community report": 7,
         "map answer": 78,
