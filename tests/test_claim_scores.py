@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spanlab.errors import InputError
-from spanlab.scorers import RIGHT, JudgedClaim, compare_macro_f1, score_claims
+from spanlab.scorers import RIGHT, JudgedClaim, compare_claims, compare_macro_f1, score_claims
 
 
 def claims(*pairs: tuple[str, str | None], support: list[float] | None = None) -> list[JudgedClaim]:
@@ -37,15 +37,30 @@ def test_scores_by_hand() -> None:
 
 
 def test_verdicts_that_only_the_prediction_uses_are_wrong_but_no_class() -> None:
-    report = score_claims(
-        claims(("supported", "inconclusive"), ("supported", "supported"), ("refuted", None))
-    )
+    given = claims(("supported", "inconclusive"), ("supported", "supported"), ("refuted", None))
+    report = score_claims(given, keep_inconclusive=True)
     assert [score.verdict for score in report.verdicts] == ["refuted", "supported"]
     assert report.accuracy.mean == pytest.approx(1 / 3)
     assert report.balanced_accuracy.mean == pytest.approx((1 / 2 + 0) / 2)
     # Supported: F1 = 2·1 / (2 gold + 1 predicted); refuted: 0.
     assert report.macro_f1.mean == pytest.approx((2 / 3 + 0) / 2)
     assert report.unjudged == 1
+
+
+def test_claims_that_either_side_calls_inconclusive_are_left_out() -> None:
+    given = claims(
+        ("supported", "inconclusive"),
+        ("inconclusive", "supported"),
+        ("supported", "supported"),
+        ("refuted", "supported"),
+    )
+    report = score_claims(given)
+    assert (report.n, report.inconclusive, report.accuracy.mean) == (2, 2, 0.5)
+    # Of two systems, those that either calls so.
+    sure = [claim._replace(predicted=claim.gold) for claim in given]
+    assert compare_claims(sure, given).difference == 0.5
+    with pytest.raises(InputError, match="2 claims, all of them inconclusive"):
+        score_claims(given[:2])
 
 
 def test_not_supported_is_compared_with_what_it_does_not_tell_apart() -> None:
@@ -67,6 +82,15 @@ def test_auroc_counts_pairs_and_halves_ties() -> None:
     assert report.auroc is not None
     assert report.auroc.mean == pytest.approx(3.5 / 4)
     assert report.auroc.low <= report.auroc.mean <= report.auroc.high
+
+
+def test_claims_without_a_soft_score_do_not_count_for_auroc() -> None:
+    """Of VeriTrail's claims with nothing selected no verdict is asked for, as in appendix E.3."""
+    pairs = [("supported", "supported")] * 2 + [("refuted", "refuted")] * 2
+    given = claims(*pairs, support=[0.9, 0.5, 0.5, 0.1])
+    report = score_claims([*given, *claims(("supported", "not-supported"))])
+    assert report.auroc is not None
+    assert (report.auroc.mean, report.soft, report.n) == (3.5 / 4, 4, 5)
 
 
 def test_without_soft_scores_there_is_no_auroc() -> None:

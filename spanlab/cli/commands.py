@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -185,6 +186,13 @@ def score(
     claims: Annotated[
         bool, typer.Option("--claims", help="Score verdicts on claims instead of spans.")
     ] = False,
+    keep_inconclusive: Annotated[
+        bool,
+        typer.Option(
+            "--keep-inconclusive",
+            help="With --claims: score also claims that one side calls inconclusive.",
+        ),
+    ] = False,
     steps: Annotated[
         bool, typer.Option("--steps", help="Score types of errors in the steps of reasonings.")
     ] = False,
@@ -234,7 +242,12 @@ def score(
         scored = score_step_files(predictions, golds, annotator=annotator, gold_annotator=gold)
         typer.echo(step_tables.as_json(scored) if as_json else step_tables.as_text(scored))
         return
-    evaluation = (score_claim_files if claims else score_files)(
+    if keep_inconclusive and not claims:
+        raise UsageError("--keep-inconclusive goes with --claims")
+    scored_by = (
+        partial(score_claim_files, keep_inconclusive=keep_inconclusive) if claims else score_files
+    )
+    evaluation = scored_by(
         predictions,
         golds,
         annotator=annotator,

@@ -120,6 +120,13 @@ def _claims(evaluation: ClaimEvaluation) -> str:
     }
     lines = [f"{name} {_figure(mean, 'iou')}" for name, mean in means.items()]
     lines.append(f"over {report.n:,} claims, with 95 % bootstrap intervals")
+    if report.inconclusive:
+        lines.append(
+            f"{report.inconclusive:,} claims that one side calls inconclusive are left out "
+            "(--keep-inconclusive)"
+        )
+    if report.auroc is not None and report.soft < report.n:
+        lines.append(f"AUROC over the {report.soft:,} claims with a soft score")
     if report.unjudged:
         lines.append(f"{report.unjudged:,} claims without a verdict count as wrong")
     if evaluation.missing:

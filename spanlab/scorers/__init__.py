@@ -23,6 +23,7 @@ from spanlab.scorers._claims import (
     coarse,
     compare_claims,
     compare_macro_f1,
+    decided,
     score_claims,
 )
 from spanlab.scorers._compare import (
@@ -70,6 +71,7 @@ __all__ = [
     "compare",
     "compare_claims",
     "compare_macro_f1",
+    "decided",
     "interval",
     "mark_all",
     "mark_none",

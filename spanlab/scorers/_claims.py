@@ -20,6 +20,7 @@ from spanlab.scorers._report import MeanInterval
 from spanlab.scorers._resample import Table, interval, p_value, swaps, weights
 
 RIGHT: Final = "right"
+INCONCLUSIVE: Final = "inconclusive"
 _NAME: Final = "claims"  # of what is resampled
 _COARSE: Final[dict[str, str]] = {
     "refuted": "not-supported",
@@ -55,14 +56,17 @@ class VerdictScore(Frozen):
 class ClaimReport(Frozen):
     """Scores over ``n`` claims; ``unjudged`` of them have no predicted verdict and count as wrong.
 
+    ``inconclusive`` is the number of claims that were left out as either side calls them so.
     ``accuracy`` is the share of right verdicts, ``balanced_accuracy`` and ``macro_f1`` are means
     over the verdicts that the gold labels use, in [0, 1]. ``auroc`` is the chance that a supported
-    claim has a higher soft score than another, ties counting half; None where a claim has no soft
-    score or all gold verdicts are of one side.
+    claim has a higher soft score than another, ties counting half, over the ``soft`` claims that
+    have such a score; None where none has, or all gold verdicts of these are of one side.
     """
 
     n: int
     unjudged: int
+    inconclusive: int
+    soft: int
     accuracy: MeanInterval
     balanced_accuracy: MeanInterval
     macro_f1: MeanInterval
@@ -78,17 +82,26 @@ class MacroF1s(Frozen):
     difference: Difference
 
 
-def score_claims(claims: Sequence[JudgedClaim]) -> ClaimReport:
+def score_claims(claims: Sequence[JudgedClaim], *, keep_inconclusive: bool = False) -> ClaimReport:
     """Score verdicts.
 
     Where either side knows "not-supported" (refuted, or not enough evidence), so is what the other
     side tells apart: refuted, not enough evidence and conflicting become "not-supported".
 
+    Args:
+        claims: at least one.
+        keep_inconclusive: whether "inconclusive" is a verdict like the others. Else claims that
+            either side calls so are left out, as in Metropolitansky et al. 2025, "VeriTrail", §4.3.
+
     Raises:
-        InputError: there are no claims.
+        InputError: there are no claims, or none that is left.
     """
+    given = len(claims)
+    if not keep_inconclusive:
+        (claims,) = decided(claims)
     if not claims:
-        raise InputError("no claim to score", expected="claims that both sides have")
+        found = f"{given} claims, all of them inconclusive" if given else None
+        raise InputError("no claim to score", found=found, expected="claims that both sides have")
     claims = _comparable(claims)
     classes = sorted({claim.gold for claim in claims})
     names = tuple(dict.fromkeys(claim.item for claim in claims))
@@ -105,20 +118,43 @@ def score_claims(claims: Sequence[JudgedClaim]) -> ClaimReport:
     return ClaimReport(
         n=len(claims),
         unjudged=sum(claim.predicted is None for claim in claims),
+        inconclusive=given - len(claims),
+        soft=sum(claim.support is not None for claim in claims),
         accuracy=accuracy,
         balanced_accuracy=balanced,
         macro_f1=f1,
-        auroc=_auroc(claims, names),
+        auroc=_auroc([claim for claim in claims if claim.support is not None]),
         verdicts=_by_verdict(classes, whole),
     )
 
 
-def compare_claims(a: Sequence[JudgedClaim], b: Sequence[JudgedClaim]) -> Difference:
+def decided(*sides: Sequence[JudgedClaim]) -> tuple[Sequence[JudgedClaim], ...]:
+    """Return the claims that neither the gold side nor any system calls inconclusive.
+
+    Args:
+        sides: of each system the same claims in the same order.
+    """
+    kept = [
+        row
+        for row in zip(*sides, strict=True)
+        if all(INCONCLUSIVE not in {claim.gold, claim.predicted} for claim in row)
+    ]
+    return tuple(zip(*kept, strict=True)) if kept else tuple(() for _ in sides)
+
+
+def compare_claims(
+    a: Sequence[JudgedClaim], b: Sequence[JudgedClaim], *, keep_inconclusive: bool = False
+) -> Difference:
     """Compare the accuracy of two systems on the same claims, given in the same order.
 
+    Claims that the gold side or either system calls inconclusive are left out, unless
+    ``keep_inconclusive``.
+
     Raises:
-        InputError: the lists are empty or differ in length.
+        InputError: the lists are empty or differ in length, or no claim is left.
     """
+    if not keep_inconclusive and len(a) == len(b):
+        a, b = decided(a, b)
     both = _comparable([*a, *b])
     right = [float(claim.gold == claim.predicted) for claim in both]
     return paired(right[: len(a)], right[len(a) :])
@@ -236,11 +272,12 @@ def _by_verdict(classes: Sequence[str], confusion: Table) -> tuple[VerdictScore,
     return tuple(found)
 
 
-def _auroc(claims: Sequence[JudgedClaim], names: Sequence[str]) -> MeanInterval | None:
-    """Return the area under the ROC curve, for items of these names in the order of samples."""
-    scores = np.array([np.nan if claim.support is None else claim.support for claim in claims])
-    if np.isnan(scores).any() or len({claim.gold == "supported" for claim in claims}) < 2:
+def _auroc(claims: Sequence[JudgedClaim]) -> MeanInterval | None:
+    """Return the area under the ROC curve of claims that have soft scores."""
+    if len({claim.gold == "supported" for claim in claims}) < 2:
         return None
+    scores = np.array([claim.support for claim in claims], dtype=float)
+    names = dict.fromkeys(claim.item for claim in claims)
     order = np.argsort(scores, kind="stable")
     positive = np.array([claims[at].gold == "supported" for at in order])
     levels = np.flatnonzero(np.diff(scores[order], prepend=-1.0))  # where each score begins

@@ -55,7 +55,8 @@ def show_claims(found: ClaimComparison, reference: str | None, chosen: Collectio
         return
     st.caption(
         f"Against the verdicts of {plain(reference)}; a claim that an annotator lacks counts as "
-        "wrong. Intervals are bootstrap over items."
+        "wrong, one that either side calls inconclusive is left out. Intervals are bootstrap over "
+        "items."
     )
     _scores(scores)
     _one(scores)
@@ -71,6 +72,7 @@ def claim_table(scores: Sequence[ScoredClaims]) -> pd.DataFrame:
             "Kind": kind_in_words(one.kind),
             "Claims": one.report.n,
             "Without a verdict": one.report.unjudged,
+            "Inconclusive": one.report.inconclusive,
         }
         if searched:
             row |= {"Tool calls": one.searches, "Recalled": one.recalled}

@@ -14,6 +14,7 @@ from spanlab.scorers import (
     JudgedClaim,
     MeanInterval,
     compare_claims,
+    decided,
     score_claims,
 )
 from spanlab.trace import PairStep, RecallStep, Step, ThoughtStep
@@ -45,12 +46,12 @@ class ScoredClaims:
     recalled: int = 0
 
     def minus(self, other: ScoredClaims) -> Difference | None:
-        """Return the accuracy minus the other's, paired by claim; None without common items."""
+        """Return the accuracy minus the other's, paired by claim; None without common claims."""
         items = {each.item for each in self.judged} & {each.item for each in other.judged}
         mine, theirs = (
             [each for each in one.judged if each.item in items] for one in (self, other)
         )
-        return compare_claims(mine, theirs) if items else None
+        return compare_claims(mine, theirs) if decided(mine, theirs)[0] else None
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class ClaimTally:
         scores = (
             ScoredClaims(name, kind, score_claims(found), tuple(found), **self._searched[name])
             for name, kind in self._kinds.items()
-            if (found := self._judged.get(name))
+            if decided(found := self._judged[name])[0]
         )
         return ClaimComparison(
             n=len(self._verdicts),

@@ -34,6 +34,7 @@ def score_claim_files(
     annotator: str | None = None,
     gold_annotator: str | None = None,
     against: Sequence[Path] = (),
+    keep_inconclusive: bool = False,
 ) -> ClaimEvaluation:
     """Score predicted verdicts on claims that are joined by item id and text.
 
@@ -45,6 +46,7 @@ def score_claim_files(
         annotator: whose annotation is the prediction, where a file has several.
         gold_annotator: whose annotation is the gold, where it is not "gold".
         against: files of a second system, for a paired test.
+        keep_inconclusive: whether claims that one side calls inconclusive are scored, too.
 
     Raises:
         InputError: a file is wrong, an item occurs twice, or no item is common to both sides.
@@ -56,9 +58,9 @@ def score_claim_files(
     both = {item: claims for item, claims in gold.items() if item in predicted and item in second}
     sides = [_joined(both, side) for side in (predicted, second)] if against else None
     return ClaimEvaluation(
-        report=score_claims(both_sides),
+        report=score_claims(both_sides, keep_inconclusive=keep_inconclusive),
         missing=sum(len(claims) for item, claims in gold.items() if item not in predicted),
-        against=compare_claims(*sides) if sides else None,
+        against=compare_claims(*sides, keep_inconclusive=keep_inconclusive) if sides else None,
     )
 
 

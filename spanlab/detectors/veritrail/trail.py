@@ -80,8 +80,7 @@ class Trail:
             self._among(self._sentences(known, roots=True), asked.root_sentences),
             self._among(self._sentences(known, roots=False), asked.sentences),
         )
-        support = None if self._options.samples == 1 else 0.0
-        nothing = Judged("not-supported", NOTHING_CHOSEN, support)
+        nothing = Judged("not-supported", NOTHING_CHOSEN)  # no soft score without verdicts (E.3)
         unknown = sum(each.unknown for each in (*roots, *others))
         self._rounds.append(_Notes(_filled(roots), _filled(others), nothing, unknown))
         return {sentence.node for sentence in self._rounds[-1].sentences}
