@@ -25,7 +25,8 @@ def stages(
     """Say at which stages of their processes the errors of answers came in.
 
     For each detector: every stage's share of the claims that are not supported, with 95 %
-    intervals; for every two, how much these shares differ.
+    intervals; for every two, how much these shares differ. Where gold labels name the stage of an
+    error, how often a detector names it, too.
 
     \b
     spanlab stages mine
@@ -44,6 +45,7 @@ def stages(
 def _json(found: ErrorStages) -> str:
     runs = [
         {**vars(run), "shares": {name: share.model_dump() for name, share in run.shares.items()}}
+        | {"found": run.found and run.found.model_dump()}
         for run in found.runs
     ]
     pairs = [{"a": a, "b": b, **agreement._asdict()} for a, b, agreement in found.pairs]
@@ -66,6 +68,7 @@ def _text(found: ErrorStages) -> str:
             for stage, share in run.shares.items()
         ]
         lines += [aligned([["stage", "share", "95 %"], *rows], left=1)] if rows else []
+        lines += [run.scored] if run.scored else []
     lines += found.remarks
     for a, b, (divergence, correlation) in found.pairs:
         rank = "undefined" if correlation is None else figure(correlation, signed=True)

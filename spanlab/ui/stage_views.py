@@ -42,7 +42,8 @@ def show_stages(summary: DatasetSummary) -> None:
     for run in found.runs:
         st.caption(
             f"{plain(run.annotator)}: {counted(run.claims, 'claim')} not supported; "
-            f"the stage is known of {run.claims - run.undetermined:,}."
+            f"the stage is known of {run.claims - run.undetermined:,}"
+            + (f"; {run.scored}." if run.scored else ".")
         )
     _show(found)
 

@@ -10,13 +10,14 @@ from statistics import fmean
 from typing import NamedTuple
 
 from spanlab.errors import UsageError
-from spanlab.schema import HALLUCINATED, Annotation, Item, Kind, SharedProcess, Status
-from spanlab.scorers import MeanInterval, StageAgreement, stage_agreement, stage_shares
+from spanlab.schema import HALLUCINATED, Annotation, Claim, Item, Kind, SharedProcess, Status
+from spanlab.scorers import MeanInterval, StageAgreement, mean_of, stage_agreement, stage_shares
 from spanlab.storage import DatasetSummary, Store
+from spanlab.workflows.claim_scores import by_text
 from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.process_nodes import stages_of
 from spanlab.workflows.progress import reported
-from spanlab.workflows.wording import sampling_alone
+from spanlab.workflows.wording import counted, figure, sampling_alone
 
 __all__ = ["ErrorStages", "RunStages", "StagePair", "error_stages", "judges"]
 
@@ -29,12 +30,30 @@ class RunStages:
 
     ``claims`` is the number of those that it calls wrong, ``undetermined`` of these the number
     whose stage cannot be told. ``shares`` are the stages' of the others, empty if there are none.
+    ``found`` is the share of errors whose stage gold labels name that it names, too, with an
+    interval over these ``known`` errors; None without gold stages. Of an error for which it names
+    several stages, the gold one among them is enough (the paper's §3.2 names them all).
     """
 
     annotator: str
     claims: int
     undetermined: int
     shares: Mapping[str, MeanInterval]
+    known: int = 0
+    found: MeanInterval | None = None
+
+    @property
+    def scored(self) -> str:
+        """How many of gold's stages it names, in words; "" where gold names none."""
+        if self.found is None:
+            return ""
+        mean, low, high = (
+            figure(each) for each in (self.found.mean, self.found.low, self.found.high)
+        )
+        return (
+            f"of {counted(self.known, 'error')} whose stage the gold labels name, it names the "
+            f"stage of {mean} [{low}, {high}]"
+        )
 
 
 class StagePair(NamedTuple):
@@ -63,6 +82,7 @@ class _Seen:
     """What has been read of a dataset so far."""
 
     wrong: dict[str, list[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(list))
+    named: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))  # of gold's
     places: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     processes: set[str] = field(default_factory=set)
 
@@ -76,6 +96,15 @@ class _Seen:
         names = list(found.sizes) if found else []
         for index, name in enumerate(names[1:], start=1):
             self.places[name].append(index / len(names))
+
+    def add_claims(self, said: Annotation, gold: Mapping[str, Claim]) -> None:
+        """Note the errors that an annotator found, and which of gold's stages it names."""
+        self.wrong[said.annotator] += _wrong(said)
+        claims = by_text(said.claims)
+        for text, claim in gold.items():
+            if claim.error_stages:
+                stages = claims[text].error_stages if text in claims else ()
+                self.named[said.annotator].append(not set(stages).isdisjoint(claim.error_stages))
 
     def order(self) -> tuple[str, ...]:
         """Return the stages, earliest first, as they stand on average."""
@@ -91,7 +120,7 @@ def error_stages(
     annotators: Sequence[str] = (),
     on_progress: Callable[[int], None] | None = None,
 ) -> ErrorStages:
-    """Count the errors of answers by the stage at which they came in.
+    """Count the errors of answers by the stage at which they came in, and score what gold names.
 
     Args:
         store: the annotation database.
@@ -107,17 +136,21 @@ def error_stages(
     names = tuple(annotators) or judges(summary)
     check_annotators(summary, names)
     seen, judged = _Seen(), set[str]()
-    records = store.records(dataset, annotators=names) if names else iter(())
+    golds = [each.name for each in summary.annotators if each.kind is Kind.GOLD]
+    read = tuple(dict.fromkeys((*names, *golds)))
+    records = store.records(dataset, annotators=read) if names else iter(())
     for record in reported(records, on_progress, _REPORT_EVERY):
         seen.add_stages(record.item)
-        for said in record.annotations:
-            if said.status is Status.DONE and said.claims:
+        done = [each for each in record.annotations if each.status is Status.DONE and each.claims]
+        gold = by_text(claim for said in done if said.annotator in golds for claim in said.claims)
+        for said in done:
+            if said.annotator in names:
                 judged.add(said.annotator)
-                seen.wrong[said.annotator] += _wrong(said)
+                seen.add_claims(said, {} if said.annotator in golds else gold)
     if not judged:
         raise UsageError(f"no claim of {dataset!r} is judged by {', '.join(names) or 'a detector'}")
     stages = seen.order()
-    runs = tuple(_run(name, seen.wrong[name], stages) for name in names if name in judged)
+    runs = tuple(_run(name, seen, stages) for name in names if name in judged)
     detectors = [run.annotator for run in runs if run.annotator in judges(summary) and run.shares]
     remarks = (sampling_alone(detectors),) if detectors else ()
     return ErrorStages(stages, runs, tuple(_pairs(runs, stages)), remarks)
@@ -132,10 +165,12 @@ def _wrong(said: Annotation) -> list[tuple[str, ...]]:
     return [claim.error_stages for claim in said.claims if claim.verdict in HALLUCINATED]
 
 
-def _run(name: str, wrong: Sequence[tuple[str, ...]], stages: Sequence[str]) -> RunStages:
+def _run(name: str, seen: _Seen, stages: Sequence[str]) -> RunStages:
+    wrong, named = seen.wrong[name], seen.named[name]
     told = [claim for claim in wrong if claim]
     shares = stage_shares(told, stages) if told else {}
-    return RunStages(name, len(wrong), len(wrong) - len(told), shares)
+    found = mean_of(named) if named else None
+    return RunStages(name, len(wrong), len(wrong) - len(told), shares, len(named), found)
 
 
 def _pairs(runs: Sequence[RunStages], stages: Sequence[str]) -> Iterable[StagePair]:

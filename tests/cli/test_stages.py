@@ -48,6 +48,28 @@ def test_all_figures_come_as_json(spanlab: Run) -> None:
     assert "the errors that “first” makes are not in them" in remark
 
 
+def test_gold_stages_are_what_runs_are_scored_by(spanlab: Run, tmp_path: Path) -> None:
+    """Of three errors "first" names the stage of one, among others, and "second" of none."""
+    path = traced_file(tmp_path / "traced.jsonl")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line, stages in zip(
+        lines[-2:], ({"A.": "draft", "B.": "answer"}, {"D.": "summary"}), strict=True
+    ):
+        claims = [
+            {"text": text, "verdict": "not-supported", "error_stages": [stage]}
+            for text, stage in stages.items()
+        ]
+        gold = {"annotator": "gold", "kind": "gold", "status": "done", "spans": []}
+        line["annotations"].append(gold | {"claims": claims})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert spanlab("import", path, "--dataset", "d").returncode == 0
+    first, second = json.loads(spanlab("stages", "d", "--json").stdout)["runs"]
+    assert (first["known"], first["found"]["mean"]) == (3, pytest.approx(1 / 3))
+    assert (second["known"], second["found"]["mean"]) == (2, 0)
+    shown = spanlab("stages", "d").stdout
+    assert "of 3 errors whose stage the gold labels name, it names the stage of 0.333 [" in shown
+
+
 def test_a_dataset_without_claims_is_said_so(spanlab: Run, tmp_path: Path) -> None:
     (tmp_path / "plain.jsonl").write_text('{"id": "a", "answer": "x"}\n')
     spanlab("import", "plain.jsonl", "--dataset", "plain")
