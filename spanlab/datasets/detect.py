@@ -48,6 +48,10 @@ SIGNATURES: dict[str, tuple[frozenset[str], ...]] = {
         frozenset({"resourceSpans"}),
         frozenset({"resource_spans"}),
         frozenset({"context", "attributes"}),
+        frozenset({"traceId", "type", "input", "output"}),
+        frozenset({"trace_id", "type", "input", "output"}),
+        frozenset({"trace", "observations"}),
+        frozenset({"id", "input", "output", "observations"}),
     ),
 }
 TABLES = ("csv", "parquet", "arrow")

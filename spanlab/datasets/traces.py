@@ -1,19 +1,20 @@
 """OpenTelemetry traces of language models, exported as JSON: what pipelines write by themselves.
 
-Read are OTLP's JSON (``resourceSpans``, a request a line or the whole file) and spans as SDKs print
-them (``context`` and ``attributes``, a span a line or an array), with the attributes of
-OpenInference or of OpenTelemetry's own conventions for generative models (``gen_ai.*``).
+Read are OTLP's JSON (``resourceSpans``, a request a line or the whole file), spans as Python's SDK
+prints them (``context`` and ``attributes``: an array, on a line each, or as its console exporter
+does, also between lines of a log) with the attributes of OpenInference or of OpenTelemetry's own
+conventions for generative models (``gen_ai.*``), and Langfuse's observations.
 
 An item is a trace: its answer is what the last model call returned, its question the input of the
 first span that has one, its process what the calls read and wrote. Spans do not say which text was
 made from which; that is told from what they say (see ``recording``): a message that holds retrieved
 documents or earlier answers word for word was made from those. A system message of which nothing
-is known is an instruction and no source.
+is known is an instruction and no source. A stage is called what a framework calls its node, task or
+agent, on the call's span or on one around it; otherwise as the span.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -21,10 +22,12 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import from_json, to_json
 
 from spanlab.datasets import reader
+from spanlab.datasets.chat import text_of_message
 from spanlab.datasets.files import Row
+from spanlab.datasets.json_rows import is_single, printed
 from spanlab.datasets.limits import TOGETHER, too_many
+from spanlab.datasets.observations import holds_observations, is_observation, parsed, spans_of
 from spanlab.errors import InputError, UsageError
-from spanlab.fields import storable
 from spanlab.recording import Recorder
 from spanlab.schema import Record
 
@@ -32,6 +35,17 @@ _MODELS: Final = frozenset(("LLM",))
 _FOUND: Final = ("retrieval.documents", "reranker.output_documents")
 _ASKED: Final = ("question", "query", "input", "prompt", "content", "messages")
 _CALLS: Final = frozenset(("chat", "text_completion", "generate_content", "completion"))
+
+
+# Where frameworks say which node, task or agent of theirs a span belongs to: LangGraph,
+# OpenInference (LangChain, LlamaIndex, CrewAI), OpenLLMetry, and OpenTelemetry's own for agents.
+_STAGES: Final = (
+    *("langgraph_node", "langgraph.node", "metadata.langgraph_node"),
+    *("langsmith.metadata.langgraph_node", "traceloop.association.properties.langgraph_node"),
+    *("graph.node.name", "graph.node.id", "crewai.task.name", "crewai.agent.role"),
+    *("llama_index.step.name", "traceloop.entity.name", "gen_ai.task.name", "gen_ai.agent.name"),
+)
+_METADATA: Final = ("metadata", "langfuse.observation.metadata")  # that are objects, or their JSON
 
 
 class _Message(NamedTuple):
@@ -67,37 +81,42 @@ class TraceReader(reader.Reader):
             yield Row(lines[trace], to_json(spans))
 
     def _requests(self) -> Iterator[Row]:
-        first = self._file.head().partition(b"\n")[0].strip()
-        try:
-            from_json(first)
-        except ValueError:
-            if not first.startswith(b"["):
-                yield Row(1, to_json(self._file.load()))
-                return
-        yield from self._file.rows()
+        """Yield what holds spans; lines of a log between them are no JSON objects."""
+        if self._file.head().lstrip().startswith(b"["):
+            yield from self._file.rows()
+        elif is_single(self._file):
+            yield Row(1, to_json(self._file.load()))
+        else:
+            yield from (each for each in printed(self._file) if each.beginning.startswith(b"{"))
 
     def _record(self, row: Row) -> Record:
         spans = sorted(from_json(row.raw), key=itemgetter("start"))
         recorder = Recorder()
+        by_id = {str(span["id"]): span for span in spans if span.get("id")}
         for span in sorted(spans, key=itemgetter("end")):
-            _note(recorder, span)
+            _note(recorder, span, _stage(span, by_id))
         try:
             item = recorder.item(str(spans[0]["trace"]), _question(spans))
         except UsageError:
             raise InputError(
                 "no span of this trace has a model's answer",
                 found=f"spans {', '.join(str(span['name']) for span in spans[:5])}",
-                expected="the attributes of OpenInference or gen_ai.*",
+                expected="the attributes of OpenInference or gen_ai.*, or Langfuse's generations",
             ) from None
         return Record(item=item)
 
 
 def _spans(request: Any) -> Iterator[dict[str, Any]]:
     """Yield the spans of an OTLP request, or the one that was printed, in one form."""
+    if is_observation(request) or holds_observations(request):
+        yield from spans_of(request)
+        return
     if "attributes" in request and "context" in request:
         context, attributes = request["context"], request["attributes"]
         yield {
             "trace": str(context["trace_id"]).removeprefix("0x"),
+            "id": context.get("span_id"),
+            "parent": request.get("parent_id"),
             "name": request.get("name", ""),
             "start": str(request.get("start_time", "")),
             "end": str(request.get("end_time", "")),
@@ -109,6 +128,8 @@ def _spans(request: Any) -> Iterator[dict[str, Any]]:
             for span in scope["spans"]:
                 yield {
                     "trace": span.get("traceId") or span["trace_id"],
+                    "id": span.get("spanId") or span.get("span_id"),
+                    "parent": span.get("parentSpanId") or span.get("parent_span_id"),
                     "name": span.get("name", ""),
                     "start": _nanoseconds(span, "startTimeUnixNano", "start_time_unix_nano"),
                     "end": _nanoseconds(span, "endTimeUnixNano", "end_time_unix_nano"),
@@ -145,7 +166,27 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _note(recorder: Recorder, span: Mapping[str, Any]) -> None:
+def _stage(span: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return what a framework calls the part of a pipeline that a span belongs to."""
+    around: Mapping[str, Any] | None = span
+    seen = 0
+    while around is not None and seen < len(by_id):
+        if named := _named(around["attributes"]):
+            return named
+        around = by_id.get(str(around.get("parent")))
+        seen += 1
+    return _named(span["attributes"]) or str(span["name"] or "model call")
+
+
+def _named(attributes: Mapping[str, Any]) -> str:
+    known = dict(attributes)
+    for name in _METADATA:
+        inner = parsed(attributes.get(name))
+        known |= inner if isinstance(inner, dict) else {}
+    return next((str(known[name]) for name in _STAGES if known.get(name)), "")
+
+
+def _note(recorder: Recorder, span: Mapping[str, Any], stage: str) -> None:
     """Note what a span retrieved, or what a model call read and wrote."""
     attributes = span["attributes"]
     for name in _FOUND:
@@ -166,7 +207,7 @@ def _note(recorder: Recorder, span: Mapping[str, Any]) -> None:
         if message.role not in ("system", "developer") or recorder.knows(message.text)
     ]
     for message in written:
-        recorder.step(inputs, message.text, str(span["name"] or "model call"))
+        recorder.step(inputs, message.text, stage)
 
 
 def _messages(attributes: Mapping[str, Any], *, read: bool) -> Sequence[_Message]:
@@ -197,12 +238,13 @@ def _content(message: Mapping[str, Any]) -> str:
 
 
 def _structured(value: Any) -> Iterator[_Message]:
-    """Yield the messages of ``gen_ai.input.messages`` and its like: JSON with parts."""
-    messages = _parsed(value)
+    """Yield the messages of ``gen_ai.input.messages`` and its like: a chat, or JSON with parts."""
+    messages = parsed(value)
     for message in messages if isinstance(messages, list) else ():
         parts = message.get("parts") or ()
         texts = [str(part.get("content") or "") for part in parts if part.get("type") == "text"]
-        yield _Message(str(message.get("role") or ""), "\n".join(texts))
+        text = "\n".join(texts) if parts else text_of_message(message)
+        yield _Message(str(message.get("role") or ""), text)
 
 
 def _list(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
@@ -220,7 +262,7 @@ def _question(spans: Sequence[Mapping[str, Any]]) -> str:
     for span in spans:
         value = span["attributes"].get("input.value")
         if isinstance(value, str) and value.strip():
-            return _asked(_parsed(value)) or value
+            return _asked(parsed(value)) or value
         said = [each for each in _messages(span["attributes"], read=True) if each.role == "user"]
         if said:
             return said[-1].text
@@ -234,12 +276,3 @@ def _asked(value: Any) -> str:
     if isinstance(value, dict):
         return next((said for key in _ASKED if (said := _asked(value.get(key)))), "")
     return value if isinstance(value, str) else ""
-
-
-def _parsed(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return storable(json.loads(value))
-    except (ValueError, RecursionError):
-        return None

@@ -194,3 +194,159 @@ def test_what_is_no_span_is_refused_by_line(tmp_path: Path, broken: object) -> N
     path = lines(tmp_path / "traces.jsonl", [otlp(*ALL), broken])
     with pytest.raises(InputError, match=r"traces.jsonl:2: not an OpenTelemetry span"):
         list(read(path))
+
+
+def console(at: int, name: str, attributes: dict[str, Any], parent: int | None = None) -> str:
+    """Return a span as Python's ``ConsoleSpanExporter`` prints it."""
+    context = {"trace_id": "0xab", "span_id": f"0x{at}", "trace_state": "[]"}
+    shown: dict[str, Any] = {
+        "name": name,
+        "context": context,
+        "kind": "SpanKind.INTERNAL",
+        "parent_id": None if parent is None else f"0x{parent}",
+        "start_time": f"2026-03-01T10:00:0{at}.000000Z",
+        "end_time": f"2026-03-01T10:00:0{at if at else 9}.500000Z",
+        "status": {"status_code": "UNSET"},
+        "attributes": attributes,
+        "events": [],
+        "links": [],
+        "resource": {"attributes": {"service.name": "rag"}, "schema_url": ""},
+    }
+    return json.dumps(shown, indent=4) + "\n"
+
+
+def printed_call(asked: str, said: str) -> dict[str, Any]:
+    return {
+        "openinference.span.kind": "LLM",
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": asked,
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": said,
+    }
+
+
+NODE = json.dumps({"langgraph_step": 2, "langgraph_node": "draft"})
+PRINTED = (
+    console(
+        1,
+        "search",
+        {
+            "openinference.span.kind": "RETRIEVER",
+            "retrieval.documents.0.document.content": TOWER,
+            "retrieval.documents.1.document.content": CITY,
+        },
+    ),
+    console(3, "ChatOpenAI", {**printed_call(ASKED, NOTES)}, parent=2),
+    console(2, "node", {"openinference.span.kind": "CHAIN", "metadata": NODE}, parent=0),
+    console(4, "ChatOpenAI", {**printed_call(NOTES, ANSWER), "crewai.agent.role": "Editor"}),
+    console(
+        0,
+        "graph",
+        {"openinference.span.kind": "CHAIN", "input.value": "Who built the tower?"},
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        pytest.param("".join(PRINTED), id="spans alone"),
+        pytest.param(
+            "INFO, starting {now\n" + "Done: [1\n".join(PRINTED) + "}\n",
+            id="between lines of a log",
+        ),
+        pytest.param(
+            "".join(json.dumps(json.loads(each)) + "\n" for each in PRINTED), id="on a line each"
+        ),
+    ],
+)
+def test_what_the_console_exporter_prints_is_read_with_the_frameworks_stages(
+    tmp_path: Path, log: str
+) -> None:
+    path = tmp_path / "app.log"
+    path.write_text(log)
+    assert detect(path) == "traces"
+    (record,) = read(path)
+    assert (record.item.question, record.item.answer) == ("Who built the tower?", ANSWER)
+    assert isinstance(record.item.process, Process)
+    stages = {node.text: node.stage for node in record.item.process.nodes}
+    assert stages == {TOWER: "source", CITY: "source", NOTES: "draft", ANSWER: "Editor"}
+
+
+def test_a_printed_span_that_is_cut_off_is_refused_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "app.log"
+    path.write_text("started\n" + PRINTED[0] + PRINTED[1][:300])
+    with pytest.raises(InputError, match=r"app.log:\d+: not an OpenTelemetry span") as caught:
+        list(read(path))
+    assert caught.value.line == 2 + PRINTED[0].count("\n")
+
+
+def observation(at: int, kind: str, name: str, read: object, written: object) -> dict[str, Any]:
+    return {
+        "id": f"o{at}",
+        "traceId": "t1",
+        "parentObservationId": None if at == 0 else "o0",
+        "type": kind,
+        "name": name,
+        "startTime": f"2026-03-01T10:00:0{at}.000Z",
+        "endTime": f"2026-03-01T10:00:0{at if at else 9}.500Z",
+        "input": read,
+        "output": written,
+        "metadata": {"langgraph_node": "draft"} if at == 2 else {},
+    }
+
+
+def said(role: str, text: str) -> dict[str, str]:
+    return {"role": role, "content": text}
+
+
+OBSERVED = [
+    observation(0, "SPAN", "rag", {"question": "Who built the tower?"}, ANSWER),
+    observation(
+        1, "RETRIEVER", "search", "tower", [{"page_content": TOWER}, {"page_content": CITY}]
+    ),
+    observation(2, "GENERATION", "llm", [said("user", ASKED)], said("assistant", NOTES)),
+    observation(3, "GENERATION", "answer", {"messages": [said("user", NOTES)]}, ANSWER),
+]
+SNAKES = {
+    "traceId": "trace_id",
+    "parentObservationId": "parent_observation_id",
+    "startTime": "start_time",
+    "endTime": "end_time",
+}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(json.dumps(OBSERVED), id="an array"),
+        pytest.param(
+            json.dumps({"trace": {"id": "t1"}, "observations": OBSERVED}, indent=2), id="a trace"
+        ),
+        pytest.param(
+            "".join(
+                json.dumps(
+                    {
+                        SNAKES.get(key, key): json.dumps(held)
+                        if key in ("input", "output")
+                        else held
+                        for key, held in each.items()
+                    }
+                )
+                + "\n"
+                for each in OBSERVED
+            ),
+            id="lines of an export, with JSON in texts",
+        ),
+    ],
+)
+def test_langfuses_observations_become_their_traces_answers(tmp_path: Path, written: str) -> None:
+    path = tmp_path / "langfuse.json"
+    path.write_text(written)
+    (record,) = read(path)
+    item = record.item
+    assert (item.id, item.question) == ("t1", "Who built the tower?")
+    assert item.answer == ANSWER
+    assert isinstance(item.process, Process)
+    stages = {node.text: node.stage for node in item.process.nodes}
+    assert stages == {TOWER: "source", CITY: "source", NOTES: "draft", ANSWER: "answer"}
