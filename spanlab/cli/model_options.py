@@ -82,7 +82,8 @@ Program = Annotated[
 ]
 MaxCalls = Annotated[int | None, typer.Option(min=1, help="Stop after so many model calls.")]
 MaxSearches = Annotated[
-    int | None, typer.Option(min=1, help="Stop after so many searches of a search service.")
+    int | None,
+    typer.Option(min=1, help="Stop after so many searches of services and calls of tool servers."),
 ]
 MaxCost = Annotated[
     float | None, typer.Option(min=0.0, help="Stop when model calls cost so many US dollars.")

@@ -189,4 +189,5 @@ def less(now: Usage, before: Usage) -> Usage:
         cost=cost,
         uncounted=now.uncounted - before.uncounted,
         searches=now.searches - before.searches,
+        tool_calls=now.tool_calls - before.tool_calls,
     )

@@ -27,7 +27,8 @@ class Usage:
     part of ``input_tokens`` that the provider had cached. ``cost`` is in US dollars and None as
     soon as one call's price is unknown. ``uncounted`` are the calls whose tokens the endpoint did
     not count: they, and what they cost, are counted here, about. ``searches`` are those
-    that search services were asked for.
+    that search services and tool servers were asked for; ``tool_calls`` are all calls of tools that
+    agents made, searches among them.
     """
 
     calls: int = 0
@@ -39,6 +40,7 @@ class Usage:
     cost: float | None = 0.0
     uncounted: int = 0
     searches: int = 0
+    tool_calls: int = 0
 
     @property
     def tokens(self) -> int:
@@ -57,13 +59,14 @@ class Usage:
             cost=(self.cost or 0.0) + (other.cost or 0.0) if known else None,
             uncounted=self.uncounted + other.uncounted,
             searches=self.searches + other.searches,
+            tool_calls=self.tool_calls + other.tool_calls,
         )
 
 
 class Budget(Frozen):
     """Limits of one run: calls of models, tokens (input and output), US dollars, searches.
 
-    None is no limit.
+    Calls of tool servers count as searches. None is no limit.
     """
 
     calls: Annotated[int, Field(ge=0)] | None = None

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
 from pydantic import JsonValue
 
-from spanlab.errors import ToolError
+from spanlab.errors import BudgetError, ToolError
 from spanlab.fields import storable
+from spanlab.lm.usage import Meter, Usage
 from spanlab.schema import Passage
 
 SECONDS: Final = 30.0  # for a call, unless a tool has another limit
@@ -43,6 +45,8 @@ class Tool:
         seconds: how long a call may take.
         longest: characters of all passages that a call gives, the first ones.
         of_item: arguments that come from the item and not from the agent, who is not told of them.
+        limited: whether its calls count as searches of the run, up to the limit on these; those of
+            a retriever are counted by itself.
     """
 
     name: str
@@ -55,6 +59,7 @@ class Tool:
     seconds: float = SECONDS
     longest: int = LONGEST
     of_item: tuple[OfItem, ...] = ()
+    limited: bool = False
 
     @property
     def asked(self) -> Mapping[str, JsonValue]:
@@ -69,13 +74,17 @@ class Toolbox:
         tools: the tools, each with a name of its own.
         of_item: the arguments that come from the item; tools that have no such parameter are called
             without.
+        meter: counts the calls; None counts for nobody.
     """
 
     def __init__(
-        self, tools: Sequence[Tool], of_item: Mapping[OfItem, str] = MappingProxyType({})
+        self,
+        tools: Sequence[Tool],
+        of_item: Mapping[OfItem, str] = MappingProxyType({}),
+        meter: Meter | None = None,
     ) -> None:
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
-        self._of_item = of_item
+        self._of_item, self._meter = of_item, meter or Meter()
 
     def described(self) -> str:
         """Return the tools as a prompt shows them, one a line; empty if there are none."""
@@ -97,6 +106,7 @@ class Toolbox:
 
         Raises:
             ToolError: there is no such tool, or the arguments are not what it takes.
+            BudgetError: the run's searches are used up, and it was not called.
             TimeoutError: it took longer than it may.
             SpanlabError: it failed.
         """
@@ -104,11 +114,30 @@ class Toolbox:
         own = {name: self._of_item[name] for name in tool.of_item if name in self._of_item}
         given = {name: own[name] for name in own if name in tool.parameters}
         try:
-            async with asyncio.timeout(tool.seconds):
-                found = await tool.run(_named(tool, arguments) | given)
+            with self._counted(tool):
+                async with asyncio.timeout(tool.seconds):
+                    found = await tool.run(_named(tool, arguments) | given)
         except TimeoutError:
             raise TimeoutError(f"{name} gave no answer within {tool.seconds:g} s") from None
         return _bounded(found, tool.longest)
+
+    @contextmanager
+    def _counted(self, tool: Tool) -> Iterator[None]:
+        """Count a call, also one that fails; not one that the budget does not let out."""
+        called, used = tool.source or tool.name, Usage(tool_calls=1)
+        if tool.limited:
+            self._meter.start(search=True)
+            used += Usage(searches=1)
+        try:
+            yield
+        except BudgetError:
+            used = Usage()
+            raise
+        finally:
+            if tool.limited:
+                self._meter.finish(called, used, search=True)
+            else:
+                self._meter.note(called, used)
 
     def checked(self, name: str, arguments: Mapping[str, JsonValue]) -> Tool:
         """Return the tool of a call that can be made; raises as ``call`` does."""

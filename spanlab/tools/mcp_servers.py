@@ -243,6 +243,7 @@ def _tool(name: str, server: ToolServer, connection: Connection, told: Any) -> T
         seconds=server.start + server.seconds + _PATIENCE,
         longest=server.longest,
         of_item=_OF_ITEM if server.source else (),
+        limited=True,
     )
 
 

@@ -97,11 +97,13 @@ def unsigned_zero(value: float | None, digits: int = 3) -> float | None:
 
 def usage_in_words(usage: Usage) -> str:
     """Say what model calls and searches came to; empty if there were none."""
-    if not (usage.calls or usage.from_cache or usage.failed or usage.searches):
+    if not (usage.calls or usage.from_cache or usage.failed or usage.searches or usage.tool_calls):
         return ""
     parts = [counted(usage.calls, "model call")]
     if usage.searches:
         parts.append("1 search" if usage.searches == 1 else f"{usage.searches:,} searches")
+    if usage.tool_calls:
+        parts.append(counted(usage.tool_calls, "tool call"))
     if usage.from_cache:
         parts.append(f"{usage.from_cache:,} answers from the cache")
     if usage.failed:

@@ -62,6 +62,12 @@ def _calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
     yield Calls(claims, INSTRUCTION + _OBSERVATION * steps, 120)
 
 
+def _searches(size: Size, spec: DetectorSpec) -> int:
+    options = MermaidOptions.model_validate(spec.options)
+    claims, _ = claim_calls(size, options)
+    return claims * options.steps
+
+
 ENTRY = Entry(
     name="mermaid",
     what="an agent with tools and a memory gathers evidence for every claim and judges it",
@@ -72,5 +78,6 @@ ENTRY = Entry(
     prompts=("think", "judge"),
     tuned_on="claims",
     estimate=_calls,
+    searches=_searches,
     reads_pages=True,
 )

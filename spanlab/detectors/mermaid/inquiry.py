@@ -29,6 +29,7 @@ from spanlab.detectors.mermaid.prompts import (
 from spanlab.detectors.mermaid.tools import own_tools
 from spanlab.detectors.mermaid.trajectory import Seen, Trajectory, background, passages_of
 from spanlab.memory import Memory
+from spanlab.memory.names import names_of
 from spanlab.retrievers import Query
 from spanlab.schema import Passage, Verdict
 from spanlab.tools import Tool, Toolbox, asked
@@ -72,7 +73,7 @@ class Inquiry:
         if self._before is not None:
             of_item["before"] = self._before.isoformat()
         tools = [*own_tools(detector.kit, case, self._before), *means.tools]
-        self._tools = Toolbox(tools, of_item)
+        self._tools = Toolbox(tools, of_item, detector.kit.meter)
         self.parts: Decomposition | None = None
         self.known = Remembered(means.memory, detector, case, claim)
         self.reason = ""
@@ -84,9 +85,12 @@ class Inquiry:
             self.parts = said.decomposition
 
     async def recall(self) -> None:
-        """Let the item have what the memory holds about the claim's entities."""
-        entities = self.parts.entities if self.parts is not None else ()
-        await self.known.recall(entities, self._before)
+        """Let the item have what the memory holds about the claim's entities.
+
+        Where nobody has said which these are, they are the names in the claim.
+        """
+        stated = self.parts.entities if self.parts is not None else ()
+        await self.known.recall(stated or names_of(self.claim), self._before)
 
     async def run(self) -> Trajectory:
         """Gather evidence until the claim is judged, and keep what is worth keeping."""

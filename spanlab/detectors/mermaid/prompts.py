@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 import dspy
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
-from spanlab.claims.rulings import FourClasses, TwoClasses, four_classes
+from spanlab.claims.rulings import FourClasses, TwoClasses
+from spanlab.detectors.mermaid.reading import action, answered, arguments, react_step
 from spanlab.lm.lenient import ReplyModel, Text, Texts
 from spanlab.schema import Verdict
-
-_NONE = frozenset(("", "none", "null", "n/a", "unknown yet", "open"))
 
 
 class Triplet(ReplyModel):
@@ -48,13 +47,6 @@ class DecomposeClaim(dspy.Signature):
     decomposition: Decomposition = dspy.OutputField(desc="triplets and topics")
 
 
-def arguments(value: object) -> dict[str, JsonValue]:
-    """Read the arguments of a call; a bare text is one argument."""
-    if isinstance(value, dict):
-        return {str(name): each for name, each in value.items()}
-    return {} if value is None else {"input": value if isinstance(value, str) else str(value)}
-
-
 class Call(ReplyModel):
     """A tool, and the arguments that it is called with."""
 
@@ -67,30 +59,6 @@ class Call(ReplyModel):
         return True
 
 
-def action(value: object) -> object:
-    """Read an action under the names that models give its parts; None for none."""
-    if isinstance(value, str):
-        return None if value.strip().casefold() in _NONE else {"tool": value, "arguments": None}
-    if not isinstance(value, dict) or not value:
-        return None
-    named = {str(key).strip().casefold(): each for key, each in value.items()}
-    tool = next((named[key] for key in ("tool", "name", "action") if named.get(key)), None)
-    with_it = ("arguments", "input", "args", "parameters", "query")
-    given = next((named[key] for key in with_it if key in named), None)
-    return None if tool is None else {"tool": tool, "arguments": given}
-
-
-def answered(value: object) -> Verdict | None:
-    """Read an answer: None where there is none yet, or one that is no verdict."""
-    text = str(value if value is not None else "").strip(" .[]*\"'`").casefold()
-    if text in _NONE:
-        return None
-    try:
-        return four_classes(text)
-    except ValueError:
-        return None
-
-
 class Step(ReplyModel):
     """A thought, and either the call of a tool or the answer.
 
@@ -100,6 +68,11 @@ class Step(ReplyModel):
     thought: Text
     action: Annotated[Call | None, BeforeValidator(action)]
     answer: Annotated[Verdict | None, BeforeValidator(answered)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_any_spelling(cls, data: object) -> object:
+        return react_step(data)
 
 
 class DecideNextStep(dspy.Signature):

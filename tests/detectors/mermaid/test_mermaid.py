@@ -18,7 +18,7 @@ from spanlab.retrievers.addresses import ALLOWED
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
-from spanlab.trace import RemarkStep, ThoughtStep
+from spanlab.trace import RecallStep, RemarkStep, ThoughtStep
 
 CLAIM = "The tower of Aldmere was built in 1989."
 ITEM = Item(id="tower", lang="en", answer=CLAIM)
@@ -160,6 +160,72 @@ def test_what_a_call_cannot_do_is_an_observation(
     found = detect(mermaid(make, web), ITEM)
     assert found.annotation.claims[0].verdict == "supported"
     assert observed in model.prompts[1]
+
+
+QUERY = {"query": "Aldmere"}
+CALLS: dict[str, dict[str, object]] = {
+    "as in the paper": {"action": {"name": "search", "reason": "so", "input": "Aldmere"}},
+    "action_input": {"action": "search", "action_input": "Aldmere"},
+    "action_input with names": {"Action": "search", "Action Input": QUERY},
+    "arguments beside the action": {"action": {"tool": "search"}, "arguments": QUERY},
+    "tool and arguments at the top": {"tool": "search", "arguments": QUERY},
+    "tool as the key": {"action": {"search": QUERY}},
+    "tool as the key of a text": {"action": {"search": "Aldmere"}},
+    "tool as the key of the step": {"search": QUERY},
+    "brackets": {"action": "search[Aldmere]"},
+    "call": {"action": 'search(query="Aldmere")'},
+    "function call": {
+        "tool_calls": [{"function": {"name": "search", "arguments": json.dumps(QUERY)}}]
+    },
+}
+ANSWERS: dict[str, dict[str, object]] = {
+    "as in the paper": {"answer": "True"},
+    "action of this name": {"action": {"name": "Answer", "input": "True"}},
+    "action with its input": {"action": "Final Answer", "action_input": "True"},
+    "action as the key": {"action": {"Answer": "True"}},
+    "field of an action": {"action": {"tool": "answer", "arguments": {"verdict": "True"}}},
+    "colon": {"action": "Answer: True"},
+    "brackets": {"action": "Finish[True]"},
+    "final answer": {"Final Answer": "True"},
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_call_is_read_in_all_spellings(
+    call: dict[str, object], model_server: ModelServer, make: Make, web: Web
+) -> None:
+    model_server.script(Model({"thought": "look", **call}, {"thought": "so", "answer": "True"}))
+    found = detect(mermaid(make, web), ITEM)
+    assert web.searched == ["Aldmere"]
+    first, _ = thoughts(found.annotation.trace)
+    assert (first.text, first.tool, first.failure) == ("look", "search", None)
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_is_read_in_all_spellings(
+    answer: dict[str, object], model_server: ModelServer, make: Make, web: Web
+) -> None:
+    model = Model({"thought": "so", **answer})
+    model_server.script(model)
+    (claim,) = detect(mermaid(make, web), ITEM).annotation.claims
+    assert (claim.verdict, claim.note, len(model.prompts)) == ("supported", "so", 1)
+
+
+def test_without_the_decomposer_the_names_in_the_claim_are_remembered_by(
+    model_server: ModelServer, make: Make, web: Web
+) -> None:
+    def think(ask: Ask) -> Reply:
+        known = ask.text.split("[[ ## known ## ]]")[1].split("[[ ## ")[0]
+        is_new = "nothing" in known and "no steps yet" in ask.text
+        return say_fields(step=search("Aldmere") if is_new else {"answer": "True"})
+
+    model_server.script(think)
+    other = Item(id="other", lang="en", answer="The tower in Aldmere is old.")
+    for item in (ITEM, other):
+        found = detect(mermaid(make, web, decompose=False), item)
+    assert web.searched == ["Aldmere"]
+    (recall,) = (step for step in found.annotation.trace if isinstance(step, RecallStep))
+    assert recall.entities == ("Aldmere",)
 
 
 def test_a_model_that_loops_searches_once_and_is_made_to_answer(
