@@ -8,6 +8,8 @@ from html import escape
 import pandas as pd
 import streamlit as st
 
+from spanlab.schema import Kind
+from spanlab.ui.chart_style import HEAT, INK
 from spanlab.ui.downloads import csv_button, show_chart
 from spanlab.ui.score_charts import pair_chart
 from spanlab.ui.score_views import MACRO, number
@@ -16,13 +18,14 @@ from spanlab.workflows.wording import figure, unsigned_zero
 
 _PICTURE = 520  # pixels, the height of the box that the picture scrolls in
 # The headings stay while the cells scroll; the darker a cell, the higher the agreement.
-_STYLE = """<style>
+_STYLE = (
+    """<style>
 .pairs { max-height: 30rem; overflow: auto; width: fit-content; max-width: 100%; }
 .pairs table { border-collapse: separate; border-spacing: 1px; font-size: .75rem; }
 .pairs td { min-width: 2.9rem; text-align: center; padding: .1rem .2rem; line-height: 1.25;
   font-variant-numeric: tabular-nums; }
-.pairs tbody td[style] { color: #26211b;
-  background: color-mix(in srgb, #8a4300 calc(var(--v) * 60%), #f3e9dc); }
+.pairs tbody td[style] { color: INK;
+  background: color-mix(in srgb, MUCH calc(var(--v) * 60%), LITTLE); }
 .pairs small { display: block; font-size: .65rem; }
 .pairs th { background: Canvas; color: CanvasText; font-weight: 500; z-index: 1;
   position: sticky; }
@@ -32,7 +35,10 @@ _STYLE = """<style>
   overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .pairs tbody th { left: 0; text-align: right; padding-right: .4rem; max-width: 11rem;
   overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-</style>"""
+</style>""".replace("INK", INK[0])
+    .replace("LITTLE", HEAT[0])
+    .replace("MUCH", HEAT[1])
+)
 
 
 def agreement_table(comparison: DatasetComparison) -> pd.DataFrame:
@@ -51,7 +57,7 @@ def agreement_table(comparison: DatasetComparison) -> pd.DataFrame:
 
 
 def show_agreement(comparison: DatasetComparison, chosen: Collection[str]) -> None:
-    """Draw alpha per group and language, and the matrix of the pairs of those chosen."""
+    """Draw alpha per group and language, and the matrix of those chosen, detectors first."""
     table = agreement_table(comparison)
     if table.empty:
         st.info(
@@ -74,11 +80,12 @@ def show_agreement(comparison: DatasetComparison, chosen: Collection[str]) -> No
         },
         alt="Krippendorff's alpha per group of annotators and language",
     )
-    _pairs(comparison.everybody.pairs, chosen)
+    people = {name for name, kind in comparison.kinds.items() if kind is Kind.PERSON}
+    _pairs(comparison.everybody.pairs, chosen, people)
 
 
-def _pairs(pairs: Sequence[Pair], chosen: Collection[str]) -> None:
-    """Draw the matrix of pairs, those who agree beside each other."""
+def _pairs(pairs: Sequence[Pair], chosen: Collection[str], people: Collection[str]) -> None:
+    """Draw the matrix of pairs, those who agree beside each other, people after the others."""
     which = st.segmented_control(
         "Agreement of pairs",
         ["IoU", "F1"],
@@ -92,10 +99,11 @@ def _pairs(pairs: Sequence[Pair], chosen: Collection[str]) -> None:
     if not both:
         st.caption("No two of those chosen under Annotators have finished the same item.")
         return
-    order = clustered(both)
+    order = sorted(clustered(both), key=lambda name: name in people)
     st.caption(
         "In each cell the figure and, small, the number of items that both have finished. "
-        "Annotators who agree stand side by side; the matrix scrolls."
+        "Gold labels, votes and detectors come first; those who agree stand side by side. The "
+        "matrix scrolls."
     )
     st.html(matrix_html(both, which, order))
     csv_button(pair_table(both), "pairs")

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 import streamlit as st
 
+from spanlab.ui.chart_style import LIGHT, NEUTRAL, axis_of, colour_of, names_axis, scale_of
 from spanlab.ui.common import plain, store
 from spanlab.ui.comparisons import campaign_of
 from spanlab.ui.downloads import show_chart
-from spanlab.workflows.campaign import Campaign, Finished, agreement_over_time, pace
+from spanlab.ui.score_charts import PERSON, Dot, Wording, dot_plot
+from spanlab.workflows.campaign import Campaign, Finished, Pace, agreement_over_time, pace
+from spanlab.workflows.comparing import MeanInterval
 from spanlab.workflows.managing import DatasetSummary, plan_of
-from spanlab.workflows.wording import plan_in_words
+from spanlab.workflows.wording import ONE_ITEM, plan_in_words
 
 if TYPE_CHECKING:
     import altair as alt
 
-    from spanlab.ui.score_charts import Chart
+    from spanlab.ui.chart_style import Chart
 
 _MOST = 20  # people in a chart
-_COLOURS = 8  # that can be told apart
-_GREY = "#8a8fa3"  # seen in light and dark
+_COLOURS = len(LIGHT)  # that can be told apart
+_DAYS = 14  # on the axis at least, so that a campaign's first day is no block
 _NO_LOG = "Imported annotations do not say when they were made."
 
 
@@ -83,10 +86,12 @@ def _by_day(asked: _Asked) -> None:
     days = Counter((each.at.date(), each.annotator) for each in asked.finished)
     table = pd.DataFrame(
         {"Day": day.isoformat(), "Person": who, "Items": items}
-        for (day, who), items in sorted(days.items())
-    )
-    drawn = _few(table, "Person", "Items", "other people").groupby(["Day", "Person"]).sum()
-    _show("Items finished by day and person", table, _bars(drawn.reset_index()), "items-by-day")
+        for (day, who), items in days.items()
+    ).sort_values(["Day", "Items", "Person"], ascending=[False, False, True])
+    n_people = table["Person"].nunique()
+    if n_people > _COLOURS:
+        st.caption(f"{n_people:,} people together; the table below has each of them.")
+    _show("Items finished by day and person", table, _bars(table), "items-by-day")
 
 
 def _labels(asked: _Asked) -> None:
@@ -124,11 +129,13 @@ def _agreement(asked: _Asked) -> None:
             "From": start.isoformat(),
             "Items": alpha.n,
             "Alpha": alpha.alpha,
-            "95 % from": alpha.low,
-            "95 % to": alpha.high,
+            "95 % from": alpha.low if alpha.n > 1 else None,
+            "95 % to": alpha.high if alpha.n > 1 else None,
         }
         for start, alpha in periods
     )
+    if any(alpha.n == 1 for _, alpha in periods):
+        st.caption(f"{ONE_ITEM} It is drawn as a ring.")
     _show("Agreement over time", table, _line(table), "agreement-over-time")
 
 
@@ -142,18 +149,19 @@ def _times(asked: _Asked) -> None:
         "pause counts as one minute at most, and not at all while the tab is hidden. Nothing else "
         "is recorded. " + _NO_LOG
     )
+    found = tuple(sorted(found, key=lambda each: (each.items == 1, each.median)))
     table = pd.DataFrame(
         {
             "Person": each.annotator,
             "Items": each.items,
             "Median (s)": round(each.median, 1),
-            "25 % (s)": round(each.low, 1),
-            "75 % (s)": round(each.high, 1),
+            "25 % (s)": round(each.low, 1) if each.items > 1 else None,
+            "75 % (s)": round(each.high, 1) if each.items > 1 else None,
             "Sum (h)": round(each.total / 3600, 2),
         }
         for each in found
     )
-    _show("Time per item by person", table, _quartiles(table), "time-per-item")
+    _show("Time per item by person", table, _quartiles(found), "time-per-item")
 
 
 _VIEWS: dict[str, Callable[[_Asked], None]] = {
@@ -163,7 +171,8 @@ _VIEWS: dict[str, Callable[[_Asked], None]] = {
     "Agreement over time": _agreement,
     "Time per item": _times,
 }
-_LABEL_COLUMNS = ("Person", "Items", "Items marked", "Characters marked", "Spans")
+_SHARES = ("Items marked", "Characters marked")
+_LABEL_COLUMNS = ("Person", "Items", *_SHARES, "Spans")
 
 
 def label_table(found: Campaign, people: Collection[str]) -> pd.DataFrame:
@@ -198,7 +207,8 @@ def _say_nothing(why: str) -> None:
 
 def _show(about: str, table: pd.DataFrame, chart: Chart, name: str) -> None:
     show_chart(chart, table, name, alt=f"{about}; the table below has the figures")
-    st.dataframe(table, hide_index=True, alt=about)
+    shares = {name: st.column_config.NumberColumn(format="percent") for name in _SHARES}
+    st.dataframe(table, hide_index=True, column_config=shares, placeholder="–", alt=about)
 
 
 def _few(table: pd.DataFrame, column: str, count: str, others: str) -> pd.DataFrame:
@@ -214,19 +224,30 @@ def _few(table: pd.DataFrame, column: str, count: str, others: str) -> pd.DataFr
 
 
 def _bars(table: pd.DataFrame) -> alt.Chart:
+    """Return a bar per day, divided by person as long as colours can tell these apart."""
     import altair as alt
 
+    is_divided = table["Person"].nunique() <= _COLOURS
+    totals = table.groupby("Day").agg(Items=("Items", "sum"), People=("Person", "nunique"))
+    last = pd.Timestamp(table["Day"].max())
+    first = min(pd.Timestamp(table["Day"].min()), last - pd.Timedelta(days=_DAYS - 1))
+    days = pd.date_range(first, last).strftime("%Y-%m-%d").tolist()
     chart: alt.Chart = (
-        alt.Chart(table)
+        alt.Chart(table if is_divided else totals.reset_index())
         .mark_bar()
         .encode(
-            x=alt.X("Day:O", title="Day", axis=alt.Axis(labelAngle=-45)),
-            y=alt.Y("Items:Q", title="Items finished", axis=alt.Axis(tickMinStep=1)),
-            color=_colour("Person"),
-            tooltip=["Day:O", "Person:N", alt.Tooltip("Items:Q", format=",")],
+            x=alt.X(
+                "Day:O", title=None, scale=alt.Scale(domain=days), axis=alt.Axis(labelAngle=-45)
+            ),
+            y=alt.Y("Items:Q", title="Items finished", axis=alt.Axis(tickCount=5, tickMinStep=1)),
+            tooltip=[
+                "Day:O",
+                "Person:N" if is_divided else "People:Q",
+                alt.Tooltip("Items:Q", format=","),
+            ],
         )
     )
-    return chart
+    return chart.encode(color=colour_of("Person")) if is_divided else chart
 
 
 def _shares(table: pd.DataFrame, people: pd.DataFrame) -> alt.Chart:
@@ -238,10 +259,14 @@ def _shares(table: pd.DataFrame, people: pd.DataFrame) -> alt.Chart:
         .mark_bar()
         .encode(
             x=alt.X(
-                "Spans:Q", stack="normalize", title="Share of spans", axis=alt.Axis(format="%")
+                "Spans:Q",
+                stack="normalize",
+                title="Share of spans",
+                scale=scale_of([1]),
+                axis=axis_of(is_share=True),
             ),
-            y=_names(people["Person"]),
-            color=_colour("Label"),
+            y=alt.Y("Person:N", sort=list(people["Person"]), title=None, axis=names_axis()),
+            color=colour_of("Label"),
             tooltip=["Person:N", "Label:N", alt.Tooltip("Spans:Q", format=",")],
         )
     )
@@ -251,49 +276,38 @@ def _shares(table: pd.DataFrame, people: pd.DataFrame) -> alt.Chart:
 def _line(table: pd.DataFrame) -> Chart:
     import altair as alt
 
-    base = alt.Chart(table).encode(
-        x=alt.X("From:O", title="From", axis=alt.Axis(labelAngle=-45)),
+    base = alt.Chart(table.assign(single=table["Items"] == 1)).encode(
+        x=alt.X("From:O", title=None, axis=alt.Axis(labelAngle=-45)),
         tooltip=[
             "From:O",
             "Items:Q",
             *(alt.Tooltip(f"{name}:Q", format=".3f") for name in table.columns[2:]),
         ],
     )
-    value = alt.Y("Alpha:Q", title="Krippendorff's alpha")
-    interval = base.mark_rule(strokeWidth=1.5, color=_GREY).encode(
+    ends = table[table.columns[2:]].melt()["value"].dropna()
+    value = alt.Y("Alpha:Q", title="Krippendorff's alpha", scale=scale_of(ends), axis=axis_of())
+    interval = base.mark_rule(strokeWidth=1.5, color=NEUTRAL).encode(
         y=alt.Y("95 % from:Q"), y2="95 % to:Q"
     )
     return alt.layer(
         interval,
         base.mark_line().encode(y=value),
-        base.mark_point(filled=True, size=60, opacity=1).encode(y=value),
+        base.transform_filter("!datum.single")
+        .mark_point(filled=True, size=60, opacity=1)
+        .encode(y=value),
+        base.transform_filter("datum.single")
+        .mark_point(filled=False, size=60, opacity=1)
+        .encode(y=value),
     )
 
 
-def _quartiles(table: pd.DataFrame) -> Chart:
-    import altair as alt
-
-    shown = table.nlargest(_MOST, "Items").sort_values("Median (s)")
+def _quartiles(found: Sequence[Pace]) -> Chart:
+    most = sorted(found, key=lambda each: -each.items)[:_MOST]
+    quartiles = {
+        each: MeanInterval(mean=each.median, low=each.low, high=each.high)
+        for each in found
+        if each in most
+    }
+    dots = [Dot(each.annotator, PERSON, half, each.items) for each, half in quartiles.items()]
     title = "Seconds per item: median, and the middle half"
-    base = alt.Chart(shown).encode(
-        y=_names(shown["Person"]),
-        tooltip=["Person:N", *(f"{name}:Q" for name in table.columns[1:])],
-    )
-    half = base.mark_rule(strokeWidth=1.5, color=_GREY).encode(
-        x=alt.X("25 % (s):Q", title=title), x2="75 % (s):Q"
-    )
-    median = base.mark_point(filled=True, size=60, opacity=1).encode(x="Median (s):Q")
-    return alt.layer(half, median)
-
-
-def _names(people: pd.Series[str]) -> alt.Y:
-    import altair as alt
-
-    axis = alt.Axis(labelLimit=220, labelOverlap=False, labelFlush=False)
-    return alt.Y("Person:N", sort=list(people), title=None, axis=axis)
-
-
-def _colour(field: str) -> alt.Color:
-    import altair as alt
-
-    return alt.Color(f"{field}:N", legend=alt.Legend(orient="top", title=None, columns=4))
+    return dot_plot(dots, Wording("Person", title, interval="Middle half"))

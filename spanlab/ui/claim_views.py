@@ -10,10 +10,10 @@ import streamlit as st
 from spanlab.ui.common import plain
 from spanlab.ui.counts import kind_in_words
 from spanlab.ui.downloads import csv_button, show_chart
-from spanlab.ui.score_charts import Dot, Wording, best, dot_plot
+from spanlab.ui.score_charts import Dot, Wording, best, dot_plot, places
 from spanlab.ui.score_views import number
 from spanlab.workflows.claim_comparing import ClaimComparison, MeanInterval, ScoredClaims
-from spanlab.workflows.wording import counted, figure
+from spanlab.workflows.wording import ONE_ITEM, counted, figure
 
 _MOST = 20  # people, and others, in the chart
 _MEANS = {
@@ -58,12 +58,18 @@ def show_claims(found: ClaimComparison, reference: str | None, chosen: Collectio
         "wrong, one that either side calls inconclusive is left out. Intervals are bootstrap over "
         "items."
     )
-    _scores(scores)
+    measure = _measure(scores)
+    place = places(_dots(scores, measure))
+    scores.sort(key=lambda one: place.get(one.name, len(place)))  # those without it come last
+    _scores(scores, measure)
     _one(scores)
 
 
 def claim_table(scores: Sequence[ScoredClaims]) -> pd.DataFrame:
-    """Return a row per annotator: claims, searches if any, each score with its 95 % interval."""
+    """Return a row per annotator: claims, searches if any, each score with its 95 % interval.
+
+    A score that nobody has is left out; of one item alone there is no interval.
+    """
     searched = any(one.searches or one.recalled for one in scores)
     rows = []
     for one in scores:
@@ -76,11 +82,13 @@ def claim_table(scores: Sequence[ScoredClaims]) -> pd.DataFrame:
         }
         if searched:
             row |= {"Tool calls": one.searches, "Recalled": one.recalled}
-        for name, title in _MEANS.items():
+        for name in _measures(scores):
             mean: MeanInterval | None = getattr(one.report, name)
-            row[title] = None if mean is None else mean.mean
-            row[f"{title} 95 %"] = (
-                None if mean is None else f"{figure(mean.low, 2)} – {figure(mean.high, 2)}"
+            row[_MEANS[name]] = None if mean is None else mean.mean
+            row[f"{_MEANS[name]} 95 %"] = (
+                None
+                if mean is None or _items(one) == 1
+                else f"{figure(mean.low, 2)} – {figure(mean.high, 2)}"
             )
         rows.append(row)
     return pd.DataFrame(rows)
@@ -118,7 +126,7 @@ def _agreement(found: ClaimComparison) -> None:
     )
 
 
-def _scores(scores: Sequence[ScoredClaims]) -> None:
+def _scores(scores: Sequence[ScoredClaims], measure: str) -> None:
     table = claim_table(scores)
     st.dataframe(
         table,
@@ -137,34 +145,50 @@ def _scores(scores: Sequence[ScoredClaims]) -> None:
                 for title in _MEANS.values()
             },
         },
+        placeholder="–",
         alt="Scores of verdicts per annotator, with 95 % intervals",
     )
-    measure = st.segmented_control(
+    if any(_items(one) == 1 for one in scores):
+        st.caption(ONE_ITEM)
+    dots = _dots(scores, measure)
+    if dots:
+        show_chart(
+            dot_plot(best(dots, _MOST), Wording("Annotator", _MEANS[measure])),
+            table,
+            "claims",
+            alt=f"{_MEANS[measure]} of verdicts per annotator; the table above has the figures",
+        )
+
+
+def _measure(scores: Sequence[ScoredClaims]) -> str:
+    measure: str = st.segmented_control(
         "Score of verdicts",
-        list(_MEANS),
+        _measures(scores),
         default="balanced_accuracy",
         required=True,
         format_func=_MEANS.__getitem__,
         key="spanlab.claims.measure",
     )
-    dots = [
-        Dot(one.name, kind_in_words(one.kind), mean, one.report.n)
+    st.caption(_MEANING[measure])
+    return measure
+
+
+def _measures(scores: Sequence[ScoredClaims]) -> list[str]:
+    """Return the measures that somebody has."""
+    return [name for name in _MEANS if any(getattr(one.report, name) for one in scores)]
+
+
+def _dots(scores: Sequence[ScoredClaims], measure: str) -> list[Dot]:
+    return [
+        Dot(one.name, kind_in_words(one.kind), mean, _items(one))
         for one in scores
         if (mean := getattr(one.report, measure)) is not None
     ]
-    st.caption(_MEANING[measure])
-    if dots:
-        ranked = best(dots, _MOST)
-        show_chart(
-            dot_plot(
-                ranked,
-                Wording("Annotator", _MEANS[measure]),
-                order=[dot.name for dot in ranked],
-            ),
-            table,
-            "claims",
-            alt=f"{_MEANS[measure]} of verdicts per annotator; the table above has the figures",
-        )
+
+
+def _items(one: ScoredClaims) -> int:
+    """Return the number of items that the claims come from, which is what is resampled."""
+    return len({claim.item for claim in one.judged})
 
 
 def _one(scores: Sequence[ScoredClaims]) -> None:

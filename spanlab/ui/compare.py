@@ -32,7 +32,7 @@ from spanlab.workflows.comparing import (
     open_record,
 )
 from spanlab.workflows.managing import DatasetSummary
-from spanlab.workflows.wording import figure
+from spanlab.workflows.wording import counted, figure
 
 _ALL = "All languages"
 _ORDERS: dict[str, Order] = {"Most disagreement first": "disagreement", "As imported": "import"}
@@ -195,8 +195,8 @@ def _scores(asked: Asked) -> None:
         st.info(f"{plain(reference)} has finished none of these items.")
         return
     st.caption(
-        f"Scored on the {comparison.n_reference:,} items that {plain(reference)} has finished, "
-        "each annotator on those of them that it has finished too."
+        f"Scored on the {counted(comparison.n_reference, 'item')} that {plain(reference)} has "
+        "finished, each annotator on those of them that it has finished too."
     )
     show_scores(comparison, asked.chosen)
 

@@ -13,6 +13,7 @@ from spanlab.ui.progress import progress
 from spanlab.workflows.campaign import Campaign, campaign
 from spanlab.workflows.comparing import DatasetComparison, compare_dataset
 from spanlab.workflows.managing import DatasetSummary, count_edits
+from spanlab.workflows.wording import counted
 
 if TYPE_CHECKING:
     from streamlit.runtime.caching.cache_utils import CachedFunc
@@ -94,7 +95,7 @@ def _asked(limit: int) -> bool:
 def _again(summary: DatasetSummary, made: _Made[_Result]) -> bool:
     looked_at = made.result.looked_at
     sample = (
-        f"All {summary.n_items:,} items"
+        ("All " if looked_at > 1 else "") + counted(looked_at, "item")
         if looked_at == summary.n_items
         else f"A sample of {looked_at:,} of the {summary.n_items:,} items, in even steps"
     )

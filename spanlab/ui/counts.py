@@ -8,6 +8,7 @@ from html import escape
 from itertools import groupby
 
 from spanlab.schema import Kind, Status
+from spanlab.ui.chart_style import DONE, FAILED, NEUTRAL
 from spanlab.workflows.managing import AnnotatorSummary, DatasetSummary, PlanProgress
 from spanlab.workflows.wording import progress_in_words
 
@@ -31,7 +32,8 @@ GROUPS = {
 }
 FEW = 3  # of a group that are shown at first
 # Told apart by pattern as well as by colour; translucent, so that they suit light and dark.
-_STYLE = """<style>
+_STYLE = (
+    """<style>
 .counts.bounded { max-height: 15.5rem; overflow-y: auto; }
 .counts .others { grid-column: 1 / -1; }
 .counts .others summary { cursor: pointer; opacity: .8; }
@@ -43,16 +45,21 @@ _STYLE = """<style>
 .counts .bar { display: flex; height: .7rem; border-radius: .35rem; overflow: hidden;
   background: rgba(128, 132, 149, .22); }
 .counts .bar i { display: block; min-width: 2px; }
-.counts .done { background: #3b8bd1; }
-.counts .skipped { background: repeating-linear-gradient(90deg, #8a8fa3 0 3px, #8a8fa333 3px 6px); }
-.counts .failed { background: repeating-linear-gradient(135deg, #e5484d 0 4px, #f2a0a3 4px 7px); }
+.counts .done { background: DONE; }
+.counts .skipped {
+  background: repeating-linear-gradient(90deg, NEUTRAL 0 3px, transparent 3px 6px); }
+.counts .failed {
+  background: repeating-linear-gradient(135deg, FAILED 0 4px, transparent 4px 7px); }
 .counts .figures { font-variant-numeric: tabular-nums; }
 @media (max-width: 640px) {
   .counts { grid-template-columns: 1fr; gap: .2rem; }
   .counts .who { max-width: none; }
   .counts .figures { margin-bottom: .5rem; }
 }
-</style>"""
+</style>""".replace("DONE", DONE)
+    .replace("NEUTRAL", NEUTRAL)
+    .replace("FAILED", FAILED)
+)
 
 
 def in_groups(annotators: Iterable[AnnotatorSummary]) -> list[AnnotatorSummary]:

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 if TYPE_CHECKING:
-    from spanlab.ui.score_charts import Chart
+    from spanlab.ui.chart_style import Chart
 
 
 def show_chart(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -9,17 +13,18 @@ from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import plain, store
 from spanlab.ui.downloads import show_chart
 from spanlab.ui.progress import progress
-from spanlab.ui.score_charts import Dot, Wording, dot_plot
+from spanlab.ui.score_charts import PERSON, Dot, Wording, dot_plot
 from spanlab.workflows.item_fields import fields_of, model_field
 from spanlab.workflows.managing import DatasetSummary, count_edits
-from spanlab.workflows.rates import MeanInterval, Rates, rates, usual
+from spanlab.workflows.rates import Group, MeanInterval, Rates, rates, usual
 from spanlab.workflows.wording import figure
 
 _MOST = 40  # values in the chart
+_SPANS = "spans"  # the only measure that is no share
 _MEASURES = {
     "characters": ("Characters", "Share of the answers' characters that are hallucinated."),
     "answers": ("Answers", "Share of answers with at least one hallucination."),
-    "spans": ("Spans per 1,000 characters", "Hallucinated spans per 1,000 characters of answer."),
+    _SPANS: ("Spans per 1,000 characters", "Hallucinated spans per 1,000 characters of answer."),
     "claims": ("Claims", "Share of claims with a verdict that counts as hallucinated."),
 }
 
@@ -66,14 +71,19 @@ def _rates(dataset: str, field: str, names: tuple[str, ...], seen: tuple[object,
 
 
 def rate_table(found: Rates) -> pd.DataFrame:
-    """Return a row per value: items, each rate with its interval, and the shares of labels."""
+    """Return a row per value: items, each rate and the ends of its interval, shares of labels.
+
+    Of one item there is no interval.
+    """
     rows = []
     for group in found.groups:
         row: dict[str, object] = {found.field: group.value, "Items": group.n}
         for name in _shown(found):
             rate: MeanInterval | None = getattr(group.rates, name)
-            row[_MEASURES[name][0]] = None if rate is None else rate.mean
-            row[f"{_MEASURES[name][0]} 95 %"] = None if rate is None else _interval(rate)
+            interval = rate if group.n > 1 else None
+            row[_MEASURES[name][0]] = math.nan if rate is None else rate.mean
+            row[f"{_MEASURES[name][0]} from"] = math.nan if interval is None else interval.low
+            row[f"{_MEASURES[name][0]} to"] = math.nan if interval is None else interval.high
         rows.append(row | {f"Label {label}": share for label, share in group.labels.items()})
     return pd.DataFrame(rows)
 
@@ -103,27 +113,28 @@ def _show(found: Rates) -> None:
         key="spanlab.rate",
     )
     st.caption(_MEASURES[measure][1])
+    found = replace(found, groups=_lowest_first(found, measure))
     table = rate_table(found)
     dots = _dots(found, measure)
     show_chart(
-        dot_plot(
-            dots,
-            Wording(found.field, _MEASURES[measure][0]),
-            order=[dot.name for dot in dots],
-        ),
+        dot_plot(dots, Wording(found.field, _MEASURES[measure][0], is_share=measure != _SPANS)),
         table,
         f"rates-{found.field}",
         alt=f"{_MEASURES[measure][0]} by {found.field} with 95 % intervals; the table below has "
         "the figures",
     )
     st.dataframe(
-        table,
+        _shown_table(found, table),
         hide_index=True,
         column_config={
-            name: st.column_config.NumberColumn(format="%.3f")
-            for name in table.columns[2:]
-            if not name.endswith("95 %")
+            found.field: st.column_config.TextColumn(pinned=True),
+            **{name: _column(name) for name in table.columns[2:]},
+            **{
+                f"{title} 95 %": st.column_config.TextColumn("95 %")
+                for title, _ in _MEASURES.values()
+            },
         },
+        placeholder="–",
         alt=f"Rates by {found.field}",
     )
     for remark in found.remarks:
@@ -145,16 +156,43 @@ def _shown(found: Rates) -> list[str]:
     ]
 
 
+def _lowest_first(found: Rates, measure: str) -> tuple[Group, ...]:
+    """Return the groups by one of their rates; those that lack it come last."""
+
+    def place(group: Group) -> tuple[float, str]:
+        rate: MeanInterval | None = getattr(group.rates, measure)
+        return math.inf if rate is None else rate.mean, group.value
+
+    return tuple(sorted(found.groups, key=place))
+
+
 def _dots(found: Rates, measure: str) -> list[Dot]:
-    """Return the rate of each value, the lowest first; of very many those with most items."""
+    """Return the rate of each value; of very many of those with most items."""
     most = sorted(found.groups, key=lambda group: -group.n)[:_MOST]
-    dots = [
-        Dot(group.value, "model", rate, group.n)
-        for group in most
-        if (rate := getattr(group.rates, measure)) is not None
+    return [
+        Dot(group.value, PERSON, rate, group.n)
+        for group in found.groups
+        if group in most and (rate := getattr(group.rates, measure)) is not None
     ]
-    return sorted(dots, key=lambda dot: (dot.mean, dot.name))
 
 
-def _interval(rate: MeanInterval) -> str:
-    return f"{figure(rate.low)} to {figure(rate.high)}"
+def _shown_table(found: Rates, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table as the page shows it: in per cent, each interval in one column."""
+    shown = table[[found.field, "Items"]].copy()
+    for name in _shown(found):
+        title, _ = _MEASURES[name]
+        factor = 1 if name == _SPANS else 100
+        shown[title] = factor * table[title]
+        shown[f"{title} 95 %"] = [
+            None if math.isnan(low) else f"{figure(factor * low, 1)} – {figure(factor * high, 1)}"
+            for low, high in zip(table[f"{title} from"], table[f"{title} to"], strict=True)
+        ]
+    labels = [name for name in table.columns[2:] if name.startswith("Label ")]
+    return pd.concat([shown, 100 * table[labels]], axis=1)
+
+
+def _column(name: str) -> Any:
+    """Return how a column of rates is shown."""
+    if name == _MEASURES[_SPANS][0]:
+        return st.column_config.NumberColumn("Spans / 1,000", format="%.1f", help=name)
+    return st.column_config.NumberColumn(format="%.1f %%")

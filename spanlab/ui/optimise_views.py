@@ -9,16 +9,16 @@ import pandas as pd
 import streamlit as st
 
 from spanlab.jobs import JobState, JobView, Trial
+from spanlab.ui.chart_style import axis_of, scale_of
 from spanlab.ui.common import plain
 from spanlab.ui.program_views import show_changes, show_held_out, show_prompts, use_button
 from spanlab.workflows.programs import registry
 from spanlab.workflows.wording import figure
 
 if TYPE_CHECKING:
-    from spanlab.ui.score_charts import Chart
+    from spanlab.ui.chart_style import Chart
 
 _ALL = "all items"
-_COLOURS = ["#e08214", "#3b8bd1", "#2aa198", "#b8519b", "#7f8c2e", "#8a63d2", "#c44e52"]
 _SCORES = {"claims": "Accuracy per claim", "steps": "Accuracy per step"}
 _FULL, _FEW, _BEST = "all items to choose by", "a few items", "best so far"
 
@@ -75,12 +75,11 @@ def curve(trials: Sequence[Trial], score: str = "Score") -> Chart:
         "search:N",
         sort=searches,
         title=None,
-        scale=alt.Scale(domain=searches, range=_COLOURS[: len(searches)]),
+        scale=alt.Scale(domain=searches),
         legend=alt.Legend(orient="bottom"),
     )
-    low = min(0.0, float(data["score"].min()))
-    y = alt.Y("score:Q", title=score, scale=alt.Scale(domain=[low, 1.0]))
-    x = alt.X("number:Q", title="Trial", axis=alt.Axis(tickMinStep=1, format="d"))
+    y = alt.Y("score:Q", title=score, scale=scale_of([1.0, *data["score"]]), axis=axis_of())
+    x = alt.X("number:Q", title="Trial", axis=alt.Axis(tickCount=5, tickMinStep=1, format="d"))
     shape = alt.Shape(
         "on:N",
         title=None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from spanlab.ui.chart_style import axis_of, colour_of, names_axis, scale_of
 from spanlab.ui.common import plain, store
 from spanlab.ui.downloads import show_chart
 from spanlab.ui.progress import progress
@@ -148,10 +149,15 @@ def _chart(table: pd.DataFrame, title: str) -> alt.Chart:
 
     bars: alt.Chart = alt.Chart(table).mark_bar()
     chart: alt.Chart = bars.encode(
-        y=alt.Y("Error:N", sort=None, title=title, axis=alt.Axis(labelLimit=200)),
+        y=alt.Y("Error:N", sort=None, title=title, axis=names_axis()),
         yOffset="Annotator:N",
-        x=alt.X("Share:Q", title="Share of errors", axis=alt.Axis(format="%")),
-        color=alt.Color("Annotator:N", title=None, legend=alt.Legend(orient="top")),
+        x=alt.X(
+            "Share:Q",
+            title="Share of errors",
+            scale=scale_of(table["Share"]),
+            axis=axis_of(is_share=True),
+        ),
+        color=colour_of("Annotator"),
         tooltip=["Annotator:N", "Error:N", "Count:Q", alt.Tooltip("Share:Q", format=".1%")],
     )
     return chart

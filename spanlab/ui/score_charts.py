@@ -4,109 +4,143 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from spanlab.ui.chart_style import HEAT, INK, NEUTRAL, axis_of, colour_of, names_axis, scale_of
 from spanlab.workflows.comparing import Calibrated, Confusion, MeanInterval, Pair
+from spanlab.workflows.wording import counted, figure, percent
 
 if TYPE_CHECKING:
-    import altair as alt
+    from spanlab.ui.chart_style import Chart
 
-    Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
-
-_GREY = "#8a8fa3"
-_LOOKS = {  # kind in words → shape and colour: told apart without colour, too
-    "person": ("circle", "#3b8bd1"),
-    "detector": ("diamond", "#e08214"),
-    "vote": ("square", "#2aa198"),
-    "gold labels": ("triangle-up", "#b8519b"),
-    "baseline": ("cross", _GREY),
-    "model": ("circle", "#3b8bd1"),
+PERSON = "person"
+BASELINE = "baseline"
+_SHAPES = {  # by kind in words, in the order of the palette: told apart without colour, too
+    PERSON: "circle",
+    "detector": "diamond",
+    "vote": "square",
+    "gold labels": "triangle-up",
+    BASELINE: "cross",
 }
 _ROW = 20  # pixels, the height of a dot's row
 _AXES = 110  # pixels that Streamlit takes off for axes and legends
-_HEAT = ["#f3e9dc", "#8a4300"]
 
 
 @dataclass(frozen=True)
 class Dot:
-    """A mean with its 95 % interval: whose it is, of which kind, and of which language or group."""
+    """A mean with its interval: whose it is, of which kind, and of which language or group.
+
+    ``languages`` is the number of languages from which the ``items`` come: where each has one
+    item alone, there is nothing to draw an interval from.
+    """
 
     name: str
     kind: str
     estimate: MeanInterval
     items: int
     group: str = ""
+    languages: int = 1
 
     @property
     def mean(self) -> float:
         """The mean."""
         return self.estimate.mean
 
+    @property
+    def has_interval(self) -> bool:
+        """Whether the interval says anything."""
+        return self.items > self.languages
+
+    @property
+    def label(self) -> str:
+        """The name, and beside it how few items there are where the interval says nothing."""
+        return self.name if self.has_interval else f"{self.name} · {counted(self.items, 'item')}"
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """What a chart must have room for."""
+        estimate = self.estimate
+        return (estimate.low, estimate.high) if self.has_interval else (estimate.mean,)
+
 
 @dataclass(frozen=True)
 class Wording:
-    """What a chart calls its rows and its figures."""
+    """What a chart calls its rows, its figures and their intervals."""
 
     rows: str
     value: str
+    interval: str = "95 %"
+    is_share: bool = False
+
+    def shown(self, value: float) -> str:
+        """Return a figure as the chart writes it."""
+        return percent(value) if self.is_share else figure(value)
+
+
+def ranked(dots: Sequence[Dot]) -> list[Dot]:
+    """Return detectors and votes before people, in both the best first.
+
+    Baselines are ranked with detectors and votes or, where there are none, with people.
+    """
+    last = {PERSON}
+    if all(dot.kind in {PERSON, BASELINE} for dot in dots):
+        last.add(BASELINE)
+    return sorted(dots, key=lambda dot: (dot.kind in last, -dot.mean, dot.name))
+
+
+def places(dots: Sequence[Dot]) -> Mapping[str, int]:
+    """Return where each name stands among all when they are ranked, from 0."""
+    names = dict.fromkeys(dot.name for dot in ranked(dots))
+    return {name: place for place, name in enumerate(names)}
 
 
 def best(dots: Sequence[Dot], most: int) -> list[Dot]:
-    """Return the best ``most`` people, and as many others, the best first."""
-    ranked = sorted(dots, key=lambda dot: (-dot.mean, dot.name))
-    people = [dot for dot in ranked if dot.kind == "person"][:most]
-    others = [dot for dot in ranked if dot.kind != "person"][:most]
-    kept = {dot.name for dot in (*people, *others)}
-    return [dot for dot in ranked if dot.name in kept]
+    """Return the best ``most`` people, and as many others, as ``ranked`` has them."""
+    groups: dict[bool, list[Dot]] = {True: [], False: []}
+    for dot in ranked(dots):
+        groups[dot.kind == PERSON].append(dot)
+    return ranked([*groups[False][:most], *groups[True][:most]])
 
 
-def dot_plot(
-    dots: Sequence[Dot], wording: Wording, *, order: Sequence[str], columns: int = 0
-) -> Chart:
+def dot_plot(dots: Sequence[Dot], wording: Wording, *, columns: int = 0) -> Chart:
     """Return means as dots with their intervals, a row per name.
 
     Args:
-        dots: what to draw, at least one; several kinds are told apart by shape and colour.
+        dots: what to draw, from top to bottom, at least one; several kinds are told apart by shape
+            and colour.
         wording: the names of rows and values.
-        order: the names from top to bottom.
         columns: 0 for one plot; else how many stand beside each other, each group in its own.
     """
     import altair as alt
 
-    kinds = [kind for kind in _LOOKS if any(dot.kind == kind for dot in dots)]
-    shapes, colours = zip(*(_LOOKS[kind] for kind in kinds), strict=True)
-    legend = alt.Legend(orient="top", title=None) if len(kinds) > 1 else None
-    rows = [{**asdict(dot), **dot.estimate.model_dump()} for dot in dots]
-    base = alt.Chart(pd.DataFrame(rows).drop(columns="estimate")).encode(
-        y=alt.Y(
-            "name:N",
-            sort=list(order),
-            title=None,
-            axis=alt.Axis(labelLimit=130 if columns else 220, labelOverlap=False, labelFlush=False),
-        ),
-        color=alt.Color(
-            "kind:N", scale=alt.Scale(domain=kinds, range=list(colours)), legend=legend
-        ),
+    kinds = [kind for kind in _SHAPES if any(dot.kind == kind for dot in dots)]
+    legend = alt.Legend(orient="top", title=None, values=kinds) if len(kinds) > 1 else None
+    order = list(dict.fromkeys(dot.label for dot in dots))
+    base = alt.Chart(pd.DataFrame(_row(dot, wording) for dot in dots)).encode(
+        y=alt.Y("label:N", sort=order, title=None, axis=names_axis(150 if columns else 260)),
+        color=alt.Color("kind:N", scale=alt.Scale(domain=list(_SHAPES)), legend=legend),
         tooltip=[
             alt.Tooltip("name:N", title=wording.rows),
             *([alt.Tooltip("group:N", title="Language")] if columns else []),
-            alt.Tooltip("mean:Q", title=wording.value, format=".3f"),
-            alt.Tooltip("low:Q", title="95 % from", format=".3f"),
-            alt.Tooltip("high:Q", title="to", format=".3f"),
+            alt.Tooltip("shown:N", title=wording.value),
+            alt.Tooltip("interval:N", title=wording.interval),
             alt.Tooltip("items:Q", title="Items", format=","),
         ],
     )
-    scale = alt.Scale(domainMin=min(0.0, *(dot.estimate.low for dot in dots)))
-    axis = alt.Axis(tickCount=5)
-    intervals = base.mark_rule(strokeWidth=1.5).encode(
-        x=alt.X("low:Q", title=wording.value, scale=scale, axis=axis), x2="high:Q"
+    scale = scale_of(end for dot in dots for end in dot.ends)
+    axis = axis_of(is_share=wording.is_share)
+    intervals = (
+        base.transform_filter(alt.datum["has_interval"])
+        .mark_rule(strokeWidth=1.5)
+        .encode(x=alt.X("low:Q", title=wording.value, scale=scale, axis=axis), x2="high:Q")
     )
+    shapes = alt.Scale(domain=list(_SHAPES), range=list(_SHAPES.values()))
     marks = base.mark_point(filled=True, size=60, opacity=1).encode(
         x=alt.X("mean:Q", title=wording.value, scale=scale, axis=axis),
-        shape=alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=list(shapes)), legend=legend),
+        shape=alt.Shape("kind:N", scale=shapes, legend=legend),
     )
     layers = alt.layer(intervals, marks)
     if not columns:
@@ -116,6 +150,24 @@ def dot_plot(
     small_multiples = small.facet(facet=alt.Facet("group:N", title=None), columns=columns)
     own_names: Chart = small_multiples.resolve_scale(y="independent")
     return own_names
+
+
+def _row(dot: Dot, wording: Wording) -> dict[str, object]:
+    low, high = dot.estimate.low, dot.estimate.high
+    interval = f"{wording.shown(low)} to {wording.shown(high)}" if dot.has_interval else "none"
+    return {
+        "name": dot.name,
+        "label": dot.label,
+        "kind": dot.kind,
+        "group": dot.group,
+        "mean": dot.mean,
+        "low": low,
+        "high": high,
+        "has_interval": dot.has_interval,
+        "shown": wording.shown(dot.mean),
+        "interval": interval,
+        "items": dot.items,
+    }
 
 
 def pair_chart(pairs: Sequence[Pair], which: str, order: Sequence[str]) -> Chart:
@@ -150,9 +202,9 @@ def pair_chart(pairs: Sequence[Pair], which: str, order: Sequence[str]) -> Chart
             alt.Tooltip("items:Q", title="Common items", format=","),
         ],
     )
-    ink = alt.condition(alt.datum["value"] > 0.55, alt.value("#ffffff"), alt.value("#26211b"))
+    ink = _ink("value")
     cells = base.mark_rect().encode(
-        color=alt.Color("value:Q", title=which, scale=alt.Scale(domain=[0, 1], range=_HEAT))
+        color=alt.Color("value:Q", title=which, scale=alt.Scale(domain=[0, 1], range=list(HEAT)))
     )
     figures = base.mark_text(fontSize=12, dy=-6).encode(
         text=alt.Text("value:Q", format=".2f"), color=ink
@@ -192,12 +244,15 @@ def confusion_chart(counts: Confusion, reference: str) -> Chart:
     )
     cells = base.mark_rect().encode(
         color=alt.Color(
-            "share:Q", title="Share of the row", scale=alt.Scale(domain=[0, 1], range=_HEAT)
+            "share:Q",
+            title="Share of the row",
+            scale=alt.Scale(domain=[0, 1], range=list(HEAT)),
+            legend=alt.Legend(format=".0%"),
         )
     )
     figures = base.mark_text(fontSize=12).encode(
         text=alt.Text("share:Q", format=".0%"),
-        color=alt.condition(alt.datum["share"] > 0.55, alt.value("#ffffff"), alt.value("#26211b")),
+        color=_ink("share"),
     )
     columns, lines = ({row[side] for row in rows} for side in ("said", "right"))
     return alt.layer(cells, figures).properties(
@@ -205,29 +260,37 @@ def confusion_chart(counts: Confusion, reference: str) -> Chart:
     )
 
 
+def _ink(field: str) -> Any:
+    """Return the colour of the figures in cells that ``field`` shades."""
+    import altair as alt
+
+    little, much = map(alt.value, INK)
+    return alt.condition(alt.datum[field] > 0.55, much, little)
+
+
 def calibration_chart(found: Sequence[Calibrated]) -> Chart:
     """Return a curve per detector: its probability against the share of people that mark it."""
     import altair as alt
 
     lines = alt.Chart(pd.DataFrame(calibration_rows(found))).encode(
-        x=alt.X("Probability:Q", scale=alt.Scale(domain=[0, 1])),
-        y=alt.Y("Share of people:Q", scale=alt.Scale(domain=[0, 1])),
-        color=alt.Color("Detector:N", legend=alt.Legend(orient="top", title=None)),
+        x=alt.X("Probability:Q", scale=scale_of([1]), axis=axis_of(is_share=True)),
+        y=alt.Y("Share of people:Q", scale=scale_of([1]), axis=axis_of(is_share=True)),
+        color=colour_of("Detector"),
         tooltip=[
             "Detector:N",
-            alt.Tooltip("Probability:Q", format=".2f"),
-            alt.Tooltip("Share of people:Q", format=".2f"),
+            alt.Tooltip("Probability:Q", format=".1%"),
+            alt.Tooltip("Share of people:Q", format=".1%"),
             alt.Tooltip("Characters:Q", format=","),
         ],
     )
     perfect = pd.DataFrame({"Probability": [0.0, 1.0], "Share of people": [0.0, 1.0]})
     diagonal = (
         alt.Chart(perfect)
-        .mark_line(strokeDash=[4, 4], color=_GREY)
+        .mark_line(strokeDash=[4, 4], color=NEUTRAL)
         .encode(x="Probability:Q", y="Share of people:Q")
     )
     shaped = lines.mark_point(filled=True, size=60, opacity=1).encode(
-        shape=alt.Shape("Detector:N", legend=alt.Legend(orient="top", title=None))
+        shape=alt.Shape("Detector:N", legend=alt.Legend(orient="top", title=None, columns=4))
     )
     return alt.layer(diagonal, lines.mark_line(), shaped).properties(width=420, height=320)
 

@@ -14,6 +14,7 @@ from spanlab.ui.common import plain
 from spanlab.ui.counts import kind_in_words
 from spanlab.ui.downloads import show_chart
 from spanlab.ui.score_charts import (
+    BASELINE,
     Dot,
     Wording,
     best,
@@ -21,15 +22,18 @@ from spanlab.ui.score_charts import (
     calibration_rows,
     confusion_chart,
     dot_plot,
+    places,
+    ranked,
 )
 from spanlab.workflows.comparing import (
     METRICS,
     Confusion,
     DatasetComparison,
     MeanInterval,
+    Means,
     Scored,
 )
-from spanlab.workflows.wording import counted, figure, unsigned_zero
+from spanlab.workflows.wording import ONE_ITEM, counted, figure, unsigned_zero
 
 MACRO = "all languages"
 NAMES = {
@@ -74,13 +78,13 @@ def score_table(scores: Sequence[Scored]) -> pd.DataFrame:
         macro = scored.report.macro
         row: dict[str, object] = {
             "Annotator": scored.name,
-            "Kind": "baseline" if scored.kind is None else kind_in_words(scored.kind),
+            "Kind": BASELINE if scored.kind is None else kind_in_words(scored.kind),
             "Items": macro.n,
         }
         for metric in _MAIN:
             estimate: MeanInterval | None = getattr(macro, metric)
             row[NAMES[metric]] = _mean(estimate)
-            row[f"{NAMES[metric]} 95 %"] = None if estimate is None else _interval(estimate)
+            row[f"{NAMES[metric]} 95 %"] = _interval(estimate, scored)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -102,8 +106,19 @@ def language_table(scores: Sequence[Scored], metric: str) -> pd.DataFrame:
 
 
 def show_scores(comparison: DatasetComparison, chosen: Collection[str]) -> None:
-    """Draw the macro scores of the annotators chosen, then one metric as a chart and a table."""
+    """Draw the macro scores of the annotators chosen, the best first, and one metric as a chart."""
     scores = [one for one in comparison.scores if one.kind is None or one.name in chosen]
+    if not any(one.kind for one in scores):
+        st.info(
+            "There is nobody to score: none of the others chosen under Annotators has finished an "
+            f"item that {plain(comparison.reference or '')} has finished.",
+            icon=":material/group:",
+        )
+        return
+    metric, per_language = _asked(scores)
+    st.caption(MEANING[metric])
+    place = places([dot for dot in _dots(scores, metric) if dot.group == MACRO])
+    scores.sort(key=lambda one: place.get(one.name, len(place)))  # those without it come last
     st.dataframe(
         score_table(scores),
         hide_index=True,
@@ -115,8 +130,21 @@ def show_scores(comparison: DatasetComparison, chosen: Collection[str]) -> None:
                 for m in _MAIN
             },
         },
+        placeholder="–",
         alt="Mean scores per annotator over all languages, with 95 % intervals",
     )
+    if not all(_has_interval(one) for one in scores):
+        st.caption(ONE_ITEM)
+    _chart(scores, metric, per_language=per_language)
+    if comparison.calibrations and _opened("Calibration of detectors", ":material/show_chart:"):
+        _calibration(comparison, chosen)
+    labels = {name: found for name, found in comparison.labels.items() if name in chosen}
+    if labels and _opened("Labels against the reference", ":material/label:"):
+        _labels(comparison.reference or "", labels)
+
+
+def _asked(scores: Sequence[Scored]) -> tuple[str, bool]:
+    """Ask for the metric, and whether its chart is divided by language."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         metric = st.segmented_control(
             "Score",
@@ -129,13 +157,7 @@ def show_scores(comparison: DatasetComparison, chosen: Collection[str]) -> None:
         per_language = len({dot.group for dot in _dots(scores, metric)}) > 2 and st.toggle(
             "Per language", key="spanlab.per-language"
         )
-    st.caption(MEANING[metric])
-    _chart(scores, metric, per_language=per_language)
-    if comparison.calibrations and _opened("Calibration of detectors", ":material/show_chart:"):
-        _calibration(comparison, chosen)
-    labels = {name: found for name, found in comparison.labels.items() if name in chosen}
-    if labels and _opened("Labels against the reference", ":material/label:"):
-        _labels(comparison.reference or "", labels)
+    return metric, per_language
 
 
 def _opened(label: str, icon: str) -> bool:
@@ -150,23 +172,21 @@ def _chart(scores: Sequence[Scored], metric: str, *, per_language: bool) -> None
     for dot in _dots(scores, metric):
         if per_language == (dot.group != MACRO):
             groups[dot.group].append(dot)
-    shown = [dot for group in groups.values() for dot in best(group, most)]
-    ranked = sorted(shown, key=lambda dot: (-dot.mean, dot.name))
-    order = list(dict.fromkeys(dot.name for dot in ranked))
+    shown = ranked([dot for group in groups.values() for dot in best(group, most)])
     if not shown:
         st.caption("None of those chosen under Annotators has this score.")
         return
     n_people = sum(one.kind is Kind.PERSON for one in scores)
     if n_people > most:
         st.caption(
-            f"The best {most} of {n_people:,} people{' in each language' if per_language else ''}, "
-            "and the detectors; the download has everybody. Annotators, above, says who takes part."
+            "Drawn are the detectors and votes, then the best "
+            f"{most} of {n_people:,} people{' in each language' if per_language else ''}; the "
+            "download has everybody. Annotators, above, says who takes part."
         )
     show_chart(
         dot_plot(
             shown,
             Wording("Annotator", NAMES[metric]),
-            order=order,
             columns=3 if per_language else 0,
         ),
         language_table(scores, metric) if per_language else score_table(scores),
@@ -229,13 +249,14 @@ def _labels(reference: str, labels: Mapping[str, Confusion]) -> None:
 def _dots(scores: Sequence[Scored], metric: str) -> list[Dot]:
     found: list[Dot] = []
     for scored in scores:
-        groups = [(MACRO, scored.report.macro)]
-        groups += [(means.lang, means) for means in scored.report.languages]
-        for group, means in groups:
+        kind = BASELINE if scored.kind is None else kind_in_words(scored.kind)
+        languages = scored.report.languages
+        groups: list[tuple[str, Means, int]] = [(MACRO, scored.report.macro, len(languages))]
+        groups += [(means.lang, means, 1) for means in languages]
+        for group, means, n_languages in groups:
             estimate: MeanInterval | None = getattr(means, metric)
             if estimate is not None:
-                kind = "baseline" if scored.kind is None else kind_in_words(scored.kind)
-                found.append(Dot(scored.name, kind, estimate, means.n, group))
+                found.append(Dot(scored.name, kind, estimate, means.n, group, n_languages))
     return found
 
 
@@ -243,7 +264,14 @@ def _mean(estimate: MeanInterval | None) -> float | None:
     return None if estimate is None else unsigned_zero(estimate.mean)
 
 
-def _interval(estimate: MeanInterval) -> str:
+def _has_interval(scored: Scored) -> bool:
+    """Say whether there is more than one item of any language."""
+    return scored.report.macro.n > len(scored.report.languages)
+
+
+def _interval(estimate: MeanInterval | None, scored: Scored) -> str | None:
+    if estimate is None or not _has_interval(scored):
+        return None
     return f"{figure(estimate.low, 2)} – {figure(estimate.high, 2)}"
 
 

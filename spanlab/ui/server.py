@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 from streamlit import config
 
+from spanlab.ui.chart_style import DARK, LIGHT
 from spanlab.workflows.access import LOOPBACK, allowed_hosts
 
 _OPTIONS: Mapping[str, object] = {
@@ -30,8 +31,10 @@ _OPTIONS: Mapping[str, object] = {
     "logger.level": "warning",
     "logger.hideWelcomeMessage": True,  # it looks up the machine's address on the internet
     "runner.postScriptGC": False,  # a collection after every key would hold up the next
-    "theme.light.primaryColor": "#0065a8",
-    "theme.dark.primaryColor": "#2f8fd3",
+    "theme.light.primaryColor": LIGHT[0],
+    "theme.dark.primaryColor": DARK[0],
+    "theme.light.chartCategoricalColors": list(LIGHT),
+    "theme.dark.chartCategoricalColors": list(DARK),
 }
 
 

@@ -8,15 +8,17 @@ import pandas as pd
 import streamlit as st
 
 from spanlab.errors import UsageError
+from spanlab.ui.chart_style import axis_of, colour_of, names_axis, scale_of
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import plain, store
+from spanlab.ui.downloads import show_chart
 from spanlab.ui.progress import progress
 from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.stages import ErrorStages, error_stages, judges
-from spanlab.workflows.wording import counted, figure
+from spanlab.workflows.wording import counted
 
 if TYPE_CHECKING:
-    import altair as alt
+    from spanlab.ui.chart_style import Chart
 
 
 def show_stages(summary: DatasetSummary) -> None:
@@ -57,39 +59,35 @@ def _counted(dataset: str, names: tuple[str, ...], seen: tuple[object, ...]) -> 
 
 def _show(found: ErrorStages) -> None:
     rows = [
-        {"Stage": stage, "Run": run.annotator, **share.model_dump()}
+        {
+            "Stage": stage,
+            "Run": run.annotator,
+            "Share": share.mean,
+            "95 % from": share.low if is_several else None,
+            "95 % to": share.high if is_several else None,
+        }
         for run in found.runs
+        for is_several in [run.claims - run.undetermined > 1]
         for stage, share in run.shares.items()
     ]
-    st.altair_chart(
-        _chart(rows, found.stages),
+    table = pd.DataFrame(rows)
+    show_chart(
+        _chart(table, found.stages),
+        table,
+        "error-stages",
         alt="Share of errors by stage with 95 % intervals; the table below has the figures",
-    )
-    table = pd.DataFrame(
-        {
-            "Stage": row["Stage"],
-            "Run": row["Run"],
-            "Share": row["mean"],
-            "95 %": f"{figure(row['low'])} to {figure(row['high'])}",
-        }
-        for row in rows
     )
     st.dataframe(
         table,
         hide_index=True,
-        column_config={"Share": st.column_config.NumberColumn(format="%.3f")},
+        column_config={
+            name: st.column_config.NumberColumn(format="percent") for name in table.columns[2:]
+        },
+        placeholder="–",
         alt="Shares of errors by stage",
     )
     for remark in found.remarks:
         st.caption(plain(remark))
-    st.download_button(
-        "Download as CSV",
-        table.to_csv(index=False),
-        file_name="error-stages.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-    )
     if found.pairs:
         st.markdown(
             "**Two runs compared**",
@@ -111,23 +109,24 @@ def _show(found: ErrorStages) -> None:
         )
 
 
-def _chart(
-    rows: list[dict[str, object]], stages: tuple[str, ...]
-) -> alt.LayerChart | alt.FacetChart:
+def _chart(table: pd.DataFrame, stages: tuple[str, ...]) -> Chart:
+    """Return a dot for each stage and run, with its interval where it is of several claims."""
     import altair as alt
 
-    base = alt.Chart(pd.DataFrame(rows)).encode(
-        y=alt.Y("Stage:N", sort=list(stages), title=None, axis=alt.Axis(labelLimit=260)),
+    base = alt.Chart(table).encode(
+        y=alt.Y("Stage:N", sort=list(stages), title=None, axis=names_axis()),
         yOffset="Run:N",
+        color=colour_of("Run"),
         tooltip=[
             "Stage:N",
             "Run:N",
-            alt.Tooltip("mean:Q", title="Share", format=".3f"),
-            alt.Tooltip("low:Q", title="95 % from", format=".3f"),
-            alt.Tooltip("high:Q", title="to", format=".3f"),
+            *(alt.Tooltip(f"{name}:Q", format=".1%") for name in table.columns[2:]),
         ],
     )
-    axis = alt.X("mean:Q", title="Share of errors", scale=alt.Scale(domain=[0, 1]))
-    bars = base.mark_bar().encode(x=axis, color=alt.Color("Run:N", title=None))
-    ranges = base.mark_rule(color="gray").encode(x="low:Q", x2="high:Q")
-    return alt.layer(bars, ranges)
+    share = alt.X(
+        "Share:Q", title="Share of errors", scale=scale_of([1]), axis=axis_of(is_share=True)
+    )
+    shape = alt.Shape("Run:N", legend=alt.Legend(orient="top", title=None, columns=4))
+    dots = base.mark_point(filled=True, size=60, opacity=1).encode(x=share, shape=shape)
+    ranges = base.mark_rule(strokeWidth=1.5).encode(x="95 % from:Q", x2="95 % to:Q")
+    return alt.layer(ranges, dots)

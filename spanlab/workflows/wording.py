@@ -25,6 +25,11 @@ def figure(value: float, digits: int = 3, *, signed: bool = False) -> str:
     return f"{value:{'+' if signed else ''}z.{digits}f}"
 
 
+def percent(share: float) -> str:
+    """Return a share in per cent with one decimal: ``2.1 %``."""
+    return f"{figure(100 * share, 1)} %"
+
+
 def counted(number: int, noun: str) -> str:
     """Return ``1 item``, ``2,000 items``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -139,7 +139,8 @@ def test_states_are_told_apart(open_page: OpenPage, store: Store) -> None:
 def test_the_score_table_has_the_workflows_numbers(open_page: OpenPage, mine: Store) -> None:
     table = open_page("compare", view="Scores").dataframe[0].value.set_index("Annotator")
     expected = compare_dataset(mine, "mine", reference="gold")
-    assert list(table.index) == [scored.name for scored in expected.scores]
+    # the best first; baselines are ranked with people where there is nobody else
+    assert list(table.index) == ["Ann", "Ben", "mark everything", "mark nothing"]
     for scored in expected.scores:
         for column, metric in {"IoU": "iou", "Corr": "corr", "F1": "f1"}.items():
             assert table.loc[scored.name, column] == getattr(scored.report.macro, metric).mean
@@ -201,9 +202,10 @@ def test_progress_shows_what_each_person_marks_how_people_agree_and_how_long_the
         assert not mine.apply("mine", item, who, writes).refused
     times = shown("Time per item")
     assert times[["Person", "Items", "Median (s)"]].to_numpy().tolist() == [
-        ["Ben", 1, 6.5],
         ["Ann", 2, 15.0],
+        ["Ben", 1, 6.5],  # of one item alone, hence last
     ]
+    assert times["25 % (s)"].isna().tolist() == [False, True]
     (today,) = shown("Agreement over time").to_dict("records")
     alpha = compare_dataset(mine, "mine").persons.alpha
     assert (today["Items"], today["Alpha"]) == (2, alpha)
@@ -278,7 +280,7 @@ def test_models_are_compared_by_a_field_of_the_items(store: Store, open_page: Op
     assert not app.exception
     rates, pairs = app.dataframe
     assert rates.value["meta.model_id"].tolist() == ["careful", HOSTILE]
-    assert rates.value["Characters"].tolist() == [0.0, 0.5]
+    assert rates.value["Characters"].tolist() == [0.0, 50.0]  # per cent
     assert pairs.value["Common questions"].tolist() == [2]
     assert not any("errors that" in each.value for each in app.caption)
 
@@ -294,6 +296,16 @@ def test_models_open_on_the_model_and_say_what_a_detectors_interval_lacks(
     told = "".join(each.value for each in app.caption)
     assert "the errors that “one” makes are not in them" in told
     assert "One item alone has no interval" in told
+    assert app.dataframe[0].value["Characters 95 %"].isna().all()
+
+
+def test_where_the_reference_stands_alone_there_is_nobody_to_score(
+    open_page: OpenPage, store: Store
+) -> None:
+    store.import_records("mine", [record("a", "en", says("gold", Kind.GOLD, ANSWER, (0, 5)))])
+    app = open_page("compare", view="Scores")
+    assert "nobody to score" in app.info[0].value
+    assert not app.dataframe
 
 
 def test_errors_are_counted_by_the_stage_at_which_they_came_in(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -62,7 +63,35 @@ def test_a_chart_has_the_best_people_and_all_detectors_and_no_legend_of_names(
     assert spec["layer"][1]["encoding"]["color"]["field"] == "kind"
     expected = compare_dataset(many, "crowd", reference="gold").scores
     means = {one.name: one.report.macro.iou.mean for one in expected}
-    assert [means[name] for name in shown] == sorted((means[n] for n in shown), reverse=True)
+    people = [name for name in shown if name.startswith("annotator")]
+    others = shown[: -len(people)]
+    assert set(others) == {"one", "two", "vote", "mark everything", "mark nothing"}
+    for group in (others, people):
+        assert [means[name] for name in group] == sorted((means[n] for n in group), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("view", "control", "measure", "column"),
+    [
+        pytest.param("Scores", "spanlab.metric", "iou", "IoU", id="scores"),
+        pytest.param("Scores", "spanlab.metric", "corr", "Corr", id="another-score"),
+        pytest.param("Claims", "spanlab.claims.measure", "accuracy", "Accuracy", id="claims"),
+        pytest.param("Models", "spanlab.rate", "answers", "Answers", id="rates"),
+    ],
+)
+def test_a_table_of_scores_is_sorted_by_what_is_asked_for_and_people_come_last(
+    open_page: OpenPage, many: Store, view: str, control: str, measure: str, column: str
+) -> None:
+    app = open_page("compare", view=view)
+    app.segmented_control(key=control).set_value(measure).run()
+    table = app.dataframe[0].value
+    if view == "Models":
+        assert table[column].is_monotonic_increasing
+        return
+    is_person = table["Kind"] == "person"
+    assert is_person.is_monotonic_increasing
+    assert table[~is_person][column].is_monotonic_decreasing
+    assert table[is_person][column].is_monotonic_decreasing
 
 
 def test_languages_are_small_charts_beside_each_other(open_page: OpenPage, many: Store) -> None:
@@ -94,6 +123,8 @@ def test_the_matrix_says_on_how_many_items_each_figure_stands(
     pair = next(p for p in compare_dataset(many, "crowd").everybody.pairs if p.n > 1)
     assert f"{pair.iou:.2f}<small>{pair.n}</small>" in matrix
     assert "max-height" in matrix
+    columns = re.findall("<th scope='col'><span title='([^']*)'", matrix)
+    assert set(columns[:4]) == {"gold", "vote", "one", "two"}
     assert not specs(app)
     app.toggle(key="spanlab.pairs.picture").set_value(True).run()
     assert len(specs(app)) == 1
