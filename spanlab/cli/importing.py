@@ -28,6 +28,11 @@ def import_command(
     sources: Annotated[
         Path | None, typer.Option(help="RAGTruth's source_info.jsonl, if it lies elsewhere.")
     ] = None,
+    query: Annotated[
+        str | None,
+        typer.Option(help="For GraphRAG's output without queries.jsonl: the question asked."),
+    ] = None,
+    answer: Annotated[str | None, typer.Option(help="… and the answer that it gave.")] = None,
     strict: Annotated[
         bool,
         typer.Option(
@@ -60,6 +65,7 @@ def import_command(
     spanlab import chats.jsonl --dataset chats --column passages=docs.content --dry-run
     spanlab import chats.jsonl --dataset turns --turns all
     spanlab import evaluation.json --dataset rag --records results.items
+    spanlab import ragtest/output --dataset rag --query "Who paid?" --answer "Ada paid Bo."
     spanlab import saved_dataset/ --dataset hub --column answer=response
     spanlab import submission.jsonl --dataset val --as my-system
     """
@@ -75,6 +81,8 @@ def import_command(
     from spanlab.workflows.previewing import preview_import
     from spanlab.workflows.sources import in_folders
 
+    found = in_folders(inputs.files(files))
+    asked = _asked(query, answer, found)
     target = rejects or Path(f"{dataset.replace('/', '_')}.rejects.jsonl")
     with RejectsFile(target) as left_out:
         options = ReadOptions(
@@ -84,9 +92,9 @@ def import_command(
             records=records,
             turns=turns.value,
             sources=sources,
+            asked=asked,
             on_reject=None if strict else left_out.add,
         )
-        found = in_folders(inputs.files(files))
         if dry_run:
             preview = preview_import(found, options)
             typer.echo(previews.shown(preview))
@@ -102,6 +110,19 @@ def import_command(
         progress.say(warning)
     progress.say(f"imported {counted(done.items, 'item')} into {dataset!r}")
     _warn(done.missing)
+
+
+def _asked(query: str | None, answer: str | None, files: list[Path]) -> tuple[str, str] | None:
+    """Return the question and answer that are given for GraphRAG's output."""
+    if query is None and answer is None:
+        return None
+    if query is None or answer is None:
+        raise UsageError(
+            "--query and --answer go together: the question asked, and what came of it"
+        )
+    if len(files) != 1 or not files[0].is_dir():
+        raise UsageError("--query and --answer go with one folder: the output of GraphRAG")
+    return query, answer
 
 
 def _warn(text: str) -> None:

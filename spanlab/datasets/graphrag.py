@@ -9,7 +9,9 @@ whoever asks GraphRAG writes beside its tables, one query a line:
      "map_contexts": [table of reports, …], "map_answers": [[{"answer": …, "score": …}], …],
      "context": {"reports": [{"id": …}], "entities": …, "relationships": …, "sources": …}}
 
-with the map contexts and answers of a global search, or the ``context`` of any other. Sentences
+with the map contexts and answers of a global search, or the ``context`` of any other. A single
+question and its answer can be given instead (``ReadOptions.asked``); the answer then counts as made
+from all reports, as nothing tells which were read. Sentences
 judged by people may stand in ``claims.jsonl``: ``{"query_id": …, "claim": …, "supported": …,
 "error_stage": …}``, where the last names the stage at which the error came in, if that is known.
 """
@@ -17,7 +19,9 @@ judged by people may stand in ``claims.jsonl``: ``{"query_id": …, "claim": …
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -96,7 +100,8 @@ class GraphRagReader(reader.Reader):
         """
         nodes = index_of(self._file)
         queries = part(self._file, QUERIES)
-        rows = list(queries.rows())
+        asked = self._options.asked
+        rows = list(queries.rows()) if asked is None else [_asked(*asked, nodes)]
         self._problems: dict[int, InputError] = {}
         for row in rows:
             try:
@@ -127,6 +132,18 @@ class GraphRagReader(reader.Reader):
         spans = tuple(sorted(wrong, key=lambda span: span.start))
         gold = Annotation(annotator="gold", kind=Kind.GOLD, spans=spans, claims=claims)
         return Record(item=item, annotations=(gold,))
+
+
+def _asked(question: str, answer: str, nodes: Mapping[str, ProcessNode]) -> Row:
+    """Return the line that ``queries.jsonl`` would have, if an answer was made from all reports."""
+    reports = [node.removeprefix("report ") for node in nodes if node.startswith("report ")]
+    line = {
+        "id": hashlib.sha256(f"{question}\n{answer}".encode()).hexdigest()[:12],
+        "query": question,
+        "response": answer,
+        "context": {"reports": [{"id": report} for report in reports]},
+    }
+    return Row(1, json.dumps(line).encode())
 
 
 def _made(query: _Query, known: Mapping[str, ProcessNode]) -> Iterator[ProcessNode]:

@@ -45,6 +45,7 @@ class ReadOptions:
         on_reject: called with each record that is wrong, and reading goes on; None is strict, the
             first wrong record raises ``InputError``.
         sources: RAGTruth's ``source_info.jsonl``; by default the one beside the file.
+        asked: for GraphRAG's output: a question and its answer, in place of ``queries.jsonl``.
         name: what to call the file in messages, such as the name of an upload.
     """
 
@@ -56,4 +57,5 @@ class ReadOptions:
     on_warning: Callable[[str], None] = _warn
     on_reject: Callable[[RejectedRecord], None] | None = None
     sources: Path | None = None
+    asked: tuple[str, str] | None = None
     name: str | None = None

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commands import run_here
 
 from spanlab.datasets import ReadOptions, detect, read
 from spanlab.errors import InputError
@@ -194,6 +195,23 @@ def test_what_was_extracted_from_each_text_is_a_stage_of_its_own(folder: Folder,
         "entity or relationship",
     )
     assert process.sizes()["entity or relationship"] == 3 + 2
+
+
+def test_an_answer_can_be_given_for_an_index_alone(folder: Folder, tmp_path: Path) -> None:
+    path = folder()
+    (path / "queries.jsonl").unlink()
+    environment = {**os.environ, "SPANLAB_HOME": str(tmp_path / "home")}
+    command = ["import", str(path), "--dataset", "rag", "--query", "Who paid?"]
+    done = run_here([*command], tmp_path, environment)
+    assert done.returncode == 2
+    assert "--query and --answer go together" in done.stderr
+    done = run_here([*command, "--answer", "Ada paid Bo."], tmp_path, environment)
+    assert done.returncode == 0, done.stderr
+    done = run_here(["export", "rag", "-o", "rag.jsonl"], tmp_path, environment)
+    assert done.returncode == 0, done.stderr
+    (record,) = read(tmp_path / "rag.jsonl")
+    assert (record.item.question, record.item.answer) == ("Who paid?", "Ada paid Bo.")
+    assert opened(record.item).terminal.sources == ("report 7", "report 9")
 
 
 def test_the_stage_of_an_error_that_people_name_comes_with_their_claim(folder: Folder) -> None:
