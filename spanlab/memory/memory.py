@@ -18,7 +18,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from spanlab.errors import UsageError
 from spanlab.fields import Frozen
-from spanlab.memory.names import grams, key_of, keys_of, near
+from spanlab.memory.names import grams, key_of, keys_of, looked_up, near
 from spanlab.memory.ranking import chosen
 from spanlab.memory.turns import Turns
 from spanlab.retrievers import Query
@@ -99,7 +99,7 @@ class Memory:
     ) -> list[MemoryEntry]:
         scope = self._choice.scope
         keys: list[str] = []
-        for key, known in store.known(scope, keys_of(names)).items():
+        for key, known in store.known(scope, looked_up(names)).items():
             keys += known or near(key, store.similar(scope, grams(key)))[:_NEAREST]
         query = Query(claim, before=before)
         admitted = [

@@ -76,14 +76,23 @@ def key_of(name: str) -> str:
 
 
 def keys_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Return what names are found by, each key once.
+    """Return what evidence about some names is kept under, each key once.
 
     Common nouns count only where there is no proper name, told by a capital or a script without
-    capitals: under "steps" lies what has nothing to do with each other.
+    capitals: what was found for the steps of one tower says nothing of those of another.
     """
     named = {name: key for name in names if (key := key_of(name))}
     proper = [key for name, key in named.items() if name != name.lower() or name == name.upper()]
     return tuple(dict.fromkeys(proper or named.values()))
+
+
+def looked_up(names: Iterable[str]) -> tuple[str, ...]:
+    """Return what evidence about some names is looked up by: all their keys, each once.
+
+    Common nouns count beside proper names, too: under them lies what was found for claims that
+    name nobody, and hold for all.
+    """
+    return tuple(dict.fromkeys(filter(None, map(key_of, names))))
 
 
 def names_of(text: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.memory.names import grams, key_of, keys_of, names_of, near
+from spanlab.memory.names import grams, key_of, keys_of, looked_up, names_of, near
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,10 @@ def test_common_nouns_count_where_there_is_no_proper_name() -> None:
     assert keys_of(["tower of Aldmere", "steps", "1889"]) == ("tower of aldmere",)
     assert keys_of(["the towers", "steps"]) == ("towers", "steps")
     assert keys_of(["塔", "steps"]) == ("塔",)
+
+
+def test_evidence_is_looked_up_by_common_nouns_beside_proper_names() -> None:
+    assert looked_up(["tower of Aldmere", "the steps", "1889"]) == ("tower of aldmere", "steps")
 
 
 def test_near_names_may_differ_in_letters_and_order_but_not_in_numbers() -> None:

@@ -5,7 +5,8 @@ Knowledge Grounding for Veracity Assessment". How it works:
 
 1. **Claims** (``claims.extraction``): the answer is taken apart, or is one claim.
 2. **Decomposer**: the claim as triplets (subject, relation, object, attributes) and topics.
-3. **Recall**: what the memory holds about subjects and objects goes into the first prompt.
+3. **Recall**: what the memory holds about subjects and objects goes into the first prompt; without
+   the decomposer, what it holds about the names in the claim.
 4. **Executor** (``executor``, algorithm 1): thought, call of a tool (a search, the pages it finds,
    and those of MCP servers), observation, at most five times; it answers as soon as the evidence
    is enough, and in the end it has to.
@@ -17,7 +18,11 @@ without the decomposer .03 less; 1,840 calls of tools became 1,533 with the memo
 
 Deviations. The prompts are our own. A claim has a verdict, not True or False, and may have one of
 four. A call that was made before is answered from the history, and the same call of several
-claims is made once. Names of entities need not be written alike to be recalled.
+claims is made once. Names of entities need not be written alike to be recalled. Evidence is looked
+up by all subjects and objects, as in the paper, but kept under common nouns only where a claim has
+no proper name: "steps" would else recall what was found for every other tower, and spare searches
+by evidence that says nothing of the claim. Steps are read in more spellings than the prompt asks
+for (``reading``).
 """
 
 from __future__ import annotations

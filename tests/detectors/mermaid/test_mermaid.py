@@ -228,6 +228,34 @@ def test_without_the_decomposer_the_names_in_the_claim_are_remembered_by(
     assert recall.entities == ("Aldmere",)
 
 
+def test_what_was_found_of_a_common_noun_is_recalled_and_what_is_of_another_name_is_not(
+    model_server: ModelServer, make: Make, web: Web
+) -> None:
+    stated = {
+        "A tower is finished.": ("tower", "age"),
+        "The Aldmere has a tower.": ("Aldmere", "tower"),
+        "Oslo has an age.": ("Oslo", "steps"),
+        "Aldmere has steps.": ("Aldmere", "steps"),
+    }
+
+    def think(ask: Ask) -> Reply:
+        prompt = ask.messages[-1]["content"]
+        claim = next(each for each in stated if each in prompt)
+        if "## decomposition ## ]]`" in prompt:
+            triplet = dict(zip(("subject", "object"), stated[claim], strict=True))
+            return say_fields(decomposition={"triplets": [triplet], "topics": []})
+        return say_fields(step=search(claim) if "no steps yet" in prompt else {"answer": "True"})
+
+    model_server.script(think)
+    recalled = []
+    for number, claim in enumerate(stated):
+        found = detect(mermaid(make, web), Item(id=f"t{number}", lang="en", answer=claim))
+        recalled += [[step.kind for step in found.annotation.trace].count("recall")]
+    # A tower: nothing is known. Aldmere: what is known of a tower. Oslo's steps: nothing. Those of
+    # Aldmere: what is known of Aldmere.
+    assert recalled == [0, 1, 0, 1]
+
+
 def test_a_model_that_loops_searches_once_and_is_made_to_answer(
     model_server: ModelServer, make: Make, web: Web
 ) -> None:
