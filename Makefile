@@ -6,7 +6,7 @@ FOR_TESTS := .venv/.ready_for_tests
 FOR_TORCH := .venv/.ready_for_torch
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
-EXTRAS := $(addprefix --extra ,api averitec llm mcp postgres train web)
+EXTRAS := $(addprefix --extra ,api averitec mcp postgres train web)
 
 .PHONY: run test test-torch check bench lock clean
 

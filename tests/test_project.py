@@ -39,45 +39,6 @@ def test_nothing_that_the_app_is_installed_with_runs_neural_networks() -> None:
     assert "\ntorch==" not in (ROOT / "tests/requirements.lock").read_text(encoding="utf-8")
 
 
-def test_without_the_extra_for_models_everything_else_works() -> None:
-    """Users ask for a light install; what needs more says what to install."""
-    done = subprocess.run(
-        [sys.executable, "-c", LIGHT],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        "['1989']",
-        "a language model needs dspy: pip install 'spanlab[llm]'",
-    ]
-
-
-LIGHT = """
-import os, sys
-for name in ("dspy", "openai", "optuna", "bm25s", "bs4", "httpx", "sklearn", "psycopg",
-             "onnxruntime", "tokenizers", "huggingface_hub"):
-    sys.modules[name] = None  # not installed
-import spanlab
-from spanlab.detectors import build, spec_of
-from spanlab.errors import UsageError
-from spanlab.schema import Item, Passage, Record
-
-tower = "The tower was built in 1889 by Gustave Eiffel."
-said = tower.replace("1889", "1989")
-item = Item(id="a", lang="en", answer=said, passages=(Passage(text=tower),))
-(record,) = spanlab.annotate([Record(item=item)], "offline")
-print([span.text for span in record.annotations[0].spans])
-os.environ |= {"SPANLAB_MODEL": "m", "OPENAI_API_KEY": "sk-of-nobody"}
-try:
-    build(spec_of("ucsc-extract"))
-except UsageError as error:
-    print(error)
-"""
-
-
 def test_every_public_name_exists_and_explains_itself() -> None:
     assert spanlab.__all__ == sorted(spanlab.__all__)
     for name in spanlab.__all__:

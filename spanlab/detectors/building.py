@@ -46,8 +46,7 @@ def build(
         The detector, which may be shared by any number of tasks.
 
     Raises:
-        UsageError: no detector has that name, nothing names a model, or what language models need
-            is not installed.
+        UsageError: no detector has that name, or nothing names a model.
         MissingKeyError: the endpoint needs a key and none is set.
         NotFoundError: there is no such program.
         InputError: the program is damaged or another detector's.

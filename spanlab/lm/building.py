@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from spanlab.errors import UsageError, missing_package
+from spanlab.errors import UsageError
 from spanlab.lm.choice import ModelChoice
 from spanlab.lm.failures import translate
 from spanlab.lm.secrets import headers_of, key_of
@@ -35,7 +35,7 @@ def language_model(choice: ModelChoice, meter: Meter, *, cache: AnswerCache | No
 
     Raises:
         MissingKeyError: the endpoint is OpenAI's and no key is set.
-        UsageError: dspy is not installed, or a budget in money is set and no price.
+        UsageError: a budget in money is set and no price.
     """
     client = endpoint_client(choice, meter)
     from spanlab.lm.engine import Engine
@@ -58,14 +58,12 @@ def endpoint_client(
 
     Raises:
         MissingKeyError: the endpoint is OpenAI's and no key is set.
-        UsageError: dspy is not installed, or a budget in money is set and no price.
+        UsageError: a budget in money is set and no price.
     """
     # Keep dspy from fetching model metadata over the network when it is imported.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    try:
-        from spanlab.lm.endpoint import EndpointClient
-    except ModuleNotFoundError as error:
-        raise missing_package("a language model", error.name, "llm") from None
+    from spanlab.lm.endpoint import EndpointClient
+
     if meter.budget.cost is not None and choice.price is None:
         raise UsageError(
             f"a budget in US dollars needs the price of {choice.model}: "

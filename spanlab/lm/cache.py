@@ -171,12 +171,16 @@ class AnswerFile(AnswerCache):
         connection = sqlite3.connect(
             self._path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None
         )
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS answers "
-            "(key TEXT PRIMARY KEY, answer TEXT NOT NULL, at REAL)"
-        )
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS answers "
+                "(key TEXT PRIMARY KEY, answer TEXT NOT NULL, at REAL)"
+            )
+        except sqlite3.Error:
+            connection.close()
+            raise
         return connection
 
     def _trouble(self, error: Exception) -> StoreError:

@@ -76,7 +76,7 @@ class SearchModel:
 
     Raises:
         MissingKeyError: no key is set for Perplexity's or OpenAI's own endpoint.
-        UsageError: dspy is not installed, or a budget in money is set and no price.
+        UsageError: a budget in money is set and no price.
     """
 
     def __init__(self, choice: ModelChoice, meter: Meter) -> None:

@@ -51,7 +51,6 @@ def bm25(index: Path, k: int = K) -> BM25:
 
     Raises:
         InputError: there is no index there, or it is damaged.
-        UsageError: bm25s is not installed.
     """
     folder = index.resolve()
     fingerprint = Manifest.read(folder).fingerprint

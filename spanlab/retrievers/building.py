@@ -16,7 +16,7 @@ import numpy as np
 
 from spanlab.errors import InputError, UsageError
 from spanlab.retrievers.corpus import Document, documents
-from spanlab.retrievers.index import MANIFEST, OFFSETS, PASSAGES, Manifest, file_hash, library
+from spanlab.retrievers.index import MANIFEST, OFFSETS, PASSAGES, Manifest, file_hash
 from spanlab.retrievers.splitting import LONGEST, split
 from spanlab.schema import Passage
 from spanlab.terms import terms
@@ -44,9 +44,8 @@ def build(
 
     Raises:
         InputError: the corpus cannot be read, has nothing to search, or the index not be written.
-        UsageError: something else lies at ``target``, or bm25s is not installed.
+        UsageError: something else lies at ``target``.
     """
-    library()
     _check_target(target)
     with _replacing(target) as folder:
         with (folder / PASSAGES).open("wb") as stream:
@@ -108,7 +107,9 @@ class _Writing:
 
     def index(self, folder: Path) -> None:
         """Score every term in every passage and write the arrays."""
-        bm25 = library().BM25(method="lucene")
+        import bm25s
+
+        bm25 = bm25s.BM25(method="lucene")
         bm25.index((self.numbers, self.terms), create_empty_token=False, show_progress=False)
         bm25.save(folder, show_progress=False)
 

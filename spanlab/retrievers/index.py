@@ -14,13 +14,13 @@ import hashlib
 import mmap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
-from spanlab.errors import InputError, missing_package
+from spanlab.errors import InputError
 from spanlab.fields import Count, Frozen
 from spanlab.schema import Passage
 from spanlab.terms import terms
@@ -87,14 +87,14 @@ class PassageIndex:
 
     Raises:
         InputError: there is none, it is another format's, or it is not whole.
-        UsageError: bm25s is not installed.
     """
 
     def __init__(self, folder: Path) -> None:
+        import bm25s
+
         self.manifest = Manifest.read(folder)
         self._folder = folder
         _check_files(folder, self.manifest)
-        bm25s = library()
         try:
             self._bm25 = bm25s.BM25.load(folder, mmap=True, allow_pickle=False, show_progress=False)
             self._starts: NDArray[np.int64] = np.load(
@@ -148,19 +148,6 @@ class PassageIndex:
             file=self._folder,
             expected="an index as `spanlab index` writes it: build it again",
         )
-
-
-def library() -> Any:
-    """Return the library bm25s, which has no types.
-
-    Raises:
-        UsageError: it is not installed.
-    """
-    try:
-        import bm25s
-    except ModuleNotFoundError as error:
-        raise missing_package("a local corpus", error.name, "llm") from None
-    return bm25s
 
 
 def _best(scores: NDArray[np.float32], k: int) -> Sequence[int]:

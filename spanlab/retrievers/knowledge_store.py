@@ -33,13 +33,9 @@ class KnowledgeStore:
 
     Raises:
         InputError: there is no such folder.
-        UsageError: bm25s is not installed.
     """
 
     def __init__(self, folder: Path, indexes: Path, k: int = K) -> None:
-        from spanlab.retrievers.index import library
-
-        library()
         if not folder.is_dir():
             raise InputError("there is no such folder", file=folder, expected="a knowledge store")
         self._folder, self._indexes, self._k = folder.resolve(), indexes, k

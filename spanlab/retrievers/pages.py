@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
-from spanlab.errors import PageError, RefusedPageError, UnparsableAnswerError, missing_package
+from spanlab.errors import PageError, RefusedPageError, UnparsableAnswerError
 from spanlab.fields import Frozen, storable
 from spanlab.lm.bodies import collected
 from spanlab.lm.cache import AnswerCache, answer_cache
@@ -88,8 +88,6 @@ class Pages:
         pause: seconds between two pages of one host.
         seconds: that a page may take, and each redirect on the way to it.
 
-    Raises:
-        UsageError: the HTTP library is not installed.
     """
 
     def __init__(
@@ -100,10 +98,6 @@ class Pages:
         pause: float = _PAUSE,
         seconds: float = _SECONDS,
     ) -> None:
-        try:
-            import httpcore  # noqa: F401
-        except ModuleNotFoundError as error:
-            raise missing_package("reading web pages", error.name, "llm") from None
         self._cache, self._pause, self._seconds = cache, pause, seconds
         self._allowed = allowed_hosts() if allowed is None else allowed
         self._robots: dict[str, RobotFileParser] = {}
@@ -242,7 +236,6 @@ def web_pages(settings: Settings) -> Pages:
     """Return what reads web pages, the same for all detectors of this process.
 
     Raises:
-        UsageError: the HTTP library is not installed.
         StoreError: the cache cannot be used.
     """
     return Pages(answer_cache(settings, "retrieval"))

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from spanlab.errors import ConfigurationError, ModelError, UnavailableError, missing_package
+from spanlab.errors import ConfigurationError, ModelError, UnavailableError
 from spanlab.lm.attempts import Setback, insist
 from spanlab.lm.bodies import collected, reply_limit
 from spanlab.lm.cache import AnswerCache
@@ -54,8 +53,6 @@ class SearchApi:
         meter: counts the searches and stops them at its budget; None counts for nobody.
         name: of a known service; else the address is the name.
 
-    Raises:
-        UsageError: the HTTP library is not installed.
     """
 
     def __init__(
@@ -66,7 +63,6 @@ class SearchApi:
         meter: Meter | None = None,
         name: str = "",
     ) -> None:
-        library()
         self._endpoint = endpoint
         self._fetched = Fetched(cache)
         self._k = k
@@ -107,6 +103,8 @@ class SearchApi:
             self._meter.finish(self._called, used, search=True)
 
     async def _ask(self, asked: Request) -> tuple[Passage, ...]:
+        import httpx
+
         endpoint = self._endpoint
         headers = {
             "Accept": "application/json",
@@ -118,7 +116,9 @@ class SearchApi:
             headers[endpoint.header] = bearer + endpoint.key
         async with (
             asyncio.timeout(endpoint.timeout),
-            library().AsyncClient(timeout=None, headers=headers, verify=certificates()) as client,
+            httpx.AsyncClient(
+                timeout=httpx.Timeout(None), headers=headers, verify=certificates()
+            ) as client,
         ):
             answer = await self._answer(client, asked.url, asked.body)
             known = endpoint.provider
@@ -151,7 +151,9 @@ class SearchApi:
         return answer
 
     def _judge(self, error: Exception) -> Setback:
-        host, http = self._endpoint.host, library()
+        import httpx
+
+        host = self._endpoint.host
         address, key = self._endpoint.variables
         known = self._endpoint.provider
         if isinstance(error, _StatusError):
@@ -164,23 +166,10 @@ class SearchApi:
             return Setback(failed, isinstance(failed, UnavailableError), reply.retry_after)
         if isinstance(error, TimeoutError):
             return Setback(no_answer_in_time(host, self._endpoint.timeout), again=True)
-        if isinstance(error, http.TransportError):
+        if isinstance(error, httpx.TransportError):
             text = str(no_connection(host, error))
             text = text.replace("OPENAI_BASE_URL", address)
             return Setback(UnavailableError(text), again=True)
         found = translate(error)
         words = redact(f"{host}: {found}")
         return Setback(found if isinstance(found, ModelError) else ModelError(words), again=False)
-
-
-def library() -> ModuleType:
-    """Return the HTTP library.
-
-    Raises:
-        UsageError: it is not installed.
-    """
-    try:
-        import httpx
-    except ModuleNotFoundError as error:
-        raise missing_package("a search API", error.name, "llm") from None
-    return httpx

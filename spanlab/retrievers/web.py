@@ -30,7 +30,7 @@ class Web:
 
     Raises:
         MissingKeyError: the endpoint needs a key and none is set.
-        UsageError: dspy is not installed, or a budget in money is set and no price.
+        UsageError: a budget in money is set and no price.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ class Wikipedia:
         settings: what was read is kept below ``settings.home``.
 
     Raises:
-        UsageError: the HTTP library is not installed, or the address in the environment is none.
+        UsageError: the address in the environment is none.
         StoreError: the cache cannot be used.
     """
 

@@ -50,6 +50,8 @@ class ServerFiles:
         root, path = self.root, Path(text) if self.root is None else self.root / text
         try:
             real = path.resolve()
+            if real.is_symlink():  # Python before 3.13 says so itself
+                raise OSError("a loop of symbolic links")
             below = real.rglob("*") if real.is_dir() and root else ()
             leads_out = root and not all(
                 each.resolve().is_relative_to(root) for each in (real, *below)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from spanlab.retrievers.providers import PROVIDERS
@@ -48,9 +47,7 @@ def model_environment(
     url = environ.get("OPENAI_BASE_URL", "").strip()
     has_key = bool(environ.get(_KEY, "").strip())
     problem = None
-    if find_spec("dspy") is None:
-        problem = "Detectors that ask a model need more packages: pip install 'spanlab[llm]'."
-    elif not has_key and not url and not set_up:
+    if not has_key and not url and not set_up:
         problem = (
             f"No language model can be reached yet: set {_KEY} to a key of OpenAI, or "
             "OPENAI_BASE_URL to another endpoint of the same protocol, and start the app again."
