@@ -3,13 +3,14 @@
 from spanlab.storage.catalog import AnnotatorSummary, DatasetSummary
 from spanlab.storage.dataset_settings import DatasetSettings, Undecided
 from spanlab.storage.finished import Finished
-from spanlab.storage.label_sets import LABEL_SETS, Label
+from spanlab.storage.label_sets import COLOUR_NAMES, LABEL_SETS, Label
 from spanlab.storage.plan import PersonProgress, PlanProgress
 from spanlab.storage.queue import Cursor, Order, Page, QueueQuery, QueueRow, Share, Standing
 from spanlab.storage.store import Store
 from spanlab.storage.writes import Applied, Refusal, Review, Write
 
 __all__ = [
+    "COLOUR_NAMES",
     "LABEL_SETS",
     "AnnotatorSummary",
     "Applied",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -69,3 +70,14 @@ LABEL_SETS: Mapping[str, tuple[Label, ...]] = {
     ),
     "Mu-SHROOM": (),  # SemEval-2025 Task 3 marks spans without saying of which kind they are
 }
+
+# The usual names of colours on web pages (CSS Color Module Level 4, 6.1), each with its digits.
+_NAMED = (
+    "aqua 00ffff black 000000 blue 0000ff brown a52a2a coral ff7f50 crimson dc143c cyan "
+    "00ffff fuchsia ff00ff gold ffd700 gray 808080 green 008000 grey 808080 indigo 4b0082 "
+    "khaki f0e68c lavender e6e6fa lime 00ff00 magenta ff00ff maroon 800000 navy 000080 olive "
+    "808000 orange ffa500 orchid da70d6 pink ffc0cb plum dda0dd purple 800080 red ff0000 "
+    "salmon fa8072 silver c0c0c0 tan d2b48c teal 008080 tomato ff6347 turquoise 40e0d0 violet "
+    "ee82ee white ffffff yellow ffff00 "
+)
+COLOUR_NAMES: Mapping[str, str] = dict(re.findall(r"(\w+) (\w+)", _NAMED))

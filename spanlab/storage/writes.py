@@ -61,10 +61,15 @@ class Applied:
 
 @dataclass(frozen=True)
 class Review:
-    """One person's review of one item; ``version`` is the length of the log."""
+    """One person's review of one item; ``version`` is the length of the log.
+
+    ``hidden`` is how many annotations were left out of the record, None where not even that is to
+    be told.
+    """
 
     record: Record
     snapshot: ReviewState
     operations: tuple[Operation, ...]
     version: int
     state: ReviewState
+    hidden: int | None = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
@@ -10,9 +10,10 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.schema import Kind, Status
+from spanlab.ui import label_editor
 from spanlab.ui.annotator_dialog import edit_annotators
 from spanlab.ui.choose_annotators import choose_annotators
-from spanlab.ui.common import forget_dataset, plain, remember_dataset, store
+from spanlab.ui.common import forget_dataset, link, plain, remember_dataset, store
 from spanlab.ui.dataset_settings import ask_settings
 from spanlab.ui.job_views import latest_job
 from spanlab.ui.job_watch import watch
@@ -21,6 +22,7 @@ from spanlab.ui.progress import progress
 from spanlab.workflows.choosing import Choice, Entry, installed, specifications
 from spanlab.workflows.managing import (
     DatasetSummary,
+    count_edits,
     delete_dataset,
     duplicate_dataset,
     rename_dataset,
@@ -45,6 +47,7 @@ class Action:
 
 def ask(action: str, dataset: str) -> None:
     """Open the dialog of one of ``ACTIONS`` for a dataset."""
+    label_editor.forget()
     st.session_state[_OPEN] = (action, dataset)
 
 
@@ -152,15 +155,14 @@ def _duplicate(summary: DatasetSummary) -> None:
 
 
 def _delete(summary: DatasetSummary) -> None:
-    people = sum(annotator.kind is Kind.PERSON for annotator in summary.annotators)
-    work = f", with the annotations of {counted(people, 'person')}" if people else ""
+    lost = "\n".join(f"- {plain(each)}" for each in _lost(summary))
+    text = f"**This deletes for good, for everybody:**\n{lost}"
+    st.error(text, icon=":material/delete_forever:")
+    link("export", "Export it first", icon=":material/download:", dataset=summary.name)
     with st.form("delete", border=False):
-        st.warning(
-            f"This deletes {counted(summary.n_items, 'item')} for good{work}.",
-            icon=":material/warning:",
-        )
         typed = st.text_input(f"Type **{plain(summary.name)}** to confirm")
-        if st.form_submit_button("Delete", type="primary"):
+        st.html(_DANGER)
+        if st.form_submit_button("Delete for good", type="primary", key="delete-for-good"):
             if typed != summary.name:
                 st.error("That is not the name of the dataset. Nothing was deleted.")
                 return
@@ -170,6 +172,31 @@ def _delete(summary: DatasetSummary) -> None:
                 forget_dataset(summary.name)
                 _finish(f"{summary.name} was deleted.")
 
+
+def _lost(summary: DatasetSummary) -> Iterator[str]:
+    """Yield what goes with a dataset, part by part."""
+    yield f"{counted(summary.n_items, 'item')}, with questions, answers and passages"
+    for kind, whose in _WHOSE.items():
+        those = [who for who in summary.annotators if who.kind is kind]
+        done = sum(who.counts.get(Status.DONE, 0) for who in those)
+        if those:
+            yield f"{counted(done, 'annotation')} by {counted(len(those), whose)}"
+    edits = count_edits(store(), summary.name)
+    if edits:
+        yield f"the history of {counted(edits, 'edit')} in Review"
+    versions = len(summary.settings.guidelines)
+    guidelines = f" and {counted(versions, 'version')} of the guidelines" if versions else ""
+    yield f"{counted(len(summary.settings.labels), 'label')}{guidelines}"
+
+
+_WHOSE = {
+    Kind.PERSON: "annotator",
+    Kind.DETECTOR: "detector",
+    Kind.VOTE: "vote",
+    Kind.GOLD: "set of gold labels",
+}
+_DANGER = """<style>.st-key-delete-for-good button { background: #b3261e; border-color: #b3261e;
+  color: #fff; } .st-key-delete-for-good button:hover { background: #8c1d18; }</style>"""
 
 ACTIONS: Mapping[str, Action] = {
     "detect": Action("Detect…", ":material/manage_search:", _detect),
@@ -191,6 +218,7 @@ def _finished(summary: DatasetSummary, detector: str) -> int:
 
 
 def _forget() -> None:
+    label_editor.forget()
     st.session_state.pop(_OPEN, None)
 
 

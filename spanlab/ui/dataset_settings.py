@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import pandas as pd
 import streamlit as st
 
 from spanlab.schema import Kind
 from spanlab.ui.common import store
+from spanlab.ui.label_editor import edit_labels
 from spanlab.ui.messages import errors_shown
 from spanlab.workflows.managing import (
-    LABEL_SETS,
     DatasetSettings,
     DatasetSummary,
-    Label,
     Undecided,
     change_settings,
-    label_of,
 )
 
 _UNDECIDED = {
@@ -30,14 +24,6 @@ _PEOPLE = {  # always blind, shown when done
     "Hidden, unless reviewers ask for it under Queue": (False, False),
     "Hidden until the reviewer has finished the item": (True, True),
     "Always hidden": (True, False),
-}
-_COLUMNS = {
-    "name": st.column_config.TextColumn("Label", required=True, max_chars=200),
-    "key": st.column_config.SelectboxColumn("Key", options=list("123456789"), help="Else in order"),
-    "colour": st.column_config.TextColumn(
-        "Colour", validate="^#[0-9a-fA-F]{6}$", help="#rrggbb; else one of the editor's own"
-    ),
-    "description": st.column_config.TextColumn("Description", width="large"),
 }
 
 
@@ -84,7 +70,7 @@ def ask_settings(summary: DatasetSummary) -> bool:
             "anew; what is finished stays.",
         )
     with labels:
-        rows = _labels(now.labels)
+        labels_now = edit_labels(now.labels)
         required = st.checkbox(
             "Label required: every span needs one before Done", now.label_required
         )
@@ -101,13 +87,16 @@ def ask_settings(summary: DatasetSummary) -> bool:
             st.caption(f"This is version {len(now.guidelines)}.")
     if not st.button("Save", type="primary", key="save-settings"):
         return False
+    if labels_now is None:
+        st.error("Nothing was saved: a label is wrong, see Labels.", icon=":material/error:")
+        return False
     with errors_shown("Nothing was saved."):
         values = {
             "undecided": undecided,
             **dict(zip(("always_blind", "shown_when_done"), _PEOPLE[people], strict=True)),
             "overlap": max(overlap, bool(assigned)),
             "assigned_to": tuple(assigned),
-            "labels": tuple(label_of(row) for row in rows),
+            "labels": labels_now,
             "label_required": required,
         }
 
@@ -117,25 +106,3 @@ def ask_settings(summary: DatasetSummary) -> bool:
         change_settings(store(), summary.name, change)
         return True
     return False
-
-
-def _labels(chosen: Sequence[Label]) -> list[dict[str, Any]]:
-    """Draw a table of labels and return its rows; labels that spans have are added in Review."""
-    shipped = st.selectbox(
-        "Label set",
-        [None, *LABEL_SETS],
-        format_func=lambda name: (
-            "As it is" if name is None else f"{name} ({len(LABEL_SETS[name])})"
-        ),
-        help="A shipped set replaces the labels below; spans keep theirs.",
-    )
-    labels = chosen if shipped is None else LABEL_SETS[shipped]
-    rows = [label.model_dump() for label in labels]
-    table = st.data_editor(
-        pd.DataFrame(rows, columns=list(_COLUMNS), dtype=object),
-        column_config=_COLUMNS,
-        num_rows="dynamic",
-        hide_index=True,
-        key=f"labels-{shipped}",
-    )
-    return [{str(name): cell for name, cell in row.items()} for row in table.to_dict("records")]

@@ -21,6 +21,12 @@ from spanlab.workflows.demo import DATASET, detection_of_samples, prepare_sample
 from spanlab.workflows.managing import DatasetSummary, PlanProgress, list_datasets, plan_of
 from spanlab.workflows.wording import counted, plan_in_words
 
+_STYLE = """<style>
+[class*="st-key-dataset-"] a[data-testid="stPageLink-NavLink"] { min-height: 2.5rem; margin: 0;
+  padding: 0.25rem 0.75rem; border: 1px solid rgba(128, 132, 149, .35); border-radius: 0.5rem; }
+[class*="st-key-dataset-"] h3 { padding: 0; }
+[class*="st-key-dataset-"] [data-testid="stCaptionContainer"] p { margin: 0 0 .4rem; }
+</style>"""
 _PER_PAGE = 5  # cards have a bounded height: no page is taller than three windows
 _LANGUAGES = 8  # named before the rest is summed up
 _LANGUAGE = {UNDETERMINED: "language not stated"}
@@ -30,6 +36,7 @@ def page() -> None:
     """Draw the page."""
     datasets = list_datasets(store())
     title("Datasets")
+    st.html(_STYLE)
     show_news()
     show_result()
     if not datasets:
@@ -88,13 +95,10 @@ def _card(summary: DatasetSummary, detection: JobView | None) -> None:
     name = summary.name
     with st.container(border=True, key=f"dataset-{name}"):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"##### {plain(name)}", width="stretch")
+            st.subheader(plain(name), anchor=False, width="stretch")
             _actions(summary)
-        st.caption(_about(summary))
         plan = plan_of(store(), summary)
-        rules = _rules(summary, plan)
-        if rules:
-            st.caption(rules)
+        st.caption("  \n".join(filter(None, [_about(summary), _rules(summary, plan)])))
         annotators = with_assigned(summary.annotators, plan)
         if annotators:
             st.html(counts_html(summary, annotators, plan))
@@ -106,6 +110,7 @@ def _card(summary: DatasetSummary, detection: JobView | None) -> None:
 
 
 def _actions(summary: DatasetSummary) -> None:
+    """Draw what can be done with a dataset; links look like the buttons beside them."""
     name = summary.name
     link("review", "Review", icon=":material/edit_note:", dataset=name)
     link("compare", "Compare", icon=":material/compare_arrows:", dataset=name)
@@ -121,11 +126,16 @@ def _actions(summary: DatasetSummary) -> None:
     chosen = st.menu_button(
         "More",
         ["settings", "annotators", "rename", "duplicate", "delete"],
-        format_func=lambda action: f"{ACTIONS[action].icon} {ACTIONS[action].label}",
+        format_func=_named,
         key=f"more-{name}",
     )
     if chosen:
         ask(chosen, name)
+
+
+def _named(action: str) -> str:
+    label = ACTIONS[action].label
+    return f"{ACTIONS[action].icon} {f':red[{label}]' if action == 'delete' else label}"
 
 
 _GONE = {JobState.DONE, JobState.CANCELLED}  # these jobs have nothing more to say here

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
-from pydantic import ValidationError
+from collections.abc import Callable
 
 from spanlab.errors import UsageError
 from spanlab.storage import (
+    COLOUR_NAMES,
     LABEL_SETS,
     AnnotatorSummary,
     DatasetSettings,
@@ -31,10 +29,10 @@ __all__ = [
     "Store",
     "Undecided",
     "change_settings",
+    "colour_of",
     "count_edits",
     "delete_dataset",
     "duplicate_dataset",
-    "label_of",
     "label_set",
     "list_datasets",
     "open_store",
@@ -129,19 +127,26 @@ def label_set(name: str) -> tuple[Label, ...]:
     raise UsageError(f"there is no label set {name!r}; there are: {', '.join(LABEL_SETS)}")
 
 
-def label_of(fields: Mapping[str, Any]) -> Label:
-    """Return a label from the fields of a table or file, where what is empty is not given.
+def colour_of(text: str) -> str | None:
+    """Return a colour that somebody typed as ``#rrggbb``, None for an empty text.
+
+    Args:
+        text: as ``#rrggbb``, ``#rgb`` or a name that web pages know, in any case.
 
     Raises:
-        UsageError: it has no name, or a field that is none of a label's.
+        UsageError: it is none of these; says what would be right.
     """
-    given = {name: value for name, value in fields.items() if isinstance(value, str) and value}
-    try:
-        return Label.model_validate({**given, "colour": given.get("colour", "").lower() or None})
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = f"{given.get('name', 'without a name')!r}, {first['loc'][0]}"
-        raise UsageError(f"label {where}: {first['msg']}, found {first['input']!r}") from error
+    typed = text.strip().lower()
+    if not typed:
+        return None
+    digits = COLOUR_NAMES.get(typed, typed.removeprefix("#") if typed.startswith("#") else "")
+    if len(digits) == 3:
+        digits = "".join(2 * digit for digit in digits)
+    if len(digits) != 6 or not set(digits) <= set("0123456789abcdef"):
+        raise UsageError(
+            f"“{text}” is no colour: type #rrggbb, such as #008080, or a name such as teal"
+        )
+    return f"#{digits}"
 
 
 def delete_dataset(store: Store, dataset: str) -> None:

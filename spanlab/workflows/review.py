@@ -80,7 +80,8 @@ def open_item(
     """Return an item as the reviewer of a queue may see it, and the reviewer's log on it.
 
     It comes with all annotations; to who reviews blind with none of other people, unless the queue
-    shows them of items that are done.
+    shows them of items that are done. How many were left out is told where the dataset leaves it
+    to reviewers whether to see them.
 
     Raises:
         NotFoundError: there is no such dataset or item.
@@ -89,7 +90,10 @@ def open_item(
     found = store.review(dataset, item_id, query.reviewer, kind)
     if not query.blind or (query.shown_when_done and found.state.status is Status.DONE):
         return found
-    return replace(found, record=without_others(found.record, query.reviewer))
+    seen = without_others(found.record, query.reviewer)
+    hidden = len(found.record.annotations) - len(seen.annotations)
+    always = store.settings(dataset).always_blind
+    return replace(found, record=seen, hidden=None if always else hidden)
 
 
 def has_item(store: Store, dataset: str, item_id: str) -> bool:

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import TextInput
 
 from spanlab import jobs
 from spanlab.jobs import JobState
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
-from spanlab.storage import LABEL_SETS, Store, Undecided
+from spanlab.storage import LABEL_SETS, Label, Store, Undecided
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "Marie Curie was born in Paris."
@@ -34,7 +35,15 @@ def upload(app: AppTest, content: bytes, name: str = "answers.jsonl") -> AppTest
 
 def everything(app: AppTest) -> str:
     """All texts of the page, to look something up in."""
-    parts = [*app.markdown, *app.caption, *app.error, *app.success, *app.warning, *app.info]
+    parts = [
+        *app.subheader,
+        *app.markdown,
+        *app.caption,
+        *app.error,
+        *app.success,
+        *app.warning,
+        *app.info,
+    ]
     return "\n".join(part.value for part in parts)
 
 
@@ -364,13 +373,15 @@ def test_a_dataset_is_deleted_only_when_its_name_is_typed(
 ) -> None:
     annotated(store)
     app = ask(open_page, "delete")
-    assert "deletes 4 items for good, with the annotations of 1 person." in app.warning[0].value
+    assert "deletes for good" in app.error[0].value
+    assert "4 items, with questions" in app.error[0].value
+    assert "by 1 annotator" in app.error[0].value
     app.text_input[-1].input("min")
-    submit(app, "Delete")
-    assert "Nothing was deleted" in app.error[0].value
+    submit(app, "Delete for good")
+    assert "Nothing was deleted" in app.error[1].value
     assert names(store) == ["mine"]
     app.text_input[-1].input("mine")
-    submit(app, "Delete")
+    submit(app, "Delete for good")
     assert names(store) == []
 
 
@@ -405,8 +416,7 @@ def test_many_datasets_are_searched(open_page: OpenPage, store: Store, count: in
     assert "set\\-0\n" not in everything(app)
     (find,) = [box for box in app.text_input if box.label == "Find"]
     find.input("set-0").run()
-    shown = [m.value for m in app.markdown if m.value.startswith("#####")]
-    assert shown == ["##### set\\-0"]
+    assert [head.value for head in app.subheader] == ["set\\-0"]
 
 
 def test_undecided_suggestions_blind_review_and_people_per_item_are_settings(
@@ -476,7 +486,7 @@ def test_annotators_are_renamed_merged_marked_as_gold_and_removed(
 def test_labels_and_guidelines_are_settings(open_page: OpenPage, store: Store) -> None:
     store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
     app = ask(open_page, "settings")
-    (shipped,) = [each for each in app.selectbox if each.label == "Label set"]
+    (shipped,) = [each for each in app.selectbox if each.label.startswith("Replace all")]
     shipped.set_value("FaithBench").run()
     (required,) = [each for each in app.checkbox if "Label required" in each.label]
     required.check()
@@ -486,3 +496,53 @@ def test_labels_and_guidelines_are_settings(open_page: OpenPage, store: Store) -
     settings = store.settings("mine")
     assert settings.labels == LABEL_SETS["FaithBench"]
     assert (settings.label_required, settings.guidelines) == (True, ("Mark *all* names.",))
+
+
+def test_labels_are_edited_in_rows_that_say_what_is_wrong_beside_them(
+    open_page: OpenPage, store: Store
+) -> None:
+    store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
+    two = (Label(name="number", key="4"), Label(name="name", colour="#112233"))
+    store.change_settings("mine", lambda now: now.model_copy(update={"labels": two}))
+    app = ask(open_page, "settings")
+
+    def field(name: str) -> TextInput:
+        return next(each for each in app.text_input if each.label == name)
+
+    def press(label: str) -> None:
+        next(each for each in app.button if label in (each.label, each.help)).click().run()
+
+    def wrong() -> list[str]:
+        return [each.value for each in app.markdown if each.value.startswith(":red")]
+
+    assert (field("Key of label 1").value, field("Colour of label 1").value) == ("4", "")
+    field("Key of label 1").input("p").run()
+    assert "“p” is a key of Review already \\(Previous span\\)" in wrong()[0]
+    assert "digits 1 to 9" in wrong()[0]
+    field("Key of label 1").input("4").run()
+    field("Key of label 2").input("4")
+    field("Colour of label 2").input("tealish").run()
+    assert "no colour\\: type \\#rrggbb" in wrong()[0]
+    assert "“4” is the key of “number” already" in wrong()[1]
+    press("Save")
+    assert "Nothing was saved" in app.error[0].value
+    assert store.settings("mine").labels == two
+    field("Key of label 2").input("")
+    field("Colour of label 2").input("Teal").run()
+    assert [picker.value for picker in app.color_picker] == ["#aa3377", "#008080"]
+    app.color_picker[0].set_value("#abcdef").run()
+    press("Move up label 2")
+    press("Add a label")
+    field("Description of label 3").input("of no name").run()
+    assert "Name: a label needs one" in wrong()[0]
+    field("Name of label 3").input("date").run()
+    press("Save")
+    assert store.settings("mine").labels == (
+        Label(name="name", colour="#008080"),
+        Label(name="number", key="4", colour="#abcdef"),
+        Label(name="date", description="of no name"),
+    )
+    app = ask(open_page, "settings")
+    press("Delete label 2")
+    press("Save")
+    assert [label.name for label in store.settings("mine").labels] == ["name", "date"]

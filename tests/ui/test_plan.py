@@ -40,7 +40,9 @@ def test_datasets_says_the_plan_and_how_far_everybody_is_with_their_part(
 ) -> None:
     app = open_page("datasets")
     rules = "1 person per item, assigned to Ada, Ben and Cleo · 3 of 6 annotations done"
-    assert app.caption[1].value == f"Plan: {rules} · guidelines version 2"
+    about, went_by = app.caption[0].value.split("  \n")
+    assert about.startswith("6 items")
+    assert went_by == f"Plan: {rules} · guidelines version 2"
     bars = app.get("html")[0].proto.body
     for name, words in {
         "Ada": "2 of 2 done <span class='rest'>· 1 more done beyond the plan",

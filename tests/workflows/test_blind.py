@@ -155,3 +155,15 @@ def test_what_a_person_says_later_moves_nothing_in_a_blind_queue(store: Store) -
     before = [(row.item_id, row.disagreement) for row in store.page("words", ranked).rows]
     store.save_annotations("words", [("agreed", _says("Zoe", Kind.PERSON, 8))])
     assert [(row.item_id, row.disagreement) for row in store.page("words", ranked).rows] == before
+
+
+def test_that_others_are_hidden_is_said_and_how_many_where_reviewers_may_see_them(
+    store: Store,
+) -> None:
+    def hidden(query: QueueQuery) -> object:
+        answer = json.loads(json.dumps(_ask(store, query, open="people").json))
+        return answer["items"][0]["hidden"]
+
+    assert (hidden(OPEN), hidden(BLIND)) == (0, 2)
+    store.change_settings("words", lambda now: now.model_copy(update={"always_blind": True}))
+    assert hidden(BLIND) is None

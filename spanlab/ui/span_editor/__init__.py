@@ -21,10 +21,12 @@ from spanlab.ui.span_editor.exchange import Answer, ReviewQueue, Sent, exchange
 from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS, KEYS, Key
 from spanlab.ui.span_editor.markdown import markdown_tree
 from spanlab.ui.span_editor.modules import script
+from spanlab.ui.span_editor.payload import PALETTE
 from spanlab.workflows.managing import DatasetSettings, Label
 
 __all__ = [
     "KEYS",
+    "PALETTE",
     "Answer",
     "Key",
     "ReviewQueue",
@@ -74,6 +76,7 @@ def editor(
         "keys": [asdict(key) for key in (ADJUDICATION_KEYS if adjudicating else KEYS)],
         "adjudicating": adjudicating,
         "labels": [label.model_dump() for label in labels],
+        "palette": list(PALETTE),
         "label_required": settings.label_required,
         "undecided": settings.undecided.value,
         "guidelines": {

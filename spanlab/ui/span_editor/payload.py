@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -12,6 +13,9 @@ from spanlab.workflows.review import QueueRow, Review
 from spanlab.workflows.suggestions import suggestions
 from spanlab.workflows.tracing import Traced, revision_pieces
 from spanlab.workflows.trails import trails
+
+# Of labels without a colour of their own, by their places; the colour-blind tell them apart, too.
+PALETTE: Final = ("#aa3377", "#228833", "#3399cc", "#bb9900", "#ee6677", "#4477aa", "#888888")
 
 
 def item_payload(opened: Review, reviewer: str) -> dict[str, JsonValue]:
@@ -28,6 +32,7 @@ def item_payload(opened: Review, reviewer: str) -> dict[str, JsonValue]:
             for annotation in opened.record.annotations
             if annotation.annotator != reviewer
         ],
+        "hidden": opened.hidden,
         "snapshot": {
             "spans": {name: _span(span) for name, span in opened.snapshot.spans.items()},
             "rejected": [_span(span) for span in opened.snapshot.rejected],

@@ -15,10 +15,11 @@ export class Annotators {
         this.node = h("div", { class: "sl-annotators", role: "group", "aria-label": "Suggestions shown" });
     }
 
-    build(annotators) {
+    build({ annotators, hidden }) {
         const kinds = Object.keys(KIND_WORDS).map((kind) => annotators.filter((one) => one.kind === kind));
         const nodes = kinds.flatMap((group) => this.group(group));
-        if (nodes.length === 0) nodes.push(h("span", { class: "sl-quiet" }, "Nobody has annotated this item yet."));
+        const others = hiddenWords(hidden) || (nodes.length === 0 ? "Nobody has annotated this item yet." : "");
+        if (others) nodes.push(h("span", { class: "sl-quiet" }, others));
         this.node.replaceChildren(...nodes);
     }
 
@@ -36,7 +37,7 @@ export class Annotators {
         const node = h("button", { class: "sl-chip sl-chip-more", type: "button" }, `${group.length - FEW} more`);
         return pressable(node, () => {
             this.unfolded.add(group[0].kind);
-            this.build(this.view.editor.item.payload.annotators);
+            this.build(this.view.editor.item.payload);
         });
     }
 
@@ -62,4 +63,10 @@ export class Annotators {
         }, "trace");
         return [pressable(node, () => this.view.trace.tell(annotator.name))];
     }
+}
+
+/** That others are hidden: how many, or where that is not to be known (null) that they would be. */
+function hiddenWords(hidden) {
+    if (hidden === null) return "What other people marked is hidden: this dataset is reviewed blind.";
+    return hidden ? `${plural(hidden, "annotator")} hidden: you review blind (see Queue).` : "";
 }

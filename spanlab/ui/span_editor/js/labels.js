@@ -4,8 +4,6 @@ import { h } from "./dom.js";
 import { keyName } from "./keys.js";
 import { plural } from "./words.js";
 
-const COLOURS = ["#aa3377", "#228833", "#3399cc", "#bb9900", "#ee6677", "#4477aa", "#888888"];
-
 /** The labels to choose from: those of the dataset, then others that the open item's suggestions have. */
 export class Labels {
     constructor(editor) {
@@ -14,8 +12,9 @@ export class Labels {
         this.required = false;
     }
 
-    take({ labels, label_required: required }) {
+    take({ labels, palette, label_required: required }) {
         this.given = labels;
+        this.palette = palette;
         this.required = required;
     }
 
@@ -35,7 +34,7 @@ export class Labels {
     colour(name) {
         const labels = this.all();
         const index = labels.findIndex((label) => label.name === name);
-        return labels[index]?.colour ?? COLOURS[Math.max(0, index) % COLOURS.length];
+        return labels[index]?.colour ?? this.palette[Math.max(0, index) % this.palette.length];
     }
 
     /** A label's name with its colour beside it. */

@@ -148,7 +148,7 @@ export class View {
             this.pointer.touch(null);
         }
         this.evidence.build(item.payload);
-        this.annotators.build(item.payload.annotators);
+        this.annotators.build(item.payload);
         this.lanes.build(item);
         this.panel.open(item.payload);
         this.claims.open(item);
