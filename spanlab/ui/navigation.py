@@ -9,6 +9,7 @@ from spanlab.ui import (
     adjudicate,
     common,
     compare,
+    connection,
     datasets,
     detect,
     export,
@@ -57,6 +58,7 @@ def run() -> None:
     ]
     common.register_pages(pages)
     common.style()
+    connection.watch()
     st.logo(_NAME, size="medium")
     st.navigation({"": pages, "Help": help_menu.pages()}, position="top").run()
 

@@ -100,6 +100,8 @@ def test_guidelines_are_shown_at_the_first_item_and_by_key_as_harmless_markdown(
     here.page.reload()
     sheet = here.page.get_by_role("dialog", name="Guidelines")
     expect(sheet).to_be_visible()
+    expect(sheet.get_by_role("heading", name="Guidelines")).to_be_visible()
+    expect(sheet).to_contain_text("Version 1")
     expect(sheet.get_by_role("heading", name="What to mark")).to_be_visible()
     expect(sheet.locator("strong")).to_have_text("names")
     expect(sheet).to_contain_text("<script>globalThis.stolen = true</script>")

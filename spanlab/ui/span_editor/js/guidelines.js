@@ -14,9 +14,11 @@ export class Guidelines {
         this.view = view;
         this.version = 0;
         this.close = h("button", { class: "sl-button", type: "button" }, "Close", h("kbd", {}, "g"));
+        this.which = h("span", { class: "sl-quiet" });
         this.body = h("div", { class: "sl-guidelines" });
         this.node = h("div", { class: "sl-sheet", role: "dialog", "aria-modal": "true", "aria-label": "Guidelines", tabindex: "-1", hidden: "" },
-            h("div", { class: "sl-sheet-inner" }, this.body, this.close));
+            h("div", { class: "sl-sheet-inner sl-sheet-text" },
+                h("header", {}, h("h2", {}, "Guidelines"), this.which, this.close), this.body));
     }
 
     get isOpen() {
@@ -32,8 +34,8 @@ export class Guidelines {
         if (this.version === version && this.tree === JSON.stringify(tree)) return;
         this.version = version;
         this.tree = JSON.stringify(tree);
-        const newer = version > 1 ? h("p", { class: "sl-quiet" }, `Version ${version}`) : "";
-        this.body.replaceChildren(newer, ...tree.map(element));
+        this.which.textContent = `Version ${version}`;
+        this.body.replaceChildren(...tree.map(element));
     }
 
     get hasText() {
