@@ -125,7 +125,10 @@ class _Reading:
         self._part(name)
         if name == "link" and self.url is None:
             self.url = _canonical(_named(attributes))
-        elif name in _DATED or "datepublished" in attributes[:_ATTRIBUTES].lower():
+        # What is left out, such as navigation, may have the date of another article.
+        elif not self._hidden and (
+            name in _DATED or "datepublished" in attributes[:_ATTRIBUTES].lower()
+        ):
             self.date.element(name, _named(attributes))
         self._is_linked_data = name == "script" and "ld+json" in attributes[:_ATTRIBUTES].lower()
         if name not in _EMPTY:

@@ -119,7 +119,9 @@ def remarks_on(specs: Iterable[Spec]) -> tuple[str, ...]:
     return tuple(
         f"{one.signs} has no search (--search): it judges by the passages that items have"
         for one in single
-        if entry_of(one.detector).reads_pages and isinstance(one.retriever, GivenSpec | None)
+        if entry_of(one.detector).reads_pages
+        and isinstance(one.retriever, GivenSpec | None)
+        and not one.options.get("tools")  # which search, too
     )
 
 

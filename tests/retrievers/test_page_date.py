@@ -35,6 +35,7 @@ GUESSED = {
     "in a picture": '<img src="/uploads/2021/03/01/flood.png">',
     "in a script": '<script>var x = {"datePublished": "2021-03-01"}</script>',
     "in a comment": '<!-- <meta name="date" content="2021-03-01"> -->',
+    "of another article": '<nav><a href=/x><time datetime="2021-03-01">New</time></a></nav>',
     "of a change": '<meta property="article:modified_time" content="2021-03-01">',
     "of another thing": '<meta name="description" content="2021-03-01 10:00:00">',
     "before there was a web": '<meta name="date" content="0001-01-01T00:00:00">',

@@ -46,7 +46,8 @@ def own_tools(kit: Kit, case: Case, before: date | None) -> list[Tool]:
         if known is None or kit.pages is None:
             raise ToolError(f"no search has found {url[:200]!r}: only what was found can be read")
         page = await kit.pages.read(url)
-        return [Passage(text=page.text, title=known.title or page.title, url=url, date=known.date)]
+        title, day = known.title or page.title, known.date or page.date
+        return [Passage(text=page.text, title=title, url=url, date=day)]
 
     where = "the passages that came with the answer" if given is not None else "the sources"
     tools = [

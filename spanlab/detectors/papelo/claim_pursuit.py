@@ -41,7 +41,7 @@ from spanlab.detectors.papelo.prompts import (
     asked,
 )
 from spanlab.detectors.papelo.pursuit import Pair, Pursuit, ask_at_once, pursue
-from spanlab.errors import NoEvidenceError, PageError, RefusedPageError
+from spanlab.errors import PageError, RefusedPageError
 from spanlab.memory.names import names_of
 from spanlab.passages import joined
 from spanlab.retrievers import Given, Query
@@ -53,7 +53,7 @@ MOST: Final = 100_000  # characters of a page that are stored with the item
 _PREFIX: Final = "question: "  # appendix A: before what the T5 reads
 NOTHING: Final = "Nothing was found."
 _REMEMBERED: Final = "answered from memory: nothing was searched for"
-_OPEN: Final = "not-enough-evidence"
+OPEN: Final = "not-enough-evidence"
 _NO_SEARCH: Final = "there is nothing to search: no --search was chosen, and no passages were given"
 _NOTHING_FOUND: Final = "nothing was found for any question"
 PICKED: Final = 3  # documents of which one question tries to read the page
@@ -110,27 +110,21 @@ class ClaimPursuit:
     async def pursue(self) -> Pursuit[Answered, Verdict]:
         """Ask, answer and judge; ``reason`` says why the verdict was given.
 
-        Raises:
-            NoEvidenceError: nothing was found, and there is no verdict that says so.
+        Returns:
+            The pairs and the verdict; that is not enough evidence where no question found any,
+            whatever a model makes of that, and whichever verdicts were asked for.
         """
         await self._known.recall(names_of(self._claim), self._before)
         if isinstance(self._detector.kit.retriever, Given) and not self._case.item.passages:
-            return self._without_evidence(Pursuit((), 0, None, _OPEN), _NO_SEARCH)
+            self.reason = _NO_SEARCH
+            return Pursuit((), 0, None, OPEN)
         found = await self._pursued()
         if not any(pair.answer.passages for pair in found.pairs):
-            return self._without_evidence(found, _NOTHING_FOUND)
+            self.reason = _NOTHING_FOUND
+            return replace(found, verdict=OPEN)
         read = (index for pair in found.pairs for index in pair.answer.passages)
         await self._known.keep(searched_for(self._case.item, read))
         return found
-
-    def _without_evidence(
-        self, found: Pursuit[Answered, Verdict], reason: str
-    ) -> Pursuit[Answered, Verdict]:
-        """Judge a claim that there is no evidence for, whatever a model makes of that."""
-        if self._options.classes == 2:
-            raise NoEvidenceError(f"{reason}; with two verdict classes there is none for that")
-        self.reason = reason
-        return replace(found, verdict=_OPEN)
 
     async def _pursued(self) -> Pursuit[Answered, Verdict]:
         options = self._options
@@ -187,7 +181,7 @@ class ClaimPursuit:
 
     async def _judge(self, _claim: str, pairs: Sequence[Pair[Answered]]) -> Verdict:
         if not any(pair.answer.passages for pair in pairs):
-            return _OPEN  # nothing to judge by, of which no model is asked
+            return OPEN  # nothing to judge by, of which no model is asked
         said = await self._detector.ask(
             self._program.judge, claim=self._about, pairs=_listed(pairs)
         )

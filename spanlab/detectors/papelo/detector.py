@@ -40,9 +40,10 @@ from spanlab.detectors.common.remembered import Remembered
 from spanlab.detectors.common.seq2seq import Rewriter
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.papelo.answering import Answered
-from spanlab.detectors.papelo.claim_pursuit import ClaimPursuit, PapeloProgram
+from spanlab.detectors.papelo.claim_pursuit import OPEN, ClaimPursuit, PapeloProgram
 from spanlab.detectors.papelo.entry import PapeloOptions
 from spanlab.detectors.papelo.pursuit import Pursuit
+from spanlab.errors import NoEvidenceError
 from spanlab.labels import Extent
 from spanlab.schema import Evidence, Item, Verdict
 from spanlab.trace import PairStep, PassageQuote, Step
@@ -65,16 +66,27 @@ class Papelo(ClaimDetector):
         """Search for nothing yet: every question is searched for by itself."""
 
     async def verify(self, case: Case, number: int, claim: str) -> Verified:
-        """Pursue one claim; see ``claim_pursuit``."""
+        """Pursue one claim; see ``claim_pursuit``.
+
+        Raises:
+            NoEvidenceError: nothing was found, and only two verdicts were asked for.
+            SpanlabError: a model or the search failed.
+        """
         known = Remembered(self._memory, self, case, claim)
         pursuit = ClaimPursuit(self, self.program, self.options, case, known, self._rewriter)
         found = await pursuit.pursue()
         verdict = _verdict(found.verdict)
+        steps = (*known.steps(number), *_steps(found, number))
+        if verdict == OPEN and self.options.classes == 2:
+            case.trace.extend(steps)  # of a claim that fails, too, people see what was asked
+            raise NoEvidenceError(
+                f"{pursuit.reason}; with two verdict classes there is none for that"
+            )
         return Verified(
             verdict=verdict,
             reason=pursuit.reason,
             evidence=_evidence(case.item, found, verdict),
-            steps=(*known.steps(number), *_steps(found, number)),
+            steps=steps,
         )
 
 

@@ -98,7 +98,8 @@ def _calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
     pairs = claims * options.n
     if not options.first_model:
         yield Calls(claims, INSTRUCTION, 40)  # the first question
-    yield Calls(pairs, INSTRUCTION + _HITS, 80)  # the best document
+    # The best document; once more for one whose page may not be read, which few are.
+    yield Calls(pairs, INSTRUCTION + _HITS, 80)
     yield Calls(pairs, INSTRUCTION + _WINDOW, 80)  # the answer
     yield Calls(pairs, INSTRUCTION + 100 * options.n, 60)  # the next question
     yield Calls(claims * (options.n // 2), INSTRUCTION, 100)  # paraphrases

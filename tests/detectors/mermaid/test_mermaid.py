@@ -37,6 +37,7 @@ class Web:
     def __init__(self, server: ModelServer) -> None:
         self.server, self.root = server, server.url.removesuffix("/v1")
         self.searched: list[str] = []
+        self.page = "<p>The tower of Aldmere was a gift of the guilds in 1889.</p>"
         server.script(self.answer)
 
     def answer(self, ask: Ask) -> Reply:
@@ -47,10 +48,7 @@ class Web:
             hit = {"title": "Towers", "url": f"{self.root}/tower", "content": HIT}
             return Reply(body={"results": [hit] if "nothing" not in query else []})
         if parts.path == "/tower":
-            return Reply(
-                body=b"<p>The tower of Aldmere was a gift of the guilds in 1889.</p>",
-                headers={"Content-Type": "text/html"},
-            )
+            return Reply(body=self.page.encode(), headers={"Content-Type": "text/html"})
         return fail(404, "no such page")
 
 
@@ -123,6 +121,20 @@ def test_a_claim_is_searched_for_read_about_and_refuted(
     assert HIT in model.prompts[1]
     assert "gift of the guilds" in model.prompts[2]
     assert not model.judged
+
+
+def test_a_page_that_says_it_is_from_after_the_claim_is_not_read(
+    model_server: ModelServer, make: Make, web: Web
+) -> None:
+    """The search stated no date for it."""
+    web.page += '<meta name="date" content="2021-03-01">'
+    page = {"thought": "read", "action": {"name": "read_page", "input": f"{web.root}/tower"}}
+    model = Model(search("Aldmere"), page, {"thought": "so", "answer": "False"})
+    model_server.script(model)
+    item = ITEM.model_copy(update={"meta": {"claim_date": "2020-10-31"}})
+    found = detect(mermaid(make, web), item)
+    assert [step.passages for step in thoughts(found.annotation.trace)] == [(0,), (), ()]
+    assert "gift of the guilds" not in model.prompts[2]
 
 
 @pytest.mark.parametrize(

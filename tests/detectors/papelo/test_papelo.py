@@ -206,6 +206,8 @@ def test_without_evidence_there_is_not_enough_of_it(
         Status.FAILED,
         f"{reason}; with two verdict classes there is none for that",
     )
+    asked = [step.question for step in failed.trace if isinstance(step, PairStep)]
+    assert asked == ([FIRST, "In other words, was it (1)?"] if has_search else [])
     assert "ruling" not in model.wanted
     assert has_search or model.wanted == []
 
