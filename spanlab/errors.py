@@ -3,6 +3,7 @@
     SpanlabError
     ├── InputError            a file, line or field is not what it should be   (exit status 1)
     ├── UsageError            a request that cannot be met as it was made      (exit status 2)
+    │   └── UnderWayError         a job under way does the same already
     ├── ModelError            a language model gave no answer that can be used
     │   ├── ConfigurationError      key, address or model's name is wrong: ends the run
     │   │   ├── MissingKeyError         no key is set for the endpoint
@@ -96,6 +97,14 @@ class InputError(SpanlabError):
 
 class UsageError(SpanlabError):
     """A request that cannot be met as it was made, such as an unknown detector name."""
+
+
+class UnderWayError(UsageError):
+    """A job under way does what is asked for already; ``job_id`` is its id."""
+
+    def __init__(self, message: str, job_id: str) -> None:
+        super().__init__(message)
+        self.job_id = job_id
 
 
 def missing_package(what: str, package: str | None, extra: str) -> UsageError:

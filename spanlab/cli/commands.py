@@ -68,11 +68,13 @@ def annotate(
     max_cost: model_options.MaxCost = None,
     max_searches: model_options.MaxSearches = None,
     rate: model_options.Rate = None,
+    again: model_options.Again = False,
 ) -> None:
     """Let detectors mark spans, in a dataset or from file to file.
 
     A dataset keeps the results as they come; items that a detector has finished are not done
-    again. What Ctrl+C leaves undone goes on with `spanlab jobs resume`, or the same command.
+    again, unless --again says so. What Ctrl+C leaves undone goes on with `spanlab jobs resume`, or
+    the same command.
 
     \b
     spanlab annotate mine --detector offline
@@ -100,6 +102,8 @@ def annotate(
             raise UsageError("--rate is for a dataset: import the files first")
         if item:
             raise UsageError("--item is for a dataset: import the files first")
+        if again:
+            raise UsageError("--again is for a dataset: files are annotated anew each time")
         job = files_to_file.Job(inputs.files(source), output, format)
         run = files_to_file.Detection(specs, concurrency, limit, budget)
         columns = inputs.mapping(column or [])
@@ -118,9 +122,9 @@ def annotate(
     from spanlab.cli import working
 
     bounds = {"concurrency": concurrency, "limit": limit, "budget": budget, "rate": rate}
-    named = {"items": tuple(item), "again": True} if item else {}
+    named = {"items": tuple(item) if item else None, "again": again or bool(item)}
     request = request_of(dataset, specs, vote=vote, **bounds, **named)
-    working.annotate(request)
+    working.annotate(request, again=again)
 
 
 def vote(

@@ -88,7 +88,10 @@ MaxSearches = Annotated[
 MaxCost = Annotated[
     float | None, typer.Option(min=0.0, help="Stop when model calls cost so many US dollars.")
 ]
-
+Again = Annotated[
+    bool,
+    typer.Option("--again", help="Also what is done, and also if a job under way does the same."),
+]
 Rate = Annotated[
     float | None,
     typer.Option(help="At most so many model calls a minute, of all workers together."),

@@ -93,6 +93,9 @@ def optimize(
     max_cost: MaxCost = None,
     max_searches: MaxSearches = None,
     rate: Rate = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also if a search under way is the same.")
+    ] = False,
     use: Annotated[
         bool, typer.Option("--use", help="Let the detector use it, if it is better beyond chance.")
     ] = False,
@@ -160,6 +163,6 @@ def optimize(
     if dry_run:
         optimizing.estimate_search(request)
     elif queue:
-        optimizing.enqueue(request)
+        optimizing.enqueue(request, again=again)
     else:
-        optimizing.run(request, use=use)
+        optimizing.run(request, use=use, again=again)

@@ -8,7 +8,7 @@ from optimizers.request import Optimisation
 from spanlab import jobs
 from spanlab.cli import progress, working
 from spanlab.cli.program_tables import worth
-from spanlab.errors import UsageError
+from spanlab.errors import UnderWayError, UsageError
 from spanlab.jobs import JobState
 from spanlab.settings import Settings
 from spanlab.workflows.programs import registry
@@ -31,19 +31,33 @@ def estimate_search(request: Optimisation) -> None:
     )
 
 
-def enqueue(request: Optimisation) -> None:
-    """Queue a search for any worker."""
-    job_id = jobs.submit_optimisation(request)
+def enqueue(request: Optimisation, *, again: bool) -> None:
+    """Queue a search for any worker; ``again`` also if one under way is the same."""
+    from spanlab.jobs import job_store, recovery
+
+    recovery.requeue_abandoned(job_store.of(None))  # what nobody works on any more waits
+    try:
+        job_id = jobs.submit_optimisation(request, again=again)
+    except UnderWayError as error:
+        raise UnderWayError(f"{error}; --again starts it once more", error.job_id) from None
     progress.say(f"queued as {job_id}; see: spanlab jobs show {job_id}")
 
 
-def run(request: Optimisation, *, use: bool) -> None:
-    """Search in this process until it is done, and print the scores on held-out items."""
+def run(request: Optimisation, *, use: bool, again: bool) -> None:
+    """Search in this process until it is done, and print the scores on held-out items.
+
+    Args:
+        request: what to search.
+        use: whether the detector is to use what is better beyond chance.
+        again: whether to start it also if a search under way is the same.
+    """
     from spanlab.jobs import optimisation
 
     settings = Settings.read()
     with working.at_work(settings, processes=0) as queue:
-        job_id = optimisation.submit(request, settings, queue)
+        job_id = working.begin(
+            lambda: optimisation.submit(request, settings, queue, again=again), queue
+        )
         view = working.follow(job_id, settings, None, task="optimising", unit="evaluations")
     working.sum_up(view)
     if view.state is not JobState.DONE:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import typer
 
 from spanlab import jobs
 from spanlab.cli import progress
+from spanlab.errors import UnderWayError, UsageError
 from spanlab.jobs import JobState, JobView, RunRequest
 from spanlab.settings import Settings
 from spanlab.workflows.wording import usage_in_words
@@ -17,9 +18,15 @@ _NAME = "command"
 _INTERRUPTED = 130  # the exit status of a command that Ctrl+C ended
 
 
-def annotate(request: RunRequest) -> None:
-    """Do what a request asks for, as a job, and show how far it is."""
+def annotate(request: RunRequest, *, again: bool = False) -> None:
+    """Do what a request asks for, as a job, and show how far it is.
+
+    Args:
+        request: what to do.
+        again: whether to start it also if a job under way does the same.
+    """
     from spanlab.storage import Store
+    from spanlab.workflows.lookup import summary_of
     from spanlab.workflows.requesting import check
     from spanlab.workflows.running import unfinished_positions
 
@@ -27,25 +34,66 @@ def annotate(request: RunRequest) -> None:
     with Store.open(settings) as store:
         check(store, request)
         left = len(unfinished_positions(store, request))
+        created = summary_of(store, request.dataset).created
     names = ", ".join(spec.signs for spec in request.detectors)
+    others = () if request.again else jobs.other_settings(request, created, settings)
+    for other in others:
+        progress.say(
+            f"{other.annotator} was last run here with other settings: now "
+            f"{'; '.join(other.differences)}: spanlab jobs show {other.job_id}"
+        )
     if left == 0:
-        progress.say(f"{names} annotated 0 items of {request.dataset!r}: all are done")
+        anew = "--again annotates them anew"
+        progress.say(f"{names} annotated 0 items of {request.dataset!r}: all are done; {anew}")
         return
-
-    view = detect(request, left)
+    if others:
+        progress.say("what is done stays as it is; --again does it anew, too")
+    view = detect(request, left, again=again)
     done = view.progress.done - view.progress.failed
     progress.say(f"{names} annotated {done:,} items of {request.dataset!r}")
     sum_up(view)
 
 
-def detect(request: RunRequest, left: int) -> JobView:
-    """Do a request as a job in this process; ``left`` is how many items it leaves to be done."""
+def detect(request: RunRequest, left: int, *, again: bool = False) -> JobView:
+    """Do a request as a job in this process; ``left`` is how many items it leaves to be done.
+
+    Raises:
+        UnderWayError: a job that somebody works on does the same, and ``again`` is not set.
+    """
     from spanlab.jobs import detection
     from spanlab.workflows.streaming import processes_of
 
     settings = Settings.read()
     with at_work(settings, processes=processes_of(request)) as queue:
-        return follow(detection.submit(request, settings, queue), settings, left)
+        job_id = begin(lambda: detection.submit(request, settings, queue, again=again), queue)
+        return follow(job_id, settings, left)
+
+
+def begin(submit: Callable[[], str], queue: str) -> str:
+    """Queue a job here, or in its place one that does the same and waits for a worker.
+
+    Args:
+        submit: queues it.
+        queue: this process's.
+
+    Returns:
+        The job's id.
+
+    Raises:
+        UnderWayError: somebody works on one that does the same.
+    """
+    from spanlab.jobs import control, job_store
+
+    try:
+        return submit()
+    except UnderWayError as error:
+        view = jobs.job(error.job_id)
+        if view.state is JobState.QUEUED:
+            with suppress(UsageError):  # it waits for a process that has its key
+                control.requeue(job_store.of(None), view.id, queue, queue)
+                progress.say(f"job {view.id} asks for the same and has waited: it is taken up here")
+                return view.id
+        raise UnderWayError(f"{error}; --again starts it once more", error.job_id) from None
 
 
 def take_up(job_id: str, how: Callable[[str], str], settings: Settings) -> None:

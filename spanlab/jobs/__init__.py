@@ -14,8 +14,10 @@ from spanlab.workflows.runs import Failure, Progress, RunRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from optimizers.request import Optimisation
+    from spanlab.jobs.earlier import OtherSettings
     from spanlab.settings import Settings
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "cancel",
     "job",
     "jobs",
+    "other_settings",
     "pause",
     "resume",
     "retry",
@@ -40,7 +43,11 @@ __all__ = [
 
 
 def submit_detection(
-    request: RunRequest, settings: Settings | None = None, job_id: str | None = None
+    request: RunRequest,
+    settings: Settings | None = None,
+    job_id: str | None = None,
+    *,
+    again: bool = False,
 ) -> str:
     """Queue a detection job.
 
@@ -48,37 +55,61 @@ def submit_detection(
         request: what to do.
         settings: which database; None reads the environment, here and below.
         job_id: the job's id, which no other job has; None makes one.
+        again: whether to start it also if a job under way does the same.
 
     Returns:
         The job's id. Some worker takes it up; without one it stays queued.
 
     Raises:
+        UnderWayError: a job under way does the same, and ``again`` is not set.
         NotFoundError: there is no such dataset.
         UsageError: a detector cannot be built as it was asked for.
     """
     from spanlab.jobs import detection
 
-    return detection.submit(request, settings, job_id=job_id)
+    return detection.submit(request, settings, job_id=job_id, again=again)
 
 
-def submit_optimisation(request: Optimisation, settings: Settings | None = None) -> str:
+def submit_optimisation(
+    request: Optimisation, settings: Settings | None = None, *, again: bool = False
+) -> str:
     """Queue an optimisation of a detector's prompts.
 
     Args:
         request: what to tune, on which dataset; models that it leaves open are taken from the
             environment now.
         settings: see ``submit_detection``.
+        again: see ``submit_detection``.
 
     Returns:
         The job's id.
 
     Raises:
+        UnderWayError: a job under way does the same, and ``again`` is not set.
         NotFoundError: there is no such dataset, or no program to begin from.
         UsageError: the name is taken, nothing names a model, or the detector cannot be tuned.
     """
     from spanlab.jobs import optimisation
 
-    return optimisation.submit(request, settings)
+    return optimisation.submit(request, settings, again=again)
+
+
+def other_settings(
+    request: RunRequest, created: datetime, settings: Settings | None = None
+) -> tuple[OtherSettings, ...]:
+    """Say which of a request's detectors were last run on its dataset with other settings.
+
+    Args:
+        request: what is asked for.
+        created: when its dataset was made.
+        settings: see ``submit_detection``.
+
+    Returns:
+        Those detectors with what differs; none of whose runs nothing is known.
+    """
+    from spanlab.jobs import earlier, job_store
+
+    return earlier.other_settings(job_store.of(settings), request, created)
 
 
 def jobs(limit: int = 50, page: int = 0, settings: Settings | None = None) -> list[JobView]:

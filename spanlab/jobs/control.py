@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from spanlab.errors import SpanlabError, UsageError
 from spanlab.jobs import database, job_store
+from spanlab.jobs.earlier import refuse_same
 from spanlab.jobs.job_store import JOBS, PARTS, JobStore
 from spanlab.jobs.session_keys import queue_for
 from spanlab.jobs.views import JobState, JobView
@@ -37,7 +38,7 @@ def requeue(where: JobStore, job_id: str, jobs_queue: str, parts_queue: str) -> 
     view = where.job(job_id)
     if view.state not in {JobState.PAUSED, JobState.CANCELLED, JobState.QUEUED}:
         raise UsageError(f"job {view.id} is {view.state}: only a paused or cancelled one resumes")
-    asked = _asked(where, view)
+    asked = _asked(view)
     queues = (queue_for(asked, jobs_queue), queue_for(asked, parts_queue))
     where.say(view.id, stop=None, wish=None)
     where.note(view.id, "resumed")
@@ -66,18 +67,17 @@ def repeat(where: JobStore, job_id: str, queue: str) -> str:
     view = where.job(job_id)
     if not view.is_over:
         raise UsageError(f"job {view.id} is {view.state}: only one that is over can be retried")
-    request = {**_asked(where, view), "retry_failed": True}
+    request = {**_asked(view), "retry_failed": True}
     request.pop("again", None)
+    refuse_same(where, view.kind, request)
     return where.submit(view.kind, view.title, request, queue_for(request, queue))
 
 
-def _asked(where: JobStore, view: JobView) -> dict[str, Any]:
+def _asked(view: JobView) -> dict[str, Any]:
     """Return the request of a job as JSON."""
-    given = where.row(view.id).input
-    if not isinstance(given, dict):
+    if view.request is None:
         raise SpanlabError(view.error or f"job {view.id} does not say what it was asked")
-    asked: dict[str, Any] = given["args"][0]
-    return asked
+    return dict(view.request)
 
 
 def wait(

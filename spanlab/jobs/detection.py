@@ -21,6 +21,7 @@ from dbos import DBOS, SetWorkflowID
 
 from spanlab.errors import SpanlabError
 from spanlab.jobs import job_store, worker
+from spanlab.jobs.earlier import refuse_same
 from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.kinds import KINDS
 from spanlab.jobs.parts import work_on
@@ -48,6 +49,8 @@ def submit(
     settings: Settings | None,
     queue: str = JOBS,
     job_id: str | None = None,
+    *,
+    again: bool = False,
 ) -> str:
     """Queue a detection job; see ``spanlab.jobs.submit_detection``."""
     from spanlab.storage import Store
@@ -57,6 +60,8 @@ def submit(
     with Store.open(where.settings) as store:
         check(store, request)
     asked = request.model_dump(mode="json")
+    if not again:
+        refuse_same(where, "detect", asked)
     return where.submit("detect", title_of(request), asked, queue_for(asked, queue), job_id)
 
 

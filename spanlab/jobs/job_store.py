@@ -63,7 +63,7 @@ class JobStore:
             offset=offset,
             sort_desc=True,
         )
-        views = [self._view(row) for row in rows]
+        views = [self.view(row) for row in rows]
         # Of a job that goes on its row tells; one that was stopped or killed is behind its parts.
         behind = [view.id for view in views if view.state not in {JobState.RUNNING, JobState.DONE}]
         parts = self._parts(behind) if behind else {}
@@ -71,7 +71,7 @@ class JobStore:
 
     def job(self, job_id: str) -> JobView:
         """Return the one job whose id begins like this, with all that its parts say now."""
-        view = self._view(row := self.row(job_id))
+        view = self.view(row := self.row(job_id))
         parts = self.parts(row.workflow_id)
         failures = [failure for part in parts for failure in part.failures]
         return replace(
@@ -118,7 +118,8 @@ class JobStore:
             raise NotFoundError(f"there is no job or part {part_id!r}")
         return rows[0]
 
-    def _view(self, row: WorkflowStatus) -> JobView:
+    def view(self, row: WorkflowStatus) -> JobView:
+        """Return a job as its row has it; one that goes on says if there is no room to."""
         view = view_of(row)
         if view.error is None and view.state in {JobState.QUEUED, JobState.RUNNING}:
             try:

@@ -14,7 +14,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +25,7 @@ from optimizers.estimates import planned
 from optimizers.request import Optimisation
 from spanlab.errors import SpanlabError, UsageError
 from spanlab.jobs import job_store, worker
+from spanlab.jobs.earlier import refuse_same
 from spanlab.jobs.job_store import JOBS
 from spanlab.jobs.kinds import KINDS
 from spanlab.jobs.rate_limiter import JobCalls
@@ -34,7 +34,7 @@ from spanlab.jobs.session_keys import queue_for
 from spanlab.jobs.steps import interrupted, step
 from spanlab.labels import Labels
 from spanlab.lm import Meter, Usage
-from spanlab.programs import Programs
+from spanlab.programs import Program, Programs
 from spanlab.settings import Settings
 from spanlab.workflows.runs import Progress
 
@@ -50,7 +50,9 @@ Pinned = list[dict[str, Any]]  # the labels of each item or claim, as JSON
 _EVERY = 0.5  # seconds between two reports of how far a search is
 
 
-def submit(request: Optimisation, settings: Settings | None, queue: str = JOBS) -> str:
+def submit(
+    request: Optimisation, settings: Settings | None, queue: str = JOBS, *, again: bool = False
+) -> str:
     """Queue an optimisation; see ``spanlab.jobs.submit_optimisation``."""
     from optimizers.preparing import resolved, tuner
     from optimizers.watching import Stopper
@@ -68,6 +70,8 @@ def submit(request: Optimisation, settings: Settings | None, queue: str = JOBS) 
     tuner(request, where.settings, Stopper(), lambda event: None)
     title = f"{search.detector.signs} for {search.metric} on {request.dataset}"
     asked = request.model_dump(mode="json")
+    if not again:
+        refuse_same(where, "optimise", asked)
     return where.submit("optimise", title, asked, queue_for(asked, queue))
 
 
@@ -126,14 +130,18 @@ async def _finish(
     job_id: str, asked: dict[str, Any], pinned: Pinned, scores: list[dict[str, Any]]
 ) -> dict[str, Any]:
     from optimizers.held_out import FoldScores
+    from optimizers.watching import Remark
 
     programs = Programs(worker.current().settings.programs)
 
     def work(tuner: Tuner, examples: list[Labelled]) -> dict[str, Any]:
         folds = [FoldScores.model_validate(each) for each in scores]
         program = tuner.finish(examples, folds)
-        with suppress(UsageError):  # it is there if this step was killed right after it
-            programs.save(program)
+        kept = _kept(program, programs)
+        if kept.name != program.name:
+            said = f"another search has taken the name {program.name}: kept as {kept.name}"
+            tuner.on_event(Remark(text=said))
+        program = kept
         held_out = None if program.held_out is None else program.held_out.model_dump(mode="json")
         return {"program": program.name, "held_out": held_out}
 
@@ -143,6 +151,20 @@ async def _finish(
     curve = Curve.model_validate({**(curve_of(row) or Curve()).model_dump(), **done})
     await asyncio.to_thread(me.jobs.report, job_id, progress_of(row), curve)
     return done
+
+
+def _kept(program: Program, programs: Programs) -> Program:
+    """Keep a program; if another search has taken its name meanwhile, under the next free one."""
+    number, kept = 1, program
+    while kept.name in programs:
+        known = programs.load(kept.name)
+        same = {"created": known.created, "name": known.name}
+        if known == program.model_copy(update=same):
+            return known  # this step was killed right after it
+        number += 1
+        kept = program.model_copy(update={"name": f"{program.name}-{number}"})
+    programs.save(kept)
+    return kept
 
 
 async def _watched(

@@ -126,6 +126,7 @@ def view_of(row: WorkflowStatus) -> JobView:
         error=_error(row),
         search=curve_of(row),
         models=tuple(dict.fromkeys(_models(row.input))),
+        request=row.input["args"][0] if isinstance(row.input, dict) else None,
     )
 
 

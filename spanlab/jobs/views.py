@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from optimizers.curve import Curve, Trial
 from spanlab.jobs.kinds import Kind
@@ -38,7 +40,8 @@ class JobView:
 
     ``failures`` (the newest first, at most 200) and ``log`` (the newest last, at most 200) are
     filled for a single job and empty in lists. ``search`` is what an optimisation has found
-    so far, None for a detection. ``models`` are those that its request names.
+    so far, None for a detection. ``models`` are those that its request names; ``request`` is that
+    as JSON, None where it cannot be read.
     """
 
     id: str
@@ -54,6 +57,7 @@ class JobView:
     log: tuple[LogLine, ...] = ()
     search: Curve | None = None
     models: tuple[str, ...] = ()
+    request: Mapping[str, Any] | None = None
 
     @property
     def is_over(self) -> bool:

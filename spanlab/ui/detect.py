@@ -11,6 +11,7 @@ from spanlab.jobs import RunRequest
 from spanlab.ui.common import choose_dataset, datasets_for, link, page_link, plain, store, title
 from spanlab.ui.counts import counts_in_words
 from spanlab.ui.detect_form import run_form
+from spanlab.ui.job_start import start_job
 from spanlab.ui.job_views import (
     EVERY,
     job_actions,
@@ -30,6 +31,7 @@ from spanlab.workflows.requesting import RunForm, requested
 from spanlab.workflows.wording import counted, money
 
 _ESTIMATE = "spanlab.detect.estimate"
+_STARTED = "spanlab.detect.started"  # how many runs, in this session
 _TRIED = 3  # items, before a full run
 
 
@@ -101,6 +103,9 @@ def _start(summary: DatasetSummary, form: RunForm, here: ModelEnvironment) -> No
         with errors_shown():
             request = requested(store(), form)
             expected = _estimated(summary, request)
+            if not expected.items and _anew(summary, request):
+                request = request.model_copy(update={"again": True})
+                expected = _estimated(summary, request)
             _show(expected)
     ready = request is not None and expected is not None and expected.items > 0
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -119,12 +124,32 @@ def _start(summary: DatasetSummary, form: RunForm, here: ModelEnvironment) -> No
             help="The same, for the next items alone: see what it finds, takes and costs. A full "
             "run does not do them again.",
         )
-    if (all_of_them or some) and request is not None:
-        if some:
-            request = request.model_copy(update={"limit": _TRIED})
-        with errors_shown("Nothing was started."):
-            jobs.submit_detection(request)
-            st.rerun()
+    if request is not None:
+        chosen = request.model_copy(update={"limit": _TRIED}) if some else request
+
+        def submit(again: bool) -> None:
+            jobs.submit_detection(chosen, again=again)
+            st.session_state[_STARTED] = st.session_state.get(_STARTED, 0) + 1
+
+        start_job(request.model_dump_json(), submit if all_of_them or some else None)
+
+
+def _anew(summary: DatasetSummary, request: RunRequest) -> bool:
+    """Say that all is done, with which other settings if so, and ask whether to do it anew."""
+    st.markdown("Nothing is left to do: these detectors have finished every item.")
+    for other in jobs.other_settings(request, summary.created):
+        changed = "; ".join(other.differences)
+        st.info(
+            f"{plain(other.annotator)} was last run here with other settings: now "
+            f"{plain(changed)} (job {other.job_id}, {other.at.astimezone():%Y-%m-%d %H:%M}).",
+            icon=":material/tune:",
+        )
+    return st.checkbox(
+        "Annotate all items anew",
+        key=f"anew-{summary.name}-{st.session_state.get(_STARTED, 0)}",
+        help="What these detectors said before is replaced. What the model has answered to the "
+        "same question is in the cache and costs nothing again.",
+    )
 
 
 def _estimated(summary: DatasetSummary, request: RunRequest) -> RunEstimate:
@@ -139,7 +164,6 @@ def _estimated(summary: DatasetSummary, request: RunRequest) -> RunEstimate:
 
 def _show(expected: RunEstimate) -> None:
     if not expected.items:
-        st.markdown("Nothing is left to do: these detectors have finished every item.")
         return
     if not expected.calls:
         st.markdown(f"{counted(expected.items, 'item')} to do, without any model call.")

@@ -7,6 +7,7 @@ import streamlit as st
 from optimizers.choosing import SearchEstimate, TuningForm, estimate_search, optimisation_of
 from spanlab import jobs
 from spanlab.ui.common import choose_dataset, datasets_for, page_link, plain, store, title
+from spanlab.ui.job_start import start_job
 from spanlab.ui.job_views import (
     EVERY,
     job_actions,
@@ -86,10 +87,13 @@ def _start(summary: DatasetSummary, form: TuningForm) -> None:
         disabled=estimate is None,
         key="start-search",
     )
-    if clicked and request is not None:
-        with errors_shown("Nothing was started."):
-            jobs.submit_optimisation(request)
-            st.rerun()
+    if request is not None:
+        chosen = request
+
+        def submit(again: bool) -> None:
+            jobs.submit_optimisation(chosen, again=again)
+
+        start_job(request.model_dump_json(), submit if clicked else None)
 
 
 def _show(estimate: SearchEstimate) -> None:

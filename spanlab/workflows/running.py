@@ -16,6 +16,7 @@ from spanlab.errors import BudgetError, ConfigurationError, InputError, StoreErr
 from spanlab.fields import storable
 from spanlab.schema import Annotation, Kind, Record, Status
 from spanlab.workflows.interpreter import rarely_collected
+from spanlab.workflows.lookup import summary_of
 from spanlab.workflows.runs import Failure, Progress, RunRequest
 
 if TYPE_CHECKING:
@@ -227,6 +228,9 @@ def unfinished_positions(store: Store, request: RunRequest) -> NDArray[np.int64]
     Raises:
         NotFoundError: there is no such dataset, or an item named in the request is not in it.
     """
+    if request.again and request.items is None:
+        everything = np.arange(summary_of(store, request.dataset).n_items, dtype=np.int64)
+        return everything[: request.limit]
     todo = np.empty(0, dtype=np.int64)
     failed = np.empty(0, dtype=np.int64)
     for name in request.annotators:

@@ -32,7 +32,7 @@ class RunRequest(Frozen):
     may come to. ``rate`` bounds how many model calls begin in a minute, those of all workers and
     repeated attempts together; jobs keep it, runs that are none do not. ``retry_failed`` takes up
     items on which a detector failed before. ``items`` are the ids to do (None: all that are not
-    finished); ``again`` does those also that the detectors have finished.
+    finished); ``again`` does those also, and without ``items`` all that there are.
     """
 
     dataset: Name

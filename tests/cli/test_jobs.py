@@ -60,7 +60,21 @@ def test_a_dataset_is_annotated_as_a_job_that_can_be_looked_at_and_retried(
     assert "1 of 1 items" in again.stderr
 
     asked = ["annotate", "d", "--detector", "ucsc-extract", "--model", "m"]
-    assert "annotated 0 items of 'd': all are done" in spanlab(*asked).stderr
+    nothing = spanlab(*asked).stderr
+    assert "annotated 0 items of 'd': all are done; --again annotates them anew" in nothing
+    assert "other settings" not in nothing
+    other = [*asked[:-1], "larger"]
+    said = spanlab(*other, "--option", "floor=0.5").stderr
+    assert (
+        "ucsc-extract was last run here with other settings: now model.model larger (it was m)"
+        in said
+    )
+    assert "floor 0.5 (it was " in said
+    assert "all are done; --again" in said
+    calls = model_server.count
+    assert "annotated 5 items of 'd'" in spanlab(*other, "--again").stderr
+    assert model_server.count == calls + 5
+    assert "other settings" not in spanlab(*other).stderr
     anew = spanlab(*asked, "--item", "i1", "--item", "i4")
     assert "annotated 2 items of 'd'" in anew.stderr
     assert "has no item 'i9'" in spanlab(*asked, "--item", "i9").stderr

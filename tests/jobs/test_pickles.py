@@ -87,7 +87,7 @@ def test_a_pickle_is_refused_by_name_and_never_opened(
     execute(where, f"{status} = 'broken'", status="ERROR")
     execute(where, "UPDATE @workflow_status SET output = :it, error = :it", it=bomb)
     good = jobs.submit_detection(request, where)
-    replayed = jobs.submit_detection(request, where)
+    replayed = jobs.submit_detection(request, where, again=True)
     execute(
         where,
         "INSERT INTO @operation_outputs (workflow_uuid, function_id, function_name, output, "

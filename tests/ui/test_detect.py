@@ -218,6 +218,49 @@ def test_a_local_encoder_is_chosen_by_its_folder(
     assert "Other machines reach this app" in everything(app)
 
 
+def test_a_second_start_shows_the_job_under_way_and_asks(open_page: OpenPage, store: Store) -> None:
+    store.import_records("mine", records("a"))
+    app = start(open_page("detect").checkbox(key=OFFLINE).check().run())
+    (view,) = jobs.jobs()
+    for button in ("start-run", "try-run"):
+        app.button(key=button).click().run()
+        assert not app.exception
+        assert [each.id for each in jobs.jobs()] == [view.id]
+        assert "offline on mine is under way with the same settings" in everything(app)
+        assert f"job {view.id}" in everything(app)
+    app.number_input(key="spanlab.detect.limit").set_value(1).run()
+    assert "under way with the same settings" not in everything(app)
+    start(app)
+    app.button(key="start-again").click().run()
+    assert not app.exception
+    assert len(jobs.jobs()) == 2
+    assert "under way with the same settings" not in everything(app)
+
+
+def test_what_is_done_is_done_anew_where_other_options_are_asked_for(
+    open_page: OpenPage, store: Store, model_server: ModelServer, working: None
+) -> None:
+    model_server.script(lambda ask: say("[[ ## parts ## ]]\n[]\n\n[[ ## completed ## ]]"))
+    store.import_records("mine", records("a", "b"))
+    app = start(open_page("detect").checkbox(key=EXTRACT).check().run())
+    (view,) = jobs.jobs()
+    jobs.wait(view.id, timeout=120)
+    app.run()
+    assert "Nothing is left to do" in everything(app)
+    assert "other settings" not in everything(app)
+    app.text_input(key="spanlab.detect.model").input("larger").run()
+    assert f"now model.model larger (it was scripted-model) (job {view.id}" in everything(app)
+    assert app.button(key="start-run").disabled
+    app.checkbox(key="anew-mine-1").check().run()
+    assert figures(app)["Items to do"] == "2"
+    start(app)
+    again = jobs.wait(jobs.jobs()[0].id, timeout=120)
+    assert (again.progress.done, again.models) == (2, ("larger",))
+    app.run()
+    assert "other settings" not in everything(app)
+    assert app.button(key="start-run").disabled, "another time has to be asked for"
+
+
 def test_another_dataset_has_its_own_latest_job(open_page: OpenPage, store: Store) -> None:
     for name in ("mine", "yours"):
         store.import_records(name, records("a"))

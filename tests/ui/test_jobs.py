@@ -21,7 +21,7 @@ def submit(store: Store, dataset: str, count: int = 1) -> list[str]:
     if dataset not in {summary.name for summary in store.datasets()}:
         store.import_records(dataset, [Record(item=Item(id="a", answer="one"))])
     request = RunRequest(dataset=dataset, detectors=(DetectorSpec(detector="offline"),))
-    return [jobs.submit_detection(request) for _ in range(count)]
+    return [jobs.submit_detection(request, again=True) for _ in range(count)]
 
 
 def everything(app: AppTest) -> str:

@@ -90,6 +90,29 @@ def test_a_search_is_estimated_and_started(
     assert model_server.requests == []
 
 
+def test_a_second_start_shows_the_search_under_way_and_asks(
+    open_page: OpenPage, programs: Programs, store: Store, samples: Path, model_server: ModelServer
+) -> None:
+    store.import_records("mine", read(samples))
+    app = open_page("optimise", dataset="mine")
+    for _ in range(2):
+        app.button(key="start-search").click().run()
+        assert not app.exception
+    assert len(jobs.jobs()) == 1
+    assert "ucsc-extract for iou on mine is under way with the same settings" in everything(app)
+    app.button(key="start-again").click().run()
+    assert not app.exception
+    assert len(jobs.jobs()) == 2
+    app.selectbox(key="spanlab.optimise.effort").select("Medium").run()
+    app.button(key="start-search").click().run()
+    assert len(jobs.jobs()) == 3, "another search"
+    words = ["optimize", "mine", "--detector", "ucsc-extract", "--queue"]
+    refused = run_here(words, Path.cwd(), os.environ)
+    assert refused.returncode == 2, refused.stderr
+    assert "does just that already" in refused.stderr
+    assert "--again starts it once more" in refused.stderr
+
+
 def test_what_a_search_costs_at_most_is_the_same_on_the_page_and_on_the_command_line(
     open_page: OpenPage,
     programs: Programs,
