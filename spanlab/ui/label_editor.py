@@ -32,8 +32,9 @@ def edit_labels(chosen: Sequence[Label]) -> tuple[Label, ...] | None:
     Returns:
         The labels as they stand; None while one of them is wrong.
     """
-    if _ROWS not in st.session_state:
-        _begin(chosen)
+    known = st.session_state.get(_ROWS)
+    if known is None or any(_key(row, "name") not in st.session_state for row in known):
+        _begin(chosen)  # Streamlit forgets what is in fields once another page is open
     st.selectbox(
         "Replace all by a shipped set",
         list(LABEL_SETS),

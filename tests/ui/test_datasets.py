@@ -546,3 +546,17 @@ def test_labels_are_edited_in_rows_that_say_what_is_wrong_beside_them(
     press("Delete label 2")
     press("Save")
     assert [label.name for label in store.settings("mine").labels] == ["name", "date"]
+
+
+def test_labels_are_as_they_are_stored_after_a_visit_to_another_page(
+    open_page: OpenPage, store: Store
+) -> None:
+    """Streamlit forgets there what was in the fields, and keeps which rows there were."""
+    store.import_records("mine", [Record(item=Item(id="a", answer=ANSWER))])
+    app = open_page("datasets")
+    app.session_state["spanlab.dialog"] = ("settings", "mine")
+    app.session_state["spanlab.labels"] = [0, 1]
+    app.run()
+    names = [each.value for each in app.text_input if each.label.startswith("Name of label")]
+    assert names == [label.name for label in store.settings("mine").labels]
+    assert names
