@@ -215,14 +215,14 @@ class ClaimPursuit:
         """Answer a question from some passages of the item, or from the best one of them.
 
         Where the page of the best one may not be read, the next best is picked. If none is, the
-        first refused one is read by its snippet, unless it is too new to be read at all.
+        refused one is read by its snippet, unless it is too new to be read at all.
         """
         if self._options.documents == "many":
             return Answered(
                 await self._answered(question, self._listed(hits, searched)), searched, hits
             )
         rests_on: tuple[int, ...] = ()
-        text = NOTHING
+        text, picked = NOTHING, list[int]()
         for _ in range(PICKED):
             left = tuple(each for each in hits if each not in self._refused)
             if not left:
@@ -233,13 +233,15 @@ class ClaimPursuit:
             if number is None or not 0 < number <= len(left):
                 rests_on, text = left, said.picked.answer or NOTHING
                 break
+            picked.append(left[number - 1])
             try:
-                found = await self._read(question, searched, left[number - 1])
+                found = await self._read(question, searched, picked[-1])
             except RefusedPageError as error:
-                self._refused[left[number - 1]] = error
+                self._refused[picked[-1]] = error
             else:
                 return replace(found, remark=self._remark(hits, found.remark))
-        readable = (each for each in hits if each in self._refused and self._may_show(each))
+        refused = picked or (() if rests_on else hits)  # all of them earlier, if none was offered
+        readable = (each for each in refused if not isinstance(self._refused[each], _TooNewError))
         if (hit := next(readable, None)) is not None:
             found = await self._read(question, searched, hit, page=False)
             return replace(found, remark=self._remark(hits, "read by its snippet"))
@@ -250,9 +252,6 @@ class ClaimPursuit:
         passages = [item.passages[index] for index in hits]
         parts = [(each, part_about(each.text, searched, item.lang)) for each in passages]
         return numbered(parts, metadata=self._options.metadata)
-
-    def _may_show(self, hit: int) -> bool:
-        return not isinstance(self._refused[hit], _TooNewError)
 
     def _remark(self, hits: Sequence[int], last: str | None = None) -> str | None:
         """Say which pages among some were refused, each once, and how one was read instead."""

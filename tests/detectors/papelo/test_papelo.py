@@ -32,7 +32,7 @@ from spanlab.retrievers import SearchSpec
 from spanlab.retrievers.addresses import ALLOWED
 from spanlab.schema import Annotation, Claim, Item, Passage, Retrieval, Status
 from spanlab.settings import Settings
-from spanlab.testing import ModelServer, Reply, fail
+from spanlab.testing import Ask, ModelServer, Reply, fail
 from spanlab.trace import PairStep, PassageQuote, RecallStep
 
 
@@ -176,6 +176,24 @@ def test_what_is_too_new_is_not_read_by_its_snippet_and_what_is_forbidden_is(
     (pair,) = [step for step in found.annotation.trace if isinstance(step, PairStep)]
     assert text_of(found.item, pair.window) == "Trees are green."
     assert (pair.remark or "").endswith("sent more than 5 MiB; read by its snippet")
+
+
+def test_a_forbidden_page_is_read_by_its_snippet_for_the_question_that_it_was_picked_for(
+    model_server: ModelServer, make: Make, site: ScriptedWeb
+) -> None:
+    site.pages["/robots.txt"] = FORBIDDEN
+    model = PursuitModel(OPEN, SETTLED, document="1")
+
+    def answer(ask: Ask) -> Reply:
+        reply = model(ask)
+        model.document = "none" if "picked" in model.wanted else "1"
+        return reply
+
+    model_server.script(answer)
+    found = detect(papelo(make, site, n=2), ITEM)
+    first, second = [step for step in found.annotation.trace if isinstance(step, PairStep)]
+    assert text_of(found.item, first.window) == "Trees are green."
+    assert (second.window, second.passages, second.answer) == (None, (1,), "In 1889, it seems.")
 
 
 @pytest.mark.parametrize("has_search", [True, False])
