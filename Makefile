@@ -4,11 +4,12 @@ BIN := .venv/bin
 READY := .venv/.ready
 FOR_TESTS := .venv/.ready_for_tests
 FOR_TORCH := .venv/.ready_for_torch
+PYTHONS ?= $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3)
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 EXTRAS := $(addprefix --extra ,api averitec mcp postgres train web)
 
-.PHONY: run test test-torch check bench lock clean
+.PHONY: run test test-torch test-pythons check bench lock clean
 
 run: $(READY)  ## import and annotate the samples once, then serve the app
 	@$(BIN)/spanlab demo $(ARGS)
@@ -21,6 +22,12 @@ test: $(FOR_TESTS)  ## all tests, on SQLite and PostgreSQL and in a real Chromiu
 # Apart, as spaCy imports torch wherever it is installed: a second more for every process.
 test-torch: $(FOR_TORCH)  ## tests of checkpoints in PyTorch
 	$(BIN)/pytest tests/cli/test_trained_questions.py $(ARGS)
+
+# Each gets what the wheel requires from the registry: half a minute of a processor, some 800 MB.
+test-pythons: $(FOR_TESTS)  ## the wheel on every Python that pyenv has, or: PYTHONS="/usr/bin/python3.12 …"
+	@[ -n "$(PYTHONS)" ] || echo "not run: the wheel on other Pythons (pyenv has none of 3.11 and later)"
+	@for python in $(PYTHONS); do echo "the wheel on $$python"; \
+	  SPANLAB_TEST_PYTHON=$$python $(BIN)/pytest tests/test_wheel.py $(ARGS) || exit 1; done
 
 check: $(FOR_TESTS)  ## formatting, lint, types, import contracts, unsafe calls
 	$(BIN)/ruff format --check .
