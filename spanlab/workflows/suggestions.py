@@ -22,7 +22,8 @@ def suggestions(annotation: Annotation, answer: str) -> list[Suggestion]:
     """Return an annotation's spans as a reviewer decides on them, in text order.
 
     What an annotator decided as one piece (``hard``) is one suggestion, with the highest of its
-    probabilities and all of its evidence, however finely the probabilities are graded within.
+    probabilities, however finely they are graded within, and with all of its evidence; where some
+    refutes, spans of which something is only closest add nothing.
     White space at the edges of a span is no part of its suggestion: nobody means to mark it.
     """
     found = _decisions(annotation, answer)
@@ -58,10 +59,16 @@ def _joined(spans: Sequence[Span], piece: Interval, answer: str) -> Span:
     whole = Span.of(
         answer, piece.start, piece.end, prob=max((span.prob for span in spans), default=1.0)
     )
+    refuted = any(quote.stance == "refutes" for span in spans for quote in span.evidence)
+    telling = [span for span in spans if not (refuted and _only_closest(span))]
     return whole.model_copy(
         update={
             "label": next((span.label for span in spans if span.label), None),
-            "note": "; ".join(dict.fromkeys(span.note for span in spans if span.note)) or None,
-            "evidence": tuple(dict.fromkeys(quote for span in spans for quote in span.evidence)),
+            "note": "; ".join(dict.fromkeys(span.note for span in telling if span.note)) or None,
+            "evidence": tuple(dict.fromkeys(quote for span in telling for quote in span.evidence)),
         }
     )
+
+
+def _only_closest(span: Span) -> bool:
+    return all(quote.stance == "closest" for quote in span.evidence)

@@ -34,9 +34,10 @@ How it works, each step a module of its own:
    fainter words are spans where it is likely that anyone marks them at all. Neighbours of about
    equal probability are one span. An answer whose words all stay below .2 seems correct and has no
    spans.
-7. **Evidence** (``evidence``): a span whose slot is filled by another number or name is refuted by
-   that sentence, and the note sets the two against each other; otherwise the sentence where the
-   neighbours stand is the closest, and the note names what was not found.
+7. **Evidence** (``rivals``, ``evidence``): where a sentence has another number of the same unit, or
+   another name, in the same place, it refutes the span, and the note of the quote sets the two
+   against each other; otherwise the sentence where the neighbours stand is the closest, and the
+   span's note names what was not found.
 
 Training. The labelled answers weigh 1; per item, sentences taken from its passages (right), the
 same with other numbers, names and words put in (wrong), and sentences of one passage whose numbers
@@ -65,11 +66,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spanlab.detectors.offline.background import base
 from spanlab.detectors.offline.copied import Passed
-from spanlab.detectors.offline.evidence import finding
+from spanlab.detectors.offline.evidence import Explainer
 from spanlab.detectors.offline.features import asked, describe
 from spanlab.detectors.offline.model import SHIPPED, OfflineModel, load
 from spanlab.detectors.offline.passages import PassageTexts, read_passages
+from spanlab.detectors.offline.sides import NOUN_CAPITALS
 from spanlab.detectors.offline.spans import Stretch, decided, stretches
 from spanlab.detectors.offline.units import together
 from spanlab.detectors.offline.words import blocks, read
@@ -119,9 +122,11 @@ class OfflineDetector:
         copied = passed.words(described.answer)
         share, anyone = (np.where(copied, 0.0, together(described, probs)) for probs in rated)
         found = stretches(described.answer, share, anyone)
+        nouns = base(item.lang) in NOUN_CAPITALS
+        explainer = Explainer(described, item.passages, nouns=nouns)
 
         def span(stretch: Stretch) -> Span:
-            why = finding(stretch, described, item.passages)
+            why = explainer.explain(stretch)
             return Span(
                 start=begin + stretch.start,
                 end=begin + stretch.end,

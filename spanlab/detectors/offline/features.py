@@ -33,7 +33,8 @@ class Described:
 
     ``table`` has one row per word and one column per name in ``names``. ``weight`` is how much
     each word states, ``known`` is 1 where passages or question hold it, ``stop`` is true for words
-    that carry no statement; ``confirmed`` are words of dates that the passages have, too. ``best``
+    that carry no statement, ``stops`` are the language's; ``asked`` are the forms of the question's
+    words; ``confirmed`` are words of dates that the passages have, too. ``best``
     is the number of the passage sentence where the word's neighbours stand (none without passages).
     """
 
@@ -45,6 +46,8 @@ class Described:
     weight: Column
     known: Column
     stop: NDArray[np.bool_]
+    stops: frozenset[str]
+    asked: frozenset[str]
     confirmed: frozenset[int]
     names: tuple[str, ...]
     table: NDArray[np.float32]
@@ -80,7 +83,8 @@ def describe(
         nothing, links = np.zeros(0), link(words, given, MOST_PLACES)
         return Described(
             words, given, links, {}, nothing.astype(np.int64), nothing, nothing,
-            nothing.astype(bool), frozenset(), (), np.zeros((0, 0), dtype=np.float32),
+            nothing.astype(bool), frozenset(), frozenset(), frozenset(), (),
+            np.zeros((0, 0), dtype=np.float32),
         )  # fmt: skip
     return _Description(words, given, asked, lang, background).build()
 
@@ -94,8 +98,8 @@ class _Description:
         self._words, self._given, self._asked = words, given, asked
         self._often = background.of(lang)
         self._months = background.months(lang)
-        stops = background.stop(lang)
-        self._stop = np.array([form in stops or hiragana(form) for form in words.forms])
+        self._stops = background.stop(lang)
+        self._stop = np.array([form in self._stops or hiragana(form) for form in words.forms])
         self._kinds = np.array(words.kinds)
         self._sentence = np.array(words.sentence)
         self._first = np.r_[True, self._sentence[1:] != self._sentence[:-1]]
@@ -124,7 +128,8 @@ class _Description:
         table = np.stack([self._columns[name] for name in names], axis=1).astype(np.float32)
         return Described(
             self._words, self._given, self._links, self._slots, self._best,
-            self._weight, self._known, self._stop, self._dated.confirmed, names, table,
+            self._weight, self._known, self._stop, self._stops,
+            frozenset(self._asked.places), self._dated.confirmed, names, table,
         )  # fmt: skip
 
     def _link(self, texts: Passages) -> tuple[Links, Dated]:

@@ -9,6 +9,7 @@ whether it comes in one paragraph or in a thousand.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -119,16 +120,22 @@ class Passages:
         start, end = reading.sentences[reading.sentence[self.word[position]]]
         return self.numbers[self.text[position]], start, end
 
-    def word_at(self, position: int) -> str:
-        """Return the word at a position as it is written."""
-        reading, word = self.readings[self.text[position]], self.word[position]
-        return reading.text[reading.starts[word] : reading.ends[word]]
+    def words_at(self, positions: range) -> str:
+        """Return the words at positions of one text as they are written."""
+        reading = self.readings[self.text[positions.start]]
+        first, last = self.word[positions.start], self.word[positions[-1]]
+        return reading.text[reading.starts[first] : reading.ends[last]]
+
+    def positions(self, sentence: int) -> range:
+        """Return the positions of a sentence."""
+        return range(bisect_left(self.sentence, sentence), bisect_right(self.sentence, sentence))
 
     def row(self) -> TokenRow:
         """Return the word of each position, with a break where some are left out."""
-        return TokenRow(self.forms, self.kinds, self._gap)
+        return TokenRow(self.forms, self.kinds, self.gap)
 
-    def _gap(self, position: int) -> str | None:
+    def gap(self, position: int) -> str | None:
+        """Return the text between the words of two positions, None for a break."""
         if self.text[position + 1 : position + 2] != [self.text[position]]:
             return None
         word = self.word[position]
