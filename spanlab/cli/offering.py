@@ -8,13 +8,19 @@ from typing import Annotated
 
 import typer
 
+from spanlab.cli import model_options
 from spanlab.errors import missing_package
 
 Detectors = Annotated[
     list[str] | None,
     typer.Option("--detector", help="A detector to offer; the first is the default. Repeatable."),
 ]
-Corpus = Annotated[Path | None, typer.Option(help="An index whose passages are offered.")]
+Corpus = Annotated[
+    Path | None,
+    typer.Option(
+        help="An index whose passages are offered; detectors search it with --search bm25."
+    ),
+]
 
 
 def mcp(
@@ -26,6 +32,16 @@ def mcp(
         ),
     ] = None,
     corpus: Corpus = None,
+    model: model_options.Model = None,
+    retriever: model_options.Retriever = None,
+    search_url: model_options.SearchUrl = None,
+    claims: model_options.Claims = False,
+    english: model_options.English = False,
+    config: model_options.Config = None,
+    program: model_options.Program = None,
+    price: model_options.Price = None,
+    option: model_options.Options = None,
+    model_option: model_options.ModelOption = None,
     port: Annotated[
         int | None,
         typer.Option(min=1, max=65535, help="Serve streamable HTTP at this port, not stdio."),
@@ -36,6 +52,7 @@ def mcp(
     \b
     spanlab mcp                                      for an assistant that starts it
     spanlab mcp --detector ucsc-extract --port 9000  at http://127.0.0.1:9000/mcp
+    spanlab mcp --detector papelo --search brave --model gpt-4o-mini --option questions=3
     spanlab mcp --source wikipedia --source papers   these sources alone, without a detector
     """
     from spanlab.services.offers import Offers
@@ -47,7 +64,10 @@ def mcp(
         raise missing_package("an MCP server", error.name, "mcp") from None
     sources = dict.fromkeys([*(source or ()), *(["corpus"] if corpus else ())])
     offered = detector or ([] if source else ["offline"])
-    offers = Offers(offered) if offered else None
+    searched = corpus if retriever else None
+    asked = (config, program, price, option, model_option, search_url)
+    choice = model_options.choice(offered, model, retriever, searched, claims, english, *asked)
+    offers = Offers(choice) if offered else None
     server = mcp_server(offers, tuple(sources), Settings.read(), corpus)
     if port is None:
         server.run("stdio")
@@ -59,6 +79,16 @@ def mcp(
 def api(
     detector: Detectors = None,
     corpus: Corpus = None,
+    model: model_options.Model = None,
+    retriever: model_options.Retriever = None,
+    search_url: model_options.SearchUrl = None,
+    claims: model_options.Claims = False,
+    english: model_options.English = False,
+    config: model_options.Config = None,
+    program: model_options.Program = None,
+    price: model_options.Price = None,
+    option: model_options.Options = None,
+    model_option: model_options.ModelOption = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8600,
     rate: Annotated[int, typer.Option(min=1, help="Maximum requests per minute.")] = 600,
@@ -69,6 +99,7 @@ def api(
 
     \b
     SPANLAB_API_KEY=… spanlab api --detector offline
+    SPANLAB_API_KEY=… spanlab api --detector veritrail --model gpt-4o-mini --option samples=3
     """
     from spanlab.jobs import start_embedded_worker
     from spanlab.services.api_jobs import ApiJobs
@@ -80,7 +111,11 @@ def api(
         import uvicorn
     except ModuleNotFoundError as error:
         raise missing_package("the HTTP API", error.name, "api") from None
-    offers = Offers(detector or ["offline"], corpus)
+    searched = corpus if retriever else None
+    asked = (config, program, price, option, model_option, search_url)
+    offered = detector or ["offline"]
+    choice = model_options.choice(offered, model, retriever, searched, claims, english, *asked)
+    offers = Offers(choice, corpus)
     with Store.open() as store:
         app = http_api(offers, ApiJobs(store, offers), os.environ.get("SPANLAB_API_KEY", ""), rate)
         start_embedded_worker()

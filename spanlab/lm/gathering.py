@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_REPORT: ContextVar[Callable[[int, int], Awaitable[None]] | None] = ContextVar(
+    "report", default=None
+)
 _KEPT: ContextVar[list[object] | None] = ContextVar("kept", default=None)
 
 
@@ -33,6 +36,23 @@ def keeping(results: list[object]) -> Iterator[None]:
         yield
     finally:
         _KEPT.reset(token)
+
+
+async def advance(done: int, total: int) -> None:
+    """Tell whoever waits how many parts of an item are done; nobody may be waiting."""
+    report = _REPORT.get()
+    if report is not None:
+        await report(done, total)
+
+
+@contextmanager
+def reporting(report: Callable[[int, int], Awaitable[None]]) -> Iterator[None]:
+    """Let ``advance`` call ``report``, in this task and those that it starts."""
+    token = _REPORT.set(report)
+    try:
+        yield
+    finally:
+        _REPORT.reset(token)
 
 
 async def together(*work: Coroutine[Any, Any, Any], at_once: int | None = None) -> list[Any]:

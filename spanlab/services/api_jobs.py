@@ -10,7 +10,7 @@ from pydantic import Field
 from spanlab import jobs
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.fields import Frozen
-from spanlab.jobs import JobState
+from spanlab.jobs import JobState, JobView
 from spanlab.lm.secrets import redact
 from spanlab.schema import Kind, Record
 from spanlab.services.offers import Answer, DetectionReply, DetectorName, Offers, reply_of
@@ -89,14 +89,16 @@ class ApiJobs:
             NotFoundError: the API has no such job.
         """
         dataset = self._dataset(job_id)
-        view = jobs.job(job_id, self._settings)
-        return ApiJob(
-            id=view.id,
-            state=view.state,
-            done=view.progress.done,
-            failed=view.progress.failed,
-            total=dataset.n_items,
-            error=None if view.error is None else redact(view.error),
+        return _shown(jobs.job(job_id, self._settings), dataset)
+
+    def newest(self) -> tuple[ApiJob, ...]:
+        """Return the jobs that are not forgotten, the newest first, a hundred at most."""
+        datasets = {each.name: each for each in self._store.datasets()}
+        views = jobs.jobs(MOST, settings=self._settings)
+        return tuple(
+            _shown(view, datasets[_DATASET + view.id])
+            for view in views
+            if _DATASET + view.id in datasets
         )
 
     def results(self, job_id: str, start: int = 0) -> JobResults:
@@ -130,6 +132,17 @@ class ApiJobs:
         if found is None:
             raise NotFoundError(f"there is no job {job_id!r}")
         return found
+
+
+def _shown(view: JobView, dataset: DatasetSummary) -> ApiJob:
+    return ApiJob(
+        id=view.id,
+        state=view.state,
+        done=view.progress.done,
+        failed=view.progress.failed,
+        total=dataset.n_items,
+        error=None if view.error is None else redact(view.error),
+    )
 
 
 def _found(record: Record) -> DetectionReply | None:

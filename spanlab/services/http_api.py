@@ -8,6 +8,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 from spanlab.errors import (
     ConfigurationError,
@@ -17,6 +19,7 @@ from spanlab.errors import (
     UsageError,
     missing_package,
 )
+from spanlab.fields import Frozen
 from spanlab.lm.secrets import redact
 from spanlab.schema import Passage
 from spanlab.services.api_jobs import ApiJob, ApiJobs, JobRequest, JobResults
@@ -38,6 +41,26 @@ VERSION: Final = "v1"
 LARGEST: Final = 4 * 2**20  # bytes of a request
 _MINUTE: Final = 60.0
 _OPEN: Final = frozenset(("/docs", "/openapi.json"))
+_RETRY_AFTER: Final = 5  # seconds, of a request that was one too many
+
+
+class ErrorReply(Frozen):
+    """Why a request was refused, or could not be answered."""
+
+    error: str
+
+
+_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
+    400: {"description": "A detector that is not offered, or an option that does not fit"},
+    401: {"description": "No key, or a wrong one"},
+    413: {"description": f"The request is larger than {LARGEST:,} bytes"},
+    422: {"description": "A field is missing, unknown or wrong; the error names it"},
+    429: {"description": "Too many requests; Retry-After says in how many seconds to try again"},
+    500: {"description": "An error of the server's own"},
+    502: {"description": "The model's endpoint gave no answer that can be used"},
+    503: {"description": "The server is set up wrongly, as with a wrong key of a model"},
+}
+_NOT_FOUND: Final[dict[int | str, dict[str, Any]]] = {404: {"description": "There is no such job"}}
 
 
 def http_api(offers: Offers, jobs: ApiJobs, key: str, rate: int = 600) -> FastAPI:
@@ -53,37 +76,34 @@ def http_api(offers: Offers, jobs: ApiJobs, key: str, rate: int = 600) -> FastAP
         UsageError: FastAPI is not installed, or the key is too short.
     """
     try:
-        from fastapi import FastAPI
-        from fastapi.responses import JSONResponse
+        from fastapi import Depends, FastAPI
+        from fastapi.security import HTTPBearer
     except ModuleNotFoundError as error:
         raise missing_package("the HTTP API", error.name, "api") from None
     if len(key) < 16:
         raise UsageError("set SPANLAB_API_KEY to a key of at least 16 characters")
-    app = FastAPI(title="spanlab", version=VERSION, redoc_url=None)
+    app = FastAPI(
+        title="spanlab",
+        version=VERSION,
+        redoc_url=None,
+        # The gate looks at the key before anything is read; this says so to /docs and to clients.
+        dependencies=[Depends(HTTPBearer(auto_error=False, description="SPANLAB_API_KEY"))],
+        responses={status: {"model": ErrorReply, **told} for status, told in _ERRORS.items()},
+    )
     app.add_middleware(_Gate, key=key, rate=rate)
-
-    @app.exception_handler(SpanlabError)
-    async def _told(_request: Any, error: SpanlabError) -> JSONResponse:
-        kinds = (
-            (UsageError, 400),
-            (NotFoundError, 404),
-            (ConfigurationError, 503),
-            (ModelError, 502),
-        )
-        status = next((code for kind, code in kinds if isinstance(error, kind)), 500)
-        return JSONResponse({"error": redact(str(error))}, status)
+    _add_errors(app)
 
     @app.get(f"/{VERSION}/detectors")
     async def detectors() -> list[str]:
         """Return the detectors that are offered, the one that is taken by default first."""
         return list(offers.detectors)
 
-    @app.post(f"/{VERSION}/detections", response_model_exclude_defaults=True)
+    @app.post(f"/{VERSION}/detections", response_model_exclude_none=True)
     async def detections(asked: DetectionRequest) -> DetectionReply:
         """Find the hallucinated spans of an answer."""
         return await offers.find(asked)
 
-    @app.post(f"/{VERSION}/claims", response_model_exclude_defaults=True)
+    @app.post(f"/{VERSION}/claims", response_model_exclude_none=True)
     async def claims(asked: ClaimRequest) -> DetectionReply:
         """Verify a claim."""
         return await offers.verify(asked)
@@ -93,7 +113,7 @@ def http_api(offers: Offers, jobs: ApiJobs, key: str, rate: int = 600) -> FastAP
         """Score predicted spans against gold ones."""
         return offers.score(asked)
 
-    @app.post(f"/{VERSION}/passages", response_model_exclude_defaults=True)
+    @app.post(f"/{VERSION}/passages", response_model_exclude_none=True)
     async def passages(asked: SearchRequest) -> list[Passage]:
         """Search the index for the passages that come closest to a query."""
         return list(await offers.search(asked.query, asked.k))
@@ -102,25 +122,65 @@ def http_api(offers: Offers, jobs: ApiJobs, key: str, rate: int = 600) -> FastAP
     return app
 
 
+def _add_errors(app: FastAPI) -> None:
+    """Give all errors one shape: ``{"error": "why"}``."""
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.responses import JSONResponse
+
+    @app.exception_handler(SpanlabError)
+    async def _ours(_request: Any, error: SpanlabError) -> JSONResponse:
+        kinds = (
+            (UsageError, 400),
+            (NotFoundError, 404),
+            (ConfigurationError, 503),
+            (ModelError, 502),
+        )
+        status = next((code for kind, code in kinds if isinstance(error, kind)), 500)
+        return JSONResponse({"error": redact(str(error))}, status)
+
+    @app.exception_handler(RequestValidationError)
+    async def _wrong(_request: Any, error: RequestValidationError) -> JSONResponse:
+        first, *others = error.errors()
+        field = ".".join(str(part) for part in first["loc"][1:])
+        more = f" (and {len(others)} more)" if others else ""
+        told = f"{field}: {first['msg']}" if field else str(first["msg"])
+        return JSONResponse({"error": redact(told + more)}, 422)
+
+    @app.exception_handler(HTTPException)
+    async def _refused(_request: Any, error: HTTPException) -> JSONResponse:
+        return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
+
+
 def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
     """Add the requests about jobs, which run in threads because they wait for the database."""
+    missing = {status: {"model": ErrorReply, **told} for status, told in _NOT_FOUND.items()}
+    location = {"Location": {"description": "Where the job is", "schema": {"type": "string"}}}
 
-    @app.post(f"/{VERSION}/jobs", status_code=202)
-    def start(asked: JobRequest) -> ApiJob:
+    @app.post(f"/{VERSION}/jobs", status_code=202, responses={202: {"headers": location}})
+    def start(asked: JobRequest, response: Response) -> ApiJob:
         """Start the detection of many answers, which goes on whatever becomes of this server."""
-        return jobs.start(asked)
+        job = jobs.start(asked)
+        response.headers["Location"] = f"/{VERSION}/jobs/{job.id}"
+        return job
 
-    @app.get(f"/{VERSION}/jobs/{{job_id}}")
+    @app.get(f"/{VERSION}/jobs")
+    def newest_jobs() -> tuple[ApiJob, ...]:
+        """Return the jobs that are not forgotten, the newest first, a hundred at most."""
+        return jobs.newest()
+
+    @app.get(f"/{VERSION}/jobs/{{job_id}}", responses=missing)
     def job(job_id: str) -> ApiJob:
         """Return how far a job is."""
         return jobs.get(job_id)
 
-    @app.get(f"/{VERSION}/jobs/{{job_id}}/results", response_model_exclude_defaults=True)
+    @app.get(
+        f"/{VERSION}/jobs/{{job_id}}/results", response_model_exclude_none=True, responses=missing
+    )
     def results(job_id: str, start: Annotated[int, Field(ge=0)] = 0) -> JobResults:
         """Return what a job has found so far, a page at a time, from an answer on."""
         return jobs.results(job_id, start)
 
-    @app.delete(f"/{VERSION}/jobs/{{job_id}}", status_code=204)
+    @app.delete(f"/{VERSION}/jobs/{{job_id}}", status_code=204, responses=missing)
     def stop(job_id: str) -> None:
         """Stop a job; one that is over is forgotten with all it found."""
         jobs.stop(job_id)
@@ -149,7 +209,7 @@ class _Gate:
             message = await receive()
             taken += len(message.get("body", b""))
             if taken > LARGEST:
-                raise UsageError(f"the request is larger than {LARGEST:,} bytes")
+                raise HTTPException(413, f"the request is larger than {LARGEST:,} bytes")
             return message
 
         await self._app(scope, bounded, send)
@@ -174,5 +234,7 @@ async def _refuse(send: Send, status: int, words: str) -> None:
 
     body = json.dumps({"error": words}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    if status == 429:
+        headers.append((b"retry-after", b"%d" % _RETRY_AFTER))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
 
-from spanlab.schema import Passage, Span
-from spanlab.services.offers import ClaimRequest, DetectionRequest, Offers, ScoreRequest
+from spanlab.lm.gathering import reporting
+from spanlab.schema import UNDETERMINED, Passage, Span
+from spanlab.services.offers import (
+    ClaimRequest,
+    DetectionReply,
+    DetectionRequest,
+    Offers,
+    ScoreRequest,
+)
 from spanlab.services.source_tools import add_sources, refusals
 from spanlab.settings import Settings
 
@@ -45,40 +52,45 @@ def mcp_server(
     return server
 
 
+_MARKS = "Find the parts of an answer that {} contradict or do not support."
+_JUDGES = "Say whether {} support or refute a claim, with the evidence."
+_GIVEN = "the passages given"
+_SEARCHED = "the passages given, or what is found by a search,"
+GivenPassages = list[str | Passage] | None
+
+
 def _add_offers(server: MCPServer[Any], offers: Offers) -> None:
-    # Progress and cancellation are the SDK's: a call that is cancelled ends its model calls.
+    # Cancellation is the SDK's: a call that is cancelled ends its model calls.
     async def find_hallucinations(
         answer: str,
         context: Context[Any, Any],
         question: str = "",
-        passages: list[str] | None = None,
+        passages: GivenPassages = None,
+        lang: str = UNDETERMINED,
         detector: str | None = None,
-    ) -> dict[str, Any]:
-        """Find the parts of an answer that passages contradict or do not support."""
-        await context.report_progress(0, 1)
+    ) -> DetectionReply:
         with refusals():
-            given = tuple(Passage(text=text) for text in passages or ())
             asked = DetectionRequest(
-                answer=answer, question=question, passages=given, detector=detector
+                answer=answer,
+                question=question,
+                passages=_passages(passages),
+                lang=lang,
+                detector=detector,
             )
-            found = await offers.find(asked)
-        await context.report_progress(1, 1)
-        return found.model_dump(mode="json", exclude_defaults=True)
+            return await _told(context, offers.find(asked))
 
     async def verify_claim(
         claim: str,
         context: Context[Any, Any],
-        passages: list[str] | None = None,
+        passages: GivenPassages = None,
+        lang: str = UNDETERMINED,
         detector: str | None = None,
-    ) -> dict[str, Any]:
-        """Say whether passages, or what is found, support or refute a claim, with the evidence."""
-        await context.report_progress(0, 1)
+    ) -> DetectionReply:
         with refusals():
-            given = tuple(Passage(text=text) for text in passages or ())
-            asked = ClaimRequest(claim=claim, passages=given, detector=detector)
-            found = await offers.verify(asked)
-        await context.report_progress(1, 1)
-        return found.model_dump(mode="json", exclude_defaults=True)
+            asked = ClaimRequest(
+                claim=claim, passages=_passages(passages), lang=lang, detector=detector
+            )
+            return await _told(context, offers.verify(asked))
 
     def score_spans(
         answer: str, spans: list[dict[str, Any]], gold: list[dict[str, Any]]
@@ -90,9 +102,33 @@ def _add_offers(server: MCPServer[Any], offers: Offers) -> None:
             )
             return offers.score(asked).model_dump()
 
-    server.add_tool(find_hallucinations)
-    server.add_tool(verify_claim)
+    read = _SEARCHED if offers.searches else _GIVEN
+    server.add_tool(find_hallucinations, description=_MARKS.format(read))
+    server.add_tool(verify_claim, description=_JUDGES.format(read))
     server.add_tool(score_spans)
+
+
+async def _told(
+    context: Context[Any, Any], found: Coroutine[Any, Any, DetectionReply]
+) -> DetectionReply:
+    """Return what is found, and tell the caller how many claims of how many are judged."""
+    steps = 0
+
+    async def report(done: int, total: int) -> None:
+        nonlocal steps
+        steps = total
+        await context.report_progress(done, total)
+
+    await context.report_progress(0)
+    with reporting(report):
+        reply = await found
+    if not steps:  # a detector that takes the answer as a whole
+        await report(1, 1)
+    return reply
+
+
+def _passages(given: GivenPassages) -> tuple[Passage, ...]:
+    return tuple(Passage(text=each) if isinstance(each, str) else each for each in given or ())
 
 
 def _spans(answer: str, given: list[dict[str, Any]]) -> tuple[Span, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Final
@@ -100,7 +101,7 @@ class Offers:
     """What is offered: some detectors, which keep their options and models, and maybe an index.
 
     Args:
-        detectors: their names, at least one.
+        choice: which detectors, at least one, with their options, models and passages.
         corpus: an index that `spanlab index` has written; None offers no passages.
 
     Raises:
@@ -108,11 +109,11 @@ class Offers:
         InputError: the index cannot be used.
     """
 
-    def __init__(self, detectors: Sequence[str], corpus: Path | None = None) -> None:
-        self.detectors = tuple(dict.fromkeys(detectors))
-        specs = specifications(Choice(self.detectors))
+    def __init__(self, choice: Choice, corpus: Path | None = None) -> None:
+        self.detectors = tuple(dict.fromkeys(choice.detectors))
+        specs = specifications(replace(choice, detectors=self.detectors))
         self._specs = dict(zip(self.detectors, specs, strict=True))
-        self.searches = corpus is not None
+        self.searches = choice.sources.kind != "given"  # for what an answer is judged by
         self._corpus = corpus
         self._built: Callable[[str, bool], Detector] = cache(partial(_built, self._specs))
 

@@ -23,6 +23,7 @@ from spanlab.services.offers import Offers
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import Ask, ModelServer, Reply, say_fields
+from spanlab.workflows.choosing import Choice
 
 KEY = "a-key-that-is-long-enough"
 ANSWER = "The tower was built in 1989 by Ada Smith in Paris."
@@ -40,7 +41,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 @contextmanager
 def serving(store: Store, *detectors: str, rate: int = 600) -> Iterator[TestClient]:
     """Serve as `spanlab api` does; doing it again on the same store is a restart."""
-    offers = Offers(detectors or ["offline"])
+    offers = Offers(Choice(detectors or ("offline",)))
     app = http_api(offers, ApiJobs(store, offers), KEY, rate)
     with TestClient(app, headers={"Authorization": f"Bearer {KEY}"}) as opened:
         yield opened
@@ -76,6 +77,8 @@ def test_long_work_is_a_job_that_outlives_the_server(store: Store) -> None:
         job = client.post("/v1/jobs", json={"answers": [ASKED] * 120})
         assert (job.status_code, job.json()["total"], job.json()["done"]) == (202, 120, 0)
         job_id = job.json()["id"]
+        assert job.headers["Location"] == f"/v1/jobs/{job_id}"
+        assert [each["id"] for each in client.get("/v1/jobs").json()] == [job_id]
         assert client.get(f"/v1/jobs/{job_id}/results").json()["results"] == [None] * 100
         refused = client.post("/v1/jobs", json={"answers": [ASKED], "detector": "papelo"})
         assert (refused.status_code, "not offered" in refused.json()["error"]) == (400, True)
@@ -108,7 +111,7 @@ def test_passages_of_an_index_are_offered(store: Store, tmp_path: Path) -> None:
     corpus = tmp_path / "towers.jsonl"
     corpus.write_text(json.dumps({"text": PASSAGE}) + "\n")
     build(corpus, tmp_path / "index")
-    offers = Offers(["offline"], tmp_path / "index")
+    offers = Offers(Choice(("offline",)), tmp_path / "index")
     app = http_api(offers, ApiJobs(store, offers), KEY)
     with TestClient(app, headers={"Authorization": f"Bearer {KEY}"}) as client:
         found = client.post("/v1/passages", json={"query": "Eiffel tower"})
@@ -131,19 +134,63 @@ def test_what_may_not_be_asked_is_refused(
     body: bytes, headers: dict[str, str], status: int, client: TestClient
 ) -> None:
     headers = {"Content-Type": "application/json"} | headers
-    assert client.post("/v1/detections", content=body, headers=headers).status_code == status
+    refused = client.post("/v1/detections", content=body, headers=headers)
+    assert refused.status_code == status
+    assert list(refused.json()) == ["error"]
 
 
 def test_too_large_a_stream_and_too_many_requests_are_refused(client: TestClient) -> None:
     stream = (b"x" * 65_536 for _ in range(LARGEST // 65_536 + 1))
-    assert client.post("/v1/detections", content=stream).status_code in {400, 413}
-    codes = [client.get("/v1/detectors").status_code for _ in range(20)]
-    assert (codes[0], codes[-1]) == (200, 429)
+    large = client.post("/v1/detections", content=stream)
+    assert (large.status_code, list(large.json())) == (413, ["error"])
+    replies = [client.get("/v1/detectors") for _ in range(20)]
+    assert (replies[0].status_code, replies[-1].status_code) == (200, 429)
+    assert replies[-1].headers["Retry-After"] == "5"
     assert client.get("/openapi.json", headers={"Authorization": ""}).status_code == 200
 
 
+def test_every_error_has_one_shape(client: TestClient) -> None:
+    judged = client.post("/v1/claims", json={"claim": ANSWER})
+    assert (judged.status_code, judged.json()["error"]) == (
+        400,
+        "no detector that judges claims is offered",
+    )
+    wrong = client.post("/v1/detections", json={"answer": 1, "lang": "?"})
+    assert (wrong.status_code, wrong.json()["error"][:8]) == (422, "answer: ")
+    for reply, status in (
+        (client.post("/v1/detections", content=b"{"), 422),
+        (client.get("/v1/nowhere"), 404),
+        (client.delete("/v1/detectors"), 405),
+        (client.get("/v1/jobs/none"), 404),
+    ):
+        assert (reply.status_code, list(reply.json())) == (status, ["error"])
+
+
+def test_the_description_says_how_to_ask_and_what_may_come_back(client: TestClient) -> None:
+    told = client.get("/openapi.json").json()
+    (scheme,) = told["components"]["securitySchemes"].values()
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+    errors = {"400", "401", "413", "422", "429", "500", "502", "503"}
+    for path, operations in told["paths"].items():
+        for operation in operations.values():
+            assert operation["security"], path
+            assert errors <= set(operation["responses"]), path
+            shapes = {
+                operation["responses"][status]["content"]["application/json"]["schema"]["$ref"]
+                for status in errors
+            }
+            assert shapes == {"#/components/schemas/ErrorReply"}, path
+            assert ("404" in operation["responses"]) is ("{job_id}" in path)
+    assert "Location" in told["paths"]["/v1/jobs"]["post"]["responses"]["202"]["headers"]
+
+
+def test_spans_are_there_also_where_there_are_none(client: TestClient) -> None:
+    found = client.post("/v1/detections", json={"answer": PASSAGE, "passages": [{"text": PASSAGE}]})
+    assert found.json()["spans"] == []
+
+
 def test_a_short_key_is_refused(store: Store) -> None:
-    offers = Offers(["offline"])
+    offers = Offers(Choice(("offline",)))
     with pytest.raises(UsageError, match="SPANLAB_API_KEY"):
         http_api(offers, ApiJobs(store, offers), "short")
 

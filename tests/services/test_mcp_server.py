@@ -11,8 +11,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from detector_cases import ANSWER as CLAIMED
 from mcp import Client, StdioServerParameters, stdio_client
 from ports import free_port
+from trail_answers import TrailAnswers
 
 from spanlab.testing import ModelServer
 
@@ -32,26 +34,35 @@ async def until(holds: Callable[[], bool]) -> None:
 def test_an_assistant_finds_hallucinations_scores_them_and_stops_a_call(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
-    model_server.latency = 3600.0
+    model_server.script(TrailAnswers())
     environment = {
         "SPANLAB_HOME": str(tmp_path),
         "OPENAI_BASE_URL": model_server.url,
         "OPENAI_API_KEY": "any",
-        "SPANLAB_MODEL": "scripted",
     }
-    detectors = ["--detector", "offline", "--detector", "ucsc-extract"]
-    server = StdioServerParameters(command=str(COMMAND), args=["mcp", *detectors], env=environment)
-    noted: list[float] = []
+    detectors = ["offline", "ucsc-extract", "veritrail"]
+    options = [f"--detector={name}" for name in detectors] + ["--model=scripted"]
+    options += ["--option=veritrail.samples=3", "--model-option=temperature=0.5"]
+    server = StdioServerParameters(
+        command=str(COMMAND), args=["mcp", *options], env=environment, cwd=tmp_path
+    )
+    noted: list[tuple[float, float | None]] = []
 
     async def note(progress: float, total: float | None = None, message: str | None = None) -> None:
-        noted.append(progress)
+        noted.append((progress, total))
 
     async def run() -> None:
         with Path(os.devnull).open("w") as nowhere:
             async with Client(stdio_client(server, errlog=nowhere)) as client:
-                names = [tool.name for tool in (await client.list_tools()).tools]
+                tools = (await client.list_tools()).tools
+                names = [tool.name for tool in tools]
                 assert names == ["find_hallucinations", "verify_claim", "score_spans"]
-                asked = {"answer": ANSWER, "question": "Who built it?", "passages": [PASSAGE]}
+                assert "search" not in str([tool.description for tool in tools])
+                typed = tools[0].output_schema
+                assert typed is not None
+                assert typed["properties"]["spans"]["items"] == {"$ref": "#/$defs/Span"}
+                result = {"title": "Tower", "url": "https://a.example/", "text": PASSAGE}
+                asked = {"answer": ANSWER, "question": "Who built it?", "passages": [result]}
                 found = await client.call_tool("find_hallucinations", asked, progress_callback=note)
                 assert not found.is_error
                 said = found.structured_content
@@ -59,6 +70,20 @@ def test_an_assistant_finds_hallucinations_scores_them_and_stops_a_call(
                 spans = said["spans"]
                 assert any("1989" in span["text"] for span in spans)
                 assert spans[0]["evidence"][0]["passage"] == 0
+                assert said["passages"] == [result | {"date": None}]
+                plain = {"answer": PASSAGE, "passages": [PASSAGE], "lang": "en"}
+                nothing = await client.call_tool("find_hallucinations", plain)
+                assert (nothing.structured_content or {})["spans"] == []
+                claims = await client.call_tool(
+                    "find_hallucinations",
+                    asked | {"answer": CLAIMED, "detector": "veritrail"},
+                    progress_callback=note,
+                )
+                assert len((claims.structured_content or {})["claims"]) == 3
+                judged = [ask for ask in model_server.requests if "ruling" in ask.text]
+                assert len(judged) == 3 * 3
+                assert {ask.body["temperature"] for ask in judged} == {0.2}  # of samples
+                model_server.latency = 3600.0
                 given = [{"start": span["start"], "end": span["end"]} for span in spans]
                 score = await client.call_tool(
                     "score_spans", {"answer": ANSWER, "spans": given, "gold": given}
@@ -71,15 +96,14 @@ def test_an_assistant_finds_hallucinations_scores_them_and_stops_a_call(
                 slow = asyncio.create_task(
                     client.call_tool("find_hallucinations", asked | {"detector": "ucsc-extract"})
                 )
-                await until(lambda: model_server.count == 1)
+                before = model_server.count
+                await until(lambda: model_server.count > before)
+                busy = model_server.connected
                 slow.cancel()
-                await until(lambda: model_server.connected == 0)
-                refused = await client.call_tool("verify_claim", {"claim": ANSWER})
-                assert refused.is_error
-                assert "no detector that judges claims" in str(refused.content)
+                await until(lambda: model_server.connected < busy)
 
     asyncio.run(run())
-    assert noted == [0, 1]
+    assert noted == [(0, None), (1, 1), (0, None), (1, 3), (2, 3), (3, 3)]
 
 
 def test_it_serves_streamable_http_at_a_port(tmp_path: Path) -> None:

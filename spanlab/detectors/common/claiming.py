@@ -20,7 +20,7 @@ from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.kit import Kit
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.labels import Extent
-from spanlab.lm.gathering import together
+from spanlab.lm.gathering import advance, together
 from spanlab.schema import HALLUCINATED, Annotation, Claim, Evidence, Item, Span, Verdict
 from spanlab.trace import FactStep, RemarkStep, Step
 
@@ -129,8 +129,7 @@ class ClaimDetector(Modelled):
         if not claims:
             return self.annotation(note=NO_CLAIMS)
         # 3. Verdicts and places.
-        work = (self._result(case, number, claim) for number, claim in enumerate(claims))
-        results: list[_Result] = await together(*work, at_once=CLAIMS_AT_ONCE)
+        results = await self._results(case, claims)
         failures = [result.error for result in results if result.error is not None]
         if len(failures) == len(results):
             raise failures[0]
@@ -159,6 +158,20 @@ class ClaimDetector(Modelled):
         case.trace.extend(RemarkStep(text=remark) for remark in found.remarks)
         claims: Sequence[Extracted] = found.claims
         return claims
+
+    async def _results(self, case: Case, claims: Sequence[Extracted]) -> list[_Result]:
+        done = 0
+
+        async def judged(number: int, claim: Extracted) -> _Result:
+            nonlocal done
+            result = await self._result(case, number, claim)
+            done += 1
+            await advance(done, len(claims))
+            return result
+
+        work = (judged(number, claim) for number, claim in enumerate(claims))
+        results: list[_Result] = await together(*work, at_once=CLAIMS_AT_ONCE)
+        return results
 
     async def _result(self, case: Case, number: int, claim: Extracted) -> _Result:
         source = Span.of(case.item.answer, claim.source.start, claim.source.end)
