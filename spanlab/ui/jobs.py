@@ -23,7 +23,7 @@ from spanlab.workflows.managing import list_datasets
 
 _PER_PAGE = 20
 _COLUMNS = ("State", "Job", "Requested", "Model", "Done", "Failed", "Cost", "Time left", "")
-_WIDTHS = (1.5, 2.8, 1.3, 1.5, 1.2, 1, 0.8, 1, 0.9)
+_WIDTHS = (1.4, 2.6, 1.7, 1.6, 1.2, 1, 0.8, 1, 0.8)
 _PAGE = "spanlab.jobs.page"
 _OPEN = "job"  # query parameter: the job whose details are shown
 
