@@ -12,7 +12,7 @@ from spanlab.schema import UNDETERMINED
 from spanlab.ui.common import link, page_link, plain, store, title
 from spanlab.ui.counts import counts_html, with_assigned
 from spanlab.ui.dataset_dialogs import ACTIONS, ask, show_dialog
-from spanlab.ui.import_panel import import_panel, show_result
+from spanlab.ui.import_panel import has_result, import_panel
 from spanlab.ui.job_views import EVERY, job_actions, job_changed, job_head, latest_jobs
 from spanlab.ui.job_watch import is_watched, watch
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
@@ -38,11 +38,15 @@ def page() -> None:
     title("Datasets")
     st.html(_STYLE)
     show_news()
-    show_result()
     if not datasets:
         _first_steps()
         return
-    with st.expander("Import files", icon=":material/upload_file:", key="import-panel"):
+    with st.expander(
+        "Import files",
+        icon=":material/upload_file:",
+        expanded=has_result(),
+        key="import-panel",
+    ):
         import_panel([summary.name for summary in datasets])
     detections = latest_jobs("detect", datasets)
     for summary in _shown(datasets):

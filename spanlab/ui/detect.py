@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from spanlab import jobs
-from spanlab.jobs import RunRequest
+from spanlab.jobs import JobView, RunRequest
 from spanlab.ui.common import choose_dataset, datasets_for, link, page_link, plain, store, title
 from spanlab.ui.counts import counts_in_words
 from spanlab.ui.detect_form import run_form
@@ -20,6 +20,7 @@ from spanlab.ui.job_views import (
     job_head,
     latest_job,
 )
+from spanlab.ui.job_watch import is_started_here, start_here
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import is_set_up
 from spanlab.workflows import review
@@ -44,14 +45,14 @@ def page() -> None:
     summary = choose_dataset(summaries)
     st.caption(plain(_so_far(summary)))
     latest = latest_job("detect", summary.name, summaries.values())
-    if latest is not None:
-        with st.container(border=True):
-            every = None if latest.is_over else EVERY
-            st.fragment(_job, run_every=every)(latest.id, summary.name, latest.is_over)
+    # What was started here stands beside its button; earlier jobs are what people come to see.
+    started = latest if latest is not None and is_started_here(latest.id) else None
+    if latest is not None and started is None:
+        _latest(latest, summary.name)
     here = model_environment(set_up=is_set_up())
     form = replace(run_form(summary, here), item=_only_item(summary))
     with st.container(border=True):
-        _start(summary, form, here)
+        _start(summary, form, here, started)
 
 
 def _only_item(summary: DatasetSummary) -> str | None:
@@ -75,6 +76,12 @@ def _so_far(summary: DatasetSummary) -> str:
     return ";  ".join([counted(summary.n_items, "item"), *parts])
 
 
+def _latest(view: JobView, dataset: str) -> None:
+    with st.container(border=True):
+        every = None if view.is_over else EVERY
+        st.fragment(_job, run_every=every)(view.id, dataset, view.is_over)
+
+
 def _job(job_id: str, dataset: str, was_over: bool) -> None:
     """Draw how far a job is; when it ends, the counts of the page are drawn anew as well."""
     with errors_shown():
@@ -92,8 +99,10 @@ def _job(job_id: str, dataset: str, was_over: bool) -> None:
         job_failures(view, dataset)
 
 
-def _start(summary: DatasetSummary, form: RunForm, here: ModelEnvironment) -> None:
-    """Draw the run's estimate, and the button that starts it."""
+def _start(
+    summary: DatasetSummary, form: RunForm, here: ModelEnvironment, started: JobView | None
+) -> None:
+    """Draw the run's estimate, what was started here, and the button that starts a run."""
     request = expected = None
     if not form.choice.detectors:
         st.markdown("Choose at least one detector to see an estimate.")
@@ -107,6 +116,8 @@ def _start(summary: DatasetSummary, form: RunForm, here: ModelEnvironment) -> No
                 request = request.model_copy(update={"again": True})
                 expected = _estimated(summary, request)
             _show(expected)
+    if started is not None:
+        _latest(started, summary.name)
     ready = request is not None and expected is not None and expected.items > 0
     with st.container(horizontal=True, vertical_alignment="center"):
         all_of_them = st.button(
@@ -128,7 +139,7 @@ def _start(summary: DatasetSummary, form: RunForm, here: ModelEnvironment) -> No
         chosen = request.model_copy(update={"limit": _TRIED}) if some else request
 
         def submit(again: bool) -> None:
-            jobs.submit_detection(chosen, again=again)
+            start_here(jobs.submit_detection(chosen, again=again))
             st.session_state[_STARTED] = st.session_state.get(_STARTED, 0) + 1
 
         start_job(request.model_dump_json(), submit if all_of_them or some else None)

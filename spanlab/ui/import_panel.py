@@ -25,21 +25,34 @@ _UNMATCHED = 10  # ids that are named
 
 @dataclass(frozen=True)
 class _ImportResult:
-    """What came of an import: of items, or of a system's predictions for them."""
+    """What came of an import: of items, or of a system's predictions for them.
+
+    ``source`` is what the form said, to tell whether it still says so.
+    """
 
     dataset: str
+    source: object
     imported: Imported | None = None
     joined: Joined | None = None
     system: str = ""
 
 
+def has_result() -> bool:
+    """Say whether there is a result of an import that people have not closed."""
+    return _RESULT in st.session_state
+
+
 def import_panel(datasets: Sequence[str] = ()) -> None:
-    """Draw the form and what it would import; on its button, import and show the result.
+    """Draw the form, what it would import, and the button, which its result takes the place of.
+
+    The form stays as it is above the result, so that nothing moves away from where people look.
 
     Args:
         datasets: the names of those there are.
     """
     chosen = import_form(datasets)
+    result: _ImportResult | None = st.session_state.get(_RESULT)
+    is_done = result is not None and result.source == _source(chosen)
     ready = chosen.is_any
     if chosen.is_any and chosen.system is None and lacks_answer(chosen):
         ready = False
@@ -52,6 +65,10 @@ def import_panel(datasets: Sequence[str] = ()) -> None:
         with errors_shown("Nothing was imported."):
             show_preview(preview_of(chosen))
             ready = True
+    if result is not None and (is_done or not chosen.is_any):
+        _show_result(result)
+    if is_done:
+        return
     if st.button(
         "Import",
         type="primary",
@@ -61,16 +78,16 @@ def import_panel(datasets: Sequence[str] = ()) -> None:
     ):
         with errors_shown("Nothing was imported."):
             st.session_state[_RESULT] = _import(chosen)
-            clear_form()
             remember_dataset(chosen.dataset)
             st.rerun()
 
 
-def show_result() -> None:
+def _source(chosen: Chosen) -> object:
+    return (chosen.key(), chosen.dataset, chosen.system)
+
+
+def _show_result(result: _ImportResult) -> None:
     """Draw what the last import did, until the next one or until people close it."""
-    result: _ImportResult | None = st.session_state.get(_RESULT)
-    if result is None:
-        return
     name = result.dataset
     rejects = () if result.imported is None else result.imported.rejects
     with st.container(border=True, key="import-result"):
@@ -78,13 +95,14 @@ def show_result() -> None:
             _show_imported(name, result.imported)
         if result.joined is not None:
             _show_joined(result, result.joined)
-        with st.container(horizontal=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
             if rejects:
                 _offer_rejects(name, rejects)
             link("detect", "Run detectors", icon=":material/manage_search:", dataset=name)
             link("review", "Review", icon=":material/edit_note:", dataset=name)
             if st.button("Close", icon=":material/close:", key="close-import-result"):
                 del st.session_state[_RESULT]
+                clear_form()
                 st.rerun()
 
 
@@ -149,7 +167,9 @@ def _import(chosen: Chosen) -> _ImportResult:
                 joined = import_predictions(
                     store(), there.files, chosen.dataset, chosen.system, on_progress=advance
                 )
-            return _ImportResult(chosen.dataset, joined=joined, system=chosen.system)
+            return _ImportResult(
+                chosen.dataset, _source(chosen), joined=joined, system=chosen.system
+            )
         options = replace(there.options, on_reject=None)
         with progress("Importing", estimate_items(there.files), about=True) as advance:
             imported = import_files(
@@ -160,7 +180,7 @@ def _import(chosen: Chosen) -> _ImportResult:
                 skip_bad=chosen.skip_bad,
                 on_progress=advance,
             )
-        return _ImportResult(chosen.dataset, _named(imported, there))
+        return _ImportResult(chosen.dataset, _source(chosen), _named(imported, there))
 
 
 def _named(imported: Imported, there: Readable) -> Imported:

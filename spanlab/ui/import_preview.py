@@ -15,7 +15,8 @@ from spanlab.workflows.wording import counted
 
 _LONGEST = 240  # characters of a text that are shown
 _STYLE = """<style>
-.import-preview { border-collapse: collapse; width: 100%; font-size: .875rem; }
+.import-preview { border-collapse: collapse; width: 100%; font-size: .875rem;
+  table-layout: fixed; }
 .import-preview th, .import-preview td { text-align: start; vertical-align: top;
   padding: .3rem .6rem .3rem 0; border-bottom: 1px solid rgba(128, 132, 149, .3);
   overflow-wrap: anywhere; }
@@ -41,12 +42,15 @@ def show_preview(preview: ImportPreview) -> None:
             icon=":material/warning:",
         )
     if preview.items:
-        head = "".join(f"<th scope='col'>{name}</th>" for name in _HEAD)
+        head = "".join(
+            f"<th scope='col' width='{wide}%'>{name}</th>" for name, wide in _HEAD.items()
+        )
         rows = "".join(map(_row, preview.items))
         st.html(f"{_STYLE}<table class='import-preview'><tr>{head}</tr>{rows}</table>")
 
 
-_HEAD = ("Id", "Question", "Answer", "Passages", "Further fields")
+# What is shown of an item, and how wide, in per cent.
+_HEAD = {"Id": 10, "Question": 22, "Answer": 28, "Passages": 26, "Further fields": 14}
 
 
 def _annotators(preview: ImportPreview) -> str:

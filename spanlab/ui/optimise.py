@@ -6,6 +6,7 @@ import streamlit as st
 
 from optimizers.choosing import SearchEstimate, TuningForm, estimate_search, optimisation_of
 from spanlab import jobs
+from spanlab.jobs import JobView
 from spanlab.ui.common import choose_dataset, datasets_for, page_link, plain, store, title
 from spanlab.ui.job_start import start_job
 from spanlab.ui.job_views import (
@@ -16,6 +17,7 @@ from spanlab.ui.job_views import (
     job_log,
     latest_job,
 )
+from spanlab.ui.job_watch import is_started_here, start_here
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import is_set_up
 from spanlab.ui.optimise_form import tuning_form
@@ -37,18 +39,26 @@ def page() -> None:
         return
     summary = choose_dataset(summaries)
     latest = latest_job("optimise", summary.name, summaries.values())
-    if latest is not None:
-        with st.container(border=True, key="search"):
-            every = None if latest.is_over else EVERY
-            st.fragment(_search, run_every=every)(latest.id, latest.is_over)
+    # What was started here stands beside its button; earlier ones are what people come to see.
+    started = latest if latest is not None and is_started_here(latest.id) else None
+    if latest is not None and started is None:
+        _latest(latest)
     here = model_environment(set_up=is_set_up())
     form = tuning_form(summary, here)
     with st.container(border=True):
         if here.problem:
             st.markdown("Optimisation needs a model: see above.")
+            if started is not None:
+                _latest(started)
         else:
-            _start(summary, form)
+            _start(summary, form, started)
     show_programs()
+
+
+def _latest(view: JobView) -> None:
+    with st.container(border=True, key="search"):
+        every = None if view.is_over else EVERY
+        st.fragment(_search, run_every=every)(view.id, view.is_over)
 
 
 def _search(job_id: str, was_over: bool) -> None:
@@ -69,8 +79,8 @@ def _search(job_id: str, was_over: bool) -> None:
             job_log(view)
 
 
-def _start(summary: DatasetSummary, form: TuningForm) -> None:
-    """Draw the search's estimate, and the button that starts it."""
+def _start(summary: DatasetSummary, form: TuningForm, started: JobView | None) -> None:
+    """Draw the search's estimate, what was started here, and the button that starts a search."""
     request = estimate = None
     with errors_shown():
         request = optimisation_of(form)
@@ -80,6 +90,8 @@ def _start(summary: DatasetSummary, form: TuningForm) -> None:
             known = st.session_state[_ESTIMATE] = (key, estimate_search(store(), request))
         estimate = known[1]
         _show(estimate)
+    if started is not None:
+        _latest(started)
     clicked = st.button(
         "Start",
         type="primary",
@@ -91,7 +103,7 @@ def _start(summary: DatasetSummary, form: TuningForm) -> None:
         chosen = request
 
         def submit(again: bool) -> None:
-            jobs.submit_optimisation(chosen, again=again)
+            start_here(jobs.submit_optimisation(chosen, again=again))
 
         start_job(request.model_dump_json(), submit if clicked else None)
 
