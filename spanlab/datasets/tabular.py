@@ -16,58 +16,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import PurePath
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.datasets import reader
-from spanlab.datasets.chat import (
-    Turn,
-    answers_in,
-    asked_in,
-    is_chat,
-    is_message,
-    text_of_message,
-    turn_of,
-)
+from spanlab.datasets.cells import answer_in, gold_in, passages_in, question_in, turn_in
+from spanlab.datasets.chat import answers_in, is_chat
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import File, Row
 from spanlab.datasets.flat import CellsRow, by_item, is_own, is_table, record_of
-from spanlab.datasets.given import checked, language, listed, passages_of, text_of
+from spanlab.datasets.given import checked, language, listed, text_of
 from spanlab.datasets.options import TURNS, ReadOptions
 from spanlab.datasets.paths import value_at, without
-from spanlab.datasets.problems import input_error, within
+from spanlab.datasets.problems import within
 from spanlab.datasets.prompts import taken_apart
-from spanlab.datasets.quotes import find_quote, span_at
 from spanlab.errors import InputError, UsageError
-from spanlab.schema import Annotation, Item, Kind, Passage, Probability, Record, Span
+from spanlab.schema import Item, Passage, Record
 
 SAMPLES: Final = 50  # records that are looked at to tell what their columns hold
 _SAMPLED: Final = 1 << 22  # bytes after which these are enough
 _NAMED: Final = 5  # so many ids are named in a remark
 CELL = 10  # bytes of memory for a character of a cell: the cell, and its JSON at the worst
-
-
-class _GivenSpan(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    start: int
-    end: int
-    text: str | None = None
-    prob: Probability = 1.0
-    label: str | None = None
-    note: str | None = None
-
-
-def _object(value: object) -> object:
-    if isinstance(value, list) and len(value) == 2:
-        return {"start": value[0], "end": value[1]}
-    return value
-
-
-_Spans = tuple[Annotated[_GivenSpan, BeforeValidator(_object)], ...]
-_SPANS: TypeAdapter[_Spans] = TypeAdapter(_Spans)
 
 
 class Layout(NamedTuple):
@@ -165,17 +136,17 @@ class MappedReader(reader.Reader):
         names = self._mapping
         theirs = {field: _present(value_at(cells, column)) for field, column in names.items()}
         used = {names[field] for field in theirs}
-        turn = _turn(theirs, names, row.turn)
+        turn = turn_in(theirs, names, row.turn)
         if turn is not None:
             used -= set() if turn.is_whole else {names.get("messages", names.get("question", ""))}
-        answer = _answer(theirs.get("answer"), names.get("answer", "")) or (turn and turn.answer)
+        answer = answer_in(theirs.get("answer"), names.get("answer", "")) or (turn and turn.answer)
         if not answer:
             column = names.get("answer", names.get("messages"))
             raise InputError("there is no answer", field=column, expected="a text")
-        question = turn.question if turn is not None else _question(theirs.get("question"))
-        passages = _passages(theirs.get("passages"), names.get("passages", ""))
-        if not passages and turn is not None:
-            passages = tuple(Passage(text=text) for text in turn.passages)
+        question = turn.question if turn is not None else question_in(theirs.get("question"))
+        passages = passages_in(theirs.get("passages"), names.get("passages", ""))
+        if turn is not None:
+            passages = (*passages, *(Passage(text=text) for text in turn.passages))
         if not passages and (apart := taken_apart(question)) is not None:
             question, passages = apart
             used -= {names.get("question", "")}
@@ -190,21 +161,10 @@ class MappedReader(reader.Reader):
                 meta=_meta(without(cells, used)),
             )
         )
-        gold = self._gold(item, theirs.get("spans"), names.get("spans", ""))
+        spans = theirs.get("spans")
+        gold = None if spans is None else gold_in(spans, names["spans"], item.answer)
+        self._unplaced += [item.id] if spans is not None and gold is None else []
         return Record(item=item, annotations=() if gold is None else (gold,))
-
-    def _gold(self, item: Item, value: Any, column: str) -> Annotation | None:
-        """Return the gold labels, None if there are none or nobody can say where they are."""
-        if value is None:
-            return None
-        given = _json(value, column) if isinstance(value, str) else value
-        if isinstance(given, list) and given and all(isinstance(each, str) for each in given):
-            if any(item.answer.count(text) != 1 for text in given):
-                self._unplaced.append(item.id)
-                return None
-            begins = [(item.answer.index(text), text) for text in given]
-            given = [[begin, begin + len(text)] for begin, text in begins]
-        return _gold(item.answer, given, column)
 
     def _problem(self, error: ValidationError) -> InputError:
         problem = super()._problem(error)
@@ -285,83 +245,3 @@ def _value(cell: Any) -> Any:
 
 def _present(value: Any) -> Any:
     return None if value == "" else value
-
-
-def _turn(theirs: Mapping[str, Any], names: Mapping[str, str], number: int) -> Turn | None:
-    """Return the turn of a chat that a record is; None if it has none.
-
-    Args:
-        theirs: our field → what stands in its column.
-        names: our field → the column.
-        number: the turn, from 1; 0 for the last one.
-    """
-    if theirs.get("messages") is not None:
-        chat = listed(theirs["messages"])
-        if theirs.get("answer") is not None and is_chat(chat) and not answers_in(chat):
-            return asked_in(chat)
-        return turn_of(chat, names["messages"], number - 1 if number else None)
-    chat = listed(theirs.get("question"))
-    if not is_chat(chat):
-        return None
-    return asked_in(chat) if theirs.get("answer") is not None else turn_of(chat, names["question"])
-
-
-def _answer(value: Any, column: str) -> str | None:
-    """Return a value as an answer: of messages the last answer, of a list its only element.
-
-    Raises:
-        InputError: it is a list of several values.
-    """
-    if is_chat(value):
-        return turn_of(value, column).answer
-    if isinstance(value, list) and len(value) > 1:
-        raise InputError(
-            "the answer is a list",
-            field=column,
-            found=value,
-            expected="one text; a mapping such as answer=texts.0 takes the first of a list",
-        )
-    if isinstance(value, list):
-        return _answer(value[0], column) if value else None
-    if is_message(value):
-        return text_of_message(value)
-    return text_of(value)
-
-
-def _question(value: Any) -> str:
-    """Return a value as a question, a message by its text."""
-    if isinstance(value, list) and len(value) == 1:
-        return _question(value[0])
-    return (text_of_message(value) if is_message(value) else text_of(value)) or ""
-
-
-def _passages(value: Any, column: str) -> tuple[Passage, ...]:
-    found = listed(value)
-    if isinstance(found, str) and found.lstrip().startswith("["):
-        return (Passage(text=found),)  # a text that begins with a bracket, such as [1]
-    return passages_of(found, column)
-
-
-def _gold(answer: str, value: Any, column: str) -> Annotation:
-    try:
-        given = _SPANS.validate_python(value)
-    except ValidationError as error:
-        raise within(input_error(error), column) from None
-    spans = tuple(_span(answer, part, f"{column}.{index}") for index, part in enumerate(given))
-    return Annotation(annotator="gold", kind=Kind.GOLD, spans=spans)
-
-
-def _span(answer: str, given: _GivenSpan, field: str) -> Span:
-    start, end = given.start, given.end
-    if given.text is not None:
-        start, end = find_quote(answer, start, end, given.text, field)
-    return span_at(answer, start, end, field, prob=given.prob, label=given.label, note=given.note)
-
-
-def _json(value: str, column: str) -> Any:
-    try:
-        return from_json(value, allow_inf_nan=False)
-    except ValueError as error:
-        raise InputError(
-            f"not valid JSON: {error}", field=column, found=value, expected="a JSON list"
-        ) from None

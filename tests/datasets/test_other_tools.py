@@ -295,7 +295,8 @@ def as_csv(records: list[Mapping[str, Any]]) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", ["RAGAS 0.1", "RAGAS 0.2", "HaluEval's questions", "FACTS", "PsiloQA"]
+    "name",
+    ["RAGAS 0.1", "RAGAS 0.2", "HaluEval's user queries", "FACTS", "PsiloQA", "LettuceDetect"],
 )
 def test_tables_that_pandas_wrote_need_none_either(tmp_path: Path, name: str) -> None:
     case = CASES[name]
