@@ -19,10 +19,16 @@ if TYPE_CHECKING:
     from spanlab.recording import record, recorded
     from spanlab.workflows.notebook import annotate, load, reason, save, score, vote
 
+    __version__: str
+
 __all__ = ["annotate", "load", "reason", "record", "recorded", "save", "score", "vote"]
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("spanlab")
     if name in __all__:
         home = "recording" if name.startswith("record") else "workflows.notebook"
         return getattr(import_module(f"spanlab.{home}"), name)

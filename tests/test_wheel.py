@@ -13,6 +13,7 @@ import subprocess
 import sys
 import venv
 import zipfile
+from email import message_from_bytes
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -67,6 +68,18 @@ def test_every_file_of_the_packages_is_in_the_wheel(wheel: Path) -> None:
     assert {"spanlab/py.typed", "spanlab/samples.jsonl"} <= names
 
 
+def test_pictures_and_links_of_its_description_lead_to_files_of_the_repository(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as packed:
+        (name,) = (name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = message_from_bytes(packed.read(name))
+    (repository,) = metadata.get_all("Project-URL", [])
+    address = re.escape(repository.removeprefix("Repository, "))
+    links = re.findall(r"\]\(([^)]+)\)", str(metadata.get_payload()))
+    ours = [re.fullmatch(rf"{address}/(?:raw|blob)/main/(.+)", link) for link in links]
+    assert len(ours) > 4
+    assert all(link and (ROOT / link[1]).is_file() for link in ours), links
+
+
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The commands of an environment with the wheel and what it requires, as the lock has it."""
@@ -101,7 +114,7 @@ def required(wheel: Path) -> set[str]:
     """Return the packages that a wheel requires in its plain form, directly or not."""
     with zipfile.ZipFile(wheel) as packed:
         (metadata,) = (name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
-        lines = re.findall(r"^Requires-Dist: (.+)$", packed.read(metadata).decode(), re.MULTILINE)
+        lines = message_from_bytes(packed.read(metadata)).get_all("Requires-Dist", [])
     todo = [Requirement(line) for line in lines if "extra ==" not in line]
     extras = dict[str, set[str]]()
     while todo:

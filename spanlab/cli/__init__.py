@@ -30,7 +30,7 @@ def _run() -> None:
     from spanlab.cli.app import app
 
     try:
-        app()
+        app(prog_name="spanlab")  # also as `python -m spanlab`
     except SystemExit as end:
         # The reader of our output (`head`, say) has seen enough; typer calls that a failure.
         if isinstance(end.__context__, BrokenPipeError):

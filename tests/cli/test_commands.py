@@ -236,8 +236,30 @@ def test_every_command_teaches(spanlab: Run, command: str) -> None:
     )
 
 
-def test_the_version_is_told(spanlab: Run) -> None:
+def test_the_version_is_told_by_command_and_module(spanlab: Run) -> None:
     assert spanlab("--version").stdout.strip() == version("spanlab")
+    for words in (
+        ["-m", "spanlab", "--version"],
+        ["-c", "import spanlab; print(spanlab.__version__)"],
+    ):
+        told = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True)
+        assert told.stdout.strip() == version("spanlab")
+    usage = subprocess.run(
+        [sys.executable, "-m", "spanlab", "nonsense"], capture_output=True, text=True, check=False
+    )
+    assert usage.returncode == 2
+    assert "Usage: spanlab [OPTIONS]" in usage.stderr
+
+
+def test_a_shell_completes_commands_and_options(spanlab: Run) -> None:
+    """With what ``spanlab --install-completion`` adds to its settings."""
+    assert "--install-completion" in spanlab("--help").stdout
+    for typed, word, offered in (
+        ("spanlab ann", 1, ["annotate", "annotators"]),
+        ("spanlab export --form", 2, ["--format"]),
+    ):
+        asked = {"_SPANLAB_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(word)}
+        assert spanlab(stdout=subprocess.PIPE, **asked).stdout.split() == offered
 
 
 def test_a_dash_as_output_is_standard_output(spanlab: Run, items: Path, tmp_path: Path) -> None:
