@@ -16,6 +16,7 @@ from spanlab.schema import Kind, Status
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, store, title
 from spanlab.ui.counts import counts_html
+from spanlab.ui.export_preview import preview_of, show_preview
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
 from spanlab.workflows.access import ServerFiles
@@ -24,16 +25,17 @@ from spanlab.workflows.exporting import (
     VERIFIER_DATA,
     ExportChoice,
     export_dataset,
-    preview_dataset,
 )
 from spanlab.workflows.managing import AnnotatorSummary, DatasetSummary, PlanProgress, plan_of
 from spanlab.workflows.wording import counted
 
 _READY = "spanlab.export-file"
-_PREVIEWED = 3  # items
+_GRID = """<style>
+.st-key-export-format [role=radiogroup] { display: grid; gap: .6rem 1.5rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); }
+.st-key-export-format [role=radiogroup] > * { margin: 0; }
+</style>"""
 _NAMED = 4  # annotators whose missing items are said one by one
-_LINE = 600  # characters of a previewed line
-_BINARY = {"parquet", "huggingface", REPORT, VERIFIER_DATA}
 _LARGE = 500 << 20  # bytes from which on the browser is not the best way
 
 
@@ -76,7 +78,7 @@ _FORMATS = {
     ),
     REPORT: _Format(
         "HTML report",
-        "Highlights, evidence and scores in one file to mail or print.",
+        "Figures, highlights and evidence in one file to mail or print.",
         "html",
         "text/html",
     ),
@@ -132,13 +134,21 @@ def page() -> None:
             summary.annotators, key=f"export-{summary.name}", label="Annotators"
         )
     everybody = len(chosen) == len(summary.annotators)
-    choice = replace(_only(summary), annotators=() if everybody else chosen)
-    request = _Request(summary.name, replace(choice, format=_format()))
+    format = _format()
+    choice = replace(_only(summary), annotators=() if everybody else chosen, format=format)
     _summary(summary, chosen)
     if not chosen and not everybody:
         st.info("Choose whose annotations go into the file.", icon=":material/group:")
         return
-    ready = _preview(request)
+    beginning = preview_of(summary, choice)
+    _act(summary, _Request(summary.name, choice), ready=beginning is not None)
+    _progress(summary, chosen)
+    if beginning is not None:
+        show_preview(summary, choice, beginning)
+
+
+def _act(summary: DatasetSummary, request: _Request, *, ready: bool) -> None:
+    """Offer the file as a download and, where the server's files may be named, on the server."""
     files = server_files()
     if files is None:
         _download(summary, request, ready=ready)
@@ -182,12 +192,14 @@ def _only(summary: DatasetSummary) -> ExportChoice:
 
 
 def _format() -> str:
+    """Ask for the format, as a grid."""
+    st.html(_GRID)
     return st.radio(
         "Format",
         list(_FORMATS),
         format_func=lambda name: _FORMATS[name].label,
         captions=[each.about for each in _FORMATS.values()],
-        horizontal=True,
+        width="stretch",
         key="export-format",
     )
 
@@ -210,7 +222,13 @@ def _summary(summary: DatasetSummary, chosen: Sequence[str]) -> None:
     named = ", ".join(plain(who.name) for who in whose[:_NAMED])
     more = f" and {len(whose) - _NAMED:,} more" if len(whose) > _NAMED else ""
     st.markdown(" ".join([items, f"The file has the labels of {named}{more}.", *missing]))
-    st.html(counts_html(summary, whose, plan))
+
+
+def _progress(summary: DatasetSummary, chosen: Sequence[str]) -> None:
+    """Draw how far those chosen are."""
+    whose = [who for who in summary.annotators if who.name in chosen]
+    if whose:
+        st.html(counts_html(summary, whose, plan_of(store(), summary)))
 
 
 def _missing(who: AnnotatorSummary, n_items: int, plan: PlanProgress | None) -> str:
@@ -221,27 +239,10 @@ def _missing(who: AnnotatorSummary, n_items: int, plan: PlanProgress | None) -> 
     return f"{left:,} of {n_items:,} not annotated by {plain(who.name)} yet." if left else ""
 
 
-def _preview(request: _Request) -> bool:
-    """Draw how the file will begin; say whether it can be made."""
-    with errors_shown():
-        text = preview_dataset(store(), request.dataset, _PREVIEWED, request.choice)
-        lines = [line if len(line) <= _LINE else f"{line[:_LINE]} …" for line in text.split("\n")]
-        with st.expander("Preview", expanded=True, icon=":material/visibility:"):
-            if text.strip():
-                st.code("\n".join(lines[:60]).rstrip(), language=None, wrap_lines=True)
-            else:
-                st.caption("The first items have nothing to write in this format.")
-            if request.choice.format in _BINARY:
-                st.caption("The file shows the same items in its own form.")
-        return True
-    return False
-
-
 def _download(summary: DatasetSummary, request: _Request, *, ready: bool) -> None:
     file: _File | None = st.session_state.get(_READY)
     if file is None or file.request != request:
         st.session_state.pop(_READY, None)
-        st.caption("The file is made first, as one consistent snapshot, and then downloaded.")
         if st.button(
             "Create file",
             type="primary",
@@ -252,6 +253,7 @@ def _download(summary: DatasetSummary, request: _Request, *, ready: bool) -> Non
             with errors_shown():
                 st.session_state[_READY] = _make(summary, request)
                 st.rerun()
+        st.caption("The file is made first, as one consistent snapshot, and then downloaded.")
         return
     st.download_button(
         f"Download {plain(request.file_name)}",

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, BinaryIO
 from spanlab.datasets import WRITABLE, write
 from spanlab.datasets.files import replacing
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, Kind, Record, SharedProcess, Status
+from spanlab.schema import Annotation, Record, SharedProcess, Status
 from spanlab.scorers import MOST_PAIRS
 from spanlab.trace import PairStep
 from spanlab.workflows.averitec import repeated
-from spanlab.workflows.comparing import Scored, compare_records
+from spanlab.workflows.item_fields import fields_of, model_field
 from spanlab.workflows.lookup import check_annotators, summary_of
+from spanlab.workflows.overview import Overview, overview_of
 from spanlab.workflows.progress import reported
 from spanlab.workflows.report import write_report
 from spanlab.workflows.verifier_data import zip_verifier_data
@@ -29,6 +30,8 @@ _NAMED = 5  # annotators named in a message
 REPORT = "report"
 VERIFIER_DATA = "verifier-data"
 FORMATS = (*WRITABLE, REPORT, VERIFIER_DATA)
+BINARY = frozenset({"parquet", "huggingface", VERIFIER_DATA})  # no text: previewed as another one
+_PREVIEWED = 300_000  # bytes of the items in the preview of a report
 _SHOWN_AS = {"parquet": "csv", "huggingface": "spanlab"}  # in a preview
 
 
@@ -126,7 +129,7 @@ def export_dataset(
             return export_dataset(store, dataset, stream, choice, on_progress=on_progress)
     if choice.format == VERIFIER_DATA:
         return zip_verifier_data(records, target)
-    return write_report(records, target, dataset, _scores(store, dataset, choice))
+    return write_report(records, target, dataset, overview_dataset(store, dataset, choice))
 
 
 def preview_dataset(
@@ -156,19 +159,57 @@ def preview_dataset(
     return written.getvalue().decode()
 
 
+def overview_dataset(
+    store: Store,
+    dataset: str,
+    choice: ExportChoice = _EVERYTHING,
+    on_progress: Callable[[int], None] | None = None,
+) -> Overview:
+    """Count what the head of a dataset's report says.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        choice: as in ``export_dataset``; the format does not matter.
+        on_progress: called now and then with the number of items counted.
+
+    Raises:
+        NotFoundError: the dataset, or the annotator in it, does not exist.
+    """
+    summary = summary_of(store, dataset)
+    check_annotators(summary, choice.annotators)
+    kinds = {
+        each.name: each.kind
+        for each in summary.annotators
+        if not choice.annotators or each.name in choice.annotators
+    }
+    by = model_field(fields_of(store, dataset)) or "lang"
+    records = reported(_records(store, dataset, choice), on_progress)
+    return overview_of(records, kinds, by)
+
+
+def preview_report(
+    store: Store, dataset: str, overview: Overview | None, choice: ExportChoice = _EVERYTHING
+) -> str:
+    """Return the beginning of a dataset's report, itself a report, of bounded size.
+
+    Args:
+        store: the annotation database.
+        dataset: an existing dataset.
+        overview: the figures in its head; None for a preview without them.
+        choice: as in ``export_dataset``.
+
+    Raises:
+        NotFoundError: the dataset, or the annotator in it, does not exist.
+    """
+    written = BytesIO()
+    write_report(_records(store, dataset, choice), written, dataset, overview, limit=_PREVIEWED)
+    return written.getvalue().decode()
+
+
 def _records(store: Store, dataset: str, choice: ExportChoice) -> Iterator[Record]:
     found = store.records(dataset, annotators=choice.annotators or None)
     return (each for each in map(choice.of, found) if each is not None)
-
-
-def _scores(store: Store, dataset: str, choice: ExportChoice) -> tuple[Scored, ...]:
-    """Return the scores of those who are chosen against the gold labels, none without these."""
-    names = {each.name: each.kind for each in summary_of(store, dataset).annotators}
-    kinds = {name: names[name] for name in choice.annotators or names}
-    gold = next((name for name, kind in kinds.items() if kind is Kind.GOLD), None)
-    if gold is None:
-        return ()
-    return compare_records(_records(store, dataset, choice), kinds, gold).scores
 
 
 def _with(record: Record, annotations: tuple[Annotation, ...]) -> Record:

@@ -1,4 +1,4 @@
-"""A dataset as one HTML file to mail: highlights, evidence and scores, without any script.
+"""A dataset as one HTML file to mail: figures, highlights and evidence, without any script.
 
 Every text of the data is escaped, links lead to web pages alone, and the file's own policy forbids
 browsers to load or run anything.
@@ -12,9 +12,10 @@ from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from spanlab.schema import Annotation, Claim, Evidence, Item, Kind, Passage, Record, Span, Status
-from spanlab.workflows.comparing import MeanInterval, Scored
 from spanlab.workflows.marks import mark_html, marked_html
-from spanlab.workflows.wording import counted, figure
+from spanlab.workflows.overview import Overview
+from spanlab.workflows.report_head import head_html
+from spanlab.workflows.wording import counted
 
 _OPEN = 3  # annotations of an item that are not folded away
 _ORDER = (Kind.GOLD, Kind.VOTE, Kind.DETECTOR, Kind.PERSON)
@@ -33,7 +34,9 @@ mark { color: inherit; border-radius: 2px;
   border-bottom: 2px dotted rgb(var(--mark)); }
 mark.hard { border-bottom: calc(1px + 2px * var(--p)) solid rgb(var(--mark)); }
 .about { font-size: .875rem; margin: .2rem 0; }
-table { border-collapse: collapse; margin-bottom: 1.5rem; } caption { text-align: start; }
+table { border-collapse: collapse; margin: 1.5rem 0; display: block; overflow-x: auto; }
+caption { text-align: start; font-weight: 600; white-space: nowrap; }
+td { font-variant-numeric: tabular-nums; }
 td, th { text-align: start; padding: .2rem .9rem .2rem 0; border-bottom: 1px solid var(--line); }
 summary { cursor: pointer; }
 blockquote { margin: .2rem 0 .4rem; padding-inline-start: .7rem;
@@ -42,7 +45,12 @@ blockquote { margin: .2rem 0 .4rem; padding-inline-start: .7rem;
 
 
 def write_report(
-    records: Iterable[Record], stream: BinaryIO, title: str, scores: Sequence[Scored] = ()
+    records: Iterable[Record],
+    stream: BinaryIO,
+    title: str,
+    overview: Overview | None = None,
+    *,
+    limit: int | None = None,
 ) -> int:
     """Write records as a report.
 
@@ -50,55 +58,41 @@ def write_report(
         records: taken one at a time.
         stream: where the HTML goes, as UTF-8.
         title: what it is headed with.
-        scores: of annotators against the gold labels; none leaves the table out.
+        overview: the figures of all records; None leaves them out.
+        limit: bytes of the items after which no more are written, such as for a preview; None
+            for all.
 
     Returns:
         The number of records written.
     """
-    stream.write(_head(title, scores).encode())
-    count = 0
+    stream.write(_head(title, overview).encode("utf-8", "replace"))
+    count = written = 0
+    is_whole = True
     for record in records:
-        stream.write(_article(record).encode("utf-8", "replace"))
+        article = _article(record).encode("utf-8", "replace")
+        written += len(article)
+        if limit is not None and written > limit:
+            is_whole = False
+            break
+        stream.write(article)
         count += 1
-    stream.write(
-        f"<p class='about'>{counted(count, 'item')}.</p>\n</main></body></html>\n".encode()
-    )
+    shown = counted(count, "item") if is_whole else f"The beginning: {counted(count, 'item')}"
+    stream.write(f"<p class='about'>{shown}.</p>\n</main></body></html>\n".encode())
     return count
 
 
-def _head(title: str, scores: Sequence[Scored]) -> str:
+def _head(title: str, overview: Overview | None) -> str:
     legend = " ".join(mark_html(f"{p}%", p / 100, hard=p > 50) for p in (20, 50, 70, 100))
     return (
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>\n"
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style></head>\n"
-        f"<body><main><h1 dir='auto'>{escape(title)}</h1>\n<p>{legend} The darker a highlight, the "
+        f"<body><main><h1 dir='auto'>{escape(title)}</h1>\n"
+        f"{head_html(overview) if overview else ''}<p>{legend} The darker a highlight, the "
         "likelier it is hallucinated. Solid line: taken for hallucinated. Dotted line: only "
-        f"suggested.</p>\n{_scores(scores)}"
+        "suggested.</p>\n"
     )
-
-
-def _scores(scores: Sequence[Scored]) -> str:
-    if not scores:
-        return ""
-    rows = "".join(
-        f"<tr><th scope='row' dir='auto'>{escape(one.name)}</th><td>{one.report.macro.n:,}</td>"
-        f"<td>{_mean(one.report.macro.iou)}</td><td>{_mean(one.report.macro.corr)}</td>"
-        f"<td>{_mean(one.report.macro.f1)}</td></tr>\n"
-        for one in scores
-    )
-    head = "".join(
-        f"<th scope='col'>{name}</th>" for name in ("Annotator", "Items", "IoU", "Corr", "F1")
-    )
-    return (
-        "<table><caption>Scores against the gold labels, means over languages with 95 % intervals"
-        f"</caption>\n<tr>{head}</tr>\n{rows}</table>\n"
-    )
-
-
-def _mean(value: MeanInterval) -> str:
-    return f"{figure(value.mean)} ({figure(value.low)} to {figure(value.high)})"
 
 
 def _article(record: Record) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from crowd import crowd
-from driving import HeldLine, idle
+from driving import HeldLine, box_of, idle
 from playwright.sync_api import Page, expect
 from serving import PATIENCE as WAIT
 from serving import Server
@@ -125,6 +125,25 @@ def test_a_chart_is_downloaded_as_figures_and_as_a_picture(
     with page.expect_download() as picture:
         page.get_by_role("button", name="Download as PNG: IoU").click()
     assert picture.value.path().read_bytes().startswith(b"\x89PNG")
+
+
+def test_export_has_its_action_on_the_first_screen_and_the_report_in_a_frame(
+    visit: Callable[..., Page], many: str
+) -> None:
+    page = visit("export", dataset=many)
+    for width, high in ((1440, 900), (1280, 800)):
+        page.set_viewport_size({"width": width, "height": high})
+        action = box_of(page.get_by_role("button", name="Create file"))
+        assert action["y"] + action["height"] < high
+        formats = page.locator(".st-key-export-format [role=radiogroup] > *")
+        boxes = [box_of(each) for each in formats.all()]
+        assert len({round(box["x"]) for box in boxes}) == 3, "not three columns"
+        assert len({round(box["y"]) for box in boxes}) == len(boxes) / 3
+    page.get_by_text("HTML report", exact=True).click()
+    report = page.frame_locator(f"iframe[title='The report on {many}']")
+    expect(report.get_by_role("heading", name=many, level=1)).to_be_visible(timeout=WAIT)
+    expect(report.get_by_text("Items by annotator")).to_be_visible()
+    assert box_of(page.locator("iframe"))["height"] < 800
 
 
 def test_a_crowd_beside_an_item_in_review_is_folded(visit: Callable[..., Page], many: str) -> None:

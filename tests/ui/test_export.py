@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -39,6 +41,11 @@ def exported(store: Store, format: str, *annotators: str) -> bytes:
     stream = BytesIO()
     export_dataset(store, "mine", stream, ExportChoice(format, annotators))
     return stream.getvalue()
+
+
+def timeless(file: bytes) -> bytes:
+    """The bytes of a file without the time at which a report was made."""
+    return re.sub(rb"<time.*?</time>", b"", file)
 
 
 def choose(app: AppTest, annotator: str | None) -> None:
@@ -79,7 +86,8 @@ def test_the_file_is_what_the_workflow_writes(
     app.radio(key="export-format").set_value(format).run()
     app.button(key="make-export").click().run()
     path = app.session_state["spanlab.export-file"].path
-    assert path.read_bytes() == exported(mine, format, *([annotator] if annotator else []))
+    expected = exported(mine, format, *([annotator] if annotator else []))
+    assert timeless(path.read_bytes()) == timeless(expected)
     assert app.download_button(key="download-export").label.startswith("Download mine")
 
 
@@ -99,6 +107,30 @@ def test_everybody_does_not_fit_into_a_mushroom_file(open_page: OpenPage, mine: 
 def test_the_preview_is_the_beginning_of_the_file(open_page: OpenPage, mine: Store) -> None:
     (preview,) = open_page("export").code
     assert exported(mine, "spanlab").decode().startswith(preview.value)
+
+
+def test_the_preview_of_a_report_is_the_report(open_page: OpenPage, mine: Store) -> None:
+    app = open_page("export")
+    app.radio(key="export-format").set_value("report").run()
+    assert not app.code
+    (frame,) = app.get("iframe")
+    kind, _, data = frame.proto.src.partition(",")
+    assert kind == "data:text/html;charset=utf-8;base64"  # of no origin: it cannot reach the app
+    assert timeless(b64decode(data)) == timeless(exported(mine, "report"))
+
+
+def test_the_preview_of_a_large_report_has_its_figures_and_the_first_items(
+    open_page: OpenPage, store: Store
+) -> None:
+    long = [Record(item=Item(id=f"i{n}", lang="en", answer="x" * 90_000)) for n in range(9)]
+    store.import_records("mine", long)
+    app = open_page("export")
+    app.radio(key="export-format").set_value("report").run()
+    (frame,) = app.get("iframe")
+    shown = b64decode(frame.proto.src.partition(",")[2]).decode()
+    assert len(shown) < 310_000
+    assert "of 9 items (en 9)" in shown
+    assert "The beginning: 3 items." in shown
 
 
 def test_another_choice_needs_another_file(open_page: OpenPage, mine: Store) -> None:
