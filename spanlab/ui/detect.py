@@ -24,7 +24,7 @@ from spanlab.ui.job_watch import is_started_here, start_here
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import is_set_up
 from spanlab.workflows import review
-from spanlab.workflows.choosing import asks_models
+from spanlab.workflows.choosing import asks_models, remarks_on
 from spanlab.workflows.environment import ModelEnvironment, model_environment
 from spanlab.workflows.estimating import RunEstimate, estimate
 from spanlab.workflows.managing import DatasetSummary
@@ -116,6 +116,8 @@ def _start(
                 request = request.model_copy(update={"again": True})
                 expected = _estimated(summary, request)
             _show(expected)
+            for remark in remarks_on(request.specs):
+                st.info(plain(remark), icon=":material/travel_explore:")
     if started is not None:
         _latest(started, summary.name)
     ready = request is not None and expected is not None and expected.items > 0

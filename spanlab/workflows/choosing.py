@@ -117,7 +117,7 @@ def remarks_on(specs: Iterable[Spec]) -> tuple[str, ...]:
     """Say of which detectors less may be expected than they could do: those without a search."""
     single = (one for spec in specs for one in specs_in(spec))
     return tuple(
-        f"{one.signs} has no search (--search): it judges by the passages that items have"
+        f"{one.signs} has no search: it judges by the passages that items have"
         for one in single
         if entry_of(one.detector).reads_pages
         and isinstance(one.retriever, GivenSpec | None)

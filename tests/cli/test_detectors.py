@@ -140,11 +140,11 @@ def test_without_a_search_there_is_no_evidence_and_the_run_says_so(
     asked = ("--model", "scripted", "-o", "found.jsonl")
     four = spanlab(*command, *asked, "--option", "classes=4")
     assert four.returncode == 0, four.stderr
-    assert "papelo has no search (--search): it judges by the passages" in four.stderr
+    assert "papelo has no search: it judges by the passages" in four.stderr
     (record,) = read(tmp_path / "found.jsonl")
     (claim,) = record.annotations[0].claims
     assert claim.verdict == "not-enough-evidence"
     two = spanlab(*command, *asked, "--option", "classes=2")
     assert two.returncode == 1
-    assert "there is nothing to search: no --search was chosen" in two.stderr
+    assert "there is nothing to search: no search was chosen" in two.stderr
     assert model_server.requests == []

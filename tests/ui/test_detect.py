@@ -125,6 +125,9 @@ def test_calls_tokens_and_cost_are_estimated_before_the_start(
     assert figures(app)["Cost at most"].startswith("\\$0.")
     app.number_input(key="spanlab.detect.limit").set_value(1).run()
     assert figures(app)["Items to do"] == "1"
+    assert "has no search" not in everything(app)
+    app.checkbox(key=EXTRACT.replace("ucsc-extract", "papelo")).check().run()
+    assert "papelo has no search: it judges by the passages that items have" in everything(app)
 
 
 def test_what_is_wrong_in_the_form_is_said_and_starts_nothing(

@@ -206,7 +206,7 @@ def test_without_evidence_there_is_not_enough_of_it(
     model_server.script(model)
     reason = "nothing was found for any question"
     if not has_search:
-        reason = "there is nothing to search: no --search was chosen, and no passages were given"
+        reason = "there is nothing to search: no search was chosen, and no passages were given"
 
     def judged(**options: object) -> Annotation:
         if has_search:
