@@ -117,8 +117,9 @@ ModelOption = Annotated[
         "--model-option",
         help="How models are asked: NAME=VALUE, for some of them ROLE.NAME=VALUE, "
         "DETECTOR.NAME=VALUE or DETECTOR.ROLE.NAME=VALUE. Names: temperature, top_p, seed, "
-        "max_tokens, timeout, reasoning_effort, structured, thinking; the value none leaves one "
-        "to the endpoint (default: SPANLAB_MODEL_OPTIONS, with commas between). Repeatable.",
+        "max_tokens, timeout, reasoning_effort, structured, window, thinking; the value none "
+        "leaves one to the endpoint (default: SPANLAB_MODEL_OPTIONS, with commas between). "
+        "Repeatable.",
     ),
 ]
 

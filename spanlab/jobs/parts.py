@@ -37,7 +37,7 @@ class JobResources:
         """Return what the model calls came to since this was last called."""
         now = self.meter.usage
         before, self._told = self._told, now
-        return less(now, before)
+        return now - before
 
 
 @dataclass
@@ -174,20 +174,3 @@ class _PartRun:
         if part != self.reported:
             await asyncio.to_thread(self.me.jobs.say, self.part_id, **part.attributes())
             self.reported = part
-
-
-def less(now: Usage, before: Usage) -> Usage:
-    """Return what ``now`` has more than ``before``."""
-    cost = None if now.cost is None or before.cost is None else now.cost - before.cost
-    return Usage(
-        calls=now.calls - before.calls,
-        from_cache=now.from_cache - before.from_cache,
-        failed=now.failed - before.failed,
-        input_tokens=now.input_tokens - before.input_tokens,
-        cached_tokens=now.cached_tokens - before.cached_tokens,
-        output_tokens=now.output_tokens - before.output_tokens,
-        cost=cost,
-        uncounted=now.uncounted - before.uncounted,
-        searches=now.searches - before.searches,
-        tool_calls=now.tool_calls - before.tool_calls,
-    )

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated
 from weakref import WeakKeyDictionary
 
@@ -28,7 +28,8 @@ class Usage:
     soon as one call's price is unknown. ``uncounted`` are the calls whose tokens the endpoint did
     not count: they, and what they cost, are counted here, about. ``searches`` are those
     that search services and tool servers were asked for; ``tool_calls`` are all calls of tools that
-    agents made, searches among them.
+    agents made, searches among them. ``claims`` were judged; ``texts_read`` of the ``texts`` that
+    led to their answers were read for them, where they were followed to their sources.
     """
 
     calls: int = 0
@@ -41,6 +42,9 @@ class Usage:
     uncounted: int = 0
     searches: int = 0
     tool_calls: int = 0
+    claims: int = 0
+    texts_read: int = 0
+    texts: int = 0
 
     @property
     def tokens(self) -> int:
@@ -48,19 +52,19 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
+        return self._with(other, 1)
+
+    def __sub__(self, other: Usage) -> Usage:
+        return self._with(other, -1)
+
+    def _with(self, other: Usage, sign: int) -> Usage:
         known = self.cost is not None and other.cost is not None
-        return Usage(
-            calls=self.calls + other.calls,
-            from_cache=self.from_cache + other.from_cache,
-            failed=self.failed + other.failed,
-            input_tokens=self.input_tokens + other.input_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cost=(self.cost or 0.0) + (other.cost or 0.0) if known else None,
-            uncounted=self.uncounted + other.uncounted,
-            searches=self.searches + other.searches,
-            tool_calls=self.tool_calls + other.tool_calls,
-        )
+        cost = (self.cost or 0.0) + sign * (other.cost or 0.0) if known else None
+        counts = {name: getattr(self, name) + sign * getattr(other, name) for name in _COUNTS}
+        return Usage(cost=cost, **counts)
+
+
+_COUNTS = tuple(field.name for field in fields(Usage) if field.name != "cost")
 
 
 class Budget(Frozen):

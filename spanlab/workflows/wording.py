@@ -119,6 +119,12 @@ def usage_in_words(usage: Usage) -> str:
     if usage.uncounted:
         parts.append(f"counted here for {counted(usage.uncounted, 'call')} without usage")
     parts.append("cost unknown: no price is set" if usage.cost is None else cost_in_words(usage))
+    if usage.claims:
+        parts.append(counted(usage.claims, "claim"))
+        if usage.cost:
+            parts.append(f"{money(usage.cost / usage.claims)} a claim")
+    if usage.texts:
+        parts.append(f"{usage.texts_read / usage.texts:.0%} of the texts before them read")
     return " · ".join(parts)
 
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from traced import traced_file
+from trail_answers import BUILT, SUMMARISED, TrailAnswers
+
+from spanlab.datasets import write
+from spanlab.schema import Record
+from spanlab.testing import ModelServer
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -68,6 +74,21 @@ def test_gold_stages_are_what_runs_are_scored_by(spanlab: Run, tmp_path: Path) -
     assert (second["known"], second["found"]["mean"]) == (2, 0)
     shown = spanlab("stages", "d").stdout
     assert "of 3 errors whose stage the gold labels name, it names the stage of 0.333 [" in shown
+
+
+def test_a_run_says_how_much_it_read_for_its_claims_and_what_one_cost(
+    spanlab: Run, tmp_path: Path, model_server: ModelServer
+) -> None:
+    """Of four texts before the answer, three are read: one chapter is not followed to."""
+    model_server.script(TrailAnswers(claims=(BUILT,)))
+    write([Record(item=SUMMARISED)], tmp_path / "tower.jsonl")
+    model = {"OPENAI_BASE_URL": model_server.url, "OPENAI_API_KEY": "any"}
+    options = ("--detector", "veritrail", "--model", "scripted", "--price", "1,1,1")
+    done = spanlab("annotate", "tower.jsonl", *options, "-o", "found.jsonl", **model)
+    assert done.returncode == 0, done.stderr
+    assert re.search(
+        r" · 1 claim · \$0\.00\d+ a claim · 75% of the texts before them read", done.stderr
+    )
 
 
 def test_a_dataset_without_claims_is_said_so(spanlab: Run, tmp_path: Path) -> None:

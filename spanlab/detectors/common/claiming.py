@@ -20,6 +20,7 @@ from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.kit import Kit
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.labels import Extent
+from spanlab.lm import Usage
 from spanlab.lm.gathering import advance, together
 from spanlab.schema import HALLUCINATED, Annotation, Claim, Evidence, Item, Span, Verdict
 from spanlab.trace import FactStep, RemarkStep, Step
@@ -177,6 +178,7 @@ class ClaimDetector(Modelled):
         source = Span.of(case.item.answer, claim.source.start, claim.source.end)
         try:
             said = await self.verify(case, number, claim.text)
+            self.kit.meter.note("", Usage(claims=1))
             spans = await self._placed(case, claim, said) if said.verdict in HALLUCINATED else ()
         except (BudgetError, ConfigurationError):
             raise

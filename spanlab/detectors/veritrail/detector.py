@@ -15,12 +15,15 @@ Traceability". Section numbers are the paper's.
 Published macro F1, the paper's and not of this code: 84.5 on FABLES+ and 79.5 on DiverseSumm+ at
 the largest ``q``.
 
-Deviations. The prompts are our own. Claims are judged against sentences as spaCy's rules and ours
+Deviations. The prompts are our own. A verdict's limits count tokens as estimated from letters, and
+of roots that do not fit the model's window, as far as that is known, the sentences chosen are shown
+in place of the whole text. Claims are judged against sentences as spaCy's rules and ours
 part them, not NLTK's.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -49,6 +52,7 @@ from spanlab.detectors.veritrail.selection import (
 from spanlab.detectors.veritrail.trail import Trail
 from spanlab.detectors.veritrail.walk import WalkVerdict, walk
 from spanlab.labels import Extent
+from spanlab.lm import Usage
 from spanlab.lm.gathering import together
 from spanlab.memory.names import names_of
 from spanlab.passages import passage_id, process_of
@@ -115,6 +119,10 @@ class VeriTrail(ProcessDetector):
         room = room_of(self.kit.models[JUDGE].window)
         trail = Trail(await self.asking(item, claim), process, item.lang, self.options, room)
         found = await walk(process, select=trail.select, judge=trail.judge, q=self.options.q)
+        read = {node for step in found.rounds for node in step.checked}
+        sizes = await asyncio.to_thread(process.sizes)
+        texts = sum(sizes.values()) - 1  # without the answer itself
+        self.kit.meter.note("", Usage(texts_read=len(read), texts=texts))
         quotes = _evidence(item, trail, found.verdict, known)
         await known.keep(searched_for(item, (each.passage for each in quotes)))
         return Verified(
