@@ -4,6 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 FOR_TESTS := .venv/.ready_for_tests
 FOR_TORCH := .venv/.ready_for_torch
+VERSION := -c 'import sys; print(*sys.version_info[:3])'
 PYTHONS ?= $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3)
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
   --no-emit-index-url --no-emit-find-links --no-header --no-annotate
@@ -50,13 +51,21 @@ lock: $(READY)  ## pin all dependencies anew, with hashes and without addresses
 clean:  ## remove the environment; annotations in .spanlab stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 
+# Where another Python is asked for than .venv has, it is made anew.
+ifneq ($(origin PYTHON),file)
+ifneq ($(shell $(PYTHON) $(VERSION)),$(shell $(BIN)/python $(VERSION) 2>/dev/null))
+CLEAR := --clear
+.PHONY: $(READY)
+endif
+endif
+
 # A .venv that is half made has no .ready and is made again.
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "spanlab needs Python 3.11 or newer with venv (Debian: apt-get install python3-venv);"; \
 	  echo "another interpreter is chosen with: make $(MAKECMDGOALS) PYTHON=/path/to/python3"; exit 1; }
 	@echo "making the environment in .venv (a minute or two, once)"
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv $(CLEAR) .venv
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(READY)
