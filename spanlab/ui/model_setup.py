@@ -73,7 +73,8 @@ def model_setup(here: ModelEnvironment) -> None:
         whose = "none"
     else:
         whose = f"{here.key_name} is {'set' if here.has_key else 'not set'}"
-    st.caption(f"Endpoint: `{endpoint.replace('`', '')}` · API key: {plain(whose)}")
+    # Not a caption: code in its pale text cannot be read well, and an address becomes a link there.
+    st.markdown(f":small[Endpoint: `{endpoint.replace('`', '')}` · API key: {plain(whose)}]")
     needed = here.problem is not None
     with st.expander("Endpoint and API key for this session", needed, icon=":material/key:"):
         st.text_input(
