@@ -15,7 +15,7 @@ class Undecided(StrEnum):
     """What becomes of suggestions that a reviewer has not decided when an item is Done."""
 
     REJECTED = "rejected"
-    LIKELY = "likely"  # accepted where the annotator takes them for hallucinated, else rejected
+    LIKELY = "likely"  # accepted where they are over 50 % probable, else rejected
     ASK = "ask"  # the reviewer says which of the two, item by item
 
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from spanlab.schema import Kind
 from spanlab.ui import common, span_editor
+from spanlab.ui.agreed import decided_at_once, offer_agreed
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.review import answer_editor, entry_of
 from spanlab.ui.reviewer import ask_reviewer, may_review
@@ -27,16 +28,22 @@ def page() -> None:
             author = ask_reviewer()
             queue = _queue(summary)
         described = st.empty()
+        agreed = st.container(
+            key="agreed", horizontal=True, vertical_alignment="center", width="content"
+        )
         common.link("export", "Export", icon=":material/download:", dataset=summary.name)
     if not may_review(summary, author):
         return
     described.caption(common.plain(f"{summary.name} · {queue.described} · decided by {author}"))
+    with agreed:
+        offer_agreed(summary.name, queue, author)
     query = queue.query
     labels = review.labels(common.store(), summary.name, query)
     span_editor.editor(labels, summary.settings, adjudicating=True)
     with errors_shown():
         entry = entry_of(summary.name, query, _PAGE)
-        answer_editor(span_editor.ReviewQueue(summary.name, query, entry, author), _PAGE)
+        place = span_editor.ReviewQueue(summary.name, query, entry, author, decided_at_once())
+        answer_editor(place, _PAGE)
 
 
 def _queue(summary: DatasetSummary) -> AdjudicationQueue:

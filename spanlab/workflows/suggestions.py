@@ -12,10 +12,14 @@ from spanlab.schema import Annotation, Interval, Span
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A span to decide on; ``likely`` if its annotator takes all of it for hallucinated."""
+    """A span to decide on; ``likely`` if its annotator takes all of it for hallucinated.
+
+    ``graded`` are the spans of which it was put together, where they are not as probable all over.
+    """
 
     span: Span
     likely: bool
+    graded: tuple[Span, ...] = ()
 
 
 def suggestions(annotation: Annotation, answer: str) -> list[Suggestion]:
@@ -51,8 +55,17 @@ def _decisions(annotation: Annotation, answer: str) -> list[Suggestion]:
         else:
             found.append(Suggestion(span, likely=False))
     for piece, spans in zip(pieces, inside, strict=True):
-        found.append(Suggestion(_joined(spans, piece, answer), likely=True))
+        graded = tuple(spans) if _differ(spans, piece) else ()
+        found.append(Suggestion(_joined(spans, piece, answer), likely=True, graded=graded))
     return found
+
+
+def _differ(spans: Sequence[Span], piece: Interval) -> bool:
+    """Return whether spans within a piece are not one probability for all of its characters."""
+    covered = sum(span.end - span.start for span in spans)
+    return bool(spans) and (
+        len({span.prob for span in spans}) > 1 or covered < piece.end - piece.start
+    )
 
 
 def _joined(spans: Sequence[Span], piece: Interval, answer: str) -> Span:

@@ -70,6 +70,11 @@ class Desk:
         """Wait until everything typed is in the database."""
         self.until(_SETTLED)
 
+    def show_weaker(self) -> None:
+        """Have suggestions shown, too, that are no hard labels of their annotators."""
+        self.page.locator(".sl-threshold").get_by_role("button", name="weaker").click()
+        self.page.focus(".sl-answer")
+
     def state(self, item: str) -> ReviewState:
         """What the database has, held against what its log says."""
         state = self.store.review(self.dataset, item, REVIEWER).state
@@ -319,7 +324,7 @@ def _numbered(answer: str, count: int) -> Iterator[Span]:
     start = 0
     for index in range(count):
         end = start + len(f"word{index}")
-        yield Span.of(answer, start, end, prob=round(0.2 + 0.7 * index / count, 3))
+        yield Span.of(answer, start, end, prob=round(0.55 + 0.4 * index / count, 3))
         start = end + 2
 
 

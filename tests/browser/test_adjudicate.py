@@ -142,6 +142,75 @@ def test_keys_take_one_lane_the_majority_the_union_or_nothing_and_undo_leads_bac
     bench.hears("There is no lane 5.")
 
 
+def test_names_are_hidden_on_request_in_an_order_that_tells_nothing(desk: Sit) -> None:
+    people = [f"Person {n}" for n in range(1, 6)]
+    items = [Item(id=f"item-{n}", answer=ANSWER) for n in range(6)]
+    here = desk(
+        [
+            Record(item=item, annotations=tuple(_by(name, "330") for name in people))
+            for item in items
+        ]
+    )
+    here.page.goto(_address(here))
+    here.wait_for("item-0")
+    lanes = here.page.locator(".sl-left .sl-lane b")
+    expect(lanes).to_have_text(people)
+    toggle = here.page.get_by_role("button", name="Hide names")
+    toggle.click()
+    expect(toggle).to_have_attribute("aria-pressed", "true")
+    expect(lanes).to_have_text(["A", "B", "C", "D", "E"])
+    expect(here.page.locator(".sl")).not_to_contain_text("Person")
+    here.press("Tab")
+    here.hears("by A, B, C, D, E")
+    takers = []
+    for item in items:
+        here.wait_for(item.id)
+        here.press("1")
+        here.hears("Taken from A")
+        here.settle()
+        (span,) = _state(here, item.id).spans.values()
+        takers.append(span.source)  # what is stored has the name
+        here.press("PageDown")
+    assert set(takers) <= set(people)
+    assert len(set(takers)) > 1  # another order on another item …
+    here.page.reload()
+    here.wait_for(items[-1].id)
+    here.press("1")
+    here.settle()
+    (span,) = _state(here, items[-1].id).spans.values()
+    assert span.source == takers[-1]  # … and the same on the same one
+    toggle.click()
+    expect(lanes).to_have_text(people)
+
+
+def test_what_all_agree_on_is_taken_at_once_and_taken_back_as_one(desk: Sit) -> None:
+    here = desk(_records())
+    here.page.goto(_address(here))
+    here.wait_for("split")
+    here.page.get_by_role("button", name="Take what all agree on").click()
+    dialog = here.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("labels: 1 item, 0 of them without any span")
+    dialog.get_by_role("button", name="Take over 1 item").click()
+    expect(here.page.get_by_text("1 item taken over")).to_be_visible()
+    here.wait_for("split")
+    here.press("1")  # the editor goes on where it was
+    assert _decided(here) == [("330", "Ann", ())]
+    here.press("PageDown")
+    here.wait_for("agreed")
+    here.shows_status("done")
+    expect(here.page.locator(".sl-own")).to_have_text(["5"])
+    here.page.reload()
+    here.wait_for("agreed")
+    here.page.get_by_role("button", name="Undo all of it").click()
+    here.shows_status("not-annotated")
+    expect(here.page.locator(".sl-own")).to_have_count(0)
+    here.press("2")
+    here.settle()
+    assert [span.source for span in _state(here, "agreed").spans.values()] == ["Ben"]
+    expect(here.page.locator(".sl-banner")).to_be_hidden()
+    assert _decided(here) == [("330", "Ann", ())]
+
+
 def test_a_decision_is_kept_with_who_decided_and_leaves_everybodys_annotation_alone(
     bench: Desk,
 ) -> None:

@@ -43,6 +43,7 @@ def _records() -> list[Record]:
 def test_everything_of_a_review_works_by_keyboard_alone(desk: Sit) -> None:
     """Caret and spans by key, suggestions on the page and editable."""
     here = desk(_records())
+    here.press(*["<"] * 8)  # from hard labels down to 10 %
     here.press("a")  # Percy Shelley is focused first; on to Paris
     here.press("2", "}")  # label takes it over, its end moves back by a word: "in Paris in"
     here.press("Alt+}", "Alt+}", "Alt+}")  # and by three characters: "in Paris"
@@ -75,6 +76,7 @@ def test_everything_of_a_review_works_by_keyboard_alone(desk: Sit) -> None:
 
 def test_a_comment_on_a_suggestion_leaves_it_undecided(desk: Sit) -> None:
     here = desk(_records())
+    here.show_weaker()
     note = here.page.locator(".sl-card .sl-note")
     kind = here.page.locator(".sl-card .sl-kind")
     here.press("c")
@@ -140,6 +142,7 @@ def test_undo_and_redo_survive_going_away_and_coming_back(desk: Sit) -> None:
 
 def test_what_is_likely_differs_in_darkness_line_and_number(desk: Sit) -> None:
     here = desk(_records())
+    here.show_weaker()
     expect(here.page.locator(".sl-seg[data-n]")).to_have_count(3)
     looks = here.page.evaluate(
         """() => [...document.querySelectorAll(".sl-seg[data-n]")].map((node) => {
@@ -180,7 +183,7 @@ def test_tab_goes_through_the_spans_scrolls_to_them_and_leaves_behind_the_last(d
     """Cycle spans by keyboard, scrolling to them."""
     answer = "\n".join(f"Line {index} says something." for index in range(200))
     item = Item(id="long", lang="en", answer=answer)
-    far = suggested(item, [("Line 5 says", 0.5), ("Line 190 says", 0.9)])
+    far = suggested(item, [("Line 5 says", 0.6), ("Line 190 says", 0.9)])
     here = desk([Record(item=item, annotations=(far,))])
     here.press("Tab")
     here.hears("Line 190 says")

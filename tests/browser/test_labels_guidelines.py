@@ -29,7 +29,7 @@ Mark **names** and `dates`; see [the paper](https://example.org/p).
 
 
 def _sit(desk: Sit, **settings: Any) -> Desk:
-    said = [suggested(item, [("one", 0.9), ("three", 0.4)]) for item in ITEMS]
+    said = [suggested(item, [("one", 0.9), ("three", 0.6)]) for item in ITEMS]
     labelled = said[0].model_copy(
         update={
             "spans": tuple(s.model_copy(update={"label": "of the detector"}) for s in said[0].spans)
@@ -48,7 +48,7 @@ def test_the_labels_of_a_shipped_set_are_given_by_key_and_stand_in_the_text(desk
     here.press("2")
     tag = here.page.locator('.sl-seg[data-tag="Subtle Conflict"]')
     expect(tag).to_have_text("one")
-    content = tag.evaluate("node => getComputedStyle(node, '::after').content")
+    content = tag.evaluate("node => getComputedStyle(node, '::before').content")
     assert "Subtle Conflict" in content  # a word beside the colour
     here.settle()
     assert [span.label for span in here.state("a").spans.values()] == ["Subtle Conflict"]

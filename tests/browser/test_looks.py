@@ -192,7 +192,7 @@ def test_escape_then_tab_leaves_the_text_however_many_spans_it_has(
     desk: Callable[..., Desk],
 ) -> None:
     item = Item(id="one", answer="one, two, three")
-    here = desk([Record(item=item, annotations=(suggested(item, [("one", 0.5), ("two", 0.5)]),))])
+    here = desk([Record(item=item, annotations=(suggested(item, [("one", 0.6), ("two", 0.6)]),))])
     here.press("Escape", "Tab")
     here.has_focus(inside=False)
     here.page.focus(".sl-answer")

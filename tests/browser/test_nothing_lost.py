@@ -116,7 +116,7 @@ def test_a_second_tab_is_refused_and_may_put_its_own_on_top(desk: Sit) -> None:
 
 def _three_words() -> Record:
     item = Item(id="item", lang="en", answer="one, two, three")
-    said = suggested(item, [("one", 0.5), ("two", 0.6), ("three", 0.7)])
+    said = suggested(item, [("one", 0.55), ("two", 0.6), ("three", 0.7)])
     return Record(item=item, annotations=(said,))
 
 

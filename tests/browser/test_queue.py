@@ -45,7 +45,7 @@ def _records() -> list[Record]:
         for lang in ("en", "de")
     ]
     return [
-        Record(item=item, annotations=(suggested(item, [("two", 0.2 + 0.2 * index)]),))
+        Record(item=item, annotations=(suggested(item, [("two", 0.55 + 0.1 * index)]),))
         for index, item in enumerate(items)
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from driving import Desk, becomes, box_of, suggested
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
 
@@ -18,6 +18,7 @@ TWO_LINES = (
     "Marie Curie was born in Paris in 1859 and won three Nobel Prizes, which nobody has ever done "
     "before or after her in the whole history of science and the arts."
 )
+NARROW: ViewportSize = {"width": 1270, "height": 800}  # from 1,280 on, they stand side by side
 PAGE = " ".join(f"Sentence {number} of a page about physicists." for number in range(120))
 # Whole lines of the passages that can be seen.
 LINES = """() => {
@@ -46,13 +47,16 @@ def height(page: Page, name: str) -> float:
 
 def test_a_short_answer_leaves_the_window_to_its_evidence(desk: Sit) -> None:
     here = desk([read()])
-    becomes(lambda: here.page.evaluate(LINES) >= 20, True)
+    becomes(lambda: here.page.evaluate(LINES) >= 11, True)  # beside the answer, below the card
+    here.page.set_viewport_size(NARROW)
+    becomes(lambda: here.page.evaluate(LINES) >= 18, True)  # below it, with a tip under them
 
 
 def test_the_answer_is_as_high_as_its_text_up_to_a_share_that_the_splitter_changes(
     desk: Sit,
 ) -> None:
     here = desk([read(answer="word " * 2000)])
+    here.page.set_viewport_size(NARROW)
     main = height(here.page, ".sl-main")
     splitter = here.page.get_by_role("separator", name="Height that the answer may have")
     expect(splitter).to_have_attribute("aria-valuenow", "60")
@@ -79,6 +83,8 @@ def test_evidence_stands_beside_the_answer_and_text_grows_as_this_browser_rememb
     size = "node => parseFloat(getComputedStyle(node).fontSize)"
     before = here.page.locator(".sl-text").evaluate(size)
     here.page.get_by_role("button", name="Larger text").click()
+    here.page.set_viewport_size(NARROW)
+    expect(here.page.locator(".sl-beside")).to_have_count(0)
     here.page.get_by_role("button", name="Evidence beside the answer").click()
     here.has_focus(inside=True)
     for _ in range(2):
@@ -90,7 +96,52 @@ def test_evidence_stands_beside_the_answer_and_text_grows_as_this_browser_rememb
         assert here.page.locator(".sl-text").evaluate(size) == pytest.approx(before * 1.1, rel=0.01)
         here.visit()
     here.page.get_by_role("button", name="Evidence below the answer").click()
+    here.page.set_viewport_size({"width": 1440, "height": 800})
+    here.visit()
     expect(here.page.locator(".sl-beside")).to_have_count(0)
+
+
+ARABIC = (
+    "أُطلق القمر الصناعي في 4 أكتوبر وكانت كتلته نحو 83 طنًا وقد أطلقته وكالة من قاعدة بعيدة. " * 12
+)
+
+
+def test_wide_windows_have_evidence_beside_lines_that_can_be_read_on_their_own_side(
+    desk: Sit,
+) -> None:
+    arabic = Record(
+        item=Item(
+            id="arabic",
+            lang="ar",
+            question="متى؟",
+            answer=f"NASA {ARABIC}\n{ARABIC}",
+            passages=(Passage(text=f"NASA {ARABIC}"),),
+        )
+    )
+    here = desk([read(answer=TWO_LINES * 9), arabic])
+    for width in (1280, 1440, 1920):
+        here.page.set_viewport_size({"width": width, "height": 800})
+        expect(here.page.locator(".sl-beside")).to_have_count(1)
+        answer, panel = (box_of(here.page.locator(name)) for name in (".sl-answer", ".sl-right"))
+        assert panel["x"] > answer["x"] + answer["width"]
+        text = box_of(here.page.locator(".sl-text"))
+        assert answer["width"] - text["width"] < 60  # no half of it is empty …
+        assert text["width"] < 780  # … and no line is overlong
+    here.press("PageDown")
+    here.wait_for("arabic")
+    answer = box_of(here.page.locator(".sl-answer"))
+    for paragraph in (0, 1):  # whatever word it begins with
+        line = here.page.locator(".sl-p").nth(paragraph)
+        right = line.evaluate(
+            """node => {
+                const range = document.createRange();
+                range.selectNodeContents(node);
+                return Math.max(...[...range.getClientRects()].map((rect) => rect.right));
+            }"""
+        )
+        assert answer["x"] + answer["width"] - right < 30
+    passage = here.page.locator(".sl-passage-text")
+    assert passage.evaluate("node => getComputedStyle(node).direction") == "rtl"
 
 
 def test_an_item_without_a_chosen_span_gives_the_cards_room_away(desk: Sit) -> None:

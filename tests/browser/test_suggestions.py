@@ -40,8 +40,11 @@ def test_touching_fragments_are_one_suggestion_decided_by_one_key_and_undone_by_
     desk: Sit,
 ) -> None:
     here = desk(_records())
+    here.show_weaker()
     _are_open(here, ("in Paris", 80), ("300 metres high", 60), ("1887", 40))
-    expect(here.page.locator(".sl-votes")).to_contain_text(f"{DETECTOR} 80 %, exactly this")
+    expect(here.page.locator(".sl-votes")).to_contain_text(
+        f"{DETECTOR} 80 % on “Paris”, 30 % on “in”"
+    )
     here.press("a", "x")
     here.settle()
     state = here.state("tower")
@@ -60,6 +63,7 @@ def test_touching_fragments_are_one_suggestion_decided_by_one_key_and_undone_by_
 
 def test_a_joined_suggestion_opens_into_its_parts_and_joins_again(desk: Sit) -> None:
     here = desk(_records())
+    here.show_weaker()
     here.press("o")
     here.hears("Opened into 2 parts")
     rest = ("300 metres high", 60), ("1887", 40)
@@ -80,17 +84,51 @@ def test_what_an_annotator_decided_is_not_joined_with_what_it_did_not(desk: Sit)
     decided = (Interval(start=start, end=start + 5),)
     said = suggested(TOWER, PARTS).model_copy(update={"hard": decided})
     here = desk(_records(said))
+    here.show_weaker()
     _are_open(here, ("in", 30), ("Paris", 80), ("300 metres high", 60), ("1887", 40))
+
+
+def test_a_dataset_starts_at_hard_labels_and_shows_weaker_suggestions_on_request(
+    desk: Sit,
+) -> None:
+    """A detector's own threshold, where it has one, tells what is shown; a choice stays."""
+    start = ANSWER.index("1887")
+    decided = suggested(TOWER, [("Paris", 0.45), ("1887", 0.36), ("high", 0.55)]).model_copy(
+        update={"hard": (Interval(start=start, end=start + 4),)}
+    )
+    graded = suggested(TOWER, [("300", 0.5), ("opened", 0.51)], name="detector-b")
+    here = desk(_records(decided, graded))
+    bar = here.page.locator(".sl-threshold")
+    _are_open(here, ("high", 55), ("opened", 51), ("1887", 36))
+    expect(bar).to_contain_text("hard labels")
+    expect(bar).to_contain_text("3 shown")
+    weaker = bar.get_by_role("button", name="weaker")
+    expect(weaker).to_have_text("Show 2 weaker")
+    here.press("<")
+    _are_open(here, ("Paris", 45), ("300", 50), ("high", 55), ("opened", 51), ("1887", 36))
+    here.hears("Suggestions: from 45 %: 5 shown")
+    here.press(">", ">")
+    _are_open(here, ("high", 55))
+    here.hears("Suggestions: from 55 %: 1 shown, 4 weaker hidden")
+    weaker.click()
+    expect(bar).to_contain_text("from 0 %")
+    here.page.reload()
+    here.wait_for("tower")
+    expect(bar).to_contain_text("5 shown")
+    expect(weaker).to_have_text("Hide weaker")
+    weaker.click()
+    expect(bar).to_contain_text("hard labels")
+    _are_open(here, ("high", 55), ("opened", 51), ("1887", 36))
 
 
 def test_the_threshold_filters_by_key_says_how_many_and_is_remembered(desk: Sit) -> None:
     here = desk(_records())
     bar = here.page.locator(".sl-threshold")
-    expect(bar).to_contain_text("3 shown")
-    here.press(*[">"] * 10)
-    expect(bar).to_contain_text("50 %")
-    expect(bar).to_contain_text("2 shown, 3 weaker hidden")
-    here.hears("Suggestions from 50 %: 2 shown, 3 weaker hidden")
+    expect(bar).to_contain_text("2 shown")
+    here.press(*["<"] * 4)
+    here.hears("Suggestions: from 30 %: 3 shown, 1 weaker hidden")
+    here.press(*[">"] * 4)
+    here.hears("Suggestions: hard labels: 2 shown, 3 weaker hidden")
     _are_open(here, ("Paris", 80), ("metres high", 60))
     here.press("Enter")  # what was not shown is not counted as rejected
     here.wait_for("next")
@@ -98,16 +136,19 @@ def test_the_threshold_filters_by_key_says_how_many_and_is_remembered(desk: Sit)
     assert [span.text for span in here.state("tower").rejected] == ["Paris", "metres high"]
     here.page.reload()
     here.wait_for("next")
-    expect(bar).to_contain_text("0 shown, 1 weaker hidden")
+    expect(bar).to_contain_text("0 shown")
+    expect(bar).to_contain_text("Show 1 weaker")
     here.press(*["<"] * 2)
     _are_open(here, ("wrong", 40))
     slider = here.page.get_by_role("slider", name="Suggestions from")
     slider.fill("95")
-    expect(bar).to_contain_text("0 shown, 1 weaker hidden")
+    expect(bar).to_contain_text("from 95 %")
+    expect(bar).to_contain_text("Show 1 weaker")
 
 
 def test_percentages_are_seen_at_the_chosen_span_unless_asked_for_everywhere(desk: Sit) -> None:
     here = desk(_records())
+    here.show_weaker()
     shown = """() => [...document.querySelectorAll(".sl-seg")]
         .map((node) => getComputedStyle(node, "::before").content).filter((one) => one !== "none")
         .map((content) => /\\d+/.exec(content)[0])"""
@@ -121,11 +162,22 @@ def test_percentages_are_seen_at_the_chosen_span_unless_asked_for_everywhere(des
     becomes(lambda: here.page.evaluate(shown), ["80", "60", "40"])
 
 
-def test_accepting_what_is_likely_says_from_which_probability_on_and_which(desk: Sit) -> None:
-    here = desk(_records())
+def test_what_is_likely_is_over_one_probability_on_every_item(desk: Sit) -> None:
+    """Also where a detector's own threshold, which says what is shown, differs by item."""
+    start = NEXT.answer.index("wrong")
+    own = suggested(NEXT, [("wrong", 0.4), ("here", 0.52)]).model_copy(
+        update={"hard": (Interval(start=start, end=start + 5),)}
+    )
+    here = desk(
+        [
+            Record(item=TOWER, annotations=(suggested(TOWER, PARTS),)),
+            Record(item=NEXT, annotations=(own,)),
+        ]
+    )
+    here.show_weaker()
     button = here.page.locator('.sl-actions [data-command="acceptAll"]')
-    expect(button).to_contain_text("Accept 2 likely, from 60 %")
-    words = "2 likely suggestions, from 60 % on: “Paris”, “metres high”"
+    expect(button).to_contain_text("Accept 2 likely, over 50 %")
+    words = "2 likely suggestions, over 50 %: “Paris”, “metres high”"
     expect(button).to_have_attribute("title", re.compile(re.escape(words)))
     button.hover()
     marked = "[...CSS.highlights.get('sl-which') ?? []].map((range) => range.toString())"
@@ -135,14 +187,22 @@ def test_accepting_what_is_likely_says_from_which_probability_on_and_which(desk:
     here.settle()
     assert here.texts("tower") == ["Paris", "metres high"]
     _are_open(here, ("in", 30), ("300", 20), ("1887", 40))
+    expect(button).to_contain_text("Accept 0 likely, over 50 %")
+    expect(button).to_be_disabled()
     here.press("u")
     here.settle()
     assert here.texts("tower") == []
+    here.press("PageDown")
+    here.wait_for("next")
+    expect(button).to_contain_text("Accept 1 likely, over 50 %")
+    here.press("A")
+    here.settle()
+    assert here.texts("next") == ["here"]
 
 
 def test_done_with_all_that_is_shown_is_one_key_and_one_undo(desk: Sit) -> None:
     here = desk(_records())
-    here.press(">", ">", ">", ">", ">", "D")
+    here.press(*["<"] * 5, "D")
     here.wait_for("next")
     expect(here.page.locator(".sl-notice")).to_contain_text(
         "Item tower: 3 undecided suggestions counted as accepted"

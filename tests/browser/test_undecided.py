@@ -20,7 +20,9 @@ PARTS = [("one", 0.9), ("two", 0.5), ("three", 0.2)]
 def _sit(desk: Sit, undecided: Undecided) -> Desk:
     items = [Item(id=name, lang="en", answer="one, two, three, four") for name in ("a", "b")]
     records = [Record(item=item, annotations=(suggested(item, PARTS),)) for item in items]
-    return desk(records, undecided=undecided)
+    here = desk(records, undecided=undecided)
+    here.show_weaker()
+    return here
 
 
 def _says(here: Desk, text: str) -> None:

@@ -29,7 +29,7 @@ NEXT = Item(id="next", lang="en", question="And?", answer="All is well.")
 
 def test_review_and_export_need_no_mouse(desk: Sit) -> None:
     """Reviewed by key, and what comes out of the Export page is what was reviewed."""
-    found = suggested(ITEM, [("in Paris", 0.8), ("1867", 0.3)])
+    found = suggested(ITEM, [("in Paris", 0.8), ("1867", 0.6)])
     here = desk([Record(item=ITEM, annotations=(found,)), Record(item=NEXT)])
     here.press("{", "3", "c")  # "Paris", with a label and a comment
     here.page.keyboard.type("Warsaw")
@@ -67,7 +67,7 @@ def test_review_and_export_need_no_keyboard(desk: Sit) -> None:
     quote = Evidence(start=18, end=24, text="Warsaw", passage=0, stance="refutes")
     start = LINE.answer.index("in Paris")
     paris = Span.of(LINE.answer, start, start + 8, prob=0.8, evidence=(quote,))
-    year = suggested(LINE, [("1867", 0.3)]).spans
+    year = suggested(LINE, [("1867", 0.6)]).spans
     found = Annotation(annotator=DETECTOR, kind=Kind.DETECTOR, spans=(paris, *year))
     here = desk([Record(item=LINE, annotations=(found,)), Record(item=NEXT)])
     page = here.page
@@ -79,7 +79,7 @@ def test_review_and_export_need_no_keyboard(desk: Sit) -> None:
     here.click_on("Paris")
     here.until(
         """() => [...document.querySelectorAll(".sl-seg[data-n]")]
-            .map((one) => one.dataset.n).join(" ") === "80 30" """
+            .map((one) => one.dataset.n).join(" ") === "80 60" """
     )
     expect(page.locator(".sl-votes")).to_contain_text(f"{DETECTOR} 80 %")
     expect(page.locator(".sl-passages mark")).to_have_text("Warsaw")

@@ -28,12 +28,14 @@ class ReviewQueue:
     """Where a reviewer is: a dataset and a queue in it; ``entry`` is an item asked for by URL.
 
     Where an ``author`` adjudicates, the queue's reviewer names the gold labels that this makes.
+    ``decided_at_once`` counts what changed many items behind the editor's back.
     """
 
     dataset: str
     query: QueueQuery
     entry: str | None
     author: str | None = None
+    decided_at_once: int = 0
 
     @property
     def reviewer(self) -> str:
@@ -48,7 +50,12 @@ class ReviewQueue:
     @property
     def id(self) -> str:
         """A name for dataset, reviewer and filters, whichever item the URL asked for."""
-        queue = {"dataset": self.dataset, "query": asdict(self.query), "author": self.author}
+        queue = {
+            "dataset": self.dataset,
+            "query": asdict(self.query),
+            "author": self.author,
+            "decided_at_once": self.decided_at_once,
+        }
         return json.dumps(queue, sort_keys=True, default=str)
 
 
@@ -154,6 +161,7 @@ def exchange(store: Store, place: ReviewQueue, sent: Sent) -> Answer:
             "reviewer": place.reviewer,
             "author": place.author,
             "blind": place.query.blind,
+            "decided_at_once": place.decided_at_once,
         },
         "open": item,
         "empty": None if item else _nothing(store, place),

@@ -94,10 +94,19 @@ def _annotator(annotation: Annotation, answer: str) -> dict[str, JsonValue]:
         "decided": annotation.hard is not None,
         "steps": len(annotation.trace),
         "spans": [
-            {**_span(each.span), "likely": each.likely} for each in suggestions(annotation, answer)
+            {
+                **_span(each.span),
+                "likely": each.likely,
+                **({"graded": [_graded(span) for span in each.graded]} if each.graded else {}),
+            }
+            for each in suggestions(annotation, answer)
         ],
         "claims": [_claim(claim) for claim in annotation.claims],
     }
+
+
+def _graded(span: Span) -> JsonValue:
+    return {"start": span.start, "end": span.end, "prob": span.prob}
 
 
 def _span(span: Span) -> dict[str, JsonValue]:

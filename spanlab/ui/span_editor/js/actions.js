@@ -1,6 +1,7 @@
 /** The row of buttons below the answer. */
 
 import { h } from "./dom.js";
+import { LIKELY } from "./joining.js";
 import { keyName } from "./keys.js";
 import { likelyWords, percent } from "./words.js";
 
@@ -26,10 +27,8 @@ export class ActionBar {
     }
 
     paint(history, likely) {
-        const least = percent(Math.min(1, ...likely.map((piece) => piece.prob)));
-        if (likely.length) short(this.acceptAll, `Accept ${likely.length} likely`, `, from ${least}`);
-        else this.acceptAll.firstChild.textContent = "Accept likely";
-        this.acceptAll.title = likely.length ? `Accept ${likelyWords(likely)} (${keyName("A")})` : "No likely suggestion is open.";
+        short(this.acceptAll, `Accept ${likely.length} likely`, `, over ${percent(LIKELY)}`);
+        this.acceptAll.title = likely.length ? `Accept ${likelyWords(likely)} (${keyName("A")})` : `No open suggestion is over ${percent(LIKELY)}.`;
         this.acceptAll.disabled = likely.length === 0;
         this.undo.disabled = !history.canUndo;
         this.redo.disabled = !history.canRedo;

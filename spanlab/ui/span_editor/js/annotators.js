@@ -16,7 +16,8 @@ export class Annotators {
     }
 
     build({ annotators, hidden }) {
-        const kinds = Object.keys(KIND_WORDS).map((kind) => annotators.filter((one) => one.kind === kind));
+        const ordered = this.view.editor.names.ordered(annotators);
+        const kinds = Object.keys(KIND_WORDS).map((kind) => ordered.filter((one) => one.kind === kind));
         const nodes = kinds.flatMap((group) => this.group(group));
         const others = hiddenWords(hidden) || (nodes.length === 0 ? "Nobody has annotated this item yet." : "");
         if (others) nodes.push(h("span", { class: "sl-quiet" }, others));
@@ -49,7 +50,7 @@ export class Annotators {
         const node = h("button", {
             class: "sl-chip", type: "button", "aria-pressed": String(shown), "data-status": status,
             title: shown ? "Shown; click to hide" : "Hidden; click to show",
-        }, h("b", {}, name), ` ${kindOf(annotator)} · ${shown || status !== "done" ? what : "hidden"}`);
+        }, h("b", {}, editor.names.of(name)), ` ${kindOf(annotator)} · ${shown || status !== "done" ? what : "hidden"}`);
         if (note && (shown || status === "failed")) node.append(" ", h("i", { dir: "auto", title: note }, note));
         return pressable(node, () => editor.toggle(annotator));
     }
@@ -57,9 +58,10 @@ export class Annotators {
     /** Beside an annotator's chip, the way to its trace if it has one. */
     traceOpener(annotator) {
         if (!tellsOfItself(annotator)) return [];
+        const name = this.view.editor.names.of(annotator.name);
         const node = h("button", {
-            class: "sl-chip sl-chip-trace", type: "button", title: `How ${annotator.name} came to this (${keyName("t")})`,
-            "aria-label": `Trace of ${annotator.name}`,
+            class: "sl-chip sl-chip-trace", type: "button", title: `How ${name} came to this (${keyName("t")})`,
+            "aria-label": `Trace of ${name}`,
         }, "trace");
         return [pressable(node, () => this.view.trace.tell(annotator.name))];
     }

@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { byParagraph, lineHeight, piecesOf, segmentClasses, segmentStyle, signatureOf, spread } from "./pieces.js";
+import { directionOf } from "./text.js";
 import { shorten } from "./words.js";
 
 const CHUNK = 2000;
@@ -22,6 +23,7 @@ export class AnswerText {
         const chunks = [];
         let chunk = null;
         let size = 0;
+        const whole = directionOf(text.whole);
         text.paragraphs.forEach((paragraph, index) => {
             if (!chunk || size > CHUNK) {
                 if (chunk) sizeHint(chunk, size);
@@ -29,13 +31,15 @@ export class AnswerText {
                 chunks.push(chunk);
                 size = 0;
             }
-            const element = h("div", { class: "sl-p", dir: "auto" });
+            const dir = whole === "auto" ? whole : directionOf(text.slice(paragraph.start, paragraph.end));
+            const element = h("div", { class: "sl-p", dir });
             element.slIndex = index;
             chunk.append(element);
             this.elements.push(element);
             size += paragraph.end - paragraph.start + LINE;
         });
         if (chunk) sizeHint(chunk, size);
+        this.node.dir = whole === "rtl" ? "rtl" : "ltr";
         this.node.replaceChildren(...chunks);
     }
 
@@ -89,7 +93,8 @@ export class AnswerText {
         if (begins.length > 0) node.dataset.n = percents(begins);
         const lanes = piece.over.map(({ mark }) => mark).filter((mark) => mark.kind === "lane" && mark.start === piece.start);
         if (lanes.length > 0) node.dataset.lanes = lanes.map((mark) => mark.number).join("·");
-        const [tagged] = piece.over.map(({ mark }) => mark).filter((mark) => mark.end === piece.end && mark.label && mark.kind !== "rejected");
+        const [tagged] = piece.over.filter(({ lane }) => lane !== null).map(({ mark }) => mark)
+            .filter((mark) => mark.start === piece.start && mark.label && mark.kind !== "rejected");
         if (tagged) {
             node.dataset.tag = shorten(tagged.label, 24);
             node.style.setProperty("--sl-tag", this.view.editor.labels.colour(tagged.label));

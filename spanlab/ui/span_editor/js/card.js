@@ -1,6 +1,7 @@
 /** The card of the chosen span. */
 
 import { h, meter } from "./dom.js";
+import { voteWords, votesOn } from "./votes.js";
 import { percent, shorten } from "./words.js";
 
 /** What is known of the chosen span, what can be done to it, and who marks it. */
@@ -16,17 +17,19 @@ export class SpanCard {
         this.node.hidden = !mark; // others get its room
         if (!mark) return;
         const kind = { own: "Your span", open: "Suggestion", rejected: "Rejected" }[mark.kind];
-        const votes = editor.item.votes(mark.start, mark.end, editor.hidden());
+        const votes = votesOn(editor.item, mark, editor.hidden());
+        // Buttons come before what differs from span to span: the next click meets the same one.
         this.node.replaceChildren(
             h("div", { class: "sl-card-head" },
                 h("span", { class: `sl-kind sl-kind-${mark.kind}` }, kind),
                 mark.kind === "own" ? "" : h("span", { class: "sl-prob" }, meter(mark.prob), percent(mark.prob)),
-                mark.label ? editor.labels.tag(mark.label) : "",
-                h("span", { class: "sl-card-tools" }, ...tools.buttons(mark))),
-            h("blockquote", { dir: "auto", lang: editor.item.payload.lang }, shorten(mark.text, 220)),
-            mark.note ? h("p", { class: "sl-note", dir: "auto" }, mark.note) : "",
-            votes.length ? h("ul", { class: "sl-votes", "aria-label": "Who marks it" }, ...votes.map((vote) => voteLine(vote, mark))) : "",
-            this.labelRow(mark));
+                mark.label ? editor.labels.tag(mark.label) : ""),
+            h("div", { class: "sl-card-tools" }, ...tools.buttons(mark)),
+            this.labelRow(mark),
+            h("div", { class: "sl-card-text", tabindex: "0", role: "region", "aria-label": "What is said of it" },
+                h("blockquote", { dir: "auto", lang: editor.item.payload.lang }, shorten(mark.text, 220)),
+                mark.note ? h("p", { class: "sl-note", dir: "auto" }, mark.note) : "",
+                votes.length ? h("ul", { class: "sl-votes", "aria-label": "Who marks it" }, ...votes.map((vote) => voteLine(vote, mark, editor))) : ""));
     }
 
     labelRow(mark) {
@@ -46,9 +49,7 @@ export class SpanCard {
     }
 }
 
-function voteLine(vote, mark) {
-    const exact = vote.exact || mark.members.some((member) => member.annotator === vote.annotator);
-    const share = exact ? "exactly this" : `${percent(vote.covered)} of it`;
-    return h("li", {}, h("b", {}, vote.annotator), ` ${percent(vote.prob)}, ${share}`,
+function voteLine(vote, mark, { names, item }) {
+    return h("li", {}, h("b", {}, names.of(vote.annotator)), ` ${voteWords(vote, mark, item.text)}`,
         vote.label ? `, ${vote.label}` : "", vote.note ? h("i", { dir: "auto" }, ` — ${vote.note}`) : "");
 }

@@ -26,7 +26,7 @@ export class ClaimCard {
             this.verdictRow(row),
             h("div", { class: "sl-claim-tools" }, ...this.tools(row)),
             row.own?.note ? h("p", { class: "sl-note", dir: "auto" }, row.own.note) : "",
-            h("ul", { class: "sl-steps" }, ...row.members.map(memberNode)));
+            h("ul", { class: "sl-steps" }, ...row.members.map((member) => memberNode(member, this.panel.editor.names))));
     }
 
     verdictRow(row) {
@@ -60,8 +60,8 @@ export class ClaimCard {
 }
 
 /** What an annotator says of the claim, why, and where an error came in. */
-function memberNode({ annotator, verdict, prob, note, error_stages: stages }) {
-    return h("li", { dir: "auto" }, h("b", {}, annotator), " ", verdictNode(verdict), probNode(prob),
+function memberNode({ annotator, verdict, prob, note, error_stages: stages }, names) {
+    return h("li", { dir: "auto" }, h("b", {}, names.of(annotator)), " ", verdictNode(verdict), probNode(prob),
         stages.length ? h("span", { class: "sl-error-stage" }, `error in: ${stages.join(", ")}`) : "",
         note ? h("p", { class: "sl-reason", dir: "auto" }, note) : "");
 }

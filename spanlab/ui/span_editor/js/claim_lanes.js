@@ -45,7 +45,7 @@ export class ClaimLanes {
             const seen = names.map((name) => numbers.get(name)).filter(Boolean);
             const more = names.length - seen.length;
             const by = [seen.join("·"), more ? `+${more}` : ""].filter(Boolean).join(" ");
-            return h("span", { class: "sl-claim-said", title: names.join(", ") }, h("kbd", { "aria-hidden": "true" }, by), verdictNode(verdict));
+            return h("span", { class: "sl-claim-said", title: names.map((name) => this.panel.editor.names.of(name)).join(", ") }, h("kbd", { "aria-hidden": "true" }, by), verdictNode(verdict));
         });
     }
 
@@ -53,7 +53,7 @@ export class ClaimLanes {
 
     take(number) {
         const lane = this.lanes.at(number);
-        return !lane || this.replace(lane.claims.map((claim) => markOf({ ...claim, suggested_by: lane.name, voters: [] })), `Taken from ${lane.name}`);
+        return !lane || this.replace(lane.claims.map((claim) => markOf({ ...claim, suggested_by: lane.name, voters: [] })), `Taken from ${lane.shown}`);
     }
 
     /** Take claims with the verdict that at least so many give. */

@@ -2,7 +2,8 @@
 
 import { CLAIM_COMMANDS } from "./claim_commands.js";
 import { newId } from "./ids.js";
-import { likelyWords, quote } from "./words.js";
+import { LIKELY } from "./joining.js";
+import { likelyWords, percent, quote } from "./words.js";
 
 export const COMMANDS = {
     nextSpan: (editor, event) => step(editor, 1, event),
@@ -31,7 +32,7 @@ export const COMMANDS = {
     previousLanes: (editor) => editor.view.lanes.turn(-1),
     acceptAll: (editor) => {
         const likely = editor.likely();
-        if (likely.length === 0) return editor.view.say("No likely suggestion is open.", true);
+        if (likely.length === 0) return editor.view.say(`No open suggestion is over ${percent(LIKELY)}.`, true);
         editor.apply({ kind: "accept-all", spans: likely.map(newId), marks: likely.map((piece) => piece.best) });
         editor.view.focusChanged({ scroll: false });
         return editor.view.say(`Accepted ${likelyWords(likely)}.`, true);

@@ -131,7 +131,7 @@ export class Conversation {
         this.cache.near.clear();
         outbox.place = answer.place;
         this.inherit();
-        if (["dataset", "reviewer", "blind"].every((name) => before?.[name] === answer.place[name])) {
+        if (["dataset", "reviewer", "blind", "decided_at_once"].every((name) => before?.[name] === answer.place[name])) {
             if (answer.open !== null && answer.open === navigation.open) return;
         } else {
             this.cache.items.clear();

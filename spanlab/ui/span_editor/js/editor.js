@@ -11,6 +11,7 @@ import { byLikelihood, memberKey } from "./joining.js";
 import { bindings } from "./keys.js";
 import { Labels } from "./labels.js";
 import { marksOf } from "./marks.js";
+import { Names } from "./names.js";
 import { Navigation } from "./navigation.js";
 import { Outbox } from "./outbox.js";
 import { Selection } from "./selection.js";
@@ -35,6 +36,7 @@ export class Editor {
         this.navigation = new Navigation(this);
         this.selection = new Selection(this);
         this.visibility = new Visibility();
+        this.names = new Names(this);
         this.conflict = new Conflict(this);
         this.finishing = new Finishing(this);
         this.conversation = new Conversation(this, wire);
@@ -81,15 +83,17 @@ export class Editor {
             this.view.say("Still opening the item.");
             return true;
         }
-        return COMMANDS[command](this, event, key) !== false;
+        const isRun = COMMANDS[command](this, event, key) !== false;
+        if (isRun) this.view.hints.used(command);
+        return isRun;
     }
 
     // -- marks
 
     refresh() {
         const chosen = this.marks?.get(this.focus);
-        const least = this.view.threshold.least / 100;
-        Object.assign(this, marksOf(this.item, { hidden: this.hidden(), least }));
+        const { threshold } = this.view;
+        Object.assign(this, marksOf(this.item, { hidden: this.hidden(), isShown: threshold.filter() }));
         if (!chosen || this.marks.has(this.focus)) return;
         this.focus = this.markAt(chosen.start, chosen.end)?.id ?? null;
     }
@@ -134,6 +138,11 @@ export class Editor {
         return [...this.marks.values()].find((mark) => mark.start === start && mark.end === end);
     }
 
+    /** The first mark that covers some of what another one covered, null for none. */
+    markOver(other) {
+        return [...this.marks.values()].find((mark) => other && mark.start < other.end && other.start < mark.end) ?? null;
+    }
+
     firstMark() {
         let first = null;
         for (const mark of this.marks.values()) {
@@ -150,7 +159,7 @@ export class Editor {
         if (mark) this.selection.caret = mark.start;
         this.selection.drop();
         this.view.focusChanged(options);
-        if (mark) this.view.say(describe(mark));
+        if (mark) this.view.say(describe(mark, this.names));
     }
 
     toNextOpen(from) {
@@ -165,7 +174,7 @@ export class Editor {
         return [...this.marks.values()].filter((mark) => mark.kind === "open");
     }
 
-    /** What at least one annotator takes for hallucinated, not merely suspects, of those. */
+    /** What of those is likely: over one probability, whichever item it is and whoever says it. */
     likely() {
         return this.open().flatMap((mark) => byLikelihood(mark).likely);
     }

@@ -1,8 +1,8 @@
 /** Done: what becomes of suggestions that the reviewer has not decided, and how to take it back. */
 
 import { newId } from "./ids.js";
-import { byLikelihood } from "./joining.js";
-import { plural } from "./words.js";
+import { LIKELY, byLikelihood } from "./joining.js";
+import { percent, plural } from "./words.js";
 
 /** Finishes items the way the dataset's setting says. */
 export class Finishing {
@@ -27,7 +27,7 @@ export class Finishing {
             this.conclude("done", this.editor.open(), rule);
         };
         const choices = [{ name: "Reject", key: "r", act: answer("rejected") }];
-        if (likely > 0) choices.push({ name: `Accept ${likely} likely`, key: "l", act: answer("likely") });
+        if (likely > 0) choices.push({ name: `Accept ${likely} likely, over ${percent(LIKELY)}`, key: "l", act: answer("likely") });
         choices.push({ name: "Not done yet", key: "Escape", act: () => this.editor.view.notice.hide() });
         return this.editor.view.notice.show(`Done: ${plural(open.length, "suggestion")} undecided.`, choices, { asks: true });
     }

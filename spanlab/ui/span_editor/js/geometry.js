@@ -1,6 +1,9 @@
 /** Positions of the answer's text on the screen. */
 
 import { firstText, lastText, rangePlace } from "./dom.js";
+import { LEFTWARDS } from "./text.js";
+
+const WIDEST = 16; // UTF-16 units in which a character is looked for that has a width
 
 /** From UTF-16 units to nodes and points of the painted answer, and back. */
 export class Geometry {
@@ -55,17 +58,43 @@ export class Geometry {
         return range;
     }
 
-    rectAt(at) {
-        const { node, offset } = this.position(at);
-        const range = document.createRange();
-        range.setStart(node, offset);
-        range.collapse(true);
-        const rect = range.getClientRects()[0];
-        if (rect) return rect;
-        const element = node.nodeType === Node.TEXT_NODE ? node.parentElement : node;
-        const box = element.getBoundingClientRect();
-        const right = getComputedStyle(element).direction === "rtl";
-        return new DOMRect(right ? box.right : box.left, box.top, 0, Math.min(box.height, 24));
+    /**
+     * The edge at UTF-16 unit `at`, without width. Where a line wraps, one unit has two places: what
+     * starts there stands on the next line, what ends there (`side` "end") on the one before.
+     */
+    rectAt(at, side = "start") {
+        const paragraph = this.text.paragraphAt(at);
+        const ends = at > paragraph.start && (side === "end" || at === paragraph.end);
+        const box = this.boxBeside(at, ends, paragraph);
+        const right = this.readsLeftwards(at, ends, box) !== ends;
+        if (box) return new DOMRect(right ? box.right : box.left, box.top, 0, box.height);
+        const around = this.paragraph(at).getBoundingClientRect();
+        return new DOMRect(right ? around.right : around.left, around.top, 0, Math.min(around.height, 24));
+    }
+
+    /** The box of the character that begins at `at`, or ends there; null in an empty paragraph. */
+    boxBeside(at, ends, paragraph) {
+        for (let far = 1; far <= WIDEST; far += 1) { // what is joined to others may have no width of its own
+            const start = ends ? Math.max(paragraph.start, at - far) : at;
+            const end = ends ? at : Math.min(paragraph.end, at + far);
+            const boxes = [...this.range({ start, end }).getClientRects()].filter(({ width }) => width > 0);
+            if (boxes.length > 0) return boxes.at(ends ? -1 : 0);
+        }
+        return null;
+    }
+
+    /** Whether the character there is read from right to left: letters say, others go with what is around. */
+    readsLeftwards(at, ends, box) {
+        const { whole } = this.text;
+        const before = whole.slice(Math.max(0, at - 2), at);
+        const character = String.fromCodePoint((ends ? [...before].at(-1) : whole.slice(at, at + 2)).codePointAt(0) ?? 32);
+        if (LEFTWARDS.test(character)) return true;
+        if (/[\p{L}\p{Nd}]/u.test(character)) return false;
+        const caret = box && this.range({ start: at, end: at }).getClientRects()[0];
+        const sameLine = caret && caret.top < box.bottom && caret.bottom > box.top;
+        if (sameLine && Math.abs(caret.left - box.left) < 1) return ends;
+        if (sameLine && Math.abs(caret.left - box.right) < 1) return !ends;
+        return getComputedStyle(this.paragraph(at)).direction === "rtl";
     }
 
     isRightToLeft(at) {

@@ -4,20 +4,19 @@ import { h, pressable } from "./dom.js";
 
 const STORED = "spanlab.hints"; // how many this browser has seen
 const HINTS = [
-    "Tab goes from one suggestion to the next. Press a to accept it, x to reject it.",
-    "To mark text yourself, drag over it; or select with Shift and arrow keys and press d.",
-    "Enter says that the item is done and opens the next one. Press ? for all keys.",
-];
-const TOUCH_HINTS = [
-    "Tap a suggestion, then Accept or Reject.",
-    "To mark text yourself, press long on a word, drag the handles, then tap Mark.",
-    "Done says that the item is done and opens the next one.",
+    { words: "Tab goes from one suggestion to the next. Press a to accept it, x to reject it.", touch: "Tap a suggestion, then Accept or Reject.",
+        commands: ["nextSpan", "previousSpan", "accept", "reject"] },
+    { words: "To mark text yourself, drag over it; or select with Shift and arrow keys and press d.",
+        touch: "To mark text yourself, press long on a word, drag the handles, then tap Mark.", commands: ["draw"] },
+    { words: "Enter says that the item is done and opens the next one. Press ? for all keys.",
+        touch: "Done says that the item is done and opens the next one.", commands: ["done", "help"] },
 ];
 
-/** One hint at a time; what was seen does not come back. */
+/** One hint at a time; what was seen does not come back, nor what is done already. */
 export class Hints {
     constructor() {
-        this.hints = matchMedia("(pointer: coarse)").matches ? TOUCH_HINTS : HINTS;
+        this.byTouch = matchMedia("(pointer: coarse)").matches;
+        this.done = new Set(); // commands
         this.words = h("p", {});
         const seen = h("button", { class: "sl-button", type: "button" }, "Got it");
         this.node = h("div", { class: "sl-hint", role: "note", "aria-label": "Hint" }, this.words, pressable(seen, () => this.next()));
@@ -25,8 +24,14 @@ export class Hints {
         this.paint();
     }
 
+    /** Somebody has run a command: whoever does what a hint says needs it no more. */
+    used(command) {
+        this.done.add(command);
+        if (!this.node.hidden && HINTS[this.at].commands.includes(command)) this.next();
+    }
+
     next() {
-        this.at += 1;
+        do this.at += 1; while (HINTS[this.at]?.commands.some((command) => this.done.has(command)));
         try {
             localStorage.setItem(STORED, String(this.at));
         } catch { /* without storage it comes back with the next page */ }
@@ -34,8 +39,9 @@ export class Hints {
     }
 
     paint() {
-        this.node.hidden = this.at >= this.hints.length;
-        if (!this.node.hidden) this.words.textContent = this.hints[this.at];
+        const hint = HINTS[this.at];
+        this.node.hidden = !hint;
+        if (hint) this.words.textContent = this.byTouch ? hint.touch : hint.words;
     }
 
     stored() {

@@ -20,31 +20,12 @@ export class Item {
     /** An annotator's spans; `from` and `to` are code points, `start` and `end` UTF-16 units. */
     members({ name, kind, decided, spans }) {
         return spans.map((span) => ({
-            ...span, annotator: name, kind, decided, from: span.start, to: span.end,
-            start: this.text.unit(span.start), end: this.text.unit(span.end),
+            ...span, annotator: name, kind, decided, from: span.start, to: span.end, ...this.units(span),
+            ...(span.graded && { graded: span.graded.map((piece) => ({ ...piece, ...this.units(piece) })) }),
         }));
     }
 
-    /** Annotators whose spans overlap [start, end), with the share of it that they cover. */
-    votes(start, end, hidden) {
-        const votes = new Map();
-        for (const group of this.groups) {
-            if (group.start >= end) break;
-            if (group.end <= start) continue;
-            const covered = Math.min(end, group.end) - Math.max(start, group.start);
-            for (const member of group.members) {
-                if (hidden.has(member.annotator)) continue;
-                const vote = votes.get(member.annotator)
-                    ?? { annotator: member.annotator, prob: 0, covered: 0, exact: false, label: null, note: null };
-                vote.prob = Math.max(vote.prob, member.prob);
-                vote.covered += covered;
-                vote.exact ||= group.start === start && group.end === end;
-                vote.label ??= member.label ?? null;
-                vote.note ??= member.note ?? null;
-                votes.set(member.annotator, vote);
-            }
-        }
-        for (const vote of votes.values()) vote.covered = Math.min(1, vote.covered / (end - start));
-        return [...votes.values()].sort((one, two) => two.covered - one.covered || two.prob - one.prob);
+    units({ start, end }) {
+        return { start: this.text.unit(start), end: this.text.unit(end) };
     }
 }

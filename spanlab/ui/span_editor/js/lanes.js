@@ -28,17 +28,33 @@ export class Lanes {
         if (!this.isOn) return;
         if (this.item !== item) this.first = 0;
         this.item = item;
+        const { names } = this.view.editor;
         const hidden = this.view.editor.hidden();
-        this.raters = KINDS.flatMap((kind) => item.payload.annotators.filter((one) => (
+        this.raters = KINDS.flatMap((kind) => names.ordered(item.payload.annotators).filter((one) => (
             one.kind === kind && one.status === "done" && !hidden.has(one.name)
-        ))).map((one) => ({ ...one, spans: one.spans.filter((span) => span.likely) }));
+        ))).map((one) => ({ ...one, shown: names.of(one.name), spans: one.spans.filter((span) => span.likely) }));
         this.shown = this.raters.slice(this.first, this.first + MOST).map((one, index) => ({ ...one, number: index + 1 }));
         this.view.text.node.style.setProperty("--sl-lanes", String(this.shown.length));
         this.node.replaceChildren(
             ...this.shown.map((lane) => this.chip(lane, plural(lane.spans.length, "span"), "takeLane")),
             ...this.turners(),
             this.view.button(`Majority of ${this.counted(this.voters())}`, "takeMajority"), this.view.button("Union", "takeUnion"),
-            this.view.button("No spans", "takeNone"));
+            this.view.button("No spans", "takeNone"), this.namer());
+    }
+
+    /** The way to decide without knowing whose lane is whose, and back. */
+    namer() {
+        const { editor } = this.view;
+        const node = h("button", {
+            class: "sl-button", type: "button", "aria-pressed": String(editor.names.areHidden),
+            title: "Annotators are A, B, C… instead, on each item in another order",
+        }, "Hide names");
+        return pressable(node, () => {
+            editor.names.toggle();
+            this.view.open(this.item);
+            this.view.focusChanged({ scroll: false });
+            if (this.view.trace.isOpen) this.view.trace.paint();
+        });
     }
 
     /** Where there are more annotators than lanes: which are shown, and the way to the others. */
@@ -59,19 +75,20 @@ export class Lanes {
     /** Ask for an annotator by name, and show the lane with those around it. */
     find() {
         const has = ({ spans, claims }) => plural(spans.length, "span") + (claims.length ? `, ${plural(claims.length, "claim")}` : "");
+        const all = this.raters.map((one) => ({ ...one, name: one.shown }));
         const draw = (one) => [h("b", {}, one.name), h("span", { class: "sl-quiet" }, has(one))];
         const choose = (name) => {
-            const at = this.raters.findIndex((one) => one.name === name);
+            const at = this.raters.findIndex((one) => one.shown === name);
             this.begin(at - (at % MOST));
         };
-        return this.view.chooser.open({ noun: "annotator", all: this.raters, draw, choose });
+        return this.view.chooser.open({ noun: "annotator", all, draw, choose });
     }
 
     begin(first) {
         this.first = first;
         this.build(this.item);
         this.view.marksChanged();
-        const names = this.shown.map(({ name, number }) => `${number} ${name}`);
+        const names = this.shown.map(({ shown, number }) => `${number} ${shown}`);
         return this.view.say(`Annotators ${this.first + 1} to ${this.first + this.shown.length}: ${names.join(", ")}.`);
     }
 
@@ -91,8 +108,8 @@ export class Lanes {
         const node = h("button", {
             class: "sl-chip sl-lane", type: "button", "data-lane": String(lane.number), "data-kind": lane.kind,
             style: `--sl-lane: var(--sl-lane-${lane.number})`,
-            title: `Take what ${lane.name} has (${lane.number})`,
-        }, h("kbd", { "aria-hidden": "true" }, String(lane.number)), " ", h("b", {}, lane.name),
+            title: `Take what ${lane.shown} has (${lane.number})`,
+        }, h("kbd", { "aria-hidden": "true" }, String(lane.number)), " ", h("b", {}, lane.shown),
         ` ${lane.kind === "person" ? "" : `${kindOf(lane)} · `}${has}`);
         if (lane.note) node.append(" ", h("i", { dir: "auto", title: lane.note }, lane.note));
         return pressable(node, () => this.view.editor.run(command, null, String(lane.number)));
@@ -128,7 +145,7 @@ export class Lanes {
 
     take(number) {
         const lane = this.at(number);
-        return !lane || this.replace(lane.spans.map((span) => soleSource(lane.name, span)), `Taken from ${lane.name}`);
+        return !lane || this.replace(lane.spans.map((span) => soleSource(lane.name, span)), `Taken from ${lane.shown}`);
     }
 
     takeMajority() {

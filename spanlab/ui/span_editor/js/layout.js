@@ -3,7 +3,9 @@
 import { h, pressable } from "./dom.js";
 
 const STORED = "spanlab.layout";
-const DEFAULTS = { beside: false, height: 60, width: 57, size: 100 };
+const WIDE = "(min-width: 1280px)"; // of the window: evidence stands beside the answer, unless somebody chose
+const DEFAULTS = { beside: null, height: 60, width: null, size: 100 };
+const USUAL_WIDTH = 57; // per cent; as much as lines that can be read well need, if that is less
 const LIMITS = { height: [15, 85], width: [25, 75], size: [80, 160] };
 const SIZE_STEP = 10;
 const SPLIT_STEP = 5;
@@ -16,7 +18,8 @@ export class Layout {
             title: "Drag to share the room; double-click for the usual share" });
         this.smaller = this.button("A−", "A−: smaller text", () => this.change("size", this.now.size - SIZE_STEP));
         this.larger = this.button("A+", "A+: larger text", () => this.change("size", this.now.size + SIZE_STEP));
-        this.turn = this.button("", "", () => this.set({ beside: !this.now.beside }));
+        this.turn = this.button("", "", () => this.set({ beside: !this.isBeside }));
+        this.wide = matchMedia(WIDE);
         this.controls = h("div", { class: "sl-layout", role: "group", "aria-label": "Layout" },
             this.smaller, this.larger, this.turn);
         this.now = { ...DEFAULTS, ...stored() };
@@ -27,6 +30,7 @@ export class Layout {
     }
 
     listen(on) {
+        on(this.wide, "change", () => this.arrange());
         on(this.splitter, "pointerdown", (event) => this.drag(event));
         on(this.splitter, "dblclick", () => this.set({ [this.side]: DEFAULTS[this.side] }));
         on(this.splitter, "keydown", (event) => this.key(event));
@@ -34,15 +38,25 @@ export class Layout {
 
     /** What the splitter changes: how high the answer may be, or how wide it is, in per cent. */
     get side() {
-        return this.now.beside ? "width" : "height";
+        return this.isBeside ? "width" : "height";
+    }
+
+    get isBeside() {
+        return this.now.beside ?? this.wide.matches;
+    }
+
+    /** How much of the room the answer has along the side that the splitter changes, in per cent. */
+    get share() {
+        return this.now[this.side] ?? USUAL_WIDTH;
     }
 
     paint() {
         const { main } = this.view;
-        const { beside, height, width, size } = this.now;
+        const { height, width, size } = this.now;
+        const beside = this.isBeside;
         main.classList.toggle("sl-beside", beside);
         main.style.setProperty("--sl-height", `${height}%`);
-        main.style.setProperty("--sl-width", `${width}%`);
+        main.style.setProperty("--sl-width", width === null ? `min(${USUAL_WIDTH}%, var(--sl-readable))` : `${width}%`);
         main.style.setProperty("--sl-size", String(size / 100));
         const does = beside ? "Evidence below the answer" : "Evidence beside the answer";
         this.turn.textContent = beside ? "⬓" : "◨";
@@ -54,7 +68,7 @@ export class Layout {
         const values = {
             "aria-label": beside ? "Width of the answer" : "Height that the answer may have",
             "aria-orientation": beside ? "vertical" : "horizontal",
-            "aria-valuemin": least, "aria-valuemax": most, "aria-valuenow": this.now[this.side],
+            "aria-valuemin": least, "aria-valuemax": most, "aria-valuenow": this.share,
         };
         for (const [name, value] of Object.entries(values)) this.splitter.setAttribute(name, value);
     }
@@ -64,11 +78,16 @@ export class Layout {
         this.set({ [name]: Math.round(Math.max(least, Math.min(most, value))) });
     }
 
-    set(changes) {
-        Object.assign(this.now, changes);
+    /** Paint, and place anew what stands at places of the screen. */
+    arrange() {
         this.paint();
         if (this.view.editor.item) this.view.caretChanged();
         this.view.list.paint();
+    }
+
+    set(changes) {
+        Object.assign(this.now, changes);
+        this.arrange();
         try {
             localStorage.setItem(STORED, JSON.stringify(this.now));
         } catch { /* a browser without storage forgets */ }
@@ -81,7 +100,7 @@ export class Layout {
         const { signal } = ending;
         const { main, left } = this.view;
         const length = (node) => node.getBoundingClientRect()[this.side];
-        const place = ({ clientX, clientY }) => (this.now.beside ? clientX : clientY);
+        const place = ({ clientX, clientY }) => (this.isBeside ? clientX : clientY);
         const from = place(event) - length(left);
         const to = (moved) => this.change(this.side, (100 * (place(moved) - from)) / length(main));
         this.splitter.addEventListener("pointermove", to, { signal });
@@ -89,11 +108,11 @@ export class Layout {
     }
 
     key(event) {
-        const steps = this.now.beside ? { ArrowLeft: -1, ArrowRight: 1 } : { ArrowUp: -1, ArrowDown: 1 };
+        const steps = this.isBeside ? { ArrowLeft: -1, ArrowRight: 1 } : { ArrowUp: -1, ArrowDown: 1 };
         const step = steps[event.key];
         if (!step) return;
         event.preventDefault();
-        this.change(this.side, this.now[this.side] + step * SPLIT_STEP);
+        this.change(this.side, this.share + step * SPLIT_STEP);
     }
 }
 
@@ -101,7 +120,7 @@ export class Layout {
 function stored() {
     try {
         const found = JSON.parse(localStorage.getItem(STORED)) ?? {};
-        const kept = { beside: found.beside === true };
+        const kept = typeof found.beside === "boolean" ? { beside: found.beside } : {};
         for (const [name, [least, most]] of Object.entries(LIMITS)) {
             if (found[name] >= least && found[name] <= most) kept[name] = found[name];
         }

@@ -7,10 +7,9 @@ import { originKey } from "./operations.js";
  * What is to be seen: own spans, open and rejected suggestions, by id, in text order.
  *
  * What was decided of some characters was decided of everybody's suggestion of them. A suggestion
- * that is not decided is seen from the probability `least` on, or if it has a comment; `weaker`
- * is how many are not.
+ * that is not decided is seen if it `isShown`, or if it has a comment; `weaker` is how many are not.
  */
-export function marksOf(item, { hidden, least }) {
+export function marksOf(item, { hidden, isShown }) {
     const { state } = item.history;
     const marks = [...state.spans].map(([id, span]) => ownMark(item, id, span));
     const taken = [...state.spans.values()].filter((span) => span.origin).map((span) => span.origin.mark);
@@ -29,14 +28,15 @@ export function marksOf(item, { hidden, least }) {
         if (refused) marks.push(groupMark(group, members, { kind: "rejected", comment }));
         else loose.push(...members.filter((member) => !isWithin(member, wholes)).map((member) => ({ ...member, comment })));
     }
-    const seen = loose.filter((member) => member.prob >= least || member.comment);
+    const seen = loose.filter((member) => isShown(member) || member.comment);
     for (const group of grouped(joined(seen, item), item.text)) {
         const comment = noted.get(group.key)?.note ?? null;
         noted.delete(group.key);
         if (takenAt.has(group.key) || refusedAt.has(group.key)) continue;
         marks.push(groupMark(group, group.members, { kind: "open", comment }));
     }
-    const weaker = loose.length - seen.length;
+    const rest = loose.filter((member) => !isShown(member) && !member.comment);
+    const weaker = new Set(joined(rest, item).map((member) => placeKey(member.from, member.to))).size;
     for (const span of [...refusedAt.values()].flat()) marks.push(strangerMark(item, span, "rejected"));
     for (const span of noted.values()) marks.push(strangerMark(item, span, "open"));
     marks.sort(byPlace);
@@ -76,8 +76,7 @@ function groupMark(group, members, { kind, comment }) {
     return {
         id: `sug:${group.key}`, kind, start: group.start, end: group.end, text: group.text,
         prob: top.prob, label: members.find((member) => member.label)?.label ?? null,
-        note: comment ?? members.find((member) => member.note)?.note ?? null, comment, members, evidence,
-        likely: members.some((member) => member.likely), best: bestOf(top, evidence),
+        note: comment ?? members.find((member) => member.note)?.note ?? null, comment, members, evidence, best: bestOf(top, evidence),
     };
 }
 

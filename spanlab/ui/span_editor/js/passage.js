@@ -2,7 +2,7 @@
 
 import { h, pressable } from "./dom.js";
 import { lastAtMost } from "./offsets.js";
-import { Text } from "./text.js";
+import { Text, directionOf } from "./text.js";
 import { STANCE_WORDS, plural, stanceWords } from "./words.js";
 
 const LONG = 6000; // characters that are always shown whole
@@ -14,7 +14,7 @@ export class PassageView {
     constructor(passage, index, lang) {
         this.text = new Text(passage.text, lang);
         this.whole = this.text.length <= LONG;
-        this.body = h("div", { class: "sl-passage-text", dir: "auto" });
+        this.body = h("div", { class: "sl-passage-text", dir: directionOf(passage.text) });
         this.node = h("article", { class: "sl-passage" }, headOf(passage, index), this.body);
         this.title = this.node.firstChild.firstChild.textContent;
         this.paint([]);

@@ -89,7 +89,7 @@ export class Pointer {
         this.touched = range;
         this.mark.hidden = !range;
         if (!range) return;
-        this.view.tools.node.hidden = true;
+        this.view.tools.hide(true);
         this.mark.textContent = `Mark ${quote(this.view.editor.item.text.slice(range.start, range.end))}`;
     }
 
@@ -100,7 +100,9 @@ export class Pointer {
         document.getSelection().removeAllRanges();
         if (!range) return;
         editor.selection.caret = range.end;
-        if (editor.draw(range.start, range.end)) this.view.say(`Marked ${quote(text.slice(range.start, range.end))}.`);
+        if (!editor.draw(range.start, range.end)) return;
+        this.view.hints.used("draw");
+        this.view.say(`Marked ${quote(text.slice(range.start, range.end))}.`);
     }
 
     /** A click chooses the shortest span under it; again, the next longer one. */
@@ -115,6 +117,6 @@ export class Pointer {
         const index = under.findIndex((mark) => mark.id === before);
         editor.focus = under.length === 0 ? null : under[(index + 1) % under.length].id;
         this.view.focusChanged({ scroll: false });
-        if (editor.focused) this.view.say(describe(editor.focused));
+        if (editor.focused) this.view.say(describe(editor.focused, editor.names));
     }
 }

@@ -56,7 +56,7 @@ export class SpanList {
             "aria-setsize": String(this.rows.length), "aria-posinset": String(index + 1),
             "data-mark": mark.id,
         },
-        h("span", { class: "sl-unseen" }, describe(mark)),
+        h("span", { class: "sl-unseen" }, describe(mark, this.view.editor.names)),
         h("span", { class: "sl-sign", "aria-hidden": "true" }, sign),
         h("span", { class: "sl-row-prob", "aria-hidden": "true" }, mark.kind === "own" ? "" : String(Math.round(mark.prob * 100))),
         h("span", { class: "sl-row-text", dir: "auto", "aria-hidden": "true" }, shorten(mark.text, 80)),

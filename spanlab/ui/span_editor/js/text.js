@@ -3,6 +3,20 @@
 import { Offsets, lastAtMost } from "./offsets.js";
 import { paragraphsOf } from "./paragraphs.js";
 
+const SAMPLE = 1000; // UTF-16 units of a text that say how it is read
+
+/** A letter that is read from right to left. */
+export const LEFTWARDS = /(?!\p{Nd})[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u;
+
+/**
+ * How a text is to be set: from right to left if most of its letters are read so, whatever word it
+ * begins with; else as its first letter says.
+ */
+export function directionOf(text) {
+    const letters = text.slice(0, SAMPLE).match(/\p{L}/gu) ?? [];
+    return letters.filter((letter) => LEFTWARDS.test(letter)).length > letters.length / 2 ? "rtl" : "auto";
+}
+
 /** A text, addressed by UTF-16 units; `unit` and `point` translate from and to code points. */
 export class Text extends Offsets {
     constructor(whole, lang) {

@@ -1,10 +1,13 @@
-/** The bar above the answer: from which probability on suggestions are shown. */
+/** The bar above the answer: which suggestions are shown, by how probable they are. */
 
-import { h } from "./dom.js";
+import { h, pressable } from "./dom.js";
+import { LIKELY } from "./joining.js";
 import { keyName } from "./keys.js";
+import { percent } from "./words.js";
 
 const STEP = 5;
 const MOST = 95;
+const START = LIKELY * 100; // where hard labels are shown, and nothing else
 const STORED = "spanlab.thresholds";
 const SHOWN = "spanlab.percentages";
 
@@ -17,15 +20,18 @@ export class Threshold {
             view.editor.keys.find((key) => key.command === command).keys[0]
         ));
         this.slider = h("input", { type: "range", min: "0", max: String(MOST), step: String(STEP), id: "sl-threshold", "aria-label": "Suggestions from" });
-        this.slider.title = `Show more or fewer suggestions (${keyName(weaker)} ${keyName(stronger)})`;
+        this.slider.title = `Show more or fewer suggestions (${keyName(weaker)} ${keyName(stronger)}). Hard labels are what a `
+            + `detector itself takes for hallucinated; of one that says no more than how probable it is, what is over ${percent(LIKELY)}`;
         this.value = h("output", { for: "sl-threshold" });
         this.count = h("span", { class: "sl-quiet sl-threshold-count" });
+        this.weaker = h("button", { class: "sl-button", type: "button" });
+        pressable(this.weaker, () => this.set(this.view.editor.weaker > 0 ? 0 : null));
         this.always = h("input", { type: "checkbox", "aria-label": "% in the text" });
         this.always.checked = read(SHOWN, false) === true;
         this.node = h("div", { class: "sl-threshold" },
-            h("label", { for: "sl-threshold" }, "Suggestions from"), this.slider, this.value,
+            h("label", { for: "sl-threshold" }, "Suggestions"), this.slider, this.value,
             h("kbd", { "aria-hidden": "true" }, keyName(weaker)), h("kbd", { "aria-hidden": "true" }, keyName(stronger)),
-            this.count, h("label", { class: "sl-always", title: "Otherwise at the span that is chosen or pointed at" },
+            this.count, this.weaker, h("label", { class: "sl-always", title: "Otherwise at the span that is chosen or pointed at" },
                 this.always, "% in the text"));
     }
 
@@ -40,33 +46,54 @@ export class Threshold {
 
     /** In percent. */
     get least() {
-        return this.chosen[this.view.editor.navigation.place?.dataset] ?? 0;
+        return this.chosen[this.view.editor.navigation.place?.dataset] ?? START;
     }
 
-    set(percent) {
+    /** What says whether a suggestion is shown. Up to where a dataset starts, all hard labels are. */
+    filter() {
+        const least = this.least / 100;
+        if (least > LIKELY) return ({ prob }) => prob >= least;
+        if (least === LIKELY) return ({ prob, likely }) => likely || prob > LIKELY;
+        return ({ prob, likely }) => likely || prob >= least;
+    }
+
+    /** Show suggestions from so many percent on, or with null again those that a dataset starts with. */
+    set(least) {
         const { editor } = this.view;
-        this.chosen[editor.navigation.place.dataset] = Math.max(0, Math.min(MOST, percent));
+        const { dataset } = editor.navigation.place;
+        if (least === null) delete this.chosen[dataset];
+        else this.chosen[dataset] = Math.max(0, Math.min(MOST, least));
         write(STORED, this.chosen);
+        const before = editor.focused;
         editor.refresh();
+        if (!editor.focused) editor.focus = editor.markOver(before)?.id ?? editor.firstMark();
         this.view.focusChanged();
     }
 
     move(steps) {
         this.set(this.least + steps * STEP);
-        this.view.say(`Suggestions from ${this.least} %: ${this.counted()}`);
+        const { weaker } = this.view.editor;
+        this.view.say(`Suggestions: ${this.named}: ${this.counted}${weaker ? `, ${weaker} weaker hidden` : ""}`);
         return true;
     }
 
     paint() {
+        const { weaker } = this.view.editor;
         this.slider.value = String(this.least);
-        this.value.textContent = `${this.least} %`;
-        this.count.textContent = this.counted();
+        this.slider.setAttribute("aria-valuetext", this.named);
+        this.value.textContent = this.named;
+        this.count.textContent = this.counted;
+        this.weaker.textContent = weaker > 0 ? `Show ${weaker} weaker` : "Hide weaker";
+        this.weaker.style.visibility = weaker > 0 || this.least < START ? "" : "hidden";
         this.view.root.classList.toggle("sl-percentages", this.always.checked);
     }
 
-    counted() {
-        const { editor } = this.view;
-        return `${editor.count("open")} shown${editor.weaker ? `, ${editor.weaker} weaker hidden` : ""}`;
+    get named() {
+        return this.least === START ? "hard labels" : `from ${this.least} %`;
+    }
+
+    get counted() {
+        return `${this.view.editor.count("open")} shown`;
     }
 }
 

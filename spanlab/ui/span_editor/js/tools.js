@@ -21,15 +21,22 @@ export class SpanTools {
         return this.node.contains(node) || this.handles.includes(node);
     }
 
+    /** Without the toolbar, the card has the buttons; with it, their places there stay empty. */
+    hide(isHidden) {
+        this.node.hidden = isHidden;
+        this.view.root.classList.toggle("sl-at-span", !isHidden);
+    }
+
     place() {
         const { editor, geometry, answer, pointer, actions } = this.view;
         const mark = editor.focused;
-        this.node.hidden = !mark || !pointer.used;
+        this.hide(!mark || !pointer.used);
         if (this.node.hidden) return;
         this.node.replaceChildren(...this.buttons(mark), this.labelChoice(mark));
         (pointer.byTouch ? actions.node : answer).append(this.node); // fingers need the text around the span
         if (pointer.byTouch) return;
-        const rect = geometry.rectAt(Math.max(mark.start, Math.min(mark.end, editor.selection.caret)));
+        const at = Math.max(mark.start, Math.min(mark.end, editor.selection.caret));
+        const rect = geometry.rectAt(at, at === mark.end ? "end" : "start");
         const width = this.node.offsetWidth;
         const box = answer.getBoundingClientRect();
         geometry.put(this.node, Math.max(box.left + 4, Math.min(rect.left, box.right - width - 20)), rect.bottom + 8);
@@ -41,23 +48,29 @@ export class SpanTools {
         for (const handle of this.handles) {
             handle.hidden = !mark || !pointer.used;
             if (handle.hidden) continue;
-            const rect = geometry.rectAt(handle.dataset.side === "start" ? mark.start : mark.end);
+            const { side } = handle.dataset;
+            const rect = geometry.rectAt(mark[side], side);
             geometry.put(handle, rect.left, rect.bottom);
             handle.style.setProperty("--sl-line-height", `${rect.height || 20}px`);
         }
     }
 
-    /** What can be done to a mark, as buttons. */
+    /** What can be done to a mark, as buttons; each has one place, whatever the mark. */
     buttons(mark) {
-        const commands = {
-            own: [["Remove", "remove"], ["Comment", "comment"]],
-            open: [["Accept", "accept"], ["Reject", "reject"], ["Comment", "comment"]],
-            rejected: [["Accept", "accept"]],
-        }[mark.kind];
         const { opened } = this.view.editor.item;
-        if (mark.members.some((member) => member.parts)) commands.push(["Open parts", "parts"]);
-        else if (mark.members.some((member) => opened.has(memberKey(member)))) commands.push(["Join parts", "parts"]);
-        return commands.map(([name, command]) => this.view.button(name, command));
+        const isOpened = mark.members.some((member) => opened.has(memberKey(member)));
+        const isDrawn = mark.kind === "own" && !mark.origin;
+        const commands = [
+            ["Accept", "accept", mark.kind !== "own"],
+            isDrawn ? ["Remove", "remove", true] : ["Reject", "reject", mark.kind !== "rejected"],
+            ["Comment", "comment", mark.kind !== "rejected"],
+            [isOpened ? "Join parts" : "Open parts", "parts", isOpened || mark.members.some((member) => member.parts)],
+        ];
+        return commands.map(([name, command, may]) => {
+            const node = this.view.button(name, command);
+            node.disabled = !may;
+            return node;
+        });
     }
 
     labelChoice(mark) {
@@ -80,7 +93,7 @@ export class SpanTools {
         const mark = editor.focused;
         const { text } = editor.item;
         let [start, end] = [mark.start, mark.end];
-        const line = geometry.rectAt(mark[handle.dataset.side]);
+        const line = geometry.rectAt(mark[handle.dataset.side], handle.dataset.side);
         const below = event.pointerType === "touch" ? event.clientY - (line.top + line.bottom) / 2 : 0; // fingers stay on the knob
         const move = (moved) => {
             const at = geometry.unitAtPoint(moved.clientX, moved.clientY - below);

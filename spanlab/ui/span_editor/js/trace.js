@@ -106,7 +106,7 @@ export class TracePanel {
     paint() {
         const { item } = this.editor;
         this.choice.replaceChildren(...this.tellers().map((teller) => this.chooser(teller)));
-        this.body.setAttribute("aria-label", this.annotator === null ? "Trace" : `Trace of ${this.annotator}`);
+        this.body.setAttribute("aria-label", this.annotator === null ? "Trace" : `Trace of ${this.editor.names.of(this.annotator)}`);
         if (this.annotator === null) return this.show(item, h("p", { class: "sl-quiet" }, "No detector left a trace on this item."));
         const about = item.traces?.get(this.annotator);
         if (about === undefined) {
@@ -117,7 +117,7 @@ export class TracePanel {
         if (this.built === about) return undefined;
         this.show(item, ...this.sections(about, item));
         this.built = about;
-        return this.view.say(`Trace of ${this.annotator}. ${summaryOf(about)}`);
+        return this.view.say(`Trace of ${this.editor.names.of(this.annotator)}. ${summaryOf(about)}`);
     }
 
     show(item, ...nodes) {
@@ -129,7 +129,7 @@ export class TracePanel {
     chooser({ name, status }) {
         const chosen = name === this.annotator;
         const node = h("button", { class: "sl-chip", type: "button", "aria-pressed": String(chosen), "data-status": status },
-            h("b", {}, name), status === "failed" ? " failed" : "");
+            h("b", {}, this.editor.names.of(name)), status === "failed" ? " failed" : "");
         node.addEventListener("click", () => this.tell(name));
         return node;
     }

@@ -23,6 +23,7 @@ import { Prompt } from "./prompt.js";
 import { ItemTable } from "./item_table.js";
 import { KeySheet } from "./sheet.js";
 import { SpanList } from "./span_list.js";
+import { directionOf } from "./text.js";
 import { isDark } from "./theme.js";
 import { Threshold } from "./threshold.js";
 import { SpanTools } from "./tools.js";
@@ -60,6 +61,7 @@ export class View {
         this.items = new ItemTable(this);
         this.guidelines = new Guidelines(this);
         this.notice = new Notice(this);
+        this.hints = new Hints();
         this.actions = new ActionBar(this);
         this.question = h("div", { class: "sl-question", dir: "auto" });
         this.answer = h("div", {
@@ -81,8 +83,8 @@ export class View {
         this.live = h("div", { class: "sl-live", "aria-live": "polite", role: "status" });
         this.toast = h("div", { class: "sl-toast", "aria-hidden": "true", hidden: "" });
         this.root = h("div", { class: "sl", "data-unsaved": "0" },
-            this.head.node, this.editor.conflict.node, this.nothing, this.main, this.notice.node, this.actions.node, this.sheet.node, this.items.node, this.guidelines.node,
-            new Hints().node, this.toast, this.live);
+            this.head.node, this.editor.conflict.node, this.nothing, this.main, this.hints.node, this.notice.node, this.actions.node,
+            this.sheet.node, this.items.node, this.guidelines.node, this.toast, this.live);
         this.panel.node.firstChild.append(h("div", { class: "sl-panel-tools" }, this.evidence.controls, this.layout.controls));
         this.layout.paint();
         parent.append(this.root);
@@ -136,6 +138,7 @@ export class View {
         this.main.hidden = false;
         this.root.classList.remove("sl-opening");
         this.question.textContent = item.payload.question;
+        this.question.dir = directionOf(item.payload.question);
         this.question.lang = item.payload.lang;
         this.question.hidden = !item.payload.question;
         this.answer.lang = item.payload.lang;
@@ -144,7 +147,7 @@ export class View {
             this.text.build(item.text);
             this.paintedItem = item;
             this.answer.scrollTop = 0;
-            this.tools.node.hidden = true;
+            this.tools.hide(true);
             this.pointer.touch(null);
         }
         this.evidence.build(item.payload);
@@ -272,7 +275,7 @@ export class View {
         if (this.sheet.isOpen && !["?", "Escape"].includes(spec)) return undefined;
         if (this.guidelines.isOpen && !["g", "Escape"].includes(spec)) return undefined;
         this.pointer.used = false;
-        this.tools.node.hidden = true;
+        this.tools.hide(true);
         const leaving = this.leaving && event.key === "Tab";
         if (event.key !== "Shift") this.leaving = inText && spec === "Escape";
         if (leaving) return undefined; // Escape, then Tab: out of the text, however many spans it has

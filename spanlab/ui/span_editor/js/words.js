@@ -1,5 +1,7 @@
 /** How things are called on the screen and to a screen reader. */
 
+import { LIKELY } from "./joining.js";
+
 export const STATUS_WORDS = {
     "not-annotated": "Not annotated yet",
     draft: "Draft",
@@ -22,10 +24,11 @@ export function quote(text) {
     return `“${short}”`;
 }
 
-export function describe(mark) {
+/** A mark in words; `names` says what annotators are called. */
+export function describe(mark, names) {
     const kind = { own: "your span", open: "suggestion", rejected: "rejected suggestion" }[mark.kind];
     const label = mark.label ? `, ${mark.label}` : "";
-    const by = mark.members.map((member) => member.annotator).join(", ");
+    const by = mark.members.map((member) => names.of(member.annotator)).join(", ");
     const prob = mark.kind === "own" ? "" : `, probability ${percent(mark.prob)}`;
     return `${quote(mark.text)}, ${kind}${label}${prob}${by ? `, by ${by}` : ""}`;
 }
@@ -34,11 +37,10 @@ export function percent(prob) {
     return `${Math.round(prob * 100)} %`;
 }
 
-/** Which suggestions are likely, and from which probability on. */
+/** Which suggestions are likely, and over which probability. */
 export function likelyWords(likely) {
-    const least = Math.min(...likely.map((piece) => piece.prob));
     const named = likely.slice(0, 5).map((piece) => quote(piece.text)).join(", ");
-    return `${plural(likely.length, "likely suggestion")}, from ${percent(least)} on: ${named}${likely.length > 5 ? ", …" : ""}`;
+    return `${plural(likely.length, "likely suggestion")}, over ${percent(LIKELY)}: ${named}${likely.length > 5 ? ", …" : ""}`;
 }
 
 export function stanceWords(quote) {

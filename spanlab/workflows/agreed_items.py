@@ -1,0 +1,236 @@
+"""Items on which everybody agrees: decided at once as everybody says, and taken back as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+from uuid import uuid4
+
+from spanlab.labels import merge
+from spanlab.oplog import (
+    Cited,
+    ClaimMark,
+    Mark,
+    Operation,
+    Replace,
+    ReplaceClaims,
+    ReviewState,
+    SetStatus,
+    Undo,
+)
+from spanlab.schema import Annotation, Claim, Evidence, Interval, Kind, Record, Span, Status
+from spanlab.storage import Store, Write
+from spanlab.workflows.adjudicating import AdjudicationQueue
+from spanlab.workflows.suggestions import suggestions
+
+_CHUNK = 200  # items that are read at a time
+_SOURCE = "majority"  # all of them are more than half
+_Marked: TypeAlias = frozenset[tuple[int, int, str | None]]
+
+
+@dataclass(frozen=True)
+class AgreedItem:
+    """An item that nobody has decided and on which at least two agree; what they say of it.
+
+    ``base`` is how many operations its log has.
+    """
+
+    item_id: str
+    base: int
+    operations: tuple[Operation, ...]
+    n_spans: int
+
+
+@dataclass(frozen=True)
+class TakenItems:
+    """Items decided by one action: their ids, how long their logs were before and are since."""
+
+    dataset: str
+    target: str
+    author: str
+    items: tuple[tuple[str, int, int], ...]
+
+
+def agreed_items(store: Store, dataset: str, queue: AdjudicationQueue) -> list[AgreedItem]:
+    """Return the undecided items of a queue on which all who finished them say the same.
+
+    These are people, or where no person has, detectors; at least two. They agree if they mark the
+    same characters with the same labels, and give the same claims the same verdicts. An item whose
+    decision somebody has begun is left out.
+
+    Raises:
+        NotFoundError: there is no such dataset.
+    """
+    query = replace(queue.query, status=Status.NOT_ANNOTATED)
+    positions = store.positions(dataset, query)
+    found = []
+    for first in range(0, len(positions), _CHUNK):
+        for record in store.records_at(dataset, positions[first : first + _CHUNK]):
+            said = _agreed(record)
+            if said is None:
+                continue
+            review = store.review(dataset, record.item.id, queue.target, Kind.GOLD)
+            if review.state == ReviewState():
+                found.append(AgreedItem(record.item.id, review.version, *said))
+    return found
+
+
+def take_agreed(
+    store: Store, dataset: str, target: str, author: str, agreed: Iterable[AgreedItem]
+) -> TakenItems:
+    """Decide items as everybody says, in the name of ``author``, and say which were.
+
+    An item whose decision somebody has begun meanwhile is left as it is.
+    """
+    version = len(store.settings(dataset).guidelines)
+    writer = _Writer(store, dataset, target, author, version)
+    taken = [
+        (item.item_id, item.base, item.base + len(item.operations))
+        for item in agreed
+        if writer.write(item.item_id, item.base, item.operations)
+    ]
+    return TakenItems(dataset, target, author, tuple(taken))
+
+
+def take_back(store: Store, taken: TakenItems) -> int:
+    """Undo what ``take_agreed`` did, and return of how many items.
+
+    Items that somebody has changed since stay as they are.
+    """
+    writer = _Writer(store, taken.dataset, taken.target, taken.author, 0)
+    return sum(
+        writer.write(item_id, now, [Undo()] * (now - before))
+        for item_id, before, now in taken.items
+    )
+
+
+class _Writer:
+    """Writes of one session to the logs of gold labels."""
+
+    def __init__(
+        self, store: Store, dataset: str, target: str, author: str, guidelines: int
+    ) -> None:
+        self._store = store
+        self._log = (dataset, target)
+        self._author = author
+        self._guidelines = guidelines
+        self._session = str(uuid4())
+        self._seq = 0
+
+    def write(self, item_id: str, base: int, operations: Iterable[Operation]) -> bool:
+        """Append operations to an item's log of ``base`` operations; False if it has grown."""
+        writes = []
+        for number, operation in enumerate(operations):
+            self._seq += 1
+            writes.append(
+                Write(
+                    self._session,
+                    self._seq,
+                    base + number,
+                    operation,
+                    self._author,
+                    self._guidelines,
+                )
+            )
+        dataset, target = self._log
+        return not self._store.apply(dataset, item_id, target, writes).refused
+
+
+def _agreed(record: Record) -> tuple[tuple[Operation, ...], int] | None:
+    """Return what everybody says of an item as operations, and how many spans that are."""
+    voters = _voters(record)
+    answer = record.item.answer
+    if len(voters) < 2:
+        return None
+    if len({_marked(voter, answer) for voter in voters}) > 1:
+        return None
+    if len({frozenset(map(_judged, voter.claims)) for voter in voters}) > 1:
+        return None
+    marks = tuple(_marks(voters, answer))
+    operations: list[Operation] = [Replace(spans=_ids(marks), marks=marks)]
+    claims = tuple(_claim_marks(voters))
+    if claims:
+        operations.append(ReplaceClaims(claims=_ids(claims), marks=claims))
+    operations.append(SetStatus(status=Status.DONE))
+    return tuple(operations), len(marks)
+
+
+def _voters(record: Record) -> list[Annotation]:
+    done = [each for each in record.annotations if each.status is Status.DONE]
+    people = [each for each in done if each.kind is Kind.PERSON]
+    return people or [each for each in done if each.kind is Kind.DETECTOR]
+
+
+def _marked(voter: Annotation, answer: str) -> _Marked:
+    """Return the stretches that somebody takes for hallucinated, by label."""
+    spans = _hard_spans(voter, answer)
+    labels = {span.label for span in spans}
+    return frozenset(
+        (start, end, label)
+        for label in labels
+        for start, end in merge(span for span in spans if span.label == label)
+    )
+
+
+def _hard_spans(voter: Annotation, answer: str) -> list[Span]:
+    return [each.span for each in suggestions(voter, answer) if each.likely]
+
+
+def _marks(voters: list[Annotation], answer: str) -> Iterator[Mark]:
+    names = tuple(voter.annotator for voter in voters)
+    spans = [span for voter in voters for span in _hard_spans(voter, answer)]
+    by_place = sorted(_marked(voters[0], answer), key=lambda one: (one[:2], one[2] or ""))
+    for start, end, label in by_place:
+        over = (span for span in spans if start <= span.start and span.end <= end)
+        yield Mark(
+            source=_SOURCE,
+            start=start,
+            end=end,
+            label=label,
+            voters=names,
+            evidence=_cited(
+                quote for span in over if span.label == label for quote in span.evidence
+            ),
+        )
+
+
+def _judged(claim: Claim) -> tuple[str, int | None, int | None, str | None]:
+    place = (claim.source.start, claim.source.end) if claim.source else (None, None)
+    return (claim.text, *place, claim.verdict)
+
+
+def _claim_marks(voters: list[Annotation]) -> Iterator[ClaimMark]:
+    names = tuple(voter.annotator for voter in voters)
+    first = {_judged(claim): claim for claim in voters[0].claims}
+    for key, claim in first.items():
+        same = [each for voter in voters for each in voter.claims if _judged(each) == key]
+        yield ClaimMark(
+            suggested_by=_SOURCE,
+            voters=names,
+            text=claim.text,
+            source=claim.source and Interval(start=claim.source.start, end=claim.source.end),
+            verdict=claim.verdict,
+            evidence=_cited(quote for each in same for quote in each.evidence),
+            error_stages=tuple(
+                dict.fromkeys(stage for each in same for stage in each.error_stages)
+            ),
+        )
+
+
+def _cited(quotes: Iterable[Evidence]) -> tuple[Cited, ...]:
+    cited = (
+        Cited(
+            passage=quote.passage,
+            start=quote.start,
+            end=quote.end,
+            stance=quote.stance,
+            note=quote.note,
+        )
+        for quote in quotes
+    )
+    return tuple({(one.passage, one.start, one.end): one for one in cited}.values())
+
+
+def _ids(marks: tuple[object, ...]) -> tuple[str, ...]:
+    return tuple(str(uuid4()) for _ in marks)
