@@ -9,7 +9,7 @@ import pytest
 from driving import DETECTOR, Desk, becomes, suggested
 from playwright.sync_api import expect
 
-from spanlab.schema import Annotation, Interval, Item, Record, Status
+from spanlab.schema import Annotation, Interval, Item, Kind, Record, Status
 
 pytestmark = pytest.mark.browser
 
@@ -86,6 +86,24 @@ def test_what_an_annotator_decided_is_not_joined_with_what_it_did_not(desk: Sit)
     here = desk(_records(said))
     here.show_weaker()
     _are_open(here, ("in", 30), ("Paris", 80), ("300 metres high", 60), ("1887", 40))
+
+
+def test_a_vote_on_a_part_of_a_suggestion_says_which(desk: Sit) -> None:
+    start = ANSWER.index("in Paris")
+    vote = suggested(TOWER, [("in ", 0.3), ("Paris", 1.0)], name="vote").model_copy(
+        update={"kind": Kind.VOTE, "hard": (Interval(start=start, end=start + 8),)}
+    )
+    exact = suggested(TOWER, [("in Paris", 0.6)], name="exact")
+    longer = suggested(TOWER, [("stands in Paris", 0.45)], name="longer")
+    here = desk(_records(vote, exact, longer))
+    _are_open(here, ("in Paris", 100))
+    expect(here.page.locator(".sl-votes li")).to_have_text(
+        [
+            "vote 100 % on “Paris”, 30 % on “in ”",
+            "exact 60 %, exactly this",
+            "longer 45 %, all of it in “stands in Paris”",
+        ]
+    )
 
 
 def test_a_dataset_starts_at_hard_labels_and_shows_weaker_suggestions_on_request(

@@ -80,6 +80,8 @@ def test_what_a_detector_decided_as_one_piece_is_one_suggestion() -> None:
     assert (faint.span.text, faint.likely) == ("the", False)
     assert (whole.span.text, whole.span.prob, whole.likely) == ("New South Wales", 0.9, True)
     assert whole.span.evidence == (quote,)
+    assert [span.prob for span in whole.graded] == [span.prob for span in annotation.spans[1:]]
+    assert faint.graded == ()
 
 
 def test_without_a_decision_likely_means_more_than_one_half() -> None:
