@@ -29,7 +29,7 @@ export class SpanCard {
             h("div", { class: "sl-card-text", tabindex: "0", role: "region", "aria-label": "What is said of it" },
                 h("blockquote", { dir: "auto", lang: editor.item.payload.lang }, shorten(mark.text, 220)),
                 mark.note ? h("p", { class: "sl-note", dir: "auto" }, mark.note) : "",
-                votes.length ? h("ul", { class: "sl-votes", "aria-label": "Who marks it" }, ...votes.map((vote) => voteLine(vote, mark, editor))) : ""));
+                votes.length ? h("ul", { class: "sl-votes", "aria-label": "Who marks it" }, ...editor.names.orderedMembers(votes).map((vote) => voteLine(vote, mark, editor))) : ""));
     }
 
     labelRow(mark) {

@@ -26,7 +26,7 @@ export class ClaimCard {
             this.verdictRow(row),
             h("div", { class: "sl-claim-tools" }, ...this.tools(row)),
             row.own?.note ? h("p", { class: "sl-note", dir: "auto" }, row.own.note) : "",
-            h("ul", { class: "sl-steps" }, ...row.members.map((member) => memberNode(member, this.panel.editor.names))));
+            h("ul", { class: "sl-steps" }, ...this.panel.editor.names.orderedMembers(row.members).map((member) => memberNode(member, this.panel.editor.names))));
     }
 
     verdictRow(row) {

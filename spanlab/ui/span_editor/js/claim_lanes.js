@@ -42,10 +42,10 @@ export class ClaimLanes {
         const raters = new Set(this.lanes.raters.map(({ name }) => name));
         return [...byVerdict(row.members.filter(({ annotator }) => raters.has(annotator)))].map(([verdict, members]) => {
             const names = members.map(({ annotator }) => annotator);
-            const seen = names.map((name) => numbers.get(name)).filter(Boolean);
+            const seen = names.map((name) => numbers.get(name)).filter(Boolean).sort((one, two) => one - two);
             const more = names.length - seen.length;
             const by = [seen.join("·"), more ? `+${more}` : ""].filter(Boolean).join(" ");
-            return h("span", { class: "sl-claim-said", title: names.map((name) => this.panel.editor.names.of(name)).join(", ") }, h("kbd", { "aria-hidden": "true" }, by), verdictNode(verdict));
+            return h("span", { class: "sl-claim-said", title: names.map((name) => this.panel.editor.names.of(name)).sort().join(", ") }, h("kbd", { "aria-hidden": "true" }, by), verdictNode(verdict));
         });
     }
 

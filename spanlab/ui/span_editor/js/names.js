@@ -29,11 +29,16 @@ export class Names {
         return this.areHidden ? this.letters().get(name) ?? name : name;
     }
 
-    /** Annotators in the order in which they are shown: with letters, by them. */
-    ordered(annotators) {
-        if (!this.areHidden) return annotators;
+    /** What is said by annotators in the order in which it is shown: with letters, by them, as any other order tells who is who. */
+    ordered(said, by = ({ name }) => name) {
+        if (!this.areHidden) return said;
         const order = [...this.letters().keys()];
-        return annotators.toSorted((one, two) => order.indexOf(one.name) - order.indexOf(two.name));
+        return said.toSorted((one, two) => order.indexOf(by(one)) - order.indexOf(by(two)));
+    }
+
+    /** The same of members of suggestions and claims, and of votes. */
+    orderedMembers(members) {
+        return this.ordered(members, ({ annotator }) => annotator);
     }
 
     /** The letters of the open item, in an order that is another one on other items. */

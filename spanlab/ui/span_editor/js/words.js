@@ -28,7 +28,7 @@ export function quote(text) {
 export function describe(mark, names) {
     const kind = { own: "your span", open: "suggestion", rejected: "rejected suggestion" }[mark.kind];
     const label = mark.label ? `, ${mark.label}` : "";
-    const by = mark.members.map((member) => names.of(member.annotator)).join(", ");
+    const by = names.orderedMembers(mark.members).map((member) => names.of(member.annotator)).join(", ");
     const prob = mark.kind === "own" ? "" : `, probability ${percent(mark.prob)}`;
     return `${quote(mark.text)}, ${kind}${label}${prob}${by ? `, by ${by}` : ""}`;
 }
