@@ -9,7 +9,7 @@ import pytest
 from driving import DETECTOR, Desk, becomes, suggested
 from playwright.sync_api import expect
 
-from spanlab.schema import Annotation, Interval, Item, Kind, Record, Status
+from spanlab.schema import Annotation, Interval, Item, Record, Status
 
 pytestmark = pytest.mark.browser
 
@@ -91,7 +91,7 @@ def test_what_an_annotator_decided_is_not_joined_with_what_it_did_not(desk: Sit)
 def test_a_vote_on_a_part_of_a_suggestion_says_which(desk: Sit) -> None:
     start = ANSWER.index("in Paris")
     vote = suggested(TOWER, [("in ", 0.3), ("Paris", 1.0)], name="vote").model_copy(
-        update={"kind": Kind.VOTE, "hard": (Interval(start=start, end=start + 8),)}
+        update={"hard": (Interval(start=start, end=start + 8),)}
     )
     exact = suggested(TOWER, [("in Paris", 0.6)], name="exact")
     longer = suggested(TOWER, [("stands in Paris", 0.45)], name="longer")
