@@ -84,6 +84,28 @@ def test_what_a_detector_decided_as_one_piece_is_one_suggestion() -> None:
     assert faint.graded == ()
 
 
+def test_a_piece_that_is_refuted_does_not_say_that_nothing_was_found() -> None:
+    answer = "in 2019 in Hochdorf"
+    refuting = Evidence(passage=0, start=0, end=4, text="2009", stance="refutes")
+    closest = Evidence(passage=0, start=0, end=9, text="2009, the")
+    spans = (
+        Span.of(answer, 3, 7, prob=0.9, evidence=(refuting,)),
+        Span.of(answer, 8, 19, prob=0.8, note="nothing found", evidence=(closest,)),
+    )
+    for kept, quotes, note in (
+        (spans, (refuting,), None),
+        (spans[1:], (closest,), "nothing found"),
+    ):
+        annotation = Annotation(
+            annotator="d",
+            kind=Kind.DETECTOR,
+            spans=kept,
+            hard=(Interval(start=kept[0].start, end=19),),
+        )
+        (whole,) = suggestions(annotation, answer)
+        assert (whole.span.evidence, whole.span.note) == (quotes, note)
+
+
 def test_without_a_decision_likely_means_more_than_one_half() -> None:
     spans = (Span.of("one two", 0, 3, prob=0.5), Span.of("one two", 4, 7, prob=0.51))
     graded = Annotation(annotator="d", kind=Kind.DETECTOR, spans=spans)

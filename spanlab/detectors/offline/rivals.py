@@ -8,7 +8,7 @@ the passage's says around stands in answer or question.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from rapidfuzz import fuzz
 
 from spanlab.detectors.offline.features import Described
 from spanlab.detectors.offline.shape import year
-from spanlab.detectors.offline.sides import Side
+from spanlab.detectors.offline.sides import Side, both_sides
 from spanlab.detectors.offline.words import WordKind
 
 _REACH = 20  # words on either side that say what a sentence is about
@@ -60,8 +60,7 @@ class Rivals:
 
     def __init__(self, described: Described, *, nouns: bool) -> None:
         self._described, self._places = described, described.links.places
-        self._answer = Side.of_answer(described, nouns=nouns)
-        self._passages = Side.of_passages(described, nouns=nouns)
+        self._answer, self._passages = both_sides(described, nouns=nouns)
 
     def of(self, words: range) -> Iterator[Rival]:
         """Yield the best rival of each number and name among these words that has one."""
@@ -81,7 +80,7 @@ class Rivals:
         """Return the unknown words of one name, or of a script without capitals in a row."""
         answer, known = self._answer, self._described.known
         first = last = at
-        if answer.kinds[at] == WordKind.NUMBER:
+        if answer.number(at) or (answer.cased(at) and not answer.name(at)):
             return range(at, at + 1)
         following = answer.next_in_name if answer.cased(at) else answer.next_uncased
         while (more := following(last, 1)) is not None and not known[more]:
@@ -107,8 +106,8 @@ class Rivals:
     def _numbers(self, unit: range) -> Iterator[Rival]:
         answer, passages, at = self._answer, self._passages, unit.start
         places = set(self._described.passages.positions(int(self._described.best[at])))
-        places |= {place + 1 for place in self._before(unit)}
-        places |= {place - 1 for place in self._after(unit)}
+        places |= {place + 1 for place in self._near(unit.start, -1)}
+        places |= {place - 1 for place in self._near(unit[-1], 1)}
         for place in sorted(places):
             stands = range(place, place + 1)
             if not passages.number(place) or passages.forms[place] in answer.forms:
@@ -138,8 +137,8 @@ class Rivals:
 
     def _names(self, unit: range) -> Iterator[Rival]:
         answer, passages = self._answer, self._passages
-        runs = {self._run(place + 1, 1, unit.stop) for place in self._before(unit)}
-        runs |= {self._run(place - 1, -1, unit.start - 1) for place in self._after(unit)}
+        runs = {self._run(place + 1, 1, unit.stop) for place in self._near(unit.start, -1)}
+        runs |= {self._run(place - 1, -1, unit.start - 1) for place in self._near(unit[-1], 1)}
         for stands in sorted(runs - {range(0)}, key=lambda run: (run.start, run.stop)):
             said = unit
             while (more := answer.next_in_name(said[-1], 1)) is not None:
@@ -174,7 +173,7 @@ class Rivals:
     def _uncased(self, unit: range) -> Iterator[Rival]:
         answer, passages = self._answer, self._passages
         end = answer.beside(unit[-1], 1) is None
-        for place in self._before(unit):
+        for place in self._near(unit.start, -1):
             last: int | None = passages.beside(place, 1)
             while last is not None and last - place <= _LONGEST:
                 if (
@@ -190,14 +189,10 @@ class Rivals:
                 if between and follows:
                     yield from self._rated(unit, stands, self._beside(unit, stands), _UNCASED)
 
-    def _before(self, unit: range) -> tuple[int, ...]:
-        """Return where the word before a unit stands in the passages."""
-        before = self._answer.beside(unit.start, -1)
-        return () if before is None else self._places[before]
-
-    def _after(self, unit: range) -> tuple[int, ...]:
-        after = self._answer.beside(unit[-1], 1)
-        return () if after is None else self._places[after]
+    def _near(self, at: int, step: int) -> tuple[int, ...]:
+        """Return where the word before or after one stands in the passages."""
+        other = self._answer.beside(at, step)
+        return () if other is None else self._places[other]
 
     def _agree(self, at: int, place: int) -> bool:
         return 0 <= at < len(self._places) and place in self._places[at]
@@ -251,15 +246,15 @@ class Rivals:
         """
         described, answer = self._described, self._answer
         there = described.passages.positions(self._passages.sentence[stands.start])
-        total = shared = 1e-6
-        for at, distance in _around(answer, said):
-            held = any(place in there for place in self._places[at])
-            weight = float(described.weight[at]) / (1 + distance / 4)
-            if not described.known[at]:
-                weight *= 0.0 if answer.number(at) else 0.5 if answer.name(at) else 1.0
-            total += weight
-            shared += weight * held
-        share, asked = shared / total, self._topic
+
+        def weight(at: int) -> float:
+            unknown = 0.0 if answer.number(at) else 0.5 if answer.name(at) else 1.0
+            return float(described.weight[at]) * (1.0 if described.known[at] else unknown)
+
+        def held(at: int) -> bool:
+            return any(place in there for place in self._places[at])
+
+        share, asked = _share(answer, said, weight, held, 4), self._topic
         if not asked:
             return share
         answers = sum(any(place in there for place in places) for places in asked) / len(asked)
@@ -274,25 +269,33 @@ class Rivals:
     def _shared_there(self, stands: range) -> float:
         """Return the share of the words around it in the passage that answer or question say."""
         passages = self._passages
-        total = shared = 1e-6
-        for place, distance in _around(passages, stands):
-            said = place in self._said
-            weight = (_STOP if passages.stop(place) else 1.0) / (1 + distance)
-            if passages.kinds[place] == WordKind.SIGN:
-                weight *= _SIGN
-            if not said:
-                weight *= 0.0 if passages.number(place) else 0.5 if passages.name(place) else 1.0
-            total += weight
-            shared += weight * said
-        return shared / total
+
+        def weight(place: int) -> float:
+            sign = _SIGN if passages.kinds[place] == WordKind.SIGN else 1.0
+            unsaid = 0.0 if passages.number(place) else 0.5 if passages.name(place) else 1.0
+            said = 1.0 if place in self._said else unsaid
+            return sign * said * (_STOP if passages.stop(place) else 1.0)
+
+        return _share(passages, stands, weight, self._said.__contains__, 1)
 
 
-def _around(side: Side, run: range) -> Iterator[tuple[int, int]]:
-    """Yield the words around, in the same sentence, with their distance."""
+def _share(
+    side: Side,
+    run: range,
+    weight: Callable[[int], float],
+    held: Callable[[int], bool],
+    reach: int,
+) -> float:
+    """Return the weighted share of the words around that are held, near ones counting more.
+
+    A word ``reach`` words away counts half.
+    """
+    total = shared = 1e-6
     for first, step in ((run.start, -1), (run[-1], 1)):
-        at: int | None = first
-        for distance in range(1, _REACH + 1):
-            at = at if at is None else side.beside(at, step)
-            if at is None:
-                break
-            yield at, distance
+        at, distance = side.beside(first, step), 1
+        while at is not None and distance <= _REACH:
+            counts = weight(at) / (1 + distance / reach)
+            total += counts
+            shared += counts * held(at)
+            at, distance = side.beside(at, step), distance + 1
+    return shared / total

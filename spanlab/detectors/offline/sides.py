@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -46,28 +47,11 @@ class Side:
 
     forms: Sequence[str]
     kinds: Sequence[int]
+    gap: Callable[[int], str | None]
     sentence: Sequence[int]
     capitals: Sequence[bool]
-    gap: Callable[[int], str | None]
     stops: frozenset[str]
     nouns: bool
-
-    @classmethod
-    def of_answer(cls, described: Described, *, nouns: bool) -> Side:
-        """Return the answer's words."""
-        words = described.answer
-        capitals = [words.capital(at) for at in range(len(words))]
-        gap = words.row().gap
-        return cls(words.forms, words.kinds, words.sentence, capitals, gap, described.stops, nouns)
-
-    @classmethod
-    def of_passages(cls, described: Described, *, nouns: bool) -> Side:
-        """Return the passages' words."""
-        words = described.passages
-        gap = words.row().gap
-        return cls(
-            words.forms, words.kinds, words.sentence, words.capital, gap, described.stops, nouns
-        )
 
     def beside(self, at: int, step: int) -> int | None:
         """Return the word before or after one in its sentence, if there is one."""
@@ -167,14 +151,21 @@ class Side:
 
     def only_number(self, at: int) -> bool:
         """Return whether no other number of the sentence is a year, too, or has the same unit."""
-        first = last = at
-        while (more := self.beside(first, -1)) is not None:
-            first = more
-        while (more := self.beside(last, 1)) is not None:
-            last = more
-        numbers = (other for other in range(first, last + 1) if self.number(other) and other != at)
+        here = self.sentence[at]
+        sentence = range(bisect_left(self.sentence, here), bisect_right(self.sentence, here))
+        numbers = [other for other in sentence if self.number(other) and other != at]
         return not any(
             self.forms[at + 1 : at + 2] == self.forms[other + 1 : other + 2]
             or (year(self.forms[at]) and year(self.forms[other]))
             for other in numbers
         )
+
+
+def both_sides(described: Described, *, nouns: bool) -> tuple[Side, Side]:
+    """Return an answer's words and those of its passages."""
+    answer, passages = described.answer, described.passages
+    capitals = [answer.capital(at) for at in range(len(answer))]
+    return (
+        Side(*answer.row(), answer.sentence, capitals, described.stops, nouns),
+        Side(*passages.row(), passages.sentence, passages.capital, described.stops, nouns),
+    )
