@@ -44,6 +44,9 @@ REFUTED = {
 # Language, passage, answer: neither says otherwise than the other in the same place.
 NOT_REFUTED = {
     "other unit": ("en", "The crossing takes 31 hours by boat.", "The crossing is 330 km by boat."),
+    "spelling of a number": (
+        "en", "She ran 10000 metres in Oslo.", "She ran 10,000 metres in Oslo.",
+    ),
     "year and height": ("de", "Der Turm wurde 1871 gebaut.", "Der Turm ist 93 Meter hoch."),
     "no names": ("en", "For Example the tower is red.", "With the tower it is green."),
     "part of a name": (

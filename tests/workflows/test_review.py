@@ -90,7 +90,7 @@ def test_a_piece_that_is_refuted_does_not_say_that_nothing_was_found() -> None:
     closest = Evidence(passage=0, start=0, end=9, text="2009, the")
     spans = (
         Span.of(answer, 3, 7, prob=0.9, evidence=(refuting,)),
-        Span.of(answer, 8, 19, prob=0.8, note="nothing found", evidence=(closest,)),
+        Span(start=8, end=19, text=answer[8:], prob=0.8, note="nothing found", evidence=(closest,)),
     )
     for kept, quotes, note in (
         (spans, (refuting,), None),

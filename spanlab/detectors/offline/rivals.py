@@ -15,6 +15,7 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 
 from spanlab.detectors.offline.features import Described
+from spanlab.detectors.offline.normal import readings
 from spanlab.detectors.offline.shape import year
 from spanlab.detectors.offline.sides import Side, both_sides
 from spanlab.detectors.offline.words import WordKind
@@ -113,8 +114,16 @@ class Rivals:
             if not passages.number(place) or passages.forms[place] in answer.forms:
                 continue
             beside = self._beside(unit, stands)
+            if self._equal(at, place):
+                continue
             if self._same_sort(at, place) and self._same_role(at, place, beside):
                 yield from self._rated(unit, stands, beside, _CASED)
+
+    def _equal(self, at: int, place: int) -> bool:
+        """Return whether two numbers may be one in two spellings, as 10,000 and 10000."""
+        answer, passages = self._described.answer, self._described.passages
+        said, stands = answer.text[answer.starts[at] : answer.ends[at]], range(place, place + 1)
+        return not readings(said).isdisjoint(readings(passages.words_at(stands)))
 
     def _same_sort(self, at: int, place: int) -> bool:
         """Return whether two numbers count the same: years, or what the words after them name."""
