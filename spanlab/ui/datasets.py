@@ -12,7 +12,7 @@ from spanlab.schema import UNDETERMINED
 from spanlab.ui.common import link, page_link, plain, store, title
 from spanlab.ui.counts import counts_html, with_assigned
 from spanlab.ui.dataset_dialogs import ACTIONS, ask, show_dialog
-from spanlab.ui.import_panel import has_result, import_panel
+from spanlab.ui.import_panel import import_panel, starts_open
 from spanlab.ui.job_views import EVERY, job_actions, job_changed, job_head, latest_jobs
 from spanlab.ui.job_watch import is_watched, watch
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
@@ -44,7 +44,7 @@ def page() -> None:
     with st.expander(
         "Import files",
         icon=":material/upload_file:",
-        expanded=has_result(),
+        expanded=starts_open(),
         key="import-panel",
     ):
         import_panel([summary.name for summary in datasets])

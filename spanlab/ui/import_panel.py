@@ -20,6 +20,7 @@ from spanlab.workflows.sources import estimate_items
 from spanlab.workflows.wording import counted
 
 _RESULT = "spanlab.imported"
+_FIRST = "spanlab.imported-first"
 _UNMATCHED = 10  # ids that are named
 
 
@@ -37,9 +38,13 @@ class _ImportResult:
     system: str = ""
 
 
-def has_result() -> bool:
-    """Say whether there is a result of an import that people have not closed."""
-    return _RESULT in st.session_state
+def starts_open() -> bool:
+    """Say whether the panel is drawn open: in a session that imported its first dataset in it.
+
+    Otherwise people open it. To open it anew with every result would take it away for a moment,
+    and the page would scroll to its top.
+    """
+    return _FIRST in st.session_state
 
 
 def import_panel(datasets: Sequence[str] = ()) -> None:
@@ -78,6 +83,7 @@ def import_panel(datasets: Sequence[str] = ()) -> None:
     ):
         with errors_shown("Nothing was imported."):
             st.session_state[_RESULT] = _import(chosen)
+            st.session_state.update({} if datasets else {_FIRST: True})
             remember_dataset(chosen.dataset)
             st.rerun()
 
