@@ -54,6 +54,44 @@ def test_ways_of_verifying_are_compared_on_the_same_questions(
     assert safe.endswith("errors: Redundancy 2 (100% in the first three steps)")
 
 
+def test_a_generator_that_repeats_itself_is_shown_every_refused_attempt(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "q.json").write_text(json.dumps([HOTPOT]))
+    wrong = "According to Passage 2, Ada was born in Rome. (Attribution)"
+    contradictory = {"errors": ["Contradictory"], "diagnosis": "It says Oslo.", "guidance": "Look."}
+    script = ReasoningScript({}, {"Rome": contradictory})
+    told: list[str] = []
+
+    def answer(ask: Ask) -> Reply:
+        given = inputs(ask)
+        if "feedback" not in given:
+            return script(ask)
+        told.append(given["feedback"])
+        if "Oslo" in given["steps"]:
+            return say_fields(step=FINAL)
+        # It insists once, and gives way to a prompt that says so.
+        return say_fields(step=BORN if told[-1].count("born in Rome") == 2 else wrong)
+
+    model_server.script(answer)
+    done = spanlab("reason", "q.json", "--model", "m", "-o", "out.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "exact match 1.000" in done.stderr
+    first, second, third, after = told
+    assert first == "(none yet)"
+    assert second.splitlines() == [
+        "Wrong: According to Passage 2, Ada was born in Rome.",
+        "Error: Contradictory",
+        "Diagnosis: It says Oslo.",
+        "Guidance: Look.",
+    ]
+    # The prompt grows at its end, so that its beginning stays in a provider's cache.
+    assert third == f"{second}\n\n{second}"
+    assert after == "Guidance: Go on.", "what was refused is over with the step"
+    (record,) = read(tmp_path / "out.jsonl")
+    assert record.item.answer == f"Step 1: {BORN}\nStep 2: {FINAL}"
+
+
 def test_a_run_in_which_every_question_fails_exits_with_1(
     model_server: ModelServer, spanlab: Run, tmp_path: Path
 ) -> None:

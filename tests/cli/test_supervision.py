@@ -180,9 +180,16 @@ def test_a_question_that_fails_says_why_and_the_others_go_on(
 def test_no_right_reasoning_is_a_failure_and_no_item_for_training(
     model_server: ModelServer, spanlab: Run, tmp_path: Path
 ) -> None:
-    model_server.script(
-        lambda ask: say_fields(plan=PLAN) if "hints" in inputs(ask) else say_fields(steps="No.")
-    )
+    objections: list[str] = []
+
+    def answer(ask: Ask) -> Reply:
+        given = inputs(ask)
+        if "hints" in given:
+            return say_fields(plan=PLAN)
+        objections.append(given["objection"].partition("\n\n# Task")[0])
+        return say_fields(steps="No.")
+
+    model_server.script(answer)
     source = str(ROOT / "data" / "questions.jsonl")
     ideal = ("ideal-trajectories", source, "--model", "m", "-o", "ideal.jsonl")
     done = spanlab(*ideal)
@@ -190,6 +197,9 @@ def test_no_right_reasoning_is_a_failure_and_no_item_for_training(
     reason = "2 questions: no ideal reasoning: the plan and the final answer take 3 steps, not 1"
     assert reason in done.stderr
     assert "Traceback" not in done.stderr
+    # A flaw that comes again makes another prompt, which the cache does not answer.
+    flaw = reason.rpartition(": ")[2]
+    assert sorted(objections) == sorted(2 * ["(none)", flaw, f"{flaw}\n{flaw}"])
     done = spanlab("verifier-data", "ideal.jsonl", "-o", "verifier")
     assert done.returncode == 1
     assert "nobody has judged a step here" in done.stderr

@@ -16,6 +16,7 @@ from spanlab.lm import ModelOptions
 GENERATOR = "generator"  # the role of the model that reasons, for `spanlab reason`
 _INSTRUCTION = 700  # tokens
 _STEP = 30  # tokens of an answer that make one step
+_VERDICT = 150  # tokens
 _ATTEMPTS = 10 * (1 + 3)  # steps, each with its revisions (§4.1)
 
 
@@ -41,12 +42,13 @@ def _create(kit: Kit) -> Detector:
 def _calls(size: Size, _spec: DetectorSpec) -> Iterable[Calls]:
     if not size.answer:  # a question to reason about: each attempt is written and verified
         shown = _INSTRUCTION + size.passages + size.question + 10 * _STEP
-        yield Calls(_ATTEMPTS, shown, 150)
-        yield Calls(_ATTEMPTS + 1, shown, _STEP, GENERATOR)
+        yield Calls(_ATTEMPTS, shown, _VERDICT)
+        refused = 3 * (_STEP + _VERDICT)  # what of the attempts before is shown
+        yield Calls(_ATTEMPTS + 1, shown + refused, _STEP, GENERATOR)
         return
     steps = max(size.answer // _STEP, 1)
     shown = _INSTRUCTION + size.passages + size.question + size.answer // 2
-    yield Calls(steps, shown, 150)
+    yield Calls(steps, shown, _VERDICT)
 
 
 ENTRY = Entry(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal, NamedTuple
@@ -185,12 +185,13 @@ class Reasoner(Modelled):
 
 @dataclass
 class _Reasoning:
-    """The callables of one controlled reasoning; ``tried`` counts the attempts at each step."""
+    """The callables of one controlled reasoning; ``tried`` has the attempts at each step."""
 
     reasoner: Reasoner
     case: Case
-    tried: Counter[int] = field(default_factory=Counter)
-    attempt: str = ""
+    tried: defaultdict[int, list[tuple[str, Verified]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
     @property
     def shown(self) -> Context:
@@ -212,12 +213,13 @@ class _Reasoning:
 
     async def verify(self, accepted: Sequence[ReasoningStep], step: ReasoningStep) -> Verified:
         verdict = await self._verdict(accepted, step)
-        number, self.attempt = len(accepted) + 1, step.text
-        self.tried[number] += 1
+        number = len(accepted) + 1
+        tried = self.tried[number]
         quotes = quoted(self.case.item, self.shown, verdict)
-        self.case.trace.append(_attempt(number, self.tried[number], step, verdict, quotes))
+        self.case.trace.append(_attempt(number, len(tried) + 1, step, verdict, quotes))
         if verdict.error is ErrorType.MISSING_EVIDENCE and self.reasoner.searches:
-            return await self._with_evidence(verdict, verdict.query or step.text)
+            verdict = await self._with_evidence(verdict, verdict.query or step.text)
+        tried.append((step.text, verdict))
         return verdict
 
     async def _written(
@@ -258,11 +260,20 @@ class _Reasoning:
         return Verified(**{**vars(verdict), "guidance": f"{told} {verdict.guidance}".strip()})
 
     def _feedback(self, accepted: Sequence[ReasoningStep], verdict: Verified | None) -> str:
+        """Return what the generator is told: every attempt at the step, or the last verdict.
+
+        With the last attempt alone one that repeats would be answered by the same prompt, and so
+        from the cache, for ever. New attempts stand at the end, after what the prompt had before.
+        """
         if verdict is None or verdict is _UNVERIFIED:
             return NO_FEEDBACK
+        refused = self.tried[len(accepted) + 1]
+        blocks = [f"Wrong: {text}\n{self._said(of_it)}" for text, of_it in refused]
+        return "\n\n".join(blocks) or self._said(verdict)
+
+    def _said(self, verdict: Verified) -> str:
         shown = self.reasoner.options.feedback
-        revised = verdict.error is not None and self.tried[len(accepted) + 1] > 0
-        lines = [f"Wrong: {self.attempt}"] if revised else []
+        lines: list[str] = []
         if verdict.error is not None and shown != "guidance":
             lines += [f"Error: {verdict.error}"]
         # What is good about a right step is of no use for the next one.
