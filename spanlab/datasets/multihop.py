@@ -4,7 +4,10 @@
                       "supporting_facts": [[title, number], …]}
     MuSiQue          {"id", "question", "answer", "paragraphs": [{"title", "paragraph_text",
                       "is_supporting"}, …], "question_decomposition": […]}
-    SAFE             {"id", "question", "answers", "retrieved_passages": ["title: text", …]}
+    SAFE             {"id", "question", "answers", "retrieved_passages": ["title: text", …],
+                      "passage_titles": [title, …]}
+
+Without ``passage_titles`` a title ends at the first colon, or is one of ``gold_titles``.
 
 They are questions to answer (`spanlab reason`): the item's answer is empty, and the right ones are
 ``answers`` in its ``meta``, with all that the file says beside. There are ten passages a question,
@@ -23,6 +26,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 from spanlab.datasets.files import Row
 from spanlab.datasets.given import checked
 from spanlab.datasets.reader import Reader
+from spanlab.errors import InputError
 from spanlab.schema import Item, Passage, Record
 
 PASSAGES: Final = 10
@@ -54,6 +58,7 @@ class _Line(BaseModel):
     supporting_facts: tuple[tuple[str, int], ...] | None = None
     paragraphs: tuple[_Paragraph, ...] = ()
     retrieved_passages: tuple[str, ...] = ()
+    passage_titles: tuple[str | None, ...] = ()
     gold_titles: tuple[str, ...] = ()
 
 
@@ -64,7 +69,7 @@ class MultihopReader(Reader):
         line = _Line.model_validate_json(row.raw)
         name = line.id or line.hotpot_id or f"question-{row.line}"
         gold = {*line.gold_titles, *(title for title, _ in line.supporting_facts or ())}
-        passages = ten(_passages(line), gold, name)
+        passages = ten(_passages(line, gold), gold, name)
         answers = [*line.answers, *([line.answer] if line.answer else []), *line.answer_aliases]
         said: dict[str, Any] = {"answers": list(dict.fromkeys(answers)), **(line.model_extra or {})}
         if line.supporting_facts is not None:
@@ -78,7 +83,7 @@ class MultihopReader(Reader):
         return Record(item=checked(item))
 
 
-def _passages(line: _Line) -> list[tuple[Passage, bool]]:
+def _passages(line: _Line, gold: set[str]) -> list[tuple[Passage, bool]]:
     """Return the passages of a line, and of each whether the line itself says it supports."""
     found = [
         (Passage(title=title, text="".join(_spaced(sentences))), False)
@@ -88,11 +93,37 @@ def _passages(line: _Line) -> list[tuple[Passage, bool]]:
         (Passage(title=each.title, text=each.paragraph_text), each.is_supporting)
         for each in line.paragraphs
     ]
-    for text in line.retrieved_passages:
-        title, colon, rest = text.partition(": ")
-        passage = Passage(title=title, text=rest) if colon and rest else Passage(text=text)
-        found.append((passage, False))
-    return found
+    return found + [(passage, False) for passage in _retrieved(line, gold)]
+
+
+def _retrieved(line: _Line, gold: set[str]) -> list[Passage]:
+    """Return SAFE's passages; titles have colons of their own ("Alien: Covenant").
+
+    Raises:
+        InputError: there are more or fewer titles than passages.
+    """
+    texts, titles = line.retrieved_passages, line.passage_titles
+    if titles and texts and len(titles) != len(texts):
+        raise InputError(
+            "not every passage has its title",
+            field="passage_titles",
+            found=len(titles),
+            expected=f"one for each of the {len(texts)} in `retrieved_passages`",
+        )
+    told = titles or [_title(text, gold) for text in texts]
+    return [_passage(title or None, text) for title, text in zip(told, texts, strict=False)]
+
+
+def _title(text: str, known: set[str]) -> str | None:
+    """Return the title that a passage begins with: the longest known one, or up to a colon."""
+    named = [title for title in known if text.startswith(f"{title}: ")]
+    title, colon, _ = text.partition(": ")
+    return max(named, key=len) if named else title if colon else None
+
+
+def _passage(title: str | None, text: str) -> Passage:
+    rest = text.removeprefix(f"{title}: ") if title else text
+    return Passage(title=title, text=rest or text)
 
 
 def _spaced(sentences: Sequence[str]) -> list[str]:

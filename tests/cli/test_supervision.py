@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from reasoning_script import inputs
 
 from spanlab.datasets import read
@@ -85,6 +86,16 @@ class Model:
         ]
         said: dict[str, Any] = {"valid": True, "relations": chosen, "explanation": "They say so."}
         return "path", say_fields(path=said)
+
+
+def truthful(facts: list[tuple[str, str, str]], given: Mapping[str, str]) -> Reply:
+    """Say these facts of every passage, and that they give the answer."""
+    if "passage" in given:
+        return say_fields(relations=[] if "known" in given else relations(facts))
+    if "names" in given:
+        return say_fields(groups=[])
+    chosen = list(range(1, len(facts) + 1))
+    return say_fields(path={"valid": True, "relations": chosen, "explanation": "So it is."})
 
 
 def verified(spanlab: Run, server: ModelServer, model: Model, *more: str) -> Any:
@@ -203,6 +214,66 @@ def test_no_right_reasoning_is_a_failure_and_no_item_for_training(
     done = spanlab("verifier-data", "ideal.jsonl", "-o", "verifier")
     assert done.returncode == 1
     assert "nobody has judged a step here" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("texts", "titles"),
+    [
+        (["Orca: The Whale: It was directed by Mo Ray.", "Orca: It is a town."], None),
+        (["It was directed by Mo Ray.", "It is a town."], ["Orca: The Whale", "Orca"]),
+        (
+            ["Orca: The Whale: It was directed by Mo Ray.", "Orca: It is a town."],
+            ["Orca: The Whale", "Orca"],
+        ),
+        (["Orca: The Whale: It was directed by Mo Ray.", "Note: a town."], ["Orca: The Whale", ""]),
+    ],
+    ids=["gold", "beside", "both", "untitled"],
+)
+def test_a_title_with_a_colon_names_the_passage_that_supports_the_answer(
+    model_server: ModelServer,
+    spanlab: Run,
+    tmp_path: Path,
+    texts: list[str],
+    titles: list[str] | None,
+) -> None:
+    question = {
+        "id": "q",
+        "question": "Who directed Orca: The Whale?",
+        "answers": ["Mo Ray"],
+        "gold_titles": ["Orca: The Whale"],
+        "retrieved_passages": texts,
+        **({} if titles is None else {"passage_titles": titles}),
+    }
+    (tmp_path / "q.jsonl").write_text(json.dumps(question))
+    read_passages: list[str] = []
+
+    def answer(ask: Ask) -> Reply:
+        given = inputs(ask)
+        if "passage" in given and "known" not in given:
+            read_passages.append(given["passage"].partition("\n\n# Task")[0])
+        return truthful([("Orca: The Whale", "directed by", "Mo Ray")], given)
+
+    model_server.script(answer)
+    done = spanlab("verify-benchmark", "q.jsonl", "--model", "m", "-o", "out.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert read_passages == ["Orca: The Whale\nIt was directed by Mo Ray."]
+    (record,) = read(tmp_path / "out.jsonl")
+    assert "passage_titles" not in record.item.meta
+    others = [(each.title, each.text) for each in record.item.passages if each.title == "Orca"]
+    untitled = [each.text for each in record.item.passages if each.title is None]
+    assert (others, untitled) in [([("Orca", "It is a town.")], []), ([], ["Note: a town."])]
+
+
+def test_titles_for_other_passages_than_there_are_name_the_line(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    question = {"question": "Who?", "answers": ["A"], "retrieved_passages": ["b", "c"]}
+    (tmp_path / "q.jsonl").write_text(json.dumps({**question, "passage_titles": ["B"]}))
+    done = spanlab("verify-benchmark", "q.jsonl", "--model", "m", "-o", "out.jsonl")
+    assert done.returncode == 1
+    assert "not every passage has its title" in done.stderr
+    assert "q.jsonl" in done.stderr
+    assert "one for each of the 2 in `retrieved_passages`" in done.stderr
 
 
 def test_a_question_without_an_answer_is_told(
