@@ -18,8 +18,8 @@ app = typer.Typer(
 Weights = Annotated[
     str,
     typer.Option(
-        help="The ONNX file, such as onnx/model_int8.onnx (default: model.onnx), or "
-        "model.safetensors of a sequence-to-sequence checkpoint."
+        help="The ONNX file, such as onnx/model_int8.onnx (default: model.onnx, else the weights "
+        "in safetensors)."
     ),
 ]
 
@@ -45,28 +45,32 @@ def fetch(
         name, revision, weights, on_file=lambda file: progress.say(f"fetching {file}")
     )
     progress.say(f"{name} at commit {origin.commit} is in {found.folder}")
-    rewrites = found.weights.suffix == ".safetensors"
-    used = "papelo --option first_model" if rewrites else "encoder --option model"
-    progress.say(f"use it: --detector {used}={name}")
+    progress.say(encoders.next_command(found, name))
 
 
 @app.command()
 def convert(
     source: Annotated[
-        Path, typer.Argument(help="A folder with model.safetensors.", file_okay=False)
+        str, typer.Argument(help="A folder with model.safetensors, or the name of a fetched one.")
     ],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The folder to write (default: onnx in that one)."),
+    ] = None,
 ) -> None:
     """Export a PyTorch checkpoint to ONNX, where torch and optimum are installed.
 
     \b
+    spanlab encoder convert ORGANISATION/NAME
     spanlab encoder convert lettucedect/ -o lettucedect-onnx/
     """
     from spanlab.cli import progress
     from spanlab.workflows import encoders
 
     found = encoders.convert(source, output)
-    progress.say(f"wrote {found.weights}; look at it: spanlab encoder check {output}")
+    name = source if output is None else str(output)
+    progress.say(f"wrote {found.weights}; look at it: spanlab encoder check {name}")
+    progress.say(encoders.next_command(found, name))
 
 
 @app.command("list")

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ from spanlab.detectors.common.checkpoint import (
 from spanlab.detectors.common.onnx_graph import facts
 from spanlab.errors import InputError, UsageError, missing_package
 
-__all__ = ["Checkpoint", "convert", "fetch", "fetched", "fetched_checkpoints"]
+__all__ = ["Checkpoint", "convert", "fetch", "fetched", "fetched_checkpoints", "next_command"]
 
 _NAME: Final = re.compile(r"(?!.*--)[A-Za-z0-9_][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
 _TASKS: Final[Mapping[str, str]] = {
@@ -41,6 +41,9 @@ _TASKS: Final[Mapping[str, str]] = {
     "ForSequenceClassification": "text-classification",
     "ForConditionalGeneration": "text2text-generation",
 }
+_PART: Final = re.compile(r"model-\d+-of-\d+\.safetensors")
+_INDEX: Final = "model.safetensors.index.json"
+_FOR_CONVERSION: Final = ("tokenizer_config.json", "special_tokens_map.json")
 _SHOWN: Final = 500  # characters of what a failed conversion said last
 
 
@@ -57,10 +60,13 @@ def fetched() -> Iterator[tuple[Checkpoint, Origin]]:
         InputError: one of them is damaged.
     """
     for name in fetched_checkpoints():
-        origin = origin_of(folder_of(name))
+        folder = folder_of(name)
+        origin = origin_of(folder)
         if origin is not None:
-            kept = (each for each in origin.sha256 if each.endswith((".onnx", SAFETENSORS)))
-            yield _opened(name, next(kept, "")), origin
+            networks = [file for file in origin.sha256 if file.endswith(".onnx")]
+            networks += [file for file in WEIGHTS if (folder / file).is_file()]  # converted
+            networks += sorted(file for file in origin.sha256 if file.endswith(".safetensors"))
+            yield _opened(name, next(iter(networks), "")), origin
 
 
 def fetch(
@@ -74,8 +80,8 @@ def fetch(
     Args:
         name: ORGANISATION/NAME.
         revision: a branch, tag or commit; what it stands for now is kept as a commit.
-        weights: the ONNX file; empty for ``model.onnx`` or ``onnx/model.onnx``. Or
-            ``model.safetensors``, for a checkpoint of sequences.
+        weights: the ONNX file; empty for ``model.onnx`` or ``onnx/model.onnx``, or, where there
+            is neither, for the weights in safetensors, maybe in several files.
         on_file: called with each file's name before it is fetched.
 
     Raises:
@@ -91,50 +97,86 @@ def fetch(
         raise missing_package("fetching a checkpoint", error.name, "encoder") from error
     hub = _Hub(HfApi(endpoint=os.environ.get("HF_ENDPOINT")), name, revision, on_file)
     files = hub.files()
-    chosen = weights or next((each for each in WEIGHTS if each in files), "")
-    for wanted in (chosen or WEIGHTS[0], "tokenizer.json", "config.json"):
+    chosen = (weights,) if weights else _weights_in(files)
+    for wanted in (*chosen, "tokenizer.json", "config.json"):
         if wanted not in files:
             raise InputError(
                 f"{name} has no {wanted} at the hub",
-                expected="a checkpoint exported to ONNX (--weights names another file, or "
-                "model.safetensors of a checkpoint of sequences); `spanlab encoder convert` "
-                "exports a folder with model.safetensors",
+                expected="weights in ONNX (--weights names another file) or in safetensors, "
+                "tokenizer.json and config.json",
             )
+    in_onnx = chosen[0].endswith(".onnx")
+    more = () if in_onnx else (each for each in _FOR_CONVERSION if each in files)
     with _replacing(fetched_folder() / name.replace("/", "--", 1)) as folder:
-        for wanted in (chosen, "tokenizer.json", "config.json"):
+        for wanted in (*chosen, "tokenizer.json", "config.json", *more):
             hub.get(wanted, folder)
-        if chosen != SAFETENSORS:
-            for location in sorted(facts(folder / chosen).external):
-                other = (Path(chosen).parent / location).as_posix()
+        if in_onnx:
+            network = chosen[0]
+            for location in sorted(facts(folder / network).external):
+                other = (Path(network).parent / location).as_posix()
                 if other in files:
                     hub.get(other, folder)
-            check_graph(folder / chosen, folder)
+            check_graph(folder / network, folder)
         shutil.rmtree(folder / ".cache", ignore_errors=True)
         refuse_pickles(folder)
         got = sorted(path for path in folder.rglob("*") if path.is_file())
         sums = {path.relative_to(folder).as_posix(): sha256(path) for path in got}
         origin = Origin(name=name, commit=hub.commit, sha256=sums)
         (folder / ORIGIN).write_text(origin.model_dump_json(indent=2), encoding="utf-8")
-    return _opened(name, chosen), origin
+    return _opened(name, chosen[0]), origin
+
+
+def next_command(checkpoint: Checkpoint, name: str) -> str:
+    """Return what to do with a checkpoint, by what it is: use it, or convert it first.
+
+    Args:
+        checkpoint: as ``fetch`` or ``convert`` returns it.
+        name: what the user calls it: a name at the hub, or a folder.
+    """
+    in_onnx = checkpoint.weights.suffix == ".onnx"
+    named = checkpoint.config.get("architectures") or [""]
+    task = next((task for ending, task in _TASKS.items() if str(named[0]).endswith(ending)), "")
+    if task == "text2text-generation":
+        return f"use it: --detector papelo --option first_model={name}"
+    if not in_onnx:
+        return f"convert it, where torch and optimum are installed: spanlab encoder convert {name}"
+    detector = "encoder-nli" if task == "text-classification" else "encoder"
+    unnamed = detector == "encoder" and all(each.startswith("LABEL_") for each in checkpoint.labels)
+    labels = " --option supported=LABEL_0" if unnamed else ""  # as LettuceDetect's
+    return f"use it: --detector {detector} --option model={name}{labels}"
+
+
+def _weights_in(files: Iterable[str]) -> tuple[str, ...]:
+    """Return the weights among a repository's files, in ONNX if it has them."""
+    there = sorted(files)
+    for wanted in (*WEIGHTS, SAFETENSORS):
+        if wanted in there:
+            return (wanted,)
+    parts = tuple(each for each in there if _PART.fullmatch(each))
+    return (*parts, _INDEX) if parts else (WEIGHTS[0],)
 
 
 def _opened(name: str, weights: str) -> Checkpoint:
-    return (open_folder if weights == SAFETENSORS else open_checkpoint)(name, weights)
+    return (open_folder if weights.endswith(".safetensors") else open_checkpoint)(name, weights)
 
 
-def convert(source: Path, target: Path) -> Checkpoint:
+def convert(name: str, target: Path | None = None) -> Checkpoint:
     """Export a checkpoint of PyTorch to ONNX, with the ``optimum-cli`` that the user has.
 
     Args:
-        source: a folder with config.json, model.safetensors and tokenizer.json.
-        target: the folder to write, which must not be there.
+        name: a folder with config.json, model.safetensors (maybe in several files) and
+            tokenizer.json, or the name of a checkpoint that was fetched.
+        target: the folder to write, which must not be there; by default ``onnx`` in the
+            checkpoint's, so that it can be used by its name.
 
     Raises:
         UsageError: ``optimum-cli`` is not installed, or the target is there.
         InputError: the source holds a pickle, lacks something, or cannot be exported.
     """
+    source = folder_of(name)
+    target = source / "onnx" if target is None else target
     if target.exists():
-        raise UsageError(f"{target} is there already: name another folder")
+        raise UsageError(f"{target} is there already: name another folder with -o")
     refuse_pickles(source)
     if not any(source.glob("*.safetensors")):
         raise InputError(

@@ -72,6 +72,50 @@ def test_a_checkpoint_is_fetched_at_a_commit_listed_and_used(
     assert [(span["text"], span["prob"]) for span in said["spans"]] == [("1984", 0.9)]
 
 
+@pytest.mark.parametrize("weights", ["whole", "sharded"])
+def test_a_checkpoint_in_safetensors_is_fetched_converted_and_used_by_its_name(
+    spanlab: Run, checkpoint: Path, labelled: Path, tmp_path: Path, weights: str
+) -> None:
+    """As LettuceDetect's are: no ONNX, labels without names."""
+    source = tmp_path / "torch"
+    shutil.copytree(checkpoint, source, ignore=shutil.ignore_patterns("model.onnx"))
+    parts = ["model.safetensors"]
+    if weights == "sharded":
+        parts = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
+        parts.append("model.safetensors.index.json")
+    for part in parts:
+        (source / part).write_bytes(b"{}")
+    config = json.loads((source / "config.json").read_text())
+    config["architectures"] = ["ModernBertForTokenClassification"]
+    config["id2label"] = {"0": "LABEL_0", "1": "LABEL_1"}
+    (source / "config.json").write_text(json.dumps(config))
+    (source / "tokenizer_config.json").write_text("{}")
+    with serving(Hub(NAME, source)) as hub:
+        done = spanlab("encoder", "fetch", NAME, HF_ENDPOINT=hub.url)
+        assert done.returncode == 0, done.stderr
+        got = {path.rpartition("/")[2] for path in hub.asked if "resolve" in path}
+    assert got == {*parts, "tokenizer.json", "config.json", "tokenizer_config.json"}
+    assert f"spanlab encoder convert {NAME}\n" in done.stderr
+    assert NAME in spanlab("encoder", "list").stdout
+    early = spanlab("encoder", "check", NAME)
+    assert f"`spanlab encoder convert {NAME}` makes it" in early.stderr
+
+    command = tmp_path / "bin" / "optimum-cli"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\ncp {checkpoint}/* "$7"\ncp {source}/config.json "$7"\n')
+    command.chmod(command.stat().st_mode | stat.S_IXUSR)
+    path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
+    done = spanlab("encoder", "convert", NAME, PATH=path)
+    assert done.returncode == 0, done.stderr
+    used = f"--detector encoder --option model={NAME} --option supported=LABEL_0"
+    assert done.stderr.endswith(f"use it: {used}\n")
+    assert "0.0 MiB  LABEL_0, LABEL_1" in spanlab("encoder", "list").stdout
+    found = spanlab("annotate", labelled, *used.split(), "-o", "out.jsonl")
+    assert found.returncode == 0, found.stderr
+    checked = spanlab("encoder", "check", NAME, "--option", "supported=LABEL_0")
+    assert checked.returncode == 0, checked.stderr
+
+
 def test_a_file_that_is_not_what_the_hub_lists_is_refused(spanlab: Run, checkpoint: Path) -> None:
     with serving(Hub(NAME, checkpoint, wrong_hash=True)) as hub:
         done = spanlab("encoder", "fetch", NAME, HF_ENDPOINT=hub.url)
@@ -103,6 +147,44 @@ def test_what_is_no_name_of_the_hub_is_refused(spanlab: Run, name: str) -> None:
     done = spanlab("encoder", "fetch", name)
     assert done.returncode == 2
     assert "is no name of the hub: it is ORGANISATION/NAME" in done.stderr
+
+
+def test_prompts_in_other_languages_are_those_of_lettucedetects_own_package(
+    spanlab: Run,
+    checkpoint: Path,
+    labelled: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The words are ours here: its package is not among the tests' dependencies."""
+    option = ("--detector", "encoder", "--option", f"model={checkpoint}", "-o", "out.jsonl")
+
+    def read(lang: str, *options: str) -> str:
+        lines = labelled.read_text().replace('"lang": "en"', f'"lang": "{lang}"')
+        (tmp_path / "other.jsonl").write_text(lines.partition("\n")[0] + "\n")
+        done = spanlab("annotate", "other.jsonl", *option, *options)
+        assert done.returncode == 0, done.stderr
+        (said,) = (
+            each
+            for each in json.loads((tmp_path / "out.jsonl").read_text())["annotations"]
+            if each["annotator"] == "encoder"
+        )
+        return str(said["trace"][0]["text"])
+
+    english = read("zh")
+    assert "Briefly answer" in english
+    prompts = tmp_path / "packages" / "lettucedetect" / "prompts"
+    prompts.mkdir(parents=True)
+    (prompts.parent / "__init__.py").write_text("raise ImportError('it is not imported')")
+    (prompts / "qa_prompt_cn.txt").write_text(
+        "问：${question}（${num_passages}）\n${context}\n答："
+    )
+    (prompts / "summary_prompt_cn.txt").write_text("${text}")
+    monkeypatch.syspath_prepend(prompts.parent.parent)
+    assert read("zh").endswith("问：{question}（{count}）\n{passages}\n答：")
+    assert read("de") == english  # a file that it does not have
+    own = ("--option", "template=Q {question} {passages}", "--option", "label={number}) ")
+    assert read("zh", *own).endswith("Q {question} {passages}")
 
 
 def test_check_says_what_a_checkpoint_is_and_does(spanlab: Run, checkpoint: Path) -> None:

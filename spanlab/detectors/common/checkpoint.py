@@ -250,10 +250,11 @@ def _weights(folder: Path, named: str) -> Path:
     for path in tried:
         if path.is_file():
             return path
+    convertible = folder.name.replace("--", "/", 1) if (folder / ORIGIN).is_file() else folder
     raise InputError(
         "the checkpoint has no ONNX model",
         file=tried[0],
-        expected="model.onnx; `spanlab encoder convert` makes it from model.safetensors",
+        expected=f"model.onnx; `spanlab encoder convert {convertible}` makes it from safetensors",
     )
 
 

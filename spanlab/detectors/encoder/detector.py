@@ -29,7 +29,7 @@ from spanlab.detectors.common.onnx_model import Network, load
 from spanlab.detectors.common.tokenizing import Piece, Tokenizing, rows_of
 from spanlab.detectors.encoder.calibration import WordCalibration
 from spanlab.detectors.encoder.entry import WINDOW, EncoderOptions, TokenOptions
-from spanlab.detectors.encoder.formats import PromptFormat, format_of
+from spanlab.detectors.encoder.formats import FORMATS, PromptFormat, format_of, in_language
 from spanlab.detectors.encoder.words import Words, marked, rate_words
 from spanlab.errors import InputError, SpanlabError
 from spanlab.labels import Extent
@@ -118,12 +118,18 @@ class EncoderDetector:
 
     def _pieces(self, item: Item) -> list[Piece] | SpanlabError:
         passages = [passage.text for passage in item.passages if passage.text.strip()]
+        prompt = self._prompt(item)
         try:
             return self.tokenizing.read(
-                lambda shown: self.format.render(item.question, shown), passages, item.answer
+                lambda shown: prompt.render(item.question, shown), passages, item.answer
             )
         except SpanlabError as error:
             return error
+
+    def _prompt(self, item: Item) -> PromptFormat:
+        """Return what the checkpoint reads before an item's answer."""
+        trained = self.format is FORMATS["lettucedetect"]
+        return in_language(item.lang) if trained else self.format
 
     def _doubts(self, piece: Piece, rated: list[NDArray[np.float32]]) -> list[tuple[Extent, float]]:
         """Return each token's characters in the answer, and how probable it is hallucinated."""
@@ -166,7 +172,8 @@ class EncoderDetector:
         )
 
     def _provenance(self, item: Item) -> str:
-        asked = self.format.text if item.question.strip() else self.format.unasked
+        prompt = self._prompt(item)
+        asked = prompt.text if item.question.strip() else prompt.unasked
         learnt = self.calibration
         calibrated = f"; calibrated by {learnt.method}" if learnt else ""
         return (
@@ -182,7 +189,7 @@ def create(options: TokenOptions) -> EncoderDetector:
         InputError: the checkpoint is missing, damaged, unsuitable or unsafe.
         UsageError: a package or device is missing, or an option does not fit.
     """
-    format_ = format_of(options.format, options.template)
+    format_ = format_of(options.format, options.template, options.label)
     checkpoint = open_checkpoint(options.model, options.weights)
     tokenizing = tokenizing_of(checkpoint, options)
     network = load(checkpoint, "tokens", options.running)

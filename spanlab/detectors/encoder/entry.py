@@ -70,13 +70,24 @@ class TokenOptions(EncoderOptions):
 
     format: Annotated[
         FormatName,
-        Field(description="What the checkpoint reads before the answer, as it was trained."),
+        Field(
+            description="What the checkpoint reads before the answer, as it was trained; "
+            "LettuceDetect's prompts in other languages than English come from its package, where "
+            "that is installed."
+        ),
     ] = "lettucedetect"
     template: Annotated[
         str,
         Field(
             description="A template of your own in place of the format: text with {passages} and, "
             "where wanted, {question} and {count}."
+        ),
+    ] = ""
+    label: Annotated[
+        str,
+        Field(
+            title="Before each passage",
+            description="What stands before each passage in that template; {number} is its number.",
         ),
     ] = ""
     windows: Annotated[

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from spanlab.errors import UsageError
 
 FormatName = Literal["lettucedetect", "pair"]
 
+# The languages besides English that LettuceDetect's checkpoints were trained in, with the word
+# that stands before each passage's number; the file of Chinese is called otherwise.
+_PASSAGE: Final = {
+    "de": "Passage",
+    "es": "pasaje",
+    "fr": "passage",
+    "hu": "szövegrészlet",
+    "it": "brano",
+    "pl": "fragment",
+    "zh": "段落",
+}
+_FILES: Final = {"zh": "cn"}
+_THEIRS: Final = {
+    "question": "question",
+    "context": "passages",
+    "text": "passages",
+    "num_passages": "count",
+}
 _PLACE: Final = re.compile(r"\{(question|passages|count)\}")
 
 
@@ -54,12 +74,42 @@ FORMATS: Final[dict[FormatName, PromptFormat]] = {
 }
 
 
-def format_of(name: FormatName, template: str) -> PromptFormat:
+def in_language(lang: str) -> PromptFormat:
+    """Return LettuceDetect's prompt in a language; in English where there is none.
+
+    The checkpoints in other languages learnt prompts of their own, which LettuceDetect's package
+    brings: they are read from there where it is installed, and nothing of it is imported.
+
+    Args:
+        lang: BCP 47 tag of an item.
+    """
+    word = _PASSAGE.get(code := lang.partition("-")[0].lower())
+    package = find_spec("lettucedetect") if word else None
+    if word is None or package is None or not package.submodule_search_locations:
+        return FORMATS["lettucedetect"]
+    folder = Path(package.submodule_search_locations[0]) / "prompts"
+    files = (f"{kind}_prompt_{_FILES.get(code, code)}.txt" for kind in ("qa", "summary"))
+    try:
+        asked, summary = ((folder / file).read_text(encoding="utf-8") for file in files)
+    except OSError:
+        return FORMATS["lettucedetect"]
+    return PromptFormat(_places(asked), _places(summary), f"{word} {{number}}: ")
+
+
+def _places(template: str) -> str:
+    """Return one of LettuceDetect's templates with our names of its places."""
+    for theirs, ours in _THEIRS.items():
+        template = template.replace(f"${{{theirs}}}", f"{{{ours}}}")
+    return template
+
+
+def format_of(name: FormatName, template: str, label: str = "") -> PromptFormat:
     """Return a format by name, or that of an own template.
 
     Args:
         name: one of ``FORMATS``.
         template: an own text; empty for the format that is named.
+        label: what stands before each passage in an own template.
 
     Raises:
         UsageError: the template has no place for passages.
@@ -71,4 +121,4 @@ def format_of(name: FormatName, template: str) -> PromptFormat:
             f"the template {template[:60]!r} has no {{passages}} (it may have {{question}}, "
             "{passages} and {count})"
         )
-    return PromptFormat(template, template)
+    return PromptFormat(template, template, label)

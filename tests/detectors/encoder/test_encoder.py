@@ -13,6 +13,7 @@ from onnxruntime.quantization import quantize_dynamic
 from spanlab.background import wait
 from spanlab.detectors import DetectorSpec, build, detector
 from spanlab.detectors.encoder.detector import EncoderDetector
+from spanlab.detectors.encoder.formats import format_of
 from spanlab.schema import Annotation, Item, Passage, Status
 
 
@@ -112,3 +113,8 @@ def test_detectors_share_a_network_until_its_file_changes(tmp_path: Path) -> Non
     assert network() is first
     tiny.write(tmp_path, tiny.copied())
     assert network() is not first
+
+
+def test_passages_of_an_own_template_are_numbered_where_that_is_asked_for() -> None:
+    made = format_of("pair", "{question}:\n{passages}", "{number}) ")
+    assert made.render("who", ["Ada.", "{question}"]) == "who:\n1) Ada.\n2) {question}"
