@@ -58,7 +58,11 @@ def reason(
     steps: Annotated[int, typer.Option(min=0, max=100, help="Maximum steps per question.")] = 10,
     retries: Annotated[int, typer.Option(min=0, max=20, help="Maximum revisions per step.")] = 3,
     judge: Annotated[
-        bool, typer.Option("--judge", help="Let a model judge the answers against gold answers.")
+        bool,
+        typer.Option(
+            "--judge",
+            help="Let a model judge the answers against gold answers (role answer-judge).",
+        ),
     ] = False,
     concurrency: Concurrency = 32,
     limit: Limit = None,
@@ -189,6 +193,7 @@ def _in_words(name: str, result: MethodResult) -> str:
     if result.score is not None:
         parts.append(f"exact match {figure(result.score.exact)}")
         parts.append(f"F1 {figure(result.score.f1)}")
+    if result.spurious is not None:
         parts.append(f"right despite a wrong step {result.spurious:,}")
     if result.judged[0]:
         parts.append(f"judged right {figure(result.judged[1] / result.judged[0])}")

@@ -36,7 +36,8 @@ class MethodResult:
         scores: of those that have an answer and right ones to compare it with, by question.
         judged: how many were judged by a model, and how many of these are right.
         forced: answers that were forced.
-        spurious: right answers of a reasoning in which a step stands that is wrong.
+        spurious: right answers of a reasoning in which a step stands that is wrong; None where
+            nobody has verified steps.
         calls: model calls, also those that the cache answered; ``tokens`` of the others.
         errors: errors by type, over all attempts.
         positions: errors by the number of the step.
@@ -47,7 +48,7 @@ class MethodResult:
     scores: dict[str, AnswerScore] = field(default_factory=dict)
     judged: tuple[int, int] = (0, 0)
     forced: int = 0
-    spurious: int = 0
+    spurious: int | None = None
     calls: int = 0
     tokens: int = 0
     errors: Counter[str] = field(default_factory=Counter)
@@ -80,14 +81,18 @@ class MethodResult:
         score = scored(item)
         if score is not None:
             found.scores[question_of(item)] = score
-            wrong = outcome["unresolved"] or any(said.spans for said in record.annotations)
-            found.spurious = int(bool(score.exact and wrong))
+            done = [said for said in record.annotations if said.status is Status.DONE]
+            if done or outcome.get("verification") != "none":
+                wrong = outcome["unresolved"] or any(said.spans for said in done)
+                found.spurious = int(bool(score.exact and wrong))
         return found
 
     def add(self, other: Self) -> None:
         """Add what other questions came to."""
-        for name in ("questions", "failed", "forced", "spurious", "calls", "tokens"):
+        for name in ("questions", "failed", "forced", "calls", "tokens"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        if other.spurious is not None:
+            self.spurious = (self.spurious or 0) + other.spurious
         self.judged = (self.judged[0] + other.judged[0], self.judged[1] + other.judged[1])
         self.scores |= other.scores
         self.errors.update(other.errors)

@@ -46,11 +46,11 @@ def test_ways_of_verifying_are_compared_on_the_same_questions(
     ids = [record.item.id for record in read(tmp_path / "out.jsonl")]
     assert ids == ["5a7/none", "5a7/safe"]
     none, safe = done.stderr.splitlines()[-2:]
-    assert none.startswith(
-        "none: 1 question; exact match 1.000; F1 1.000; right despite a wrong step 0"
+    # Nobody has verified the steps of the first way: none of them is known to be wrong, or right.
+    assert none.startswith("none: 1 question; exact match 1.000; F1 1.000; judged right 0.000;")
+    assert safe.startswith(
+        "safe: 1 question; exact match 1.000; F1 1.000; right despite a wrong step 0; judged right"
     )
-    assert "judged right 0.000" in none
-    assert safe.startswith("safe: 1 question; exact match 1.000; F1 1.000")
     assert safe.endswith("errors: Redundancy 2 (100% in the first three steps)")
 
 
@@ -90,6 +90,51 @@ def test_a_generator_that_repeats_itself_is_shown_every_refused_attempt(
     assert after == "Guidance: Go on.", "what was refused is over with the step"
     (record,) = read(tmp_path / "out.jsonl")
     assert record.item.answer == f"Step 1: {BORN}\nStep 2: {FINAL}"
+
+
+def test_the_judge_of_answers_has_a_model_and_options_of_its_own(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "q.json").write_text(json.dumps([HOTPOT]))
+    model_server.script(ReasoningScript({"": [BUILT, BORN, FINAL]}))
+    done = spanlab(
+        *("reason", "q.json", "--generator", "writer", "--judge", "-o", "out.jsonl"),
+        *("--model-option", "answer-judge.temperature=0.5"),
+        *("--model-option", "judge.temperature=0.25"),
+        SPANLAB_MODEL="verifier",
+        SPANLAB_MODEL_JUDGE="verifier",
+        SPANLAB_MODEL_ANSWER_JUDGE="big",
+    )
+    assert done.returncode == 0, done.stderr
+    asked = [(ask.body["model"], ask.body["temperature"]) for ask in model_server.requests]
+    assert asked == [*[("writer", 0.0), ("verifier", 0.25)] * 3, ("big", 0.5)]
+
+
+def test_missing_evidence_is_an_error_only_where_somebody_can_search(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "q.json").write_text(json.dumps([HOTPOT]))
+    (tmp_path / "corpus.jsonl").write_text('{"text": "Ada was born in Oslo."}\n')
+    spanlab("index", "corpus.jsonl", "-o", "index")
+    missing = {"errors": ["Missing Evidence"], "query": "Ada born"}
+    told = {False: "Unsupported 1", True: "Missing Evidence 1"}
+    for more in ((), ("--retriever", "bm25", "--corpus", "index")):
+        before = len(model_server.requests)
+        steps = [BUILT.replace("Ada", "Eva"), BUILT, BORN, FINAL]
+        model_server.script(ReasoningScript({"": steps}, {"Eva": missing}))
+        model = f"m{len(more)}"  # what another one answered is in the cache
+        done = spanlab("reason", "q.json", "--model", model, "-o", "out.jsonl", *more)
+        assert done.returncode == 0, done.stderr
+        asked = [ask.text for ask in model_server.requests[before:] if "ruling" in ask.text]
+        assert asked
+        assert {"Missing Evidence" in text for text in asked} == {bool(more)}
+        assert {'"query"' in text for text in asked} == {bool(more)}
+        assert f"errors: {told[bool(more)]} (" in done.stderr
+        again = len(model_server.requests)
+        spanlab("annotate", "out.jsonl", "--detector", "safe", "--model", f"{model}a", *more)
+        asked = [ask.text for ask in model_server.requests[again:]]
+        assert asked
+        assert {"Missing Evidence" in text for text in asked} == {bool(more)}
 
 
 def test_a_run_in_which_every_question_fails_exits_with_1(

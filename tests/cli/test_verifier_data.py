@@ -139,6 +139,14 @@ def test_evidence_is_missing_when_its_passage_is_taken_away(spanlab: Run, tmp_pa
     assert "Step 1: According to Passage 1, Ada built it. (Attribution)" in prompt
     assert '"query": "Find her birthplace."' in reply
     assert '"Missing Evidence"' in reply
+    # A verifier is asked with a search and without one: only with one is evidence missing.
+    for line in lines(tmp_path / "verifier"):
+        offered = "Missing Evidence" in line["messages"][0]["content"]
+        assert ('"query"' in line["messages"][2]["content"]) is offered
+        assert offered or line["error"] != "Missing Evidence"
+    others = [line for line in lines(tmp_path / "verifier") if line["error"] is None]
+    offers = ["Missing Evidence" in line["messages"][0]["content"] for line in others]
+    assert len(offers) * 0.3 < sum(offers) < len(offers) * 0.7
 
 
 def test_a_teacher_makes_right_steps_wrong_in_the_ways_that_rules_cannot(

@@ -35,10 +35,11 @@ from spanlab.detectors.common.marking import strongest
 from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.safe.entry import ENTRY, SafeOptions
-from spanlab.detectors.safe.prompts import VerifyStep
+from spanlab.detectors.safe.prompts import verifying_prompt
 from spanlab.detectors.safe.protocol import ErrorType
 from spanlab.detectors.safe.reading import ReasoningStep, StepKind, steps_in
 from spanlab.detectors.safe.verifying import Verified, verified
+from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm.gathering import together
 from spanlab.mappers import Quote, map_quotes
@@ -55,11 +56,15 @@ _WORDS_ARE_WRONG: Final = {ErrorType.UNSUPPORTED, ErrorType.CONTRADICTORY}
 
 
 class SafeProgram(dspy.Module):
-    """The verifier, of one step and of all steps of an answer."""
+    """The verifier, of one step and of all steps of an answer.
 
-    def __init__(self) -> None:
+    Args:
+        searches: whether evidence that is missing can be searched for.
+    """
+
+    def __init__(self, *, searches: bool) -> None:
         super().__init__()
-        self.verify = dspy.Predict(VerifyStep)
+        self.verify = dspy.Predict(verifying_prompt(searches=searches))
 
     def forward(self, **inputs: str) -> dspy.Prediction:
         """Return what ``aforward`` returns; blocks until the model has answered."""
@@ -95,7 +100,7 @@ class Safe(Modelled):
         # A tuned program may have the generator's prompts, too.
         own = {name: each for name, each in (kit.prompts or {}).items() if name in ENTRY.prompts}
         kit = replace(kit, prompts=own or None)
-        super().__init__(kit, SafeProgram(), guided="verify")
+        super().__init__(kit, SafeProgram(searches=searches(kit.spec)), guided="verify")
         self.options = SafeOptions.model_validate(kit.spec.options)
 
     async def steps(self, case: Case) -> Annotation:
@@ -186,6 +191,11 @@ class Safe(Modelled):
             raise
         except SpanlabError as error:
             return error
+
+
+def searches(spec: DetectorSpec) -> bool:
+    """Say whether there is somebody to search for what the passages lack."""
+    return spec.retriever is not None and spec.retriever.kind != "given"
 
 
 def quoted(item: Item, shown: Context, verdict: Verified) -> tuple[Evidence, ...]:

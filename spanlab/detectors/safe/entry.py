@@ -14,6 +14,7 @@ from spanlab.detectors.spec import DetectorSpec
 from spanlab.lm import ModelOptions
 
 GENERATOR = "generator"  # the role of the model that reasons, for `spanlab reason`
+ANSWER_JUDGE = "answer-judge"  # that of the model that compares its answers with the right ones
 _INSTRUCTION = 700  # tokens
 _STEP = 30  # tokens of an answer that make one step
 _VERDICT = 150  # tokens
@@ -57,7 +58,7 @@ ENTRY = Entry(
     needs="a model, one call a step; passages",
     create=_create,
     options=SafeOptions,
-    roles=(JUDGE, GENERATOR),
+    roles=(JUDGE, GENERATOR, ANSWER_JUDGE),
     asked=ModelOptions(temperature=0.0),  # §4.1
     prompts=("verify",),
     generator_prompts=("next", "conclude"),

@@ -16,7 +16,7 @@ from typing import Final, Literal
 from spanlab.detectors.common.context import context
 from spanlab.detectors.safe.checks import CITATION, cited, renumbered
 from spanlab.detectors.safe.labels import IDEAL, error_marked, spans_on
-from spanlab.detectors.safe.prompts import Ruling, VerifyStep
+from spanlab.detectors.safe.prompts import Ruling, SearchRuling, verifying_prompt
 from spanlab.detectors.safe.protocol import ErrorType
 from spanlab.detectors.safe.reading import ANSWER_MARK, ReasoningStep, StepKind, steps_in
 from spanlab.detectors.safe.teaching import TaughtError
@@ -29,6 +29,7 @@ from spanlab.trace import ReasoningTraceStep
 Origin = Literal["reviewed", "corrected", "ideal", "injected"]
 _KIND: Final = StepKind.ATTRIBUTION  # of a step that does not say it
 _BUDGET: Final = 60_000  # characters of passages, as detectors show them
+_WITH_SEARCH: Final = 0.5  # share of the examples whose prompt offers to search
 _NEXT: Final = "Take the next step."
 _MEND: Final = "Write this step again without that error."
 
@@ -282,17 +283,21 @@ def _example(
     passages = context(item, "given", _BUDGET).text
     adapter = ChatAnswers()
     inputs = {"passages": passages, "question": item.question, "steps": listed(steps)}
-    messages = adapter.format(VerifyStep, [], inputs)
-    ruling = Ruling(
-        diagnosis=judged.diagnosis,
-        errors=[] if judged.error is None else [judged.error],
-        guidance=judged.guidance,
-        kind=judged.kind,
-        sentence=judged.sentence,
-        words=list(judged.words),
-        query=judged.query,
-    )
-    reply = adapter.format_assistant_message_content(VerifyStep, {"ruling": ruling})
+    # The verifier is asked with and without a search; half of what is alike in both is for each.
+    dice = random.Random(f"{item.id}:{len(steps)}:{judged.error}")
+    searches = judged.error is ErrorType.MISSING_EVIDENCE or dice.random() < _WITH_SEARCH
+    prompt = verifying_prompt(searches=searches)
+    messages = adapter.format(prompt, [], inputs)
+    ruling = {
+        "diagnosis": judged.diagnosis,
+        "errors": [] if judged.error is None else [judged.error],
+        "guidance": judged.guidance,
+        "kind": judged.kind,
+        "sentence": judged.sentence,
+        "words": judged.words,
+    }
+    said = SearchRuling(**ruling, query=judged.query) if searches else Ruling(**ruling)
+    reply = adapter.format_assistant_message_content(prompt, {"ruling": said})
     return VerifierExample(
         item.id,
         item.question,

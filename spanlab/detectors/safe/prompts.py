@@ -10,7 +10,7 @@ import re
 from typing import Annotated, Final
 
 import dspy
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, JsonValue, WithJsonSchema
 
 from spanlab.detectors.safe.protocol import ErrorType
 from spanlab.detectors.safe.reading import StepKind
@@ -22,6 +22,13 @@ Growing = Annotated[str, GROWING]
 
 _RIGHT: Final = frozenset(("", "none", "null", "n/a", "correct", "no error", "valid", "right"))
 _ERRORS: Final = {re.sub(r"\W", "", error.casefold()): error for error in ErrorType}
+_TYPES: Final[dict[str, JsonValue]] = {  # as a schema: those that can be named without a search
+    "type": "array",
+    "items": {
+        "type": "string",
+        "enum": [str(error) for error in ErrorType if error is not ErrorType.MISSING_EVIDENCE],
+    },
+}
 _JUDGED: Final = {
     **dict.fromkeys(("right", "correct", "true", "yes"), True),
     **dict.fromkeys(("wrong", "incorrect", "false", "no"), False),
@@ -51,6 +58,16 @@ def error_types(value: object) -> list[ErrorType]:
     return found
 
 
+def known_types(value: object) -> list[ErrorType]:
+    """Read error types where nobody can search: missing evidence is what makes a step unsupported.
+
+    Raises:
+        ValueError: as of ``error_types``.
+    """
+    missing, said = ErrorType.MISSING_EVIDENCE, error_types(value)
+    return [ErrorType.UNSUPPORTED if error is missing else error for error in said]
+
+
 def step_kind(value: object) -> StepKind | None:
     """Read the kind of a step; None for anything else."""
     return _KINDS.get(re.sub(r"\W", "", str(value or "").casefold().removesuffix("step")))
@@ -60,11 +77,17 @@ class Ruling(ReplyModel):
     """What is wrong with a step, and what to do next."""
 
     diagnosis: Text
-    errors: Annotated[list[ErrorType], BeforeValidator(error_types)]
+    errors: Annotated[list[ErrorType], BeforeValidator(known_types), WithJsonSchema(_TYPES)]
     guidance: Text
     kind: Annotated[StepKind | None, BeforeValidator(step_kind)]
     sentence: Text
     words: Texts
+
+
+class SearchRuling(Ruling):
+    """What is wrong with a step, and what to do next; evidence that is missing can be found."""
+
+    errors: Annotated[list[ErrorType], BeforeValidator(error_types)]
     query: Text
 
 
@@ -105,7 +128,6 @@ class VerifyStep(dspy.Signature):
     - "Inefficiency": it plans, announces or sums up; it states no fact and concludes nothing.
     then, of an Attribution, whether it is true:
     - "Contradictory": a passage says otherwise.
-    - "Missing Evidence": what is needed here stands in no passage.
     - "Unsupported": the passage that it cites does not say so, or only part of it.
     - "Information Miss": it says that something is missing which a passage has.
     - "Premature Attribution": it uses somebody or something that no step has connected with the
@@ -125,9 +147,29 @@ class VerifyStep(dspy.Signature):
     ruling: Ruling = dspy.OutputField(
         desc='"errors" is a list, empty for a right step; "kind" is Attribution, Logical or Final '
         'Answer; "sentence" is copied from the passage that settles it, "words" are the wrong '
+        "words copied from the step; each of these two empty if there is nothing"
+    )
+
+
+_UNSUPPORTED: Final = '    - "Unsupported":'
+
+
+class VerifyOrSearch(VerifyStep):  # noqa: D101 - its docstring is the instruction, as above
+    __doc__ = (VerifyStep.__doc__ or "").replace(
+        _UNSUPPORTED,
+        f'    - "Missing Evidence": what is needed here stands in no passage.\n{_UNSUPPORTED}',
+    )
+    ruling: SearchRuling = dspy.OutputField(
+        desc='"errors" is a list, empty for a right step; "kind" is Attribution, Logical or Final '
+        'Answer; "sentence" is copied from the passage that settles it, "words" are the wrong '
         'words copied from the step, "query" is what to search for where evidence is missing; '
         "each of these three empty if there is nothing"
     )
+
+
+def verifying_prompt(*, searches: bool) -> type[dspy.Signature]:
+    """Return the verifier's prompt; evidence can be missing only where somebody searches for it."""
+    return VerifyOrSearch if searches else VerifyStep
 
 
 class TakeNextStep(dspy.Signature):

@@ -19,8 +19,8 @@ from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.entry import JUDGE, Options
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.safe.controller import RETRIES, STEPS, Trajectory, control
-from spanlab.detectors.safe.detector import SafeProgram, marked, quoted, traced
-from spanlab.detectors.safe.entry import GENERATOR
+from spanlab.detectors.safe.detector import SafeProgram, marked, quoted, searches, traced
+from spanlab.detectors.safe.entry import ANSWER_JUDGE, GENERATOR
 from spanlab.detectors.safe.labels import right_answers
 from spanlab.detectors.safe.prompts import Conclude, JudgeAnswer, TakeNextStep
 from spanlab.detectors.safe.protocol import ErrorType
@@ -52,9 +52,9 @@ class ReasonOptions(Options):
         STEPS
     )
     retries: Annotated[int, Field(ge=0, le=20, description="Revisions of a step.")] = RETRIES
-    judge: Annotated[
-        bool, Field(description="Let the verifier's model judge answers by the right ones.")
-    ] = False
+    judge: Annotated[bool, Field(description="Let a model judge answers by the right ones.")] = (
+        False
+    )
 
 
 class Answered(NamedTuple):
@@ -67,8 +67,8 @@ class Answered(NamedTuple):
 class ReasoningProgram(SafeProgram):
     """The verifier, the generator of steps and that of the forced final answer."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, searches: bool) -> None:
+        super().__init__(searches=searches)
         self.next = dspy.Predict(TakeNextStep)
         self.conclude = dspy.Predict(Conclude)
         self.judge = dspy.Predict(JudgeAnswer)
@@ -85,7 +85,7 @@ class Reasoner(Modelled):
     program: ReasoningProgram
 
     def __init__(self, kit: Kit, options: ReasonOptions) -> None:
-        super().__init__(kit, ReasoningProgram(), guided="verify")
+        super().__init__(kit, ReasoningProgram(searches=searches(kit.spec)), guided="verify")
         self.options = options
         if options.verification == "self":
             self.name = SELF_VERIFIED
@@ -136,6 +136,7 @@ class Reasoner(Modelled):
         try:
             judged = await self.ask(
                 self.program.judge,
+                ANSWER_JUDGE,
                 question=case.item.question,
                 right=list(right),
                 answer=found.answer,
@@ -150,7 +151,7 @@ class Reasoner(Modelled):
     @property
     def searches(self) -> bool:
         """Whether there is somebody to search for what the passages lack."""
-        return self.kit.spec.retriever is not None and self.kit.spec.retriever.kind != "given"
+        return searches(self.kit.spec)
 
     async def search(self, case: Case, text: str) -> tuple[int, ...]:
         """Search for evidence, and return the indices of the passages that are new."""

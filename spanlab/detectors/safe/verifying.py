@@ -77,7 +77,7 @@ async def verified(
         kind,
         ruling.sentence.strip(),
         tuple(ruling.words),
-        ruling.query.strip(),
+        getattr(ruling, "query", "").strip(),  # only where somebody searches
     )
 
 
