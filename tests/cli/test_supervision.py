@@ -276,6 +276,98 @@ def test_titles_for_other_passages_than_there_are_name_the_line(
     assert "one for each of the 2 in `retrieved_passages`" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("named", "stated"),
+    [
+        ("P.S. I Love You", "P.S. I Love You"),
+        ("P.S. I Love You", "PS I Love You"),
+        ("J. K. Rowling", "J.K. Rowling"),
+        ("JK Rowling", "J. K. Rowling"),
+        ("the U.S. Open", "US Open"),
+        ("John F Kennedy", "John F. Kennedy"),
+    ],
+)
+def test_a_name_with_dots_is_the_question_s_however_either_writes_it(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path, named: str, stated: str
+) -> None:
+    question = {
+        "id": "q",
+        "question": f"What is {named} known for?",
+        "answers": ["Wit"],
+        "retrieved_passages": [f"{stated}: It is known for wit."],
+    }
+    (tmp_path / "q.jsonl").write_text(json.dumps(question))
+    model_server.script(lambda ask: truthful([(stated, "known for", "Wit")], inputs(ask)))
+    done = spanlab("verify-benchmark", "q.jsonl", "--model", "m", "-o", "out.jsonl")
+    assert done.returncode == 0, done.stderr
+    (record,) = read(tmp_path / "out.jsonl")
+    found: Any = record.item.meta["benchmark-verification"]
+    assert found["verified"], found
+
+
+FACT = "She ran the 5th race of the 1990s, the 38th of 1,200, with 30kg and an F16 for J. K. Moe."
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        FACT,
+        FACT.replace("30kg", "30 kg").replace("1,200", "1200").replace("J. K.", "J.K."),
+        FACT.replace("She ran", "Ann Lee (1990s) ran").replace("J. K.", "JK"),
+    ],
+)
+def test_a_quote_with_numbers_and_initials_is_an_ideal_step(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path, quote: str
+) -> None:
+    given, done = reasoned(model_server, spanlab, tmp_path, quote)
+    assert done.returncode == 0, done.stderr
+    assert given == ["(none)"], "it is not objected to"
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [("5th", "15th"), ("1990s", "1990"), ("38th", "39th"), ("30kg", "31kg"), ("1,200", "1,201")],
+)
+def test_another_number_than_the_passage_has_is_refused(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path, word: str, other: str
+) -> None:
+    quote = FACT.replace(word, other)
+    _, done = reasoned(model_server, spanlab, tmp_path, quote)
+    assert done.returncode == 1
+    number = other.removesuffix("kg").replace(",", "")
+    assert f"step 1 has '{number}', which its passage does not have" in done.stderr
+
+
+def reasoned(
+    server: ModelServer, spanlab: Run, folder: Path, quote: str
+) -> tuple[list[str], subprocess.CompletedProcess[str]]:
+    """Have a quote of the passage be the one step of an ideal reasoning.
+
+    Returns:
+        What was objected to before each attempt, and the command's result.
+    """
+    question = {
+        "id": "q",
+        "question": "What did Ann Lee do?",
+        "answers": ["race"],
+        "retrieved_passages": [f"Ann Lee: Ann Lee was a runner. {FACT}"],
+    }
+    (folder / "q.jsonl").write_text(json.dumps(question))
+    objections: list[str] = []
+
+    def answer(ask: Ask) -> Reply:
+        given = inputs(ask)
+        if "hints" in given:
+            return say_fields(plan="Step 1: Find what Ann Lee did. (Attribution)")
+        objections.append(given["objection"].partition("\n\n# Task")[0])
+        step = f"Step 1: According to Passage 1, {quote} (Attribution)"
+        return say_fields(steps=f"{step}\nStep 2: ####ANSWER: race (Final Answer)")
+
+    server.script(answer)
+    command = ("ideal-trajectories", "q.jsonl", "--model", "m", "-o", "ideal.jsonl")
+    return objections, spanlab(*command)
+
+
 def test_a_question_without_an_answer_is_told(
     model_server: ModelServer, spanlab: Run, tmp_path: Path
 ) -> None:

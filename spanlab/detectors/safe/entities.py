@@ -15,8 +15,9 @@ from typing import Final
 
 from spanlab.detectors.safe.recomputing import period
 
-_ARTICLES: Final = frozenset(("a", "an", "the"))
-_INITIAL: Final = re.compile(r"(?<=\b\w)\.")  # U.S. is US
+_ARTICLE: Final = re.compile(r"^\W*(?:an?|the)\s+(?=\W*\w)", re.I)
+# After an initial, with the space before a further one: U.S. is US, J. K. is JK.
+_INITIAL: Final = re.compile(r"(?<=\b[^\W\d_])\.(?:\s(?=[^\W\d_]\.))?")
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _NUMBER: Final = re.compile(r"\d+\w{0,2}")  # 44th, 1990s, 5km
 _WORD_OF_A_VALUE: Final = re.compile(
@@ -38,8 +39,16 @@ def key(name: str) -> str:
     when = period(name)
     if when is not None and when.first == when.last:
         return when.first.isoformat()
-    words = _words(name)
-    return " ".join(words[1:] if len(words) > 1 and words[0] in _ARTICLES else words)
+    return " ".join(_words(_ARTICLE.sub("", name)))
+
+
+def plain(text: str) -> str:
+    """Return a text whose initials have no dots, and whose numbers no commas at thousands.
+
+    Names and numbers of two texts can be compared in it: it has "US", "JK Rowling" and "1000" for
+    "U.S.", "J. K. Rowling" and "1,000".
+    """
+    return _THOUSANDS.sub("", _INITIAL.sub("", text))
 
 
 def is_value(name: str) -> bool:
@@ -106,8 +115,7 @@ def _marks(name: str) -> set[str]:
 
 def _words(name: str) -> list[str]:
     text = unicodedata.normalize("NFKC", name).casefold()
-    text = _THOUSANDS.sub("", _INITIAL.sub("", text))
-    return "".join(each if _is_letter(each) else " " for each in text).split()
+    return "".join(each if _is_letter(each) else " " for each in plain(text)).split()
 
 
 def _is_letter(character: str) -> bool:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from spanlab.detectors.common.graph import Edge
-from spanlab.detectors.safe.entities import canonical, is_generic, is_value, key
+from spanlab.detectors.safe.entities import canonical, is_generic, is_value, key, plain
 from spanlab.detectors.safe.recomputing import period
 from spanlab.lm.gathering import together
 from spanlab.scorers import score_answer
@@ -195,7 +195,7 @@ def _parts(path: Iterable[Edge]) -> list[set[str]]:
 
 def _is_named(names: Iterable[str], question: str) -> bool:
     """Say whether a question names an entity by any of its names."""
-    asked = set(terms(question))
+    asked = {*terms(question), *terms(plain(question))}
     return any(words and words <= asked for words in map(_name_words, names))
 
 

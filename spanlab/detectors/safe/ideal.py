@@ -19,6 +19,7 @@ from spanlab.detectors.common.context import passage_shown
 from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.safe.checks import CITATION, cited, flaw_in
+from spanlab.detectors.safe.entities import plain
 from spanlab.detectors.safe.labels import BENCHMARK, IDEAL, right_answers, supporting
 from spanlab.detectors.safe.reading import ReasoningStep, StepKind, final_answer, steps_in, written
 from spanlab.errors import InputError, UnparsableAnswerError
@@ -33,7 +34,8 @@ _MOST: Final = 10  # entries of a plan
 _PLACEHOLDER: Final = "(none)"
 _STEP: Final = re.compile(r"\bsteps?\s+(\d{1,3})", re.I)
 _CAPITAL: Final = re.compile(r"(?<=[\w,;:’'\"“(] )[^\W\d_a-z][\w’'-]*")
-_DIGITS: Final = re.compile(r"\d+")
+# Between a number and its unit; 5th and 1990s are words of their own.
+_UNIT: Final = re.compile(r"(?<=\d)(?!(?:st|nd|rd|th|s)\b)(?=[^\W\d_])", re.I)
 
 
 class PlanReasoning(dspy.Signature):
@@ -203,11 +205,18 @@ def _flaw_in_step(
 
 def _strange(step: ReasoningStep, known: str) -> Iterator[str]:
     """Yield names and numbers of a step that a text does not have, in any form of the word."""
-    text = CITATION.sub("", step.text)
+    text, known = (_UNIT.sub(" ", plain(each)) for each in (CITATION.sub("", step.text), known))
     has = set(terms(known, stems=True))
-    for word in (*_DIGITS.findall(text), *_CAPITAL.findall(text)):
-        if not all({each, each[:STEM] + "*"} & has for each in terms(word)):
-            yield word
+    # Numbers have no other forms: all their digits count.
+    yield from (word for word in terms(text) if _has_digit(word) and word not in has)
+    for name in _CAPITAL.findall(text):
+        words = [word for word in terms(name) if not _has_digit(word)]
+        if not all({word, word[:STEM] + "*"} & has for word in words):
+            yield name
+
+
+def _has_digit(word: str) -> bool:
+    return any(map(str.isdigit, word))
 
 
 class IdealTrajectories(Modelled):
@@ -286,8 +295,8 @@ def _hints(item: Item) -> Iterator[str]:
         ways = _fields(verified.get("path"), "subject", "relation")
     if not ways:
         ways = [f"see {item.passages[at].title}" for at in supporting(item)]
-    answers = [set(terms(answer)) for answer in right_answers(item)]
-    ways = [way for way in ways if not any(answer <= set(terms(way)) for answer in answers)]
+    answers = [set(terms(plain(answer))) for answer in right_answers(item)]
+    ways = [way for way in ways if not any(answer <= set(terms(plain(way))) for answer in answers)]
     yield from (f"{number}. {way}" for number, way in enumerate(ways, start=1))
 
 

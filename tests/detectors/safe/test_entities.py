@@ -14,6 +14,10 @@ from spanlab.detectors.safe.entities import canonical, is_generic, is_nameable, 
     [
         ("The Beatles", "beatles"),
         ("U.S.", "US"),
+        ("J. K. Rowling", "J.K. Rowling"),
+        ("J. K. Rowling", "JK Rowling"),
+        ("P.S. I Love You", "PS I Love You"),
+        ("John F. Kennedy", "John F Kennedy"),
         ("10 April 1930", "1930-04-10"),
         ("April 10, 1930", "1930-04-10"),
         ("1,000", "1000"),
@@ -35,6 +39,8 @@ def test_spellings_of_a_name_have_the_same_key(one: str, other: str) -> None:
         ("हिन्दी", "हिन्दा"),
         ("Apollo 11", "Apollo 13"),
         ("C", "D"),
+        ("3.5 km", "35 km"),
+        ("A. Smith", "Smith"),
     ],
 )
 def test_other_names_have_other_keys(one: str, other: str) -> None:

@@ -30,7 +30,7 @@ ITEM = Item(
     passages=(
         Passage(title="Tower", text="Ada Berg built it."),
         Passage(title="Rome", text="Rome is old."),
-        Passage(title="Ada Berg", text="Ada Berg (born 1930 in Oslo) was an engineer."),
+        Passage(title="Ada Berg", text="Ada Berg (born 1930 in Oslo), no. 123456, was an engineer."),
     ),
     meta={"answers": ["Oslo"]},
 )
@@ -77,6 +77,7 @@ def test_steps_that_carry_out_a_plan_are_right() -> None:
         ("Passage 3", "Passage 2", "step 2 has to cite one passage"),
         ("Passage 3", "Passage 9", "there is no passage 9"),
         ("in 1930", "in 1931", "step 2 has '1931'"),
+        ("in 1930", "in 1930, no. 123457", "step 2 has '123457'"),
         ("in Oslo in", "in Rome in", "step 2 has 'Rome'"),
         (
             "Passage 3, Ada Berg was born in Oslo in 1930",
