@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from detector_cases import TOWER
+from reasoning_script import ReasoningScript
 
 from spanlab.datasets import read, write
 from spanlab.detectors import EnsembleSpec, entries
@@ -148,3 +149,28 @@ def test_without_a_search_there_is_no_evidence_and_the_run_says_so(
     assert two.returncode == 1
     assert "there is nothing to search: no search was chosen" in two.stderr
     assert model_server.requests == []
+
+
+def test_of_safe_a_step_that_states_a_fact_is_no_plan_however_it_begins(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    plan = "Let me find out who directed it."
+    fact = "Let me note that Passage 2 says Ann Lee directed it."
+    item = {
+        "id": "film",
+        "lang": "en",
+        "question": "Who directed it?",
+        "answer": f"Step 1: {plan}\nStep 2: {fact}",
+        "passages": [{"text": "It is a film."}, {"text": "Ann Lee directed it."}],
+    }
+    (tmp_path / "film.jsonl").write_text(json.dumps(item))
+    script = ReasoningScript({})
+    model_server.script(script)
+    done = spanlab(
+        "annotate", "film.jsonl", "--detector", "safe", "--model", "m", "-o", "out.jsonl"
+    )
+    assert done.returncode == 0, done.stderr
+    (record,) = read(tmp_path / "out.jsonl")
+    spans = [(span.text, span.label) for span in record.annotations[0].spans]
+    assert spans == [(plan, "Inefficiency")]
+    assert script.verified == [f"Step 2: {fact}"], "a model is asked about what may be right"

@@ -87,10 +87,20 @@ def _flaws(step: ReasoningStep, earlier: Sequence[ReasoningStep], passages: int)
         )
 
 
+# A plan says what it will look for, and nothing that could be true or false: after the verb comes
+# no further clause and no result.
 _PLAN = re.compile(
     r"(?:(?:first|next|now|then|so|okay|ok|well),?\s+)?"
     r"(?:let me|let us|let's|let’s|i will|i'll|i’ll|i need to|i am going to|i'm going to|"
-    r"we will|we'll|we need to|we should|i should|the next step is to)\b[^.!?;:]*[.!…]*\s*$",
+    r"i’m going to|we will|we'll|we’ll|we need to|we should|i should|the next step is to)\s+"
+    r"(?:(?:now|first|next|then|also|just)\s+)?"
+    r"(?:analy[sz]e|begin|break|calculate|check|collect|compare|compute|continue|determine|"
+    r"discover|examine|explore|extract|figure|find|focus|gather|get|go|identify|investigate|know|"
+    r"learn|locate|look|move|plan|proceed|read|retrieve|review|scan|search|see|start|summari[sz]e|"
+    r"take|think|try|turn|verify|work)\b"
+    r"(?!.*(?:\s-\s|\b(?:that|as|because|since|conclude|to be|being|equals?|gives?|yields?|"
+    r"says?|said|states?|stated|shows?|mentions?|tells?)\b))"
+    r"[^.!?;:,(–—=]*[.!…]*\s*$",
     re.I,
 )
 CITATION = re.compile(r"^according to passage \d{1,4}[,:]?\s+", re.I)  # as steps begin

@@ -1,6 +1,9 @@
 """A generator reasons about a question with a verifier at its side (Kwon et al. 2026, §3.4).
 
 ``controller.control`` is the algorithm; here it gets its models and its evidence.
+
+Deviation. The paper's generator is shown the feedback on its last attempt, ours that on all
+attempts at the step.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ ITEM = Item(
     passages=(
         Passage(title="Tower", text="Ada Berg built it."),
         Passage(title="Rome", text="Rome is old."),
-        Passage(title="Ada Berg", text="Ada Berg (born 1930 in Oslo), no. 123456, was an engineer."),
+        Passage(title="Ada Berg", text="Ada Berg (born 1930 in Oslo, no. 123456) was an engineer."),
     ),
     meta={"answers": ["Oslo"]},
 )
