@@ -168,7 +168,8 @@ def flaw_in_steps(
     if wrong is not None:
         return wrong
     given = final_answer(steps[-1].text)
-    if given is None or not score_answer(given, right_answers(item)).exact:
+    right = tuple(map(plain, right_answers(item)))
+    if given is None or not score_answer(plain(given), right).exact:
         return f"the steps lead to {given or 'no final answer'}, which is not the right one"
     return None
 

@@ -105,6 +105,8 @@ def test_a_name_may_have_another_form_than_in_its_passage() -> None:
 def test_a_known_answer_may_have_other_forms() -> None:
     item = ITEM.model_copy(update={"meta": {"answers": ["Christiania", "the Oslo"]}})
     assert flaw_of(STEPS, item) is None
+    dotted = ITEM.model_copy(update={"meta": {"answers": ["J.K. Oslo"]}})
+    assert flaw_of(STEPS.replace("ANSWER: Oslo", "ANSWER: J. K. Oslo"), dotted) is None
 
 
 class Teacher:
