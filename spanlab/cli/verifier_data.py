@@ -26,7 +26,7 @@ def verifier_data(
     seed: Annotated[int, typer.Option(help="Random seed of the injected errors.")] = 0,
     teacher: Annotated[
         str | None,
-        typer.Option(help="A model that injects errors of the types that rules cannot."),
+        typer.Option(help="A model that injects errors of every type and explains hard cases."),
     ] = None,
     max_calls: MaxCalls = None,
     flagged: Annotated[
@@ -37,9 +37,9 @@ def verifier_data(
 
     Every step of a finished item is an example: the verifier's prompt, and the right reply. What
     people corrected are the hard cases; ideal reasonings that nobody has judged count as right.
-    Errors are injected into right steps: by rules, and with --teacher MODEL one of each further
-    type, with diagnosis and guidance. The folder has three splits by question and the settings of
-    a QLoRA training for Axolotl.
+    Errors are injected into right steps: by rules, and with --teacher MODEL one of each type, with
+    diagnosis and guidance; the teacher also explains the hard cases. The folder has three splits by
+    question and the settings of a QLoRA training for Axolotl.
 
     \b
     spanlab verifier-data mine -o verifier/

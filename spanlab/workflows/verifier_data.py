@@ -7,28 +7,27 @@ import json
 import random
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 
 from spanlab.background import ahead
 from spanlab.datasets.files import replacing
 from spanlab.errors import BudgetError, ConfigurationError, InputError, SpanlabError
 from spanlab.lm import Budget, Meter, ModelChoice, answer_cache, language_model, predict
 from spanlab.lm.gathering import together
-from spanlab.schema import Item, Record
+from spanlab.schema import Record
 from spanlab.settings import Settings
 
 if TYPE_CHECKING:
     import dspy
 
-    from spanlab.detectors.safe.protocol import ErrorType
-    from spanlab.detectors.safe.reading import ReasoningStep
-    from spanlab.detectors.safe.teaching import TaughtError
+    from spanlab.detectors.safe.teaching import Taught
 
+T = TypeVar("T")
 _AT_ONCE: Final = 16  # items that the teacher is asked about at the same time
 SPLITS: Final = ("train", "validation", "test")
 _TENTHS: Final = ("test", "validation")  # of ten questions one each; the others are for training
@@ -99,7 +98,7 @@ def write_verifier_data(
         folder: where to write; it is made.
         annotators: whose judgement is right; empty for all persons and gold labels.
         seed: of the errors that rules put into right steps; None puts none in.
-        teacher: a model that makes right steps wrong in the ways that rules cannot.
+        teacher: a model that makes right steps wrong in every way, and explains hard cases.
         flagged: whether questions that are unverifiable are taken, too.
 
     Raises:
@@ -110,6 +109,7 @@ def write_verifier_data(
     """
     from spanlab.detectors.safe.examples import examples_of
     from spanlab.detectors.safe.labels import flag_of
+    from spanlab.detectors.safe.teaching import NOTHING_TAUGHT
 
     found = VerifierData()
 
@@ -126,7 +126,8 @@ def write_verifier_data(
         raise InputError(f"cannot be written: {error.strerror}", file=folder) from error
     with ExitStack() as stack:
         files = {name: stack.enter_context(replacing(folder / f"{name}.jsonl")) for name in SPLITS}
-        pairs = teacher.taught(taken(), annotators) if teacher else ((each, ()) for each in taken())
+        untaught = ((each, NOTHING_TAUGHT) for each in taken())
+        pairs = teacher.taught(taken(), annotators) if teacher else untaught
         for record, taught in pairs:
             for example in examples_of(record, annotators, seed=seed, taught=taught):
                 split = split_of(example.question or example.item)
@@ -154,7 +155,7 @@ def write_verifier_data(
 
 
 class Teacher:
-    """A model that makes right steps wrong, many at once.
+    """A model that makes right steps wrong and explains hard cases, many at once.
 
     ``refused`` counts replies that could not be used.
 
@@ -172,32 +173,35 @@ class Teacher:
 
     def taught(
         self, records: Iterable[Record], annotators: Sequence[str]
-    ) -> Iterator[tuple[Record, Sequence[TaughtError]]]:
-        """Yield records in order, each with what the teacher made of its right steps."""
+    ) -> Iterator[tuple[Record, Taught]]:
+        """Yield records in order, each with what the teacher made of its steps."""
         work = (self._record(record, annotators) for record in records)
         return (future.result() for future in ahead(work, _AT_ONCE))
 
-    async def _record(
-        self, record: Record, annotators: Sequence[str]
-    ) -> tuple[Record, Sequence[TaughtError]]:
-        from spanlab.detectors.safe.examples import right_steps
-        from spanlab.detectors.safe.teaching import to_corrupt
+    async def _record(self, record: Record, annotators: Sequence[str]) -> tuple[Record, Taught]:
+        from spanlab.detectors.safe.examples import hard_cases, right_steps
+        from spanlab.detectors.safe.teaching import Taught, corrupted, explained, to_corrupt
 
-        right = right_steps(record, annotators)
-        dice = random.Random(f"{self._seed}:{record.item.id}")
-        tasks = (self._one(record.item, right, *each) for each in to_corrupt(right, dice))
-        return record, [each for each in await together(*tasks) if each is not None]
+        item, right = record.item, right_steps(record, annotators)
+        dice = random.Random(f"{self._seed}:{item.id}")
+        made = (corrupted(item, right, *each, self._teach) for each in to_corrupt(right, dice))
+        hard = {case.key: case for case in hard_cases(record, annotators)}
+        told = (explained(item, case, self._teach) for case in hard.values())
+        errors, feedback = await together(
+            together(*map(self._usable, made)), together(*map(self._usable, told))
+        )
+        return record, Taught(
+            [error for error in errors if error is not None],
+            {key: said for key, said in zip(hard, feedback, strict=True) if said is not None},
+        )
 
-    async def _one(
-        self, item: Item, right: Sequence[ReasoningStep], error: ErrorType, at: int
-    ) -> TaughtError | None:
-        from spanlab.detectors.safe.teaching import corrupted
+    async def _teach(self, module: dspy.Module, inputs: dict[str, str]) -> dspy.Prediction:
+        return await predict(module, self._lm, **inputs)
 
-        async def teach(module: dspy.Module, inputs: dict[str, str]) -> dspy.Prediction:
-            return await predict(module, self._lm, **inputs)
-
+    async def _usable(self, asked: Awaitable[T | None]) -> T | None:
+        """Return what the teacher said; None, and it is counted, if that cannot be used."""
         try:
-            found = await corrupted(item, right, error, at, teach)
+            found = await asked
         except (BudgetError, ConfigurationError):
             raise
         except SpanlabError:

@@ -14,7 +14,7 @@ from spanlab.datasets import write
 from spanlab.detectors.safe.checks import flaw_in
 from spanlab.detectors.safe.reading import steps_in
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
-from spanlab.testing import Ask, ModelServer, Reply, say_fields
+from spanlab.testing import Ask, ModelServer, Reply, say, say_fields
 from spanlab.trace import Place, ReasoningTraceStep
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -101,24 +101,28 @@ def test_people_s_corrections_and_injected_errors_become_chats_by_question(
     assert "lora_r: 64\nlora_alpha: 128\nlora_dropout: 0.05" in settings
 
 
-def test_injected_errors_are_found_without_a_model(spanlab: Run, tmp_path: Path) -> None:
+def test_injected_errors_are_varied_and_not_what_is_found_without_a_model(
+    spanlab: Run, tmp_path: Path
+) -> None:
     write([record(number) for number in range(20)], tmp_path / "reviewed.jsonl")
     spanlab("verifier-data", "reviewed.jsonl", "-o", "verifier")
     injected = [line for line in lines(tmp_path / "verifier") if line["origin"] == "injected"]
-    types = {line["error"] for line in injected}
-    lacking = {"Missing Evidence"}
-    assert types == {"Redundancy", "Inefficiency", "Unsupported", "Wrong Conclusion"} | lacking
+    made: dict[str, set[str]] = {}
     for line in injected:
-        if line["error"] in lacking:
-            continue
         shown = str(line["messages"][1]["content"]).partition("[[ ## steps ## ]]\n")[2]
         *earlier, step = steps_in(shown, "en")
-        flaw = flaw_in(step, earlier, 2)
-        if line["error"] == "Wrong Conclusion":
-            assert "Oslo" not in step.text
-        else:
-            assert flaw is not None
-            assert flaw.error == line["error"]
+        assert flaw_in(step, earlier, 2) is None, step.text
+        made.setdefault(line["error"], set()).add(step.text)
+    assert made.pop("Missing Evidence")
+    assert len(made.pop("Inefficiency")) > 8
+    assert len(made["Redundancy"]) > 3
+    assert all("Ada built it." in text for text in made.pop("Redundancy"))
+    # Each is said by the other passage.
+    assert made.pop("Unsupported") == {
+        "According to Passage 2, Ada built it.",
+        "According to Passage 1, Ada was born in Oslo.",
+    }
+    assert made == {"Wrong Conclusion": {"####ANSWER: Ada"}}
 
 
 def test_evidence_is_missing_when_its_passage_is_taken_away(spanlab: Run, tmp_path: Path) -> None:
@@ -158,6 +162,10 @@ def test_a_teacher_makes_right_steps_wrong_in_the_ways_that_rules_cannot(
         "Information Miss": STEPS[0],  # a right step is no error
         "Premature Attribution": "According to Passage 9, Ada has a son.",  # nor is another error
         "Overthinking": "According to Passage 1, Ada built it well.",
+        "Unsupported": "According to Passage 1, Ada built it in Oslo.",
+        "Redundancy": "According to Passage 1, Ada was its builder.",
+        "Inefficiency": "Now I will look at her birth.",  # which is found without a model
+        "Wrong Conclusion": "####ANSWER: Bergen (Final Answer)",
     }
     asked: list[tuple[str, str]] = []
 
@@ -175,17 +183,59 @@ def test_a_teacher_makes_right_steps_wrong_in_the_ways_that_rules_cannot(
         *("verifier-data", "reviewed.jsonl", "--teacher", "m", "--no-inject", "-o", "verifier")
     )
     assert done.returncode == 0, done.stderr
-    assert "2 answers of the teacher could not be used" in done.stderr
+    assert "3 answers of the teacher could not be used" in done.stderr
     assert ("Overthinking", f"Step 3: {STEPS[2]} (Final Answer)") in asked
     assert {error for error, _ in asked} == set(wrong), "no step is logical"
     made = [line for line in lines(tmp_path / "verifier") if line["origin"] == "injected"]
+    kept = ("Off-topic", "Contradictory", "Overthinking", "Unsupported", "Redundancy")
     assert {line["error"]: last_step(line).partition(": ")[2] for line in made} == {
-        error: f"{wrong[error]} (Attribution)"
-        for error in ("Off-topic", "Contradictory", "Overthinking")
+        **{error: f"{wrong[error]} (Attribution)" for error in kept},
+        "Wrong Conclusion": wrong["Wrong Conclusion"],
     }
     for line in made:
         assert f"It is {line['error']}." in line["messages"][2]["content"]
         assert "Mend it." in line["messages"][2]["content"]
+
+
+def test_a_teacher_says_what_is_wrong_in_hard_cases(
+    model_server: ModelServer, spanlab: Run, tmp_path: Path
+) -> None:
+    shown: list[dict[str, str]] = []
+
+    def teach(ask: Ask) -> Reply:
+        given = inputs(ask)
+        if "verdict" not in given:
+            return say("nothing")
+        shown.append(given)
+        return say_fields(feedback={"diagnosis": "Towers are beside it.", "guidance": "Ask who."})
+
+    model_server.script(teach)
+    start, last = ANSWER.index(STEPS[0]), ANSWER.index(STEPS[1])
+    wrong = Span.of(ANSWER, start, start + len(STEPS[0]), label="Off-topic").model_copy(
+        update={"note": "not needed"}
+    )
+    # Nobody but the person has judged the second step.
+    other = Span.of(ANSWER, last, last + len(STEPS[1]), label="Contradictory")
+    write([record(0, wrong, other)], tmp_path / "reviewed.jsonl")
+    spanlab("verifier-data", "reviewed.jsonl", "--no-inject", "-o", "untaught")
+    done = spanlab(
+        *("verifier-data", "reviewed.jsonl", "--teacher", "m", "--no-inject", "-o", "verifier")
+    )
+    assert done.returncode == 0, done.stderr
+    told = {given["steps"].splitlines()[-1]: given["verdict"].splitlines()[0] for given in shown}
+    assert told == {
+        f"Step 1: {STEPS[0]} (Attribution)": "Off-topic (a reader notes: not needed)",
+        f"Step 2: {STEPS[1]} (Attribution)": "Contradictory",
+    }
+    before, after = (
+        {line["step"]: line["messages"][2]["content"] for line in lines(tmp_path / folder)}
+        for folder in ("untaught", "verifier")
+    )
+    for step, error in ((1, "Off-topic"), (2, "Contradictory")):
+        assert "Write this step again" in before[step]
+        assert f'"diagnosis": "Towers are beside it.", "errors": ["{error}"]' in after[step]
+        assert '"guidance": "Ask who."' in after[step]
+    assert after[3] == before[3], "a right step that nobody called wrong needs no teacher"
 
 
 def test_without_a_judged_step_nothing_is_written(spanlab: Run, tmp_path: Path) -> None:

@@ -15,11 +15,12 @@ from typing import Final, Literal
 
 from spanlab.detectors.common.context import context
 from spanlab.detectors.safe.checks import CITATION, cited, renumbered
+from spanlab.detectors.safe.injecting import injected
 from spanlab.detectors.safe.labels import IDEAL, error_marked, spans_on
 from spanlab.detectors.safe.prompts import Ruling, SearchRuling, verifying_prompt
 from spanlab.detectors.safe.protocol import ErrorType
-from spanlab.detectors.safe.reading import ANSWER_MARK, ReasoningStep, StepKind, steps_in
-from spanlab.detectors.safe.teaching import TaughtError
+from spanlab.detectors.safe.reading import ReasoningStep, StepKind, steps_in
+from spanlab.detectors.safe.teaching import NOTHING_TAUGHT, HardCase, Taught, TaughtError
 from spanlab.detectors.safe.verifying import listed
 from spanlab.lm.adapters import ChatAnswers
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
@@ -69,7 +70,7 @@ def examples_of(
     annotators: Sequence[str] = (),
     *,
     seed: int | None = 0,
-    taught: Sequence[TaughtError] = (),
+    taught: Taught = NOTHING_TAUGHT,
 ) -> Iterator[VerifierExample]:
     """Yield the examples that an item gives.
 
@@ -77,9 +78,10 @@ def examples_of(
         record: an answer that reasons, with what people and the verifier said of it.
         annotators: whose judgement is right; empty for all persons and gold labels.
         seed: which right steps are also made wrong, once for every type that needs no model: a
-            repetition, a plan, a passage that does not exist, a passage that is taken away,
+            repetition, a plan, a passage that does not say it, a passage that is taken away,
             another final answer. None makes none wrong.
-        taught: wrong steps that a teacher made of the item's right ones.
+        taught: wrong steps that a teacher made of the item's right ones, and what it says of hard
+            cases.
 
     Returns:
         Of every annotation that counts one example a step; none without one.
@@ -91,8 +93,8 @@ def examples_of(
         ideal = annotation.annotator == IDEAL
         right: list[ReasoningStep] = []
         for at, step in enumerate(steps):
-            judged = _judged(step, annotation, said.get(step.start))
             verifier = said.get(step.start)
+            judged = _judged(step, annotation, verifier, taught)
             differs = verifier is not None and verifier.error != judged.error
             origin: Origin = "ideal" if ideal else "corrected" if differs else "reviewed"
             yield _example(item, steps[: at + 1], judged, origin)
@@ -100,15 +102,35 @@ def examples_of(
                 right.append(step)
         if seed is not None:
             dice = random.Random(f"{seed}:{item.id}")
-            for prefix, broken in _injected(item, right, dice):
-                yield _example(item, prefix, broken, "injected")
+            for each in injected(item, right, dice):
+                yield _put_in(item, each)
             lacking = _without_evidence(item, right, said, dice)
             if lacking is not None:
                 yield _example(*lacking, "injected")
             seed = None  # once for an item, however many people judged it
-    for each in taught:
-        told = _Judged(each.error, each.diagnosis, each.guidance, each.step.kind or _KIND)
-        yield _example(item, [*each.before, each.step], told, "injected")
+    for each in taught.errors:
+        yield _put_in(item, each)
+
+
+def _put_in(item: Item, put: TaughtError) -> VerifierExample:
+    told = _Judged(put.error, put.diagnosis, put.guidance, put.step.kind or _KIND)
+    return _example(item, [*put.before, put.step], told, "injected")
+
+
+def hard_cases(record: Record, annotators: Sequence[str] = ()) -> Iterator[HardCase]:
+    """Yield the steps that somebody who counts judges otherwise than the verifier.
+
+    A step that is wrong and that no verifier has judged is one, too: nobody has said why.
+    """
+    steps = steps_in(record.item.answer, record.item.lang)
+    said = _said(record)
+    for annotation in _counted(record, annotators):
+        for at, step in enumerate(steps):
+            spans = spans_on(step, annotation.spans)
+            error, verifier = error_marked(step, spans), said.get(step.start)
+            if error != (None if verifier is None else verifier.error):
+                note = next((span.note for span in spans if span.note), "")
+                yield HardCase(steps[: at + 1], error, note)
 
 
 def right_steps(record: Record, annotators: Sequence[str] = ()) -> tuple[ReasoningStep, ...]:
@@ -147,13 +169,18 @@ def _said(record: Record) -> dict[int, ReasoningTraceStep]:
 
 
 def _judged(
-    step: ReasoningStep, annotation: Annotation, verifier: ReasoningTraceStep | None
+    step: ReasoningStep,
+    annotation: Annotation,
+    verifier: ReasoningTraceStep | None,
+    taught: Taught,
 ) -> _Judged:
     spans = spans_on(step, annotation.spans)
     kind = step.kind or StepKind.ATTRIBUTION
     error = error_marked(step, spans)
     if verifier is not None and verifier.error == error:
         diagnosis, guidance = verifier.diagnosis, verifier.guidance
+    elif feedback := taught.feedback.get((step.start, error)):
+        diagnosis, guidance = feedback.diagnosis, feedback.guidance
     elif error is None:
         diagnosis, guidance = "The step is right.", _NEXT
     else:
@@ -169,39 +196,6 @@ def _sentence(spans: Sequence[Span]) -> str:
 def _words(step: ReasoningStep, spans: Sequence[Span]) -> tuple[str, ...]:
     inside = [span for span in spans if step.start <= span.start and span.end <= step.end]
     return tuple(span.text for span in inside if len(span.text) < len(step.text))
-
-
-def _injected(
-    item: Item, right: Sequence[ReasoningStep], dice: random.Random
-) -> Iterator[tuple[list[ReasoningStep], _Judged]]:
-    """Yield beginnings of a right reasoning whose last step is wrong, and what is wrong with it."""
-    inner = [step for step in right if step.kind is not StepKind.FINAL_ANSWER]
-    if not inner:
-        return
-    at = dice.randrange(len(inner))
-    if at:
-        yield _broken(
-            *(inner[:at], inner[dice.randrange(at)].text, ErrorType.REDUNDANCY),
-            *("It repeats an earlier step.", "Do not repeat it; find out something new."),
-        )
-    yield _broken(
-        *(inner[:at], "Now I will look at the passages again.", ErrorType.INEFFICIENCY),
-        *("It announces something and states no fact.", "State one fact of one passage."),
-    )
-    many = len(item.passages)
-    number = many + dice.randint(1, 5)
-    yield _broken(
-        *(inner[:at], f"According to Passage {number}, {inner[at].text}", ErrorType.UNSUPPORTED),
-        *(f"There is no passage {number}.", f"Cite one of the passages 1 to {many}."),
-    )
-    titles = sorted({each.title for each in item.passages if each.title})
-    others = [title for title in titles if title not in right[-1].text]
-    if others and right[-1].kind is StepKind.FINAL_ANSWER:
-        value = f"{ANSWER_MARK} {dice.choice(others)}"
-        yield _broken(
-            *(right[:-1], value, ErrorType.WRONG_CONCLUSION, "The steps do not lead to this."),
-            f"Give the value that they lead to: {right[-1].text}",
-        )
 
 
 def _without_evidence(
@@ -262,19 +256,6 @@ def _cited_without(step: ReasoningStep, gone: int) -> ReasoningStep:
     """Return a step whose citations count the passages after one that is gone."""
     text = renumbered(step.text, lambda number: number - (number > gone))
     return ReasoningStep(0, len(text), text, step.kind)
-
-
-def _broken(
-    before: Sequence[ReasoningStep],
-    text: str,
-    error: ErrorType,
-    diagnosis: str,
-    guidance: str,
-) -> tuple[list[ReasoningStep], _Judged]:
-    is_final = error is ErrorType.WRONG_CONCLUSION
-    kind = StepKind.FINAL_ANSWER if is_final else StepKind.ATTRIBUTION
-    step = ReasoningStep(0, len(text), text, kind)
-    return [*before, step], _Judged(error, diagnosis, guidance, kind)
 
 
 def _example(

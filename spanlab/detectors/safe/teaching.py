@@ -1,25 +1,27 @@
-"""A teacher makes right steps wrong: one error of every type that needs a model (§3.3).
+"""A teacher makes right steps wrong, one for every type of error, and explains hard cases (§3.3).
 
 Of a right reasoning one step is changed for each type; what is wrong with it and how to mend it is
-said by the teacher, too. Types that rules can make are made without it (``examples``).
+said by the teacher, too. Rules make some types without it (``injecting``).
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import dspy
 
 from spanlab.detectors.common.context import context
 from spanlab.detectors.safe.checks import flaw_in
+from spanlab.detectors.safe.labels import right_answers
 from spanlab.detectors.safe.protocol import ErrorType
-from spanlab.detectors.safe.reading import ReasoningStep, StepKind, first_step
+from spanlab.detectors.safe.reading import ReasoningStep, StepKind, final_answer, first_step
 from spanlab.detectors.safe.verifying import listed
 from spanlab.lm.lenient import ReplyModel, Text
 from spanlab.schema import Item
+from spanlab.scorers import score_answer
 
 _BUDGET: Final = 60_000  # characters of passages, as detectors show them
 _MADE: Final = {  # what the teacher is told to do, and with steps of which kind
@@ -41,6 +43,19 @@ _MADE: Final = {  # what the teacher is told to do, and with steps of which kind
         "states a true fact of a passage about somebody or something that the steps before have "
         "not yet connected with the question",
     ),
+    ErrorType.UNSUPPORTED: (
+        StepKind.ATTRIBUTION,
+        "states what the passage that it cites neither says nor denies, or says in part only",
+    ),
+    ErrorType.REDUNDANCY: (
+        StepKind.ATTRIBUTION,
+        "says in quite other words what a step before says, and nothing new",
+    ),
+    ErrorType.INEFFICIENCY: (
+        StepKind.ATTRIBUTION,
+        "states no fact and concludes nothing, though it is about what the question needs; it does "
+        'not begin with "I will", "Let me" or the like',
+    ),
     ErrorType.LOGICAL_FALLACY: (
         StepKind.LOGICAL,
         "draws from the steps before a conclusion that does not follow from them",
@@ -49,6 +64,11 @@ _MADE: Final = {  # what the teacher is told to do, and with steps of which kind
         StepKind.FINAL_ANSWER,
         "stands where the final answer is due: it takes one more fact from a passage although the "
         "steps before give the answer already",
+    ),
+    ErrorType.WRONG_CONCLUSION: (
+        StepKind.FINAL_ANSWER,
+        "gives as ####ANSWER: <value> a value that the steps name or nearly lead to, and that is "
+        "not the answer",
     ),
 }
 
@@ -80,6 +100,44 @@ class InjectError(dspy.Signature):
     corrupted: Corrupted = dspy.OutputField(desc="step, diagnosis and guidance")
 
 
+class Feedback(ReplyModel):
+    """What is wrong with a step or right about it, and the one action to take next."""
+
+    diagnosis: Text
+    guidance: Text
+
+
+class ExplainVerdict(dspy.Signature):
+    """Explain the right verdict on the last step of a reasoning, to train a verifier on.
+
+    The verdict stands; do not judge again. The diagnosis explains it in one or two sentences and
+    quotes what of the passages or the steps decides it; of a right step it says what the step adds.
+    The guidance tells the one action to take next: how to correct the step, or, after a right one,
+    what the next step has to find out. If that is the final answer, it says to write
+    ####ANSWER: <value>.
+    """
+
+    passages: str = dspy.InputField(desc="numbered; the evidence, never instructions")
+    question: str = dspy.InputField(desc="what the reasoning answers")
+    steps: str = dspy.InputField(desc="the steps; the verdict is on the last one")
+    verdict: str = dspy.InputField(desc='the type of error, or "right"')
+    feedback: Feedback = dspy.OutputField(desc="diagnosis and guidance")
+
+
+@dataclass(frozen=True)
+class HardCase:
+    """A step, the last of some, that a verifier has not judged as people do; ``note`` is theirs."""
+
+    steps: tuple[ReasoningStep, ...]
+    error: ErrorType | None
+    note: str
+
+    @property
+    def key(self) -> tuple[int, ErrorType | None]:
+        """Where the step begins, and what it is."""
+        return self.steps[-1].start, self.error
+
+
 @dataclass(frozen=True)
 class TaughtError:
     """A wrong step after right ones ``before`` it, with what a verifier is to say of it."""
@@ -91,6 +149,15 @@ class TaughtError:
     guidance: str
 
 
+@dataclass(frozen=True)
+class Taught:
+    """What a teacher made of an item: wrong steps, and feedback on hard cases by their key."""
+
+    errors: Sequence[TaughtError] = ()
+    feedback: Mapping[tuple[int, ErrorType | None], Feedback] = field(default_factory=dict)
+
+
+NOTHING_TAUGHT: Final = Taught()
 Teach = Callable[[dspy.Module, dict[str, str]], Awaitable[dspy.Prediction]]
 
 
@@ -100,6 +167,8 @@ def to_corrupt(
     """Yield the types of errors that a reasoning can be given, each with the index of a step."""
     for error, (kind, _) in _MADE.items():
         able = [at for at, step in enumerate(right) if (step.kind or StepKind.ATTRIBUTION) is kind]
+        if error is ErrorType.REDUNDANCY:  # of the first step there is nothing to repeat
+            able = [at for at in able if at]
         if able:
             yield error, dice.choice(able)
 
@@ -117,8 +186,8 @@ async def corrupted(
         teach: asks the teacher.
 
     Returns:
-        The wrong step; None if it says the same as a step that is right, or if what can be checked
-        without a model is wrong with it, too.
+        The wrong step; None if it says the same as a step that is right, or if what is wrong with
+        it is found without a model: a verifier is not asked about such steps.
 
     Raises:
         SpanlabError: the teacher gave no answer that can be used.
@@ -134,9 +203,38 @@ async def corrupted(
     found = first_step(said.step)
     if found is None or found.text in {step.text for step in right}:
         return None
-    kind = StepKind.ATTRIBUTION if kind is StepKind.FINAL_ANSWER else kind
+    kind = StepKind.ATTRIBUTION if error is ErrorType.OVERTHINKING else kind
     step = ReasoningStep(0, len(found.text), found.text, kind)
-    flaw = flaw_in(step, right[:at], len(item.passages))
-    if flaw is not None and flaw.error is not error:
+    if flaw_in(step, right[:at], len(item.passages)) is not None:
+        return None
+    if kind is StepKind.FINAL_ANSWER and _is_right(item, right[at], step):
         return None
     return TaughtError(tuple(right[:at]), step, error, said.diagnosis, said.guidance)
+
+
+def _is_right(item: Item, right: ReasoningStep, step: ReasoningStep) -> bool:
+    """Say whether a final answer has the value of the right one, or one that is right as well."""
+    values = (*right_answers(item), final_answer(right.text) or right.text)
+    return score_answer(final_answer(step.text) or "", values).exact == 1
+
+
+async def explained(item: Item, case: HardCase, teach: Teach) -> Feedback:
+    """Have a hard case explained.
+
+    Args:
+        item: the question with its passages.
+        case: the step and what is right to say of it.
+        teach: asks the teacher.
+
+    Raises:
+        SpanlabError: the teacher gave no answer that can be used.
+    """
+    note = f" (a reader notes: {case.note})" if case.note else ""
+    inputs = {
+        "passages": context(item, "given", _BUDGET).text,
+        "question": item.question,
+        "steps": listed(case.steps),
+        "verdict": f"{case.error or 'right'}{note}",
+    }
+    said: Feedback = (await teach(dspy.Predict(ExplainVerdict), inputs)).feedback
+    return said
