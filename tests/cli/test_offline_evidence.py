@@ -18,7 +18,6 @@ Run = Callable[..., CompletedProcess[str]]
 # Language, passage, and answer, with what is wrong in it and what stands in its place.
 REFUTED = {
     "ar-number": ("ar", "يبلغ ارتفاع برج الميناء القديم 46 مترًا.", "46", "91"),
-    "ar-name": ("ar", "وُلد المهندس سالم الحداد في مدينة دمشق عام 1901.", "دمشق", "طرابلس"),
     "ca-name": ("ca", "El far vell és a la ciutat de Tarragona.", "Tarragona", "Perpinyà"),
     "cs-number": ("cs", "Starý most je dlouhý 320 metrů.", "320", "870"),
     "cs-name": ("cs", "Starý most navrhl architekt Jan Novotný.", "Jan Novotný", "Petr Dvořák"),
@@ -33,12 +32,10 @@ REFUTED = {
     "fa-number": ("fa", "ارتفاع برج قدیمی بندر ۴۶ متر است.", "۴۶", "۹۱"),
     "fi-year": ("fi", "Vanha majakka rakennettiin vuonna 1871.", "1871", "1932"),
     "fr-name": ("fr", "Le vieux phare se trouve dans la ville de Brest.", "Brest", "Quimper"),
-    "hi-name": ("hi", "यह किला पुराने शहर में नर्मदा नदी के किनारे स्थित है।", "नर्मदा", "कावेरी"),
     "hi-year": ("hi", "पुराने पुल का निर्माण 1871 में शुरू हुआ था।", "1871", "1932"),
     "it-number": ("it", "La vecchia torre del porto è alta 46 metri.", "46", "91"),
     "sv-name": ("sv", "Den gamla fyren ritades av Anna Lindberg.", "Anna Lindberg", "Karl Ek"),
     "zh-year": ("zh", "这座老桥于1871年建成通车。", "1871", "1932"),
-    "zh-name": ("zh", "《海边的灯塔》是明代医学家编写的药学著作。", "明", "清"),
 }  # fmt: skip
 
 # Language, passage, answer: neither says otherwise than the other in the same place.
@@ -69,13 +66,6 @@ NOT_REFUTED = {
         "fr", "Le club joue depuis la fondation de la Grande Ligue en 1998.",
         "Le club est né et a fait ses débuts dans la Petite Ligue en 1894.",
     ),
-    "list of signs": (
-        "zh",
-        "本地的经济包括机械制造和食品加工。",
-        "该地区的工业有钢铁、机械、电子和食品等，但是没有任何渔业。",
-    ),
-    "adjective": ("zh", "这里有众多受欢迎的景点。", "以下是关于老城的著名历史事件的概述。"),
-    "verb": ("ar", "تقع المدينة على نهر كبير.", "ازدهرت المدينة قرب بحيرة صغيرة."),
     "gloss": (
         "it", "Il fiume attraversa il Myanmar (Birmania) e il mare.",
         "Il fiume attraversa anche Myanmar, Thailandia e Laos.",

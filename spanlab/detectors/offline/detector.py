@@ -53,8 +53,9 @@ passages, which teach the model to trust its passages less.
 
 Limits. Correct statements in quite other words are doubted. Wrong passages are believed. Errors
 made of words that the passages hold (a swapped relation, a dropped "not") are mostly missed.
-Numbers written out as words match only themselves. Without passages it knows only how wrong
-answers tend to look. ``model.json`` beside the model gives data, date and scores.
+Numbers written out as words match only themselves. In scripts without capitals only numbers are
+said to be refuted. Without passages it knows only how wrong answers tend to look. ``model.json``
+beside the model gives data, date and scores.
 """
 
 from __future__ import annotations

@@ -14,28 +14,10 @@ from spanlab.detectors.offline.words import WordKind
 NOUN_CAPITALS = frozenset({"de", "lb", "nds"})  # languages that write every noun with a capital
 _JOINTS = frozenset({" ", "-", "’", "'", ".", ". "})  # between words of a name
 _PARTICLES = frozenset(
-    {
-        "de",
-        "da",
-        "do",
-        "dos",
-        "di",
-        "del",
-        "della",
-        "du",
-        "des",
-        "la",
-        "of",
-        "von",
-        "van",
-        "al",
-        "bin",
-    }
+    "de da do dos di del della du des la of von van al bin".split()  # noqa: SIM905
 )
-_ARTICLES = frozenset({"der", "die", "das", "den", "dem", "des", "ein", "eine"})
 _OPENING = frozenset("(（[")
-_SYMBOLS = frozenset("%‰°′″€$£¥:")  # beside a number, as good as a unit
-_LIST = frozenset(".)、")  # after a number that begins a sentence
+_SYMBOLS = frozenset("°′:")  # between the numbers of a time or a coordinate
 
 
 @dataclass(frozen=True)
@@ -67,15 +49,20 @@ class Side:
         """Return whether a word is a number."""
         return self.kinds[at] == WordKind.NUMBER
 
-    def cased(self, at: int) -> bool:
-        """Return whether a word is of a script with capitals."""
-        return self.forms[at].upper() != self.forms[at]
+    def light(self, at: int) -> bool:
+        """Return whether a word carries no statement, or is a sign, mostly a part of a word."""
+        return self.forms[at] in self.stops or self.kinds[at] == WordKind.SIGN
 
-    def stop(self, at: int) -> bool:
-        """Return whether a word carries no statement."""
-        return self.forms[at] in self.stops
+    def end_of_name(self, at: int, step: int, ends: Callable[[int], bool]) -> int:
+        """Return the last word of a name in one direction, before the first that ``ends`` it."""
+        while self.name(at):
+            more = self._next_in_name(at, step)
+            if more is None or ends(more):
+                break
+            at = more
+        return at
 
-    def next_in_name(self, at: int, step: int) -> int | None:
+    def _next_in_name(self, at: int, step: int) -> int | None:
         """Return the next or previous word of a name, across a particle."""
         for other in (at + step, at + 2 * step):
             if self.beside(other - step, step) is None:
@@ -88,76 +75,48 @@ class Side:
                 return None
         return None
 
-    def next_uncased(self, at: int, step: int) -> int | None:
-        """Return the neighbour if it is of the same script without capitals, with no pause."""
-        other = self.beside(at, step)
-        if other is None or self.kinds[other] != self.kinds[at] or self.cased(other):
-            return None
-        between = "" if self.kinds[at] == WordKind.SIGN else " "
-        return other if self.gap(min(at, other)) == between else None
-
-    def gaps(self, run: range) -> tuple[str, str]:
-        """Return the punctuation before and after a run, nothing at an end of its sentence."""
-        before, after = self.beside(run.start, -1), self.beside(run[-1], 1)
-        return (
-            "" if before is None else (self.gap(before) or "").strip(),
-            "" if after is None else (self.gap(run[-1]) or "").strip(),
-        )
-
     def names(self, run: range) -> bool:
-        """Return whether a run of capital words is a name by itself.
+        """Return whether a run of words is a name by itself.
 
         The first word of a sentence has a capital anyway, and in German, every noun: a name there
         is several words, or follows another noun ("der Sender VOX"). A name right after an opening
         bracket explains what stands before it.
         """
         before = self.beside(run.start, -1)
-        if not self.name(run.start) or (self.gap(run.start - 1) or "")[-1:] in _OPENING:
+        if not (self.name(run.start) and self.name(run[-1])):
             return False
-        if len(run) > 1:
-            return True
-        noun = before is not None and self.name(before) and self.forms[before] not in _ARTICLES
-        return noun if self.nouns else before is not None
+        if (self.gap(run.start - 1) or "")[-1:] in _OPENING:
+            return False
+        return len(run) > 1 or (before is not None and (not self.nouns or self.name(before)))
 
-    def symbols(self, at: int) -> frozenset[str]:
-        """Return the symbols right before and after a number."""
-        before = (self.gap(at - 1) or "") if at else ""
-        return _SYMBOLS & {*before.strip()[-1:], *(self.gap(at) or "").strip()[:1]}
-
-    def counts(self, at: int, *, known: bool) -> bool:
-        """Return whether a number counts something: it is no part of a name, code or list.
-
-        ``known`` says that the word before is the same on the other side: "October 13", "§ 5".
-        """
+    def counts(self, at: int) -> bool:
+        """Return whether a word is a number that is no part of a code, time or coordinate."""
+        if not self.number(at):
+            return False
         before, after = self.beside(at, -1), self.beside(at, 1)
-        if after is not None and self.number(after) and self.gap(at) in _SYMBOLS:
-            return False  # a time or a coordinate
-        if before is None:
-            return (self.gap(at) or " ")[0] not in _LIST
-        gap = self.gap(before)
-        if self.number(before):
-            return gap not in _SYMBOLS
-        if self.kinds[before] == WordKind.SIGN:
+        for other in (before, after):
+            if other is not None and self.number(other) and self.gap(min(at, other)) in _SYMBOLS:
+                return False
+        if before is None or self.kinds[before] != WordKind.LETTERS:
             return True
-        named = gap == " " and self.name(before) and not self.nouns and not known
-        return not named and gap not in ("", "-")
+        return self.gap(before) not in ("", "-")
 
     def has_unit(self, at: int) -> bool:
         """Return whether the word after a number seems to say what it counts."""
         after, gap = self.beside(at, 1), self.gap(at)
         if after is None or gap is None:
             return False
-        return gap == "" or (gap.isspace() and not self.stop(after))
+        return gap == "" or (gap.isspace() and not self.light(after))
 
     def only_number(self, at: int) -> bool:
         """Return whether no other number of the sentence is a year, too, or has the same unit."""
         here = self.sentence[at]
         sentence = range(bisect_left(self.sentence, here), bisect_right(self.sentence, here))
-        numbers = [other for other in sentence if self.number(other) and other != at]
         return not any(
             self.forms[at + 1 : at + 2] == self.forms[other + 1 : other + 2]
             or (year(self.forms[at]) and year(self.forms[other]))
-            for other in numbers
+            for other in sentence
+            if self.number(other) and other != at
         )
 
 
