@@ -82,7 +82,7 @@ class Rivals:
             said = range(unit.start, last + 1)
             beside = _MOST_BESIDE if date else min(self._beside(said, stands), _MOST_BESIDE)
             same_kind = self._same_number if self._answer.number(unit.start) else self._same_name
-            if self._said.issuperset(stands) or not (date or same_kind(said, stands, beside)):
+            if not date and (self._said.issuperset(stands) or not same_kind(said, stands, beside)):
                 continue
             shares = self._shared(said, stands), self._shared_there(stands)
             fit = sum(shares) + beside / 5
