@@ -24,6 +24,8 @@ _STYLE = """<style>
 .stMainBlockContainer h3 { font-size: 1.2rem; padding: 0 0 .25rem; }
 .stApp [data-testid="stCaptionContainer"] { color: inherit; opacity: .75; }
 .stApp [data-testid="stTable"] th { color: inherit; }
+/* No blue is read both as words on a dark page and as the ground of white ones. */
+button[data-testid^="stBaseButton-primary"] { color: light-dark(#fff, #0e1117); }
 </style>"""
 
 

@@ -77,11 +77,14 @@ def test_a_process_is_imported_its_claims_judged_corrected_exported_and_scored(
     assert {claim.text: claim.verdict for claim in mine.claims} == GOLD
     assert mine.claims[0].error_stages == ("summary",)
 
-    assert _accuracy(exported, "veritrail", tmp_path) == pytest.approx(2 / 3)
-    assert _accuracy(exported, REVIEWER, tmp_path) == 1.0
+    # Of three claims gold calls one inconclusive, which counts only if asked for.
+    assert _accuracy(exported, "veritrail", tmp_path) == 1.0
+    every = ("--keep-inconclusive",)
+    assert _accuracy(exported, "veritrail", tmp_path, *every) == pytest.approx(2 / 3)
+    assert _accuracy(exported, REVIEWER, tmp_path, *every) == 1.0
 
 
-def _accuracy(exported: Path, annotator: str, folder: Path) -> float:
+def _accuracy(exported: Path, annotator: str, folder: Path, *options: str) -> float:
     gold = Annotation(
         annotator="gold",
         kind=Kind.GOLD,
@@ -90,6 +93,7 @@ def _accuracy(exported: Path, annotator: str, folder: Path) -> float:
     labels = folder / "gold.jsonl"
     labels.write_bytes(dumps(Record(item=SUMMARISED, annotations=(gold,))))
     words = ["score", str(exported), str(labels), "--claims", "--annotator", annotator, "--json"]
+    words += options
     done = run_here(words, folder, {**os.environ, "SPANLAB_HOME": str(folder / "home")})
     assert done.returncode == 0, done.stderr
     return float(json.loads(done.stdout)["accuracy"]["mean"])

@@ -135,7 +135,7 @@ def test_a_search_can_be_the_queue_to_go_through(desk: Sit) -> None:
 
 def test_a_blind_table_has_nothing_of_what_others_said(desk: Sit) -> None:
     answer = ANSWERS["first"][1]
-    mark = Span.of(answer, 0, 3, label="hidden label").model_copy(update={"note": "hidden"})
+    mark = Span.of(answer, 0, 3, label="secret label").model_copy(update={"note": "secret"})
     ben = Annotation(annotator="Ben", kind=Kind.PERSON, spans=(mark,), claims=(Claim(text="c"),))
     item = Item(id="first", answer=answer)
     here = desk([Record(item=item, annotations=(suggested(item, [("The", 0.9)]), ben))])
@@ -143,6 +143,6 @@ def test_a_blind_table_has_nothing_of_what_others_said(desk: Sit) -> None:
     _shows(here, "first")
     row = here.page.locator(".sl-items tbody tr").first.locator("td")
     expect(row).to_have_text(["first", "Not annotated yet", answer, "90 %", "", "", "", ""])
-    assert "hidden" not in here.page.locator(".sl").inner_text()
-    here.page.get_by_role("searchbox", name="Search items").fill("hidden")
+    assert "secret" not in here.page.locator(".sl").inner_text()
+    here.page.get_by_role("searchbox", name="Search items").fill("secret")
     expect(here.page.locator(".sl-items [role=status]")).to_have_text("No item fits")
