@@ -101,6 +101,9 @@ def _methods(found: ReasoningResults) -> None:
         column_config={
             "Method": st.column_config.TextColumn(pinned=True),
             **{name: st.column_config.NumberColumn(format="%.3f") for name in _SHARES},
+            "Correct despite a wrong step": st.column_config.NumberColumn(
+                format="%d", help="None where nobody has verified the steps."
+            ),
             "Calls per question": st.column_config.NumberColumn(format="%.1f"),
             "Tokens per question": st.column_config.NumberColumn(format="%.0f"),
         },

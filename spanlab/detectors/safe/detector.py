@@ -15,6 +15,9 @@ Reasoning". How it works on an answer that is there:
 Published, as the paper's with a fine-tuned Qwen3-8B: accuracy 76.7 → 85.6 on average over five
 generators, self-verification 75.2.
 
+Evidence can be missing only where there is a retriever (§5, finding 5): without one that type is
+not offered, and counts as Unsupported if it is named nevertheless.
+
 Deviations. The prompts are our own, and the verifier is any model, not a fine-tuned one. It names
 all errors, and the protocol's order is kept by code. Checks without a model come first: what they
 find ends the verification of a step.
