@@ -142,7 +142,7 @@ class Store:
             annotator_edits.set_gold(connection, catalog.find(connection, dataset), name, gold=gold)
 
     def duplicate_dataset(self, name: str, new: str) -> int:
-        """Copy a dataset without its review logs and return its number of items."""
+        """Copy a dataset and return its number of items; its review logs begin anew."""
         return staging.duplicate(self._database, name, new)
 
     def delete_dataset(self, name: str) -> None:

@@ -145,7 +145,7 @@ def _rename(summary: DatasetSummary) -> None:
 
 def _duplicate(summary: DatasetSummary) -> None:
     with st.form("duplicate", border=False):
-        st.caption("The copy has all items, annotations and review histories.")
+        st.caption("All items, annotations and settings are copied; undo and times begin anew.")
         new = st.text_input("Name of the copy", f"{summary.name} copy").strip()
         if st.form_submit_button("Duplicate", type="primary"):
             with errors_shown("Nothing was copied."):

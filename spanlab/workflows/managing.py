@@ -88,7 +88,7 @@ def rename_dataset(store: Store, dataset: str, new: str) -> None:
 
 
 def duplicate_dataset(store: Store, dataset: str, new: str) -> None:
-    """Copy a dataset with all annotations and review logs.
+    """Copy a dataset with all annotations and settings; its review logs begin anew.
 
     Raises:
         NotFoundError: there is no such dataset.

@@ -281,16 +281,21 @@ def idle(page: Page) -> None:
 
 
 def choose(page: Page, label: str, option: str) -> None:
-    """Choose in a list, again where the page is drawn anew meanwhile and closes it."""
+    """Choose in a list, again where the page is drawn anew meanwhile and closes it.
+
+    Raises:
+        AssertionError: no such option comes into view; far down in a long list none does.
+    """
     idle = page.locator("[data-test-script-state=notRunning]")
     wanted = page.get_by_role("option", name=option, exact=True)
-    while True:
+    for _ in range(10):
         expect(idle).to_be_visible()
         page.get_by_role("combobox", name=label).click()
         with suppress(Error):
             wanted.click(timeout=3000)
             return
         page.keyboard.press("Escape")
+    raise AssertionError(f"the list {label!r} shows no option {option!r}")
 
 
 def suggested(

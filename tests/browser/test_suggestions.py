@@ -9,7 +9,7 @@ import pytest
 from driving import DETECTOR, Desk, becomes, suggested
 from playwright.sync_api import expect
 
-from spanlab.schema import Annotation, Interval, Item, Record, Status
+from spanlab.schema import Annotation, Interval, Item, Kind, Record, Status
 
 pytestmark = pytest.mark.browser
 
@@ -93,17 +93,22 @@ def test_a_vote_on_a_part_of_a_suggestion_says_which(desk: Sit) -> None:
     vote = suggested(TOWER, [("in ", 0.3), ("Paris", 1.0)], name="vote").model_copy(
         update={"hard": (Interval(start=start, end=start + 8),)}
     )
-    exact = suggested(TOWER, [("in Paris", 0.6)], name="exact")
+    spans = [
+        span.model_copy(update={"note": "Lyon"})
+        for span in suggested(TOWER, [("in Paris", 0.6)]).spans
+    ]
+    exact = Annotation(annotator="exact", kind=Kind.DETECTOR, spans=tuple(spans))
     longer = suggested(TOWER, [("stands in Paris", 0.45)], name="longer")
     here = desk(_records(vote, exact, longer))
     _are_open(here, ("in Paris", 100))
     expect(here.page.locator(".sl-votes li")).to_have_text(
         [
             "vote 100 % on “Paris”, 30 % on “in ”",
-            "exact 60 %, exactly this",
+            "exact 60 %, exactly this — Lyon",
             "longer 45 %, all of it in “stands in Paris”",
         ]
     )
+    expect(here.page.locator(".sl-card .sl-note")).to_have_count(0)  # said once
 
 
 def test_a_dataset_starts_at_hard_labels_and_shows_weaker_suggestions_on_request(

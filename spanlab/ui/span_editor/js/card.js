@@ -18,6 +18,7 @@ export class SpanCard {
         if (!mark) return;
         const kind = { own: "Your span", open: "Suggestion", rejected: "Rejected" }[mark.kind];
         const votes = votesOn(editor.item, mark, editor.hidden());
+        const quoted = votes.some((vote) => vote.note === mark.note); // stands beside whose it is
         // Buttons come before what differs from span to span: the next click meets the same one.
         this.node.replaceChildren(
             h("div", { class: "sl-card-head" },
@@ -28,7 +29,7 @@ export class SpanCard {
             this.labelRow(mark),
             h("div", { class: "sl-card-text", tabindex: "0", role: "region", "aria-label": "What is said of it" },
                 h("blockquote", { dir: "auto", lang: editor.item.payload.lang }, shorten(mark.text, 220)),
-                mark.note ? h("p", { class: "sl-note", dir: "auto" }, mark.note) : "",
+                mark.note && !quoted ? h("p", { class: "sl-note", dir: "auto" }, mark.note) : "",
                 votes.length ? h("ul", { class: "sl-votes", "aria-label": "Who marks it" }, ...editor.names.orderedMembers(votes).map((vote) => voteLine(vote, mark, editor))) : ""));
     }
 
