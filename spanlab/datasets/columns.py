@@ -65,7 +65,7 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *("hard labels",),
     ),
 }
-_KNOWN: Final = {"answer": ("answer", "response", "output", "LLM output")}  # as an error names them
+_KNOWN: Final = {"answer": "answer or response or output or LLM output"}  # as an error names them
 FIELDS: Final = ("id", "lang", "question", "answer", "passages", "spans", "messages")
 # What stands in these is said of an answer, and is not one.
 _ASIDE: Final = frozenset(
@@ -122,7 +122,7 @@ def map_columns(
         raise InputError(
             f"no column for {needed}",
             found=_shown(found),
-            expected=f"one named {' or '.join(_KNOWN[needed])}, or a mapping {needed}=COLUMN",
+            expected=f"one named {_KNOWN[needed]}, or a mapping {needed}=COLUMN",
         )
     return mapping
 
@@ -177,11 +177,11 @@ def _holds(field: str, column: str, samples: Sequence[Mapping[str, Any]]) -> boo
     return 2 * sum(_FITS[field](value, column) for value in values) >= len(values)
 
 
-def _is_text(value: Any, _: str) -> bool:
+def _is_text(value: Any, column: str) -> bool:
     """Say whether a value is a text, a message that has one, or the only one of a list."""
     if isinstance(value, list):
-        return len(value) == 1 and _is_text(value[0], _)
-    return isinstance(value, str | int | float) or (is_message(value))
+        return len(value) == 1 and _is_text(value[0], column)
+    return isinstance(value, str | int | float) or is_message(value)
 
 
 def _is_question(value: Any, column: str) -> bool:

@@ -35,8 +35,6 @@ _MODELS: Final = frozenset(("LLM",))
 _FOUND: Final = ("retrieval.documents", "reranker.output_documents")
 _ASKED: Final = ("question", "query", "input", "prompt", "content", "messages")
 _CALLS: Final = frozenset(("chat", "text_completion", "generate_content", "completion"))
-
-
 # Where frameworks say which node, task or agent of theirs a span belongs to: LangGraph,
 # OpenInference (LangChain, LlamaIndex, CrewAI), OpenLLMetry, and OpenTelemetry's own for agents.
 _STAGES: Final = (
@@ -197,7 +195,7 @@ def _note(recorder: Recorder, span: Mapping[str, Any], stage: str) -> None:
     if (
         kind not in _MODELS
         and operation not in _CALLS
-        and "gen_ai.completion.0.content" not in (attributes)
+        and "gen_ai.completion.0.content" not in attributes
     ):
         return
     read, written = _messages(attributes, read=True), _messages(attributes, read=False)

@@ -61,7 +61,7 @@ def _same_run(under_way: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
 def _same_search(under_way: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
     from optimizers.request import Optimisation
 
-    one, other = (Optimisation.model_validate(each) for each in (under_way, asked))
+    one, other = map(Optimisation.model_validate, (under_way, asked))
     left_out = {"name", "threads", "detector", "prompt_model"}
     return (
         one.dataset == other.dataset
@@ -92,15 +92,15 @@ def other_settings(
         Those detectors; not one of whose runs nothing is known, such as an imported annotator.
     """
     wanted = {spec.signs: spec for spec in request.specs}
-    found: list[OtherSettings] = []
+    changed: list[OtherSettings] = []
     for view, run in _runs(where, request.dataset, created):
         for before in run.specs:
             now = wanted.pop(before.signs, None)
-            if now is not None and (said := differences(before, now)):
-                found.append(OtherSettings(now.signs, view.id, view.created, said))
+            if now is not None and (clauses := differences(before, now)):
+                changed.append(OtherSettings(now.signs, view.id, view.created, clauses))
         if not wanted:
             break
-    return tuple(found)
+    return tuple(changed)
 
 
 def _runs(where: JobStore, dataset: str, created: datetime) -> Iterator[tuple[JobView, RunRequest]]:

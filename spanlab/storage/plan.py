@@ -76,24 +76,24 @@ def progress(
     people = list(dict.fromkeys((*settings.assigned_to, *reviewed))) if only is None else [only]
     names = [status_facet(annotators, name) for name in people]
     plans = [_Plan.of(connection, dataset, settings, name) for name in people]
-    each = settings.overlap
+    per_item = settings.overlap
     if settings.assigned_to:
-        each = min(each, len(settings.assigned_to))
+        per_item = min(per_item, len(settings.assigned_to))
     done = 0
     tallies = np.zeros((len(people), 4), dtype=np.int64)
     for start in range(0, dataset.n_items, _PIECE):
         stop = min(start + _PIECE, dataset.n_items)
         read = facets.read(connection, dataset.id, [facets.PEOPLE, *names], start, stop)
-        done += int(np.minimum(read[facets.PEOPLE], each).sum())
+        done += int(np.minimum(read[facets.PEOPLE], per_item).sum())
         for row, (name, plan) in enumerate(zip(names, plans, strict=True)):
             tallies[row] += plan.tally(read[name], read[facets.PEOPLE], start)
-    found = tuple(
+    reached = tuple(
         PersonProgress(name, row[0] if plan.asks else None, *row[1:])
         for name, plan, row in zip(people, plans, tallies.tolist(), strict=True)
     )
     if settings.assigned_to:
-        done = sum(person.done for person in found)
-    return PlanProgress(dataset.n_items * each, done, found)
+        done = sum(person.done for person in reached)
+    return PlanProgress(dataset.n_items * per_item, done, reached)
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ def preview_dataset(
 def overview_dataset(
     store: Store,
     dataset: str,
-    choice: ExportChoice = _EVERYTHING,
+    choice: ExportChoice,
     on_progress: Callable[[int], None] | None = None,
 ) -> Overview:
     """Count what the head of a dataset's report says.
@@ -189,7 +189,7 @@ def overview_dataset(
 
 
 def preview_report(
-    store: Store, dataset: str, overview: Overview | None, choice: ExportChoice = _EVERYTHING
+    store: Store, dataset: str, overview: Overview | None, choice: ExportChoice
 ) -> str:
     """Return the beginning of a dataset's report, itself a report, of bounded size.
 

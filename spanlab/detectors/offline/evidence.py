@@ -34,9 +34,7 @@ class Explainer:
         nouns: whether the language writes every noun with a capital.
     """
 
-    def __init__(
-        self, described: Described, passages: Sequence[Passage], *, nouns: bool = False
-    ) -> None:
+    def __init__(self, described: Described, passages: Sequence[Passage], *, nouns: bool) -> None:
         self._described, self._passages = described, passages
         self._rivals = Rivals(described, nouns=nouns)
 
