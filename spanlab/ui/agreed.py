@@ -38,7 +38,7 @@ def offer_agreed(dataset: str, queue: AdjudicationQueue, author: str) -> None:
         with errors_shown():
             undone = take_back(common.store(), taken)
             kept = len(taken.items) - undone
-            said = f"Undone: {counted(undone, 'item')}, not decided again."
+            said = f"Undone; to be decided again: {counted(undone, 'item')}."
             st.toast(f"{said} {kept} changed since stay." if kept else said)
             del _last_taken()[mine]
             _read_again()

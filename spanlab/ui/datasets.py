@@ -24,6 +24,7 @@ from spanlab.workflows.wording import counted, plan_in_words
 _STYLE = """<style>
 [class*="st-key-dataset-"] a[data-testid="stPageLink-NavLink"] { min-height: 2.5rem; margin: 0;
   padding: 0.25rem 0.75rem; border: 1px solid rgba(128, 132, 149, .35); border-radius: 0.5rem; }
+[class*="st-key-dataset-"] button:not([data-testid*="rimary"], :hover) { background: none; }
 [class*="st-key-dataset-"] h3 { padding: 0; }
 [class*="st-key-dataset-"] [data-testid="stCaptionContainer"] p { margin: 0 0 .4rem; }
 </style>"""
