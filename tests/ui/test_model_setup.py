@@ -146,10 +146,13 @@ def test_a_search_has_the_models_of_the_session_that_detectors_have(
     assert {ask.caller for ask in model_server.requests} == {caller_with(KEY)}
     app.selectbox(key="spanlab.optimise.detector").select("ucsc-4-gpt4o-extract-any").run()
     app.button(key="start-search").click().run()
-    member = job_store.of().row(jobs.jobs()[0].id).input
+    second = jobs.jobs()[0].id
+    member = job_store.of().row(second).input
     assert member is not None
     model = member["args"][0]["search"]["detector"]["model"]
     assert (model["model"], model["base_url"]) == ("gpt-4o", model_server.url)
+    # A worker that stops while it takes a job up leaves DBOS a coroutine that nobody awaits.
+    assert jobs.wait(second, timeout=120).state is JobState.FAILED
 
 
 def test_a_process_without_the_key_says_where_to_give_it_again() -> None:
