@@ -20,7 +20,7 @@ import gc
 import io
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any
@@ -83,7 +83,8 @@ class _MutableStream(io.TextIOBase):
         return len(text) if _muted.get() else int(self.stream.write(text))
 
     def flush(self) -> None:
-        self.stream.flush()
+        with suppress(ValueError):  # the stream is closed, and this wrapper outlives it
+            self.stream.flush()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)

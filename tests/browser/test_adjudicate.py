@@ -204,6 +204,7 @@ def test_what_all_agree_on_is_taken_at_once_and_taken_back_as_one(desk: Sit) -> 
     here.page.get_by_role("button", name="Undo all of it").click()
     here.shows_status("not-annotated")
     expect(here.page.locator(".sl-own")).to_have_count(0)
+    here.focus_rests()  # the page is drawn anew meanwhile
     here.press("2")
     here.settle()
     assert [span.source for span in _state(here, "agreed").spans.values()] == ["Ben"]

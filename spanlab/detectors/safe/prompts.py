@@ -7,6 +7,7 @@ The last inputs grow with the reasoning, so that a prompt begins with all of the
 from __future__ import annotations
 
 import re
+from inspect import cleandoc
 from typing import Annotated, Final
 
 import dspy
@@ -151,13 +152,14 @@ class VerifyStep(dspy.Signature):
     )
 
 
-_UNSUPPORTED: Final = '    - "Unsupported":'
+_UNSUPPORTED: Final = '- "Unsupported":'
 
 
 class VerifyOrSearch(VerifyStep):  # noqa: D101 - its docstring is the instruction, as above
-    __doc__ = (VerifyStep.__doc__ or "").replace(
+    # From 3.13 on Python itself takes the indentation off docstrings.
+    __doc__ = cleandoc(VerifyStep.__doc__ or "").replace(
         _UNSUPPORTED,
-        f'    - "Missing Evidence": what is needed here stands in no passage.\n{_UNSUPPORTED}',
+        f'- "Missing Evidence": what is needed here stands in no passage.\n{_UNSUPPORTED}',
     )
     ruling: SearchRuling = dspy.OutputField(
         desc='"errors" is a list, empty for a right step; "kind" is Attribution, Logical or Final '
