@@ -81,11 +81,7 @@ def test_a_checkpoint_from_the_hub_asks_the_first_questions(
         (tmp_path / "hub" / file.name).write_bytes(file.read_bytes())
     (tmp_path / "hub" / "pytorch_model.bin").write_bytes(pickle.dumps({}))  # is not asked for
     with serving(Hub("org/t5", tmp_path / "hub")) as hub:
-        without = spanlab("encoder", "fetch", "org/t5", HF_ENDPOINT=hub.url)
-        assert "org/t5 has no model.onnx at the hub" in without.stderr
-        fetched = spanlab(
-            *("encoder", "fetch", "org/t5", "--weights", "model.safetensors"), HF_ENDPOINT=hub.url
-        )
+        fetched = spanlab("encoder", "fetch", "org/t5", HF_ENDPOINT=hub.url)
         assert fetched.returncode == 0, fetched.stderr
         assert "use it: --detector papelo --option first_model=org/t5" in fetched.stderr
         got = {path.rpartition("/")[2] for path in hub.asked if "resolve" in path}
