@@ -19,6 +19,7 @@
     │   └── BudgetError             the run's own limit on calls, tokens or money is reached
     ├── PageError             a web page that cannot or may not be read
     │   └── RefusedPageError        it may not: its site forbids it, or it is too large or too new
+    ├── SandboxError          what was being read takes too long or too much, or breaks its reader
     ├── NoEvidenceError       nothing was found to judge a claim by
     ├── ToolError             a tool that cannot be called, or failed
     └── StoreError            the annotation database
@@ -179,6 +180,10 @@ class PageError(SpanlabError):
 
 class RefusedPageError(PageError):
     """A web page that may not be read: its site forbids it, or it is too large or too new."""
+
+
+class SandboxError(SpanlabError):
+    """What comes from outside takes more time or memory than it may, or breaks what reads it."""
 
 
 class NoEvidenceError(SpanlabError):

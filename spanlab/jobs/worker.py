@@ -16,9 +16,9 @@ from urllib.parse import quote
 from spanlab.errors import SpanlabError, UsageError
 from spanlab.jobs import database, job_store, kinds, leases, recovery
 from spanlab.jobs.job_store import JOBS, PARTS
+from spanlab.processes import executor_of
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.processes import executor_of
 
 _WATCH_SECONDS = 2.0  # between two looks at the own lease and at the others'
 _SURE_SECONDS = 5.0  # after which a worker that the database has not heard asks no model

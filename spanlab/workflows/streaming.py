@@ -12,9 +12,9 @@ from spanlab.detectors import BatchDetector, Detector, LocalDetector, as_detecto
 from spanlab.detectors.ensemble import Ensemble, ItemOutcome
 from spanlab.errors import BudgetError, ConfigurationError, UsageError
 from spanlab.lm import Meter, Usage
+from spanlab.processes import executor_of
 from spanlab.schema import Kind, Record, Status
 from spanlab.settings import Settings
-from spanlab.workflows.processes import executor_of
 from spanlab.workflows.runs import CONCURRENCY, RunRequest, ensemble_of
 
 _BEFORE_QUOTE = ": “"  # failures of one cause differ in what they quote

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.workflows.processes import Processes, uninterrupted
+from spanlab.processes import Processes, uninterrupted
 
 
 def test_ctrl_c_waits_until_a_process_was_told_what_to_do() -> None:

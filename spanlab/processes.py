@@ -32,8 +32,8 @@ class Processes(Executor):
     """
 
     def __init__(self, count: int, *, with_script: bool = False) -> None:
-        context = SpawnContext() if with_script else _ScriptlessContext()
-        self._new_pool = partial(ProcessPoolExecutor, count, context, _begin)
+        context = SpawnContext() if with_script else ScriptlessContext()
+        self._new_pool = partial(ProcessPoolExecutor, count, context, begin_child)
         self._pool = self._new_pool()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
@@ -70,7 +70,9 @@ class _ScriptlessProcess(SpawnProcess):
 _SCRIPT_HIDDEN = threading.Lock()
 
 
-class _ScriptlessContext(SpawnContext):
+class ScriptlessContext(SpawnContext):
+    """Starts processes that do not run the script again that runs here."""
+
     Process = _ScriptlessProcess
 
 
@@ -117,7 +119,8 @@ def _mask(number: signal.Signals) -> Callable[[], object]:
     return lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin() -> None:
+def begin_child() -> None:
+    """Have this process, which another one started, leave Ctrl+C to it and end when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Whoever reads the command's output waits for its end, and must not wait for this process's.
     nothing = os.open(os.devnull, os.O_RDWR)
