@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def crash() -> None:
 
 def panic() -> None:
     """What Rust's panics are: no Exception."""
-    raise BaseException("index out of bounds")  # noqa: TRY002 - as they are
+    raise BaseException("index out of bounds")
 
 
 def refuse() -> None:
@@ -44,7 +45,7 @@ def much() -> bytes:
     return bytes(65 * 2**20)
 
 
-ENDINGS = {
+ENDINGS: dict[Callable[[], object], str] = {
     spin: "^it takes more than 1 s of processor time$",
     crash: r"^it ends the process that reads it \(SIGSEGV\)$",
     sys.exit: "^SystemExit: ",
@@ -61,7 +62,7 @@ def pool() -> Sandbox:
 
 @pytest.mark.parametrize("work", ENDINGS)
 def test_what_ends_a_process_is_an_error_and_the_next_call_finds_another(
-    work, pool: Sandbox
+    work: Callable[[], object], pool: Sandbox
 ) -> None:
     before = pool.run(1, os.getpid)
     with pytest.raises(SandboxError, match=ENDINGS[work]):
@@ -78,7 +79,7 @@ def test_an_error_of_ours_arrives_whole_and_the_process_stays(pool: Sandbox) -> 
 
 def test_what_only_waits_is_ended_by_the_clock(pool: Sandbox) -> None:
     pool.run(1, os.getpid)
-    with pytest.raises(SandboxError, match="it takes more than 0.3 s$"):
+    with pytest.raises(SandboxError, match=r"it takes more than 0\.3 s$"):
         pool.run(0.1, time.sleep, 3600)
 
 

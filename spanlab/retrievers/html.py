@@ -6,14 +6,17 @@ more than their length.
 
 from __future__ import annotations
 
+import codecs
 import html
 import io
 import re
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from bs4 import UnicodeDammit
+from bs4.dammit import EncodingDetector
 
 from spanlab.retrievers.page_date import PageDate
 
@@ -30,6 +33,30 @@ _EMPTY = frozenset(
     "area base br col embed hr img input link meta source track wbr".split()  # noqa: SIM905
 )
 _ENOUGH = 200  # bytes from which on a guess at the encoding is better than the commonest one
+_HEAD = 16_384  # bytes in which an encoding is declared
+_DECLARED = re.compile(
+    rb"<\s*+(?:meta\b[^>]{1,500}?charset|\?xml\b[^>]{1,500}?encoding)\s*+=\s*+[\"']?([\w:.-]{1,40}+)",
+    re.IGNORECASE,
+)
+# The WHATWG's Encoding Standard, §4.2, by Python's names; punycode, utf-7 and others are not there.
+_ENCODINGS = frozenset(
+    "ascii big5 big5hkscs cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 cp866 "  # noqa: SIM905
+    "cp874 cp932 cp949 euc_jp euc_kr gb18030 gb2312 gbk iso2022_jp iso8859-1 iso8859-10 iso8859-11 "
+    "iso8859-13 iso8859-14 iso8859-15 iso8859-16 iso8859-2 iso8859-3 iso8859-4 iso8859-5 "
+    "iso8859-6 iso8859-7 iso8859-8 iso8859-9 koi8-r koi8-u mac-cyrillic mac-roman shift_jis "
+    "tis-620 utf-16 utf-16-be utf-16-le utf-8 utf-8-sig".split()
+)
+# Names of theirs that Python knows by another.
+_ALIASES = {
+    "iso-8859-8-i": "iso8859-8",
+    "unicode-1-1-utf-8": "utf-8",
+    "windows-31j": "cp932",
+    "windows-874": "cp874",
+    "windows-949": "cp949",
+    "x-gbk": "gbk",
+    "x-mac-cyrillic": "mac-cyrillic",
+    "x-sjis": "cp932",
+}
 _SPACE = re.compile(r"\s+")
 _ATTRIBUTES = 4_096  # characters of a tag in which attributes are looked for
 _QUOTED = 10_000  # characters of a quoted attribute in which a tag may stand
@@ -86,19 +113,36 @@ def page(data: bytes, charset: str = "") -> HtmlPage:
 
 
 def decoded(data: bytes, charset: str = "") -> str:
-    """Decode a page by the encoding that came with it, that it declares, or that fits it."""
-    known = [charset] if charset else []
-    page = UnicodeDammit(data, known_definite_encodings=known, is_html=True)
-    return page.unicode_markup or guessed(data)
+    """Decode a page by the encoding that came with it, that it declares, or that fits it.
+
+    Encodings are those that browsers know; another name counts as none.
+    """
+    data, mark = EncodingDetector.strip_byte_order_mark(data)
+    declared = _DECLARED.search(data, 0, _HEAD)
+    names = (charset, mark or "", declared[1].decode("latin-1") if declared else "", "utf-8")
+    for encoding in filter(None, map(_of_browsers, names)):
+        with suppress(UnicodeDecodeError):
+            return data.decode(encoding)
+    return guessed(data)
 
 
 def guessed(data: bytes) -> str:
     """Decode text that is not UTF-8 by what its bytes look like; what fits nothing is replaced."""
     if len(data) >= _ENOUGH:
-        text = UnicodeDammit(data).unicode_markup
-        if text:
-            return text
+        named = EncodingDetector.find_declared_encoding(data[:_HEAD])  # that of XML
+        page = UnicodeDammit(data, exclude_encodings=[named] if named else [])
+        if page.unicode_markup and _of_browsers(page.original_encoding or ""):
+            return page.unicode_markup
     return data.decode("cp1252", errors="replace")
+
+
+def _of_browsers(name: str) -> str:
+    """Return Python's name of an encoding that browsers know by a name; empty for any other."""
+    try:
+        found = codecs.lookup(_ALIASES.get(name.lower(), name)).name
+    except (LookupError, ValueError):
+        return ""
+    return found if found in _ENCODINGS else ""
 
 
 class _Reading:

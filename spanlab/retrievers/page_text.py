@@ -1,26 +1,27 @@
 """What a fetched page says: HTML by trafilatura and PDF by pypdf (extra ``web``), or plain text.
 
-A page may be made to keep a reader busy for hours, so that each gets only what it reads in seconds:
-HTML with more tags than an article has is read by our own reader, in one linear pass, and of a PDF
-the first pages count.
+Pages are read in the sandbox, where one that is made to keep a reader busy fails alone. One that is
+merely long is read as far as seconds allow: HTML with more tags than an article has by our own
+reader, in one linear pass, and of a PDF the first pages.
 """
 
 from __future__ import annotations
 
+import asyncio
 import io
 import logging
-import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from spanlab.errors import PageError, missing_package
+from spanlab.errors import PageError, SandboxError, missing_package
 from spanlab.retrievers.html import decoded, page
+from spanlab.sandbox import parsers
 
 _TAGS: Final = 20_000  # that trafilatura reads in a second; with a million it takes minutes
 _PAGES: Final = 300  # of a PDF
 _CONTENT: Final = 8 * 2**20  # unpacked bytes of these pages
 _OPERATORS: Final = 30_000  # that draw text: those of 20 crowded pages, or 100 usual ones
-_SECONDS: Final = 30.0  # for a PDF in any case
+_SECONDS: Final = 15.0  # of processor time for a page in any case
 
 
 class PageText(NamedTuple):
@@ -33,6 +34,19 @@ class PageText(NamedTuple):
 
 class _EnoughError(Exception):
     """A PDF draws more than is read of it."""
+
+
+async def read_apart(data: bytes, content_type: str) -> PageText:
+    """Return what a page says, read in the sandbox; see ``read_page``.
+
+    Raises:
+        PageError: it is nothing that can be read, or not within the sandbox's limits.
+    """
+    reading = parsers().submit(_SECONDS, read_page, data, content_type)
+    try:
+        return await asyncio.wrap_future(reading)
+    except SandboxError as error:
+        raise PageError(str(error)) from None
 
 
 def read_page(data: bytes, content_type: str) -> PageText:
@@ -96,15 +110,13 @@ def _pdf(data: bytes, _charset: str) -> PageText:
     try:
         reader = PdfReader(io.BytesIO(data))
         title = reader.metadata.title if reader.metadata is not None else None
-        drawn, content, end = 0, 0, time.monotonic() + _SECONDS
+        drawn, content = 0, 0
 
         def count(*_operator: object) -> None:
             nonlocal drawn
             drawn += 1
             if drawn > _OPERATORS:
                 raise _EnoughError
-            if time.monotonic() > end:
-                raise PageError(f"it is a PDF that is not read within {_SECONDS:g} s")
 
         for sheet in reader.pages[:_PAGES]:
             contents = sheet.get_contents()
@@ -114,8 +126,6 @@ def _pdf(data: bytes, _charset: str) -> PageText:
             texts.append(sheet.extract_text(visitor_operand_before=count))
     except _EnoughError:
         pass
-    except PageError:
-        raise
     except Exception as error:  # noqa: BLE001 - a damaged file raises anything
         raise PageError(f"it is a PDF that cannot be read: {type(error).__name__}") from None
     return PageText("\n\n".join(filter(None, map(str.strip, texts))), title or None)

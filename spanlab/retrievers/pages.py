@@ -29,7 +29,7 @@ from spanlab.retrievers.addresses import (
     checked_url,
     public_address,
 )
-from spanlab.retrievers.page_text import read_page
+from spanlab.retrievers.page_text import read_apart
 from spanlab.settings import Settings
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Pages:
         answer, url = await self._followed(url)
         kind = answer.headers.get("content-type", "")
         try:
-            read = await asyncio.to_thread(read_page, answer.data, kind)
+            read = await read_apart(answer.data, kind)
         except PageError as error:
             raise PageError(f"{_host(url)} sent what cannot be read: {error}") from None
         text, title = storable(read.text.replace("\0", "")), storable(read.title)

@@ -117,7 +117,7 @@ def _passages(
 def _plain(text: str | None) -> str | None:
     from spanlab.retrievers.html import page
 
-    return text and page(text.encode()).text
+    return text and page(text.encode(), "utf-8").text
 
 
 def _text(result: JsonValue, paths: Sequence[str]) -> str | None:

@@ -170,4 +170,4 @@ def _rows(markup: str) -> list[str]:
 
 
 def _plain(markup: str) -> str:
-    return " ".join(page(markup.encode()).text.split())
+    return " ".join(page(markup.encode(), "utf-8").text.split())

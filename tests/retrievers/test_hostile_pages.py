@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
+import time
 import zlib
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, closing
@@ -14,6 +15,9 @@ from typing import Any
 import pytest
 
 from spanlab.errors import PageError
+from spanlab.retrievers import page_text
+from spanlab.retrievers.html import decoded
+from spanlab.retrievers.page_text import read_page
 from spanlab.retrievers.pages import Pages, WebPage
 
 Body = bytes | Iterable[bytes]
@@ -244,9 +248,54 @@ def test_without_the_extra_pages_are_read_and_a_pdf_names_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "trafilatura", None)
     monkeypatch.setitem(sys.modules, "pypdf", None)
-    assert read(body(TALL)).text == "The tower is tall."
+    assert read_page(TALL, "text/html").text == "The tower is tall."
     with pytest.raises(PageError, match=r"a PDF needs pypdf: pip install 'spanlab\[web\]'"):
-        read(body(pdf(DRAWN)))
+        read_page(pdf(DRAWN), "text/html")
+
+
+ATTRIBUTES = b"<p " + b" ".join(b"a%d=b" % number for number in range(400_000)) + b">tall</p>"
+
+
+def test_pages_that_keep_a_reader_busy_fail_with_the_reason_and_all_others_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There are more of them than processes to read with."""
+    monkeypatch.setattr(page_text, "_SECONDS", 1.0)
+
+    async def reading() -> list[WebPage | BaseException]:
+        async with (
+            serving(body(ATTRIBUTES)) as (busy, url, _),
+            serving(body(TALL)) as (calm, at, _),
+        ):
+            hostile = [asyncio.create_task(busy.read(f"{url}{n}")) for n in range(5)]
+            beside = [calm.read(f"{at}{n}") for n in range(3)]
+            return await asyncio.gather(*hostile, *beside, return_exceptions=True)
+
+    *refused, first, second, third = asyncio.run(reading())
+    assert {str(each).partition(" ")[2] for each in refused} == {
+        "sent what cannot be read: it takes more than 1 s of processor time"
+    }
+    for page in (first, second, third):
+        assert isinstance(page, WebPage)
+        assert page.text == "The tower is tall."
+
+
+@pytest.mark.parametrize("name", [b"punycode", b"utf-7", b"unicode_escape", b"idna", b"x-bad"])
+@pytest.mark.parametrize("head", [b'<?xml version="1.0" encoding="%b"?>', b"<meta charset='%b'>"])
+def test_an_encoding_that_no_browser_knows_is_none(name: bytes, head: bytes) -> None:
+    """Decoding 300 kB of punycode takes 25 s, and escapes would be a second markup."""
+    said = "größer +ADw-b+AD4- \\x3cb\\x3e xn--gr-fka".encode()
+    text = read_page(
+        head % name + said + b"-" + b"b" * 300_000, f"text/html; charset={name.decode()}"
+    )
+    assert text.text.startswith("größer +ADw-b+AD4- \\x3cb\\x3e xn--gr-fka")
+
+
+def test_markup_that_opens_metadata_without_end_is_read_at_once() -> None:
+    """The declared encoding was looked for in a time that grew with the square: 17 s."""
+    begun = time.process_time()
+    assert decoded(b"<p>tall</p>" + b"<meta \xff" * 600_000).startswith("<p>tall</p><meta")
+    assert time.process_time() - begun < 5
 
 
 def test_a_page_that_comes_a_byte_at_a_time_is_given_up() -> None:
