@@ -46,8 +46,13 @@ def mcp(
         int | None,
         typer.Option(min=1, max=65535, help="Serve streamable HTTP at this port, not stdio."),
     ] = None,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; other machines need SPANLAB_API_KEY.")
+    ] = "127.0.0.1",
 ) -> None:
     """Offer detectors, claim verification, scores and sources of evidence as an MCP server.
+
+    At a port, requests carry the key that SPANLAB_API_KEY holds, if it is set.
 
     \b
     spanlab mcp                                      for an assistant that starts it
@@ -59,9 +64,13 @@ def mcp(
     from spanlab.settings import Settings
 
     try:
+        from spanlab.services.gate import KEY, Gate, check_key, serve
         from spanlab.services.mcp_server import mcp_server
     except ModuleNotFoundError as error:
         raise missing_package("an MCP server", error.name, "mcp") from None
+    key = os.environ.get(KEY, "")
+    if port is not None:
+        check_key(key, host)
     sources = dict.fromkeys([*(source or ()), *(["corpus"] if corpus else ())])
     offered = detector or ([] if source else ["offline"])
     searched = corpus if retriever else None
@@ -72,8 +81,8 @@ def mcp(
     if port is None:
         server.run("stdio")
     else:
-        typer.echo(f"MCP server at http://127.0.0.1:{port}/mcp  (Ctrl+C stops it)", err=True)
-        server.run("streamable-http", host="127.0.0.1", port=port)
+        typer.echo(f"MCP server at http://{host}:{port}/mcp  (Ctrl+C stops it)", err=True)
+        serve(Gate(server.streamable_http_app(host=host), key), host, port)
 
 
 def api(
@@ -102,13 +111,13 @@ def api(
     SPANLAB_API_KEY=… spanlab api --detector veritrail --model gpt-4o-mini --option samples=3
     """
     from spanlab.jobs import start_embedded_worker
-    from spanlab.services.api_jobs import ApiJobs
-    from spanlab.services.http_api import http_api
     from spanlab.services.offers import Offers
     from spanlab.storage import Store
 
     try:
-        import uvicorn
+        from spanlab.services.api_jobs import ApiJobs
+        from spanlab.services.gate import KEY, serve
+        from spanlab.services.http_api import http_api
     except ModuleNotFoundError as error:
         raise missing_package("the HTTP API", error.name, "api") from None
     searched = corpus if retriever else None
@@ -117,7 +126,7 @@ def api(
     choice = model_options.choice(offered, model, retriever, searched, claims, english, *asked)
     offers = Offers(choice, corpus)
     with Store.open() as store:
-        app = http_api(offers, ApiJobs(store, offers), os.environ.get("SPANLAB_API_KEY", ""), rate)
+        app = http_api(offers, ApiJobs(store, offers), os.environ.get(KEY, ""), rate)
         start_embedded_worker()
         typer.echo(f"http://{host}:{port}/docs says what can be asked.", err=True)
-        uvicorn.run(app, host=host, port=port, log_level="warning")
+        serve(app, host, port)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 from spanlab.errors import (
     ConfigurationError,
@@ -23,6 +22,8 @@ from spanlab.fields import Frozen
 from spanlab.lm.secrets import redact
 from spanlab.schema import Passage
 from spanlab.services.api_jobs import ApiJob, ApiJobs, JobRequest, JobResults
+from spanlab.services.api_page import POLICY, api_page
+from spanlab.services.gate import KEY, Gate, check_key, refuse
 from spanlab.services.offers import (
     ClaimRequest,
     DetectionReply,
@@ -53,6 +54,7 @@ class ErrorReply(Frozen):
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     400: {"description": "A detector that is not offered, or an option that does not fit"},
     401: {"description": "No key, or a wrong one"},
+    408: {"description": "The request was begun and did not come to its end"},
     413: {"description": f"The request is larger than {LARGEST:,} bytes"},
     422: {"description": "A field is missing, unknown or wrong; the error names it"},
     429: {"description": "Too many requests; Retry-After says in how many seconds to try again"},
@@ -80,18 +82,23 @@ def http_api(offers: Offers, jobs: ApiJobs, key: str, rate: int = 600) -> FastAP
         from fastapi.security import HTTPBearer
     except ModuleNotFoundError as error:
         raise missing_package("the HTTP API", error.name, "api") from None
-    if len(key) < 16:
-        raise UsageError("set SPANLAB_API_KEY to a key of at least 16 characters")
+    check_key(key)
     app = FastAPI(
         title="spanlab",
         version=VERSION,
+        docs_url=None,  # FastAPI's own pages load their scripts from a content network
         redoc_url=None,
         # The gate looks at the key before anything is read; this says so to /docs and to clients.
-        dependencies=[Depends(HTTPBearer(auto_error=False, description="SPANLAB_API_KEY"))],
+        dependencies=[Depends(HTTPBearer(auto_error=False, description=KEY))],
         responses={status: {"model": ErrorReply, **told} for status, told in _ERRORS.items()},
     )
-    app.add_middleware(_Gate, key=key, rate=rate)
+    app.add_middleware(_Limits, rate=rate)
+    app.add_middleware(Gate, key=key, open_paths=_OPEN)
     _add_errors(app)
+
+    @app.get("/docs", include_in_schema=False)
+    def docs() -> HTMLResponse:
+        return HTMLResponse(api_page(app.openapi()), headers={"Content-Security-Policy": POLICY})
 
     @app.get(f"/{VERSION}/detectors")
     async def detectors() -> list[str]:
@@ -109,7 +116,7 @@ def http_api(offers: Offers, jobs: ApiJobs, key: str, rate: int = 600) -> FastAP
         return await offers.verify(asked)
 
     @app.post(f"/{VERSION}/scores")
-    async def scores(asked: ScoreRequest) -> ScoreReply:
+    def scores(asked: ScoreRequest) -> ScoreReply:  # in a thread: large ones compute for a while
         """Score predicted spans against gold ones."""
         return offers.score(asked)
 
@@ -186,11 +193,11 @@ def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
         jobs.stop(job_id)
 
 
-class _Gate:
-    """Refuses requests without the key, too large ones and too many, before they are read."""
+class _Limits:
+    """Refuses requests that are too large and too many, before they are read."""
 
-    def __init__(self, app: ASGIApp, key: str, rate: int) -> None:
-        self._app, self._key, self._rate = app, f"Bearer {key}".encode(), rate
+    def __init__(self, app: ASGIApp, rate: int) -> None:
+        self._app, self._rate = app, rate
         self._times: deque[float] = deque()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -200,7 +207,9 @@ class _Gate:
         headers = dict(scope["headers"])
         refusal = self._refusal(headers)
         if refusal is not None:
-            await _refuse(send, *refusal)
+            status, words = refusal
+            again = [(b"retry-after", b"%d" % _RETRY_AFTER)] if status == 429 else []
+            await refuse(send, status, words, *again)
             return
         taken = 0
 
@@ -215,8 +224,6 @@ class _Gate:
         await self._app(scope, bounded, send)
 
     def _refusal(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
-        if not secrets.compare_digest(headers.get(b"authorization", b""), self._key):
-            return 401, "the header Authorization has no key that is known: Bearer KEY"
         written = headers.get(b"content-length", b"0")
         if not written.isdigit() or int(written) > LARGEST:
             return 413, f"the request is larger than {LARGEST:,} bytes"
@@ -227,14 +234,3 @@ class _Gate:
             return 429, f"more than {self._rate} requests a minute"
         self._times.append(now)
         return None
-
-
-async def _refuse(send: Send, status: int, words: str) -> None:
-    import json
-
-    body = json.dumps({"error": words}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    if status == 429:
-        headers.append((b"retry-after", b"%d" % _RETRY_AFTER))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import uvicorn
 from starlette.testclient import TestClient
 from working_jobs import SECONDS, working
 
@@ -18,8 +22,9 @@ from spanlab.jobs import RunRequest
 from spanlab.retrievers.building import build
 from spanlab.schema import Item, Record
 from spanlab.services.api_jobs import ApiJobs
+from spanlab.services.gate import Gate, HeadLimit
 from spanlab.services.http_api import LARGEST, http_api
-from spanlab.services.offers import Offers
+from spanlab.services.offers import Offers, ScoreReply, ScoreRequest
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import Ask, ModelServer, Reply, say_fields
@@ -209,3 +214,99 @@ def test_a_claim_is_verified_by_a_detector_of_claims(
         asked = {"claim": "The tower is old.", "passages": [{"text": "The tower is old."}]}
         found = client.post("/v1/claims", json=asked)
         assert [claim["verdict"] for claim in found.json()["claims"]] == ["supported"]
+
+
+@contextmanager
+def listening(app: Gate) -> Iterator[int]:
+    """Serve on a real port, as `spanlab api` does but with little patience for heads."""
+
+    class Hasty(HeadLimit):
+        patience = 0.3
+
+    config = uvicorn.Config(app, port=0, log_level="critical", http=Hasty, ws="none")
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+HEAD = f"POST /v1/detections HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
+
+
+@pytest.mark.parametrize(
+    ("begun", "status"),
+    [
+        pytest.param("", b"", id="nothing"),
+        pytest.param(HEAD, b"", id="head"),
+        pytest.param(HEAD + "Content-Length: 90\r\n\r\n{", b"408", id="body"),
+        pytest.param(HEAD.replace(KEY, "wrong") + "Content-Length: 90\r\n\r\n{", b"401", id="key"),
+    ],
+)
+def test_a_request_that_is_begun_and_never_finished_ends(
+    begun: str, status: bytes, store: Store
+) -> None:
+    offers = Offers(Choice(("offline",)))
+    inner = http_api(offers, ApiJobs(store, offers), KEY)
+    with (
+        listening(Gate(inner, KEY, patience=0.3)) as port,
+        socket.create_connection(("127.0.0.1", port), timeout=60) as caller,
+    ):
+        caller.sendall(begun.encode())
+        received = b"".join(iter(lambda: caller.recv(4096), b""))  # until the server closes
+    assert status in received[:20]
+    assert bool(received) is bool(status)
+
+
+def test_wrong_keys_are_answered_ever_more_slowly_and_the_right_one_at_once(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr("spanlab.services.gate.asyncio.sleep", sleep)
+    for _ in range(20):
+        wrong = client.get("/v1/detectors", headers={"Authorization": "Bearer wrong"})
+        assert (wrong.status_code, list(wrong.json())) == (401, ["error"])
+    assert waited[0] < waited[1] < waited[2] < waited[-1] == max(waited) <= 5
+    before = len(waited)
+    assert client.get("/v1/detectors").status_code == 200  # not counted with the wrong ones
+    assert len(waited) == before
+
+
+def test_scores_are_computed_beside_other_requests(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, answered = threading.Event(), threading.Event()
+    score = Offers.score
+
+    def long(offers: Offers, asked: ScoreRequest) -> ScoreReply:
+        begun.set()
+        assert answered.wait(60)
+        return score(offers, asked)
+
+    monkeypatch.setattr(Offers, "score", long)
+    with ThreadPoolExecutor(1) as others:
+        slow = others.submit(client.post, "/v1/scores", json={"answer": ANSWER})
+        assert begun.wait(60)
+        assert client.get("/v1/detectors").status_code == 200
+        answered.set()
+        assert slow.result().json()["iou"] == 1.0
+
+
+def test_the_documentation_is_a_page_of_our_own_without_scripts(client: TestClient) -> None:
+    page = client.get("/docs", headers={"Authorization": ""})
+    assert (page.status_code, "<script" in page.text) == (200, False)
+    assert "POST /v1/detections" in page.text
+    assert "href='#DetectionRequest'" in page.text
+    assert "id='DetectionRequest'" in page.text
+    assert "http" not in page.text.replace("HTTP", "")
+    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'sha")
+    for elsewhere in ("/redoc", "/docs/oauth2-redirect", "/docs/"):
+        assert client.get(elsewhere, headers={"Authorization": ""}).status_code in (401, 404)

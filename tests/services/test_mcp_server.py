@@ -11,15 +11,21 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx2
+import pytest
 from detector_cases import ANSWER as CLAIMED
 from mcp import Client, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from ports import free_port
 from trail_answers import TrailAnswers
 
+from spanlab.cli.offering import mcp
+from spanlab.errors import UsageError
 from spanlab.testing import ModelServer
 
 COMMAND = Path(sys.executable).with_name("spanlab")
 
+KEY = "a-key-that-is-long-enough"
 ANSWER = "The tower was built in 1989 by Ada Smith in Paris."
 PASSAGE = "The tower was built in 1889 by Gustave Eiffel in Paris."
 
@@ -106,16 +112,18 @@ def test_an_assistant_finds_hallucinations_scores_them_and_stops_a_call(
     assert noted == [(0, None), (1, 1), (0, None), (1, 3), (2, 3), (3, 3)]
 
 
-def test_it_serves_streamable_http_at_a_port(tmp_path: Path) -> None:
+def test_it_serves_streamable_http_at_a_port_to_who_has_the_key(tmp_path: Path) -> None:
     corpus, index, port = tmp_path / "tower.jsonl", tmp_path / "index", free_port()
+    url = f"http://127.0.0.1:{port}/mcp"
     corpus.write_text(json.dumps({"id": "tower", "text": PASSAGE}), encoding="utf-8")
-    environment = {**os.environ, "SPANLAB_HOME": str(tmp_path)}
+    environment = {**os.environ, "SPANLAB_HOME": str(tmp_path), "SPANLAB_API_KEY": KEY}
     subprocess.run(
         [COMMAND, "index", corpus, "-o", index], env=environment, check=True, capture_output=True
     )
 
     async def ask() -> str:
-        async with Client(f"http://127.0.0.1:{port}/mcp") as client:
+        mine = httpx2.AsyncClient(headers={"Authorization": f"Bearer {KEY}"})
+        async with mine, Client(streamable_http_client(url, http_client=mine)) as client:
             found = await client.call_tool("search_passages", {"query": "Who built the tower?"})
             return str(found.structured_content)
 
@@ -127,9 +135,24 @@ def test_it_serves_streamable_http_at_a_port(tmp_path: Path) -> None:
     try:
         asyncio.run(until(lambda: _answers(port)))
         assert PASSAGE in asyncio.run(ask())
+        for wrong in ({}, {"Authorization": f"Bearer {KEY[:-1]}"}, {"Authorization": KEY}):
+            refused = httpx2.post(url, json={}, headers=wrong)
+            assert (refused.status_code, list(refused.json())) == (401, ["error"])
     finally:
         serving.terminate()
         serving.wait()
+
+
+@pytest.mark.parametrize(
+    ("key", "host"), [("", "0.0.0.0"), ("", "192.0.2.1"), ("short", "127.0.0.1")]
+)
+def test_it_listens_nowhere_else_without_a_key(
+    key: str, host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path))
+    monkeypatch.setenv("SPANLAB_API_KEY", key)
+    with pytest.raises(UsageError, match="SPANLAB_API_KEY .* 16 characters to listen at " + host):
+        mcp(port=free_port(), host=host)
 
 
 def _answers(port: int) -> bool:

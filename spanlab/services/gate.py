@@ -1,0 +1,180 @@
+"""What stands before every service that listens: a key, and no patience with half a request."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections import deque
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, Final
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from spanlab.errors import UsageError
+from spanlab.workflows.access import LOOPBACK
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+KEY: Final = "SPANLAB_API_KEY"  # the environment variable that holds the key of all services
+PATIENCE: Final = 10.0  # seconds for the head of a request, and as many for its body
+_SHORTEST: Final = 16  # characters of a key
+_SLOWEST: Final = 50_000  # bytes of a body that give its sender another second
+_FIRST: Final = 0.1  # seconds until a wrong key is refused; twice as many for each one before it
+_LONGEST: Final = 5.0  # seconds at most
+_MEMORY: Final = 60.0  # seconds that a wrong key is remembered
+
+
+def check_key(key: str, host: str | None = None) -> None:
+    """Check the key with which a service is to listen.
+
+    Args:
+        key: the key, empty for none.
+        host: where the service listens, if it needs no key on this machine alone.
+
+    Raises:
+        UsageError: the key is missing or too short.
+    """
+    if not key and host is not None and host in LOOPBACK:
+        return
+    if len(key) < _SHORTEST:
+        where = "" if host is None else f" to listen at {host}"
+        raise UsageError(f"set {KEY} to a key of at least {_SHORTEST} characters{where}")
+
+
+class Gate:
+    """Lets requests with the key through, and answers those with a wrong one ever more slowly.
+
+    Who has the right key never waits, whatever others try. A body has to come as it is begun.
+
+    Args:
+        app: what is behind it.
+        key: has to come as ``Authorization: Bearer KEY``; empty for none.
+        open_paths: which need no key.
+        patience: seconds for a body; each 50,000 bytes of it give another one.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        key: str,
+        open_paths: Collection[str] = (),
+        patience: float = PATIENCE,
+    ) -> None:
+        self._app, self._key = app, f"Bearer {key}".encode() if key else None
+        self._open, self._patience = open_paths, patience
+        self._wrong: deque[float] = deque(maxlen=16)  # when the last wrong keys came
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or have it answered."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+        elif scope["path"] in self._open or self._fits(dict(scope["headers"])):
+            await self._pass(scope, receive, send)
+        else:
+            await asyncio.sleep(self._delay())
+            words = "the header Authorization has no key that is known: Bearer KEY"
+            await refuse(send, 401, words, (b"www-authenticate", b"Bearer"))
+
+    def _fits(self, headers: dict[bytes, bytes]) -> bool:
+        given = headers.get(b"authorization", b"")
+        return self._key is None or secrets.compare_digest(given, self._key)
+
+    def _delay(self) -> float:
+        now = time.monotonic()
+        while self._wrong and self._wrong[0] < now - _MEMORY:
+            self._wrong.popleft()
+        self._wrong.append(now)
+        return min(_LONGEST, _FIRST * 2.0 ** (len(self._wrong) - 1))
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request on; who does not send all of it is told so in place of an answer."""
+        until = time.monotonic() + self._patience
+        is_whole = is_late = has_answer = False
+
+        async def patient() -> Message:
+            nonlocal until, is_whole, is_late
+            if is_whole:  # what comes now is that the caller has gone
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), max(until - time.monotonic(), 0.0))
+            except TimeoutError:
+                is_late = True
+                return {"type": "http.disconnect"}
+            until += len(message.get("body", b"")) / _SLOWEST
+            is_whole = not message.get("more_body", False)
+            return message
+
+        async def answer(message: Message) -> None:
+            nonlocal has_answer
+            if has_answer or not is_late:
+                has_answer = True
+                await send(message)
+
+        await self._app(scope, patient, answer)
+        if is_late and not has_answer:
+            await refuse(send, 408, "the request was begun and did not come to its end")
+
+
+async def refuse(send: Send, status: int, words: str, *headers: tuple[bytes, bytes]) -> None:
+    """Answer a request that is not read to its end: with ``words``, and a closed connection."""
+    body = json.dumps({"error": words}).encode()
+    usual = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"connection", b"close"),
+    ]
+    start = {"type": "http.response.start", "status": status, "headers": [*usual, *headers]}
+    await send(start)
+    await send({"type": "http.response.body", "body": body})
+
+
+def serve(app: ASGIApp, host: str, port: int) -> None:
+    """Serve an application over HTTP until it is stopped; half a head is closed after 10 s."""
+    uvicorn.run(app, host=host, port=port, log_level="warning", http=HeadLimit, ws="none")
+
+
+class HeadLimit(H11Protocol):
+    """A connection that ends where the head of a request does not come, or only by and by."""
+
+    patience = PATIENCE
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a head; uvicorn narrows the type of the transport in the same way."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; a head that is whole is not waited for any more."""
+        super().data_received(data)
+        if self._is_answering:
+            self._stop()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next head on the same connection."""
+        super().on_response_complete()
+        if not self._is_answering:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing any more."""
+        self._stop()
+        super().connection_lost(exc)
+
+    @property
+    def _is_answering(self) -> bool:
+        cycle: Any = self.cycle  # None before the first request, which uvicorn's type does not say
+        return cycle is not None and not cycle.response_complete
+
+    def _wait(self) -> None:
+        self._stop()
+        self._timer = self.loop.call_later(self.patience, self.transport.close)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
