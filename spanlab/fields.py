@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import from_json
 
 Offset = Annotated[int, Field(strict=True, ge=0)]
 Count = Annotated[int, Field(strict=True, ge=0)]
@@ -19,6 +19,12 @@ Language = Annotated[str, Field(pattern=r"^[a-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]
 
 _T = TypeVar("_T")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # half an emoji, which JSON can escape
+# An escape in JSON; if it is half an emoji without its other half, as a group.
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
 
 
 class Frozen(BaseModel):
@@ -50,18 +56,21 @@ def storable(value: _T, unwanted: re.Pattern[str] = _LONE_SURROGATE) -> _T:
     return cast(_T, new)
 
 
-def storable_json(text: str) -> Any:
+def storable_json(text: str | bytes, *, finite: bool = False) -> Any:
     """Return the value of JSON from outside, made ``storable``.
 
     Args:
-        text: decoded from UTF-8, so that only escapes can stand for half an emoji.
+        text: or its bytes in UTF-8.
+        finite: whether to refuse NaN and infinity, which are no JSON, though servers send them.
 
     Raises:
-        ValueError: it is no JSON.
-        RecursionError: it is nested too deeply.
+        ValueError: it is no JSON, is nested more than 200 deep, or has a number of more than 4,300
+            digits.
     """
-    value = json.loads(text)
-    return storable(value) if "\\ud" in text or "\\uD" in text else value
+    whole = text if isinstance(text, str) else str(text, "utf-8")
+    if "\\ud" in whole or "\\uD" in whole:
+        whole = _ESCAPE.sub(lambda escape: "\\ufffd" if escape[1] else escape[0], whole)
+    return from_json(storable(whole), allow_inf_nan=not finite)
 
 
 def unique(names: Iterable[str], what: str) -> None:

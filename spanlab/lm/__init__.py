@@ -14,9 +14,10 @@ from spanlab.lm.cache import AnswerCache, answer_cache
 from spanlab.lm.choice import ModelChoice, Price
 from spanlab.lm.failures import translate
 from spanlab.lm.options import ChosenOptions, ModelOptions
-from spanlab.lm.secrets import key_of, redact
+from spanlab.lm.secrets import key_of
 from spanlab.lm.tokens import count_tokens
 from spanlab.lm.usage import Budget, Collected, Meter, Usage
+from spanlab.redaction import redact
 
 __all__ = [
     "AnswerCache",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,20 +12,21 @@ from dspy.lm15 import OpenAIChatCompat, OpenAIChatLM, response_from_openai_chat
 
 from spanlab.errors import BudgetError, ModelError, SpanlabError
 from spanlab.fields import storable_json
+from spanlab.inbound import reply_limit
 from spanlab.lm.addresses import Address
 from spanlab.lm.attempts import insist
-from spanlab.lm.bodies import reply_limit
 from spanlab.lm.choice import OPENAI, ModelChoice
 from spanlab.lm.dialects import dialect_of
 from spanlab.lm.failures import at_first
 from spanlab.lm.http_replies import HttpReply, reported
 from spanlab.lm.replies import ReportedError, check, no_completion, setback_of, usage_of
-from spanlab.lm.secrets import hidden
 from spanlab.lm.thinking import without_thoughts
 from spanlab.lm.transport import HttpAnswer, NoReplyError, Transport
 from spanlab.lm.usage import Meter, Usage
+from spanlab.redaction import hidden
 
 # Of an entry in the list of models: vLLM; Groq; OpenRouter and Together; Mistral.
+_ENDLESS = 2**53  # tokens
 _WINDOWS = ("max_model_len", "context_window", "context_length", "max_context_length")
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class EndpointClient:
         try:
             async with asyncio.timeout(self.choice.timeout):
                 answer = await self._transport.send(listing)
-            models = json.loads(answer.data)["data"]
+            models = storable_json(answer.data)["data"]
             (model,) = (each for each in models if each["id"] == self.choice.model)
         except (SpanlabError, NoReplyError, TimeoutError, ValueError, KeyError, TypeError):
             return None  # not every server has one, and nothing but this figure hangs on it
@@ -147,15 +147,16 @@ class EndpointClient:
         text = hidden(answer.data.decode("utf-8", "replace"), [self.key, *self._headers.values()])
         try:
             body = storable_json(text)
-        except (ValueError, RecursionError):
+        except ValueError:
             raise no_completion(self.choice, text) from None
         error = reported(body)
         if error is not None:
             raise ReportedError(error)
         if not isinstance(body, dict) or answer.status >= 300:
             raise no_completion(self.choice, text)
-        if not isinstance(body.get("usage"), dict):
-            body.pop("usage", None)
+        usage = body.pop("usage", None)
+        if isinstance(usage, dict):
+            body["usage"] = {name: count for name, count in usage.items() if _is_count(count)}
         return response_from_openai_chat(body, model=self.choice.model)
 
     @contextmanager
@@ -180,6 +181,11 @@ class EndpointClient:
             max_tokens_field="max_completion_tokens" if renamed else "max_tokens"
         )
         return {"api_key": self.key, "base_url": self._address.base, "compat": compat}
+
+
+def _is_count(count: object) -> bool:
+    """Say whether a figure of a reply, or what it has in place of one, can be added up."""
+    return isinstance(count, dict) or (isinstance(count, int) and 0 <= count < _ENDLESS)
 
 
 @dataclass

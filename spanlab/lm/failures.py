@@ -19,7 +19,7 @@ from spanlab.errors import (
     WrongKeyError,
 )
 from spanlab.lm.http_replies import HttpReply
-from spanlab.lm.secrets import redact
+from spanlab.redaction import redact
 
 _EXCERPT = 200  # characters of a provider's message or a model's answer that a reason quotes
 _NO_CREDIT = re.compile(

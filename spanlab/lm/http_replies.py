@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spanlab.fields import storable
+from spanlab.fields import storable_json
 from spanlab.lm.attempts import seconds_of
 
 _LOOKED_AT = 20_000  # characters of a page in which its words are looked for
@@ -64,8 +64,8 @@ class HttpReply:
         """
         text = data.decode("utf-8", errors="replace")
         try:
-            found = reported(storable(json.loads(text)))
-        except (ValueError, RecursionError):
+            found = reported(storable_json(text))
+        except ValueError:
             found = None
         found = found or cls(status, words_of(text))
         wait = seconds_of(headers.get("retry-after"))

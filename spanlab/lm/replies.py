@@ -20,11 +20,11 @@ from spanlab.lm.failures import (
     unreadable,
 )
 from spanlab.lm.http_replies import HttpReply, words_of
-from spanlab.lm.secrets import redact
 from spanlab.lm.thinking import thoughts_of
 from spanlab.lm.tokens import count_tokens
 from spanlab.lm.transport import NoReplyError
 from spanlab.lm.usage import Usage
+from spanlab.redaction import redact
 
 if TYPE_CHECKING:
     from dspy.lm15 import Response

@@ -6,16 +6,16 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from urllib.parse import unquote
 
 from spanlab.errors import MissingKeyError, UsageError
 from spanlab.lm.choice import ModelChoice
+from spanlab.redaction import remember
 
 _NO_KEY = "no-key"  # what a local server without keys is sent
 _SECRET_HEADER = re.compile(r"key|token|auth|secret|cookie", re.IGNORECASE)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110, 5.6.2
-_LONG = 12  # characters: what is shorter may well be a word of an answer
 KEY_IS_GONE = (
     "the key that was given in the browser is gone: it was kept for its session and never stored; "
     "give it again on the page where the work was started, and start it there; what is finished is "
@@ -23,7 +23,6 @@ KEY_IS_GONE = (
 )
 _LENT = "key-of-a-browser-session-"
 _LENT_NAME = re.compile(rf"{_LENT}[0-9a-f]{{16}}")
-_seen: set[str] = set()
 _lent: dict[str, str] = {}  # name → key, in this process's memory alone
 _lock = threading.Lock()
 
@@ -99,30 +98,3 @@ def headers_of(choice: ModelChoice, environ: Mapping[str, str] = os.environ) -> 
         if _SECRET_HEADER.search(name):
             remember(value)
     return headers
-
-
-def remember(secret: str) -> None:
-    """Have ``redact`` remove this value from now on; very short values are left alone."""
-    if len(secret) >= 6:
-        with _lock:
-            _seen.add(secret)
-
-
-def redact(text: str) -> str:
-    """Return the text with every key that was read replaced by ``[key]``."""
-    with _lock:
-        secrets = sorted(_seen, key=len, reverse=True)
-    for secret in secrets:
-        text = text.replace(secret, "[key]")
-    return text
-
-
-def hidden(text: str, secrets: Iterable[str]) -> str:
-    """Return a reply's text without the secrets that its request was sent with.
-
-    Short ones stay: servers without keys are sent words such as "ollama", which an answer may hold.
-    """
-    for secret in secrets:
-        if len(secret) >= _LONG and secret in _seen:
-            text = text.replace(secret, "[key]")
-    return text

@@ -20,10 +20,11 @@ from weakref import WeakKeyDictionary
 from dspy.lm15 import AsyncOpenAIChatLM
 
 from spanlab.errors import SpanlabError
-from spanlab.lm.bodies import collected
+from spanlab.inbound import checked_coding, collected
 
 _CONNECTIONS = 1024  # whoever makes the calls bounds how many are under way; the pool must not
 _CONNECT_SECONDS = 10.0
+_PACKED = "content-encoding"
 
 
 class NoReplyError(Exception):
@@ -74,6 +75,9 @@ class Transport:
         pool = self._pool()
         try:
             async with pool.stream(request) as reply:
+                packed = [value for name, value in reply.headers if name.lower() == _PACKED]
+                # The client unpacks, however often: one that is packed twice becomes any size.
+                checked_coding(",".join(packed), self._host)
                 data = await collected(reply, self._limit, self._host)
                 headers = {name.lower(): value for name, value in reply.headers}
                 return HttpAnswer(reply.status, headers, data)

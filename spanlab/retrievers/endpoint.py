@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 from pydantic import JsonValue
 
 from spanlab.errors import MissingKeyError, UsageError
-from spanlab.lm.secrets import remember
+from spanlab.redaction import remember
 from spanlab.retrievers.base import Query
 from spanlab.retrievers.provider import FEWEST, Provider, ProviderName, Request
 from spanlab.retrievers.providers import PROVIDERS

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from spanlab.errors import PageError, RefusedPageError, UnparsableAnswerError
 from spanlab.fields import Frozen, storable
-from spanlab.lm.bodies import collected
+from spanlab.inbound import collected
 from spanlab.lm.cache import AnswerCache, answer_cache
 from spanlab.retrievers.addresses import (
     AGENT,

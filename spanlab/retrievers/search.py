@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 
 from spanlab.errors import ConfigurationError, ModelError, UnavailableError
+from spanlab.inbound import collected, reply_limit
 from spanlab.lm.attempts import Setback, insist
-from spanlab.lm.bodies import collected, reply_limit
 from spanlab.lm.cache import AnswerCache
 from spanlab.lm.failures import failure_of, no_answer_in_time, no_connection, quoted, translate
 from spanlab.lm.http_replies import HttpReply, words_of
-from spanlab.lm.secrets import hidden, redact
 from spanlab.lm.usage import Meter, Usage
+from spanlab.redaction import hidden, redact
 from spanlab.retrievers.addresses import AGENT, certificates
 from spanlab.retrievers.base import Found, Query
 from spanlab.retrievers.endpoint import Endpoint

@@ -11,7 +11,7 @@ from spanlab import jobs
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.fields import Frozen
 from spanlab.jobs import JobState, JobView
-from spanlab.lm.secrets import redact
+from spanlab.redaction import redact
 from spanlab.schema import Kind, Record
 from spanlab.services.offers import Answer, DetectionReply, DetectorName, Offers, reply_of
 from spanlab.settings import Settings

@@ -19,7 +19,7 @@ from spanlab.errors import (
     missing_package,
 )
 from spanlab.fields import Frozen
-from spanlab.lm.secrets import redact
+from spanlab.redaction import redact
 from spanlab.schema import Passage
 from spanlab.services.api_jobs import ApiJob, ApiJobs, JobRequest, JobResults
 from spanlab.services.api_page import POLICY, api_page

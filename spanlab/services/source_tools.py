@@ -13,7 +13,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from spanlab.errors import ConfigurationError, SpanlabError, UsageError
 from spanlab.lm import Meter
-from spanlab.lm.secrets import redact
+from spanlab.redaction import redact
 from spanlab.retrievers import (
     Bm25Spec,
     Query,

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from model_fixtures import KEY
 from model_task import Task, marked
+from wire import HOSTILE, MIB, head, wire
 
-from spanlab.errors import BudgetError, UsageError
+from spanlab.errors import BudgetError, SpanlabError, UsageError
+from spanlab.inbound import reply_limit
 from spanlab.lm import Budget, Meter, ModelChoice, Price, Usage, translate
-from spanlab.lm.bodies import reply_limit
 from spanlab.testing import (
     MODES,
     Ask,
@@ -297,3 +298,26 @@ def test_calls_under_way_are_as_many_as_were_asked_for(
 
     assert asyncio.run(together()) == ["4"] * 60
     assert model_server.busiest == 8
+
+
+@pytest.mark.parametrize("how", HOSTILE)
+def test_a_reply_that_is_made_to_harm_ends_in_words(
+    choose: Choose, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setenv("SPANLAB_REPLY_LIMIT", "8")
+    with wire(lambda _line, _body: HOSTILE[how]()) as server:
+        task = Task(choose(base_url=f"{server.url}/v1", timeout=60), Meter(), None)
+        with pytest.raises(Exception) as caught:
+            asyncio.run(task.aask("?"))
+        assert isinstance(translate(caught.value), SpanlabError)
+        assert len(str(translate(caught.value))) < 1000
+        assert server.sent < 64 * MIB
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "-1", "1.5", '"many"', "9" * 400])
+def test_a_reply_whose_figures_are_none_is_still_an_answer(choose: Choose, number: str) -> None:
+    reply = json.dumps({**marked("4 \ud83d").body, "usage": {"prompt_tokens": 0}})
+    reply = reply.replace('"prompt_tokens": 0', f'"prompt_tokens": {number}')
+    with wire(lambda _line, _body: [head(), reply.encode()]) as server:
+        task = Task(choose(base_url=f"{server.url}/v1"), Meter(), None)
+        assert asked(task) == "4 \ufffd"

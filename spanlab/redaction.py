@@ -1,0 +1,103 @@
+"""What is kept out of every text: keys that were read; and out of logs: more than anybody reads."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+_LONG: Final = 12  # characters: what is shorter may well be a word of an answer
+_LONGEST: Final = 2_000  # characters of a record in the log
+_MOST: Final = 100  # records a minute of a library
+_NOBODY: Final = -1  # a level below all that handlers take
+# They log what servers, tools and files say, in its own words and as often as it comes.
+_LIBRARIES: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "alembic asyncio client dbos dspy fastapi httpcore httpcore2 httpx httpx2 huggingface_hub "
+        "mcp openai pypdf sqlalchemy starlette streamlit tornado trafilatura transformers uvicorn",
+    )
+)
+_seen: set[str] = set()
+_lock = threading.Lock()
+
+
+def remember(secret: str) -> None:
+    """Have ``redact`` remove this value from now on; very short values are left alone."""
+    if len(secret) >= 6:
+        with _lock:
+            _seen.add(secret)
+
+
+def redact(text: str) -> str:
+    """Return the text with every key that was read replaced by ``[key]``."""
+    with _lock:
+        secrets = sorted(_seen, key=len, reverse=True)
+    for secret in secrets:
+        text = text.replace(secret, "[key]")
+    return text
+
+
+def hidden(text: str, secrets: Iterable[str]) -> str:
+    """Return a reply's text without the secrets that its request was sent with.
+
+    Short ones stay: servers without keys are sent words such as "ollama", which an answer may hold.
+    """
+    for secret in secrets:
+        if len(secret) >= _LONG and secret in _seen:
+            text = text.replace(secret, "[key]")
+    return text
+
+
+def bound_logs() -> None:
+    """Have what libraries log hold no key, be short, and end after a hundred records a minute.
+
+    It holds wherever a record is written to, for libraries that have handlers of their own, too.
+    """
+    inner = logging.getLogRecordFactory()
+    if not isinstance(inner, _BoundRecords):
+        logging.setLogRecordFactory(_BoundRecords(inner))
+
+
+class _BoundRecords:
+    """Makes the records of libraries; others stay as they are."""
+
+    def __init__(self, inner: Callable[..., logging.LogRecord]) -> None:
+        self._inner = inner
+        self._minute = 0
+        self._counts: Counter[str] = Counter()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = self._inner(*args, **kwargs)
+        library = record.name.partition(".")[0]
+        if library not in _LIBRARIES:
+            return record
+        minute = int(time.monotonic() / 60)
+        with _lock:
+            if minute != self._minute:
+                self._minute, self._counts = minute, Counter()
+            self._counts[library] += 1
+            count = self._counts[library]
+        if count > _MOST:
+            record.levelno = _NOBODY
+            return record
+        record.msg, record.args = _message(record), ()
+        if count == _MOST:
+            record.msg = f"{library} logs more than {_MOST} records a minute: the rest is left out"
+        elif record.exc_info:
+            whole = "".join(traceback.format_exception(record.exc_info[1]))
+            record.exc_text = redact(whole)[-_LONGEST:].rstrip()
+        record.exc_info = None
+        return record
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return redact(record.getMessage())[:_LONGEST]
+    except Exception:  # noqa: BLE001 - what a library logs may not be what it thinks
+        return f"{type(record.msg).__name__} that cannot be shown"
