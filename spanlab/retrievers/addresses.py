@@ -24,15 +24,21 @@ AGENT: Final = "spanlab"  # how we name ourselves to servers
 ALLOWED = "SPANLAB_PAGES_ALLOWED_HOSTS"
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-# Ways to write an IPv4 address as an IPv6 one, which a gateway would take back into it.
-_TRANSLATED: Final = tuple(
+# Of IPv6 what the registries have given out, without what is for protocols, examples or tunnels,
+# which lead a gateway to an IPv4 address that is written in them.
+_GIVEN_OUT: Final = ipaddress.IPv6Network("2000::/3")
+_SPECIAL: Final = tuple(
     map(
-        ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96")
+        ipaddress.ip_network,
+        (
+            *("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48"),
+            *("2d00::/8", "2e00::/7", "3000::/4"),  # not given out, 3fff::/20 for examples
+            # Addresses of protocols, which Python counts among the public ones in part; some
+            # clouds have their metadata service there. The last one is another cloud's.
+            *("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"),
+        ),
     )
 )
-# Addresses of protocols, which Python counts among the public ones in part; some clouds have their
-# metadata service there.
-_RESERVED: Final = ipaddress.IPv4Network("192.0.0.0/24")
 
 
 def allowed_hosts(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
@@ -102,8 +108,8 @@ def is_public(address: _Address) -> bool:
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:
             return is_public(address.ipv4_mapped)
-        if any(address in network for network in _TRANSLATED):
+        if address not in _GIVEN_OUT:
             return False
-    elif address in _RESERVED:
+    if any(address in network for network in _SPECIAL):
         return False
     return address.is_global and not address.is_multicast

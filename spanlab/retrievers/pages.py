@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-import zlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -20,7 +19,7 @@ from pydantic import ValidationError
 
 from spanlab.errors import PageError, RefusedPageError, UnparsableAnswerError
 from spanlab.fields import Frozen, storable
-from spanlab.inbound import collected
+from spanlab.inbound import collected, foreign
 from spanlab.lm.cache import AnswerCache, answer_cache
 from spanlab.retrievers.addresses import (
     AGENT,
@@ -40,6 +39,7 @@ _PAUSE: Final = 1.0  # seconds between two pages of one host
 _BYTES: Final = 5 * 2**20  # of a page, unpacked
 _RULES: Final = 500 * 2**10  # bytes of a robots.txt, as RFC 9309 has it
 _REDIRECTS: Final = 5
+_SITES: Final = 1_000  # whose robots.txt is kept in memory
 _FORGIVEN: Final = 600.0  # seconds after which a page that could not be fetched is tried again
 _HEADERS: Final = (
     (b"User-Agent", AGENT.encode()),
@@ -100,7 +100,8 @@ class Pages:
     ) -> None:
         self._cache, self._pause, self._seconds = cache, pause, seconds
         self._allowed = allowed_hosts() if allowed is None else allowed
-        self._robots: dict[str, RobotFileParser] = {}
+        # Rules, or why they could not be read, and since when.
+        self._robots: dict[str, tuple[RobotFileParser | PageError, float]] = {}
         self._hosts: WeakKeyDictionary[asyncio.AbstractEventLoop, defaultdict[str, asyncio.Lock]]
         self._hosts = WeakKeyDictionary()
 
@@ -139,6 +140,10 @@ class Pages:
         return found
 
     async def _fetched(self, url: str) -> WebPage:
+        with foreign(f"{_host(url)} could not be read", PageError):
+            return await self._read(url)
+
+    async def _read(self, url: str) -> WebPage:
         answer, url = await self._followed(url)
         kind = answer.headers.get("content-type", "")
         try:
@@ -164,7 +169,7 @@ class Pages:
             place = answer.headers.get("location")
             if answer.status not in _MOVED or not place:
                 break
-            url = urljoin(url, place)
+            url = _joined(url, place)
         else:
             raise PageError(f"{_host(url)} redirects more than {_REDIRECTS} times")
         if not 200 <= answer.status < 300:
@@ -173,22 +178,35 @@ class Pages:
 
     async def _rules(self, origin: str) -> RobotFileParser:
         """Read a site's robots.txt once: none means all is allowed, an error that nothing is."""
-        if origin not in self._robots:
-            rules, place = RobotFileParser(), f"{origin}/robots.txt"
-            for _ in range(_REDIRECTS + 1):
-                answer = await self._get(place)
-                moved = answer.headers.get("location")
-                if answer.status not in _MOVED or not moved:
-                    break
-                place = urljoin(place, moved)
-                checked_url(place)
-            if answer.status >= 500:
-                raise _UnreachableError(f"{_host(origin)} answered with status {answer.status}")
-            known = answer.status < 300
-            text = answer.data[:_RULES].decode("utf-8", "replace") if known else ""
-            rules.parse(text.splitlines())
-            self._robots[origin] = rules
-        return self._robots[origin]
+        known, since = self._robots.get(origin, (None, 0.0))
+        if isinstance(known, RobotFileParser):
+            return known
+        if known is not None and time.monotonic() - since < _FORGIVEN:
+            raise type(known)(str(known))
+        if len(self._robots) >= _SITES:
+            self._robots.clear()
+        try:
+            async with self._in_time(origin):
+                rules = await self._read_rules(origin)
+        except PageError as error:
+            self._robots[origin] = error, time.monotonic()
+            raise
+        self._robots[origin] = rules, 0.0
+        return rules
+
+    async def _read_rules(self, origin: str) -> RobotFileParser:
+        rules, place = RobotFileParser(), f"{origin}/robots.txt"
+        for _ in range(_REDIRECTS + 1):
+            answer = await self._get(place)
+            moved = answer.headers.get("location")
+            if answer.status not in _MOVED or not moved:
+                break
+            place = _joined(place, moved)
+        if answer.status >= 500:
+            raise _UnreachableError(f"{_host(origin)} answered with status {answer.status}")
+        text = answer.data[:_RULES].decode("utf-8", "replace") if answer.status < 300 else ""
+        rules.parse(text.splitlines())
+        return rules
 
     @asynccontextmanager
     async def _turn(self, host: str) -> AsyncIterator[None]:
@@ -206,7 +224,7 @@ class Pages:
 
         try:
             async with (
-                asyncio.timeout(self._seconds),
+                self._in_time(url),
                 httpcore.AsyncConnectionPool(
                     ssl_context=certificates(), network_backend=_backend(self._allowed)
                 ) as pool,
@@ -216,18 +234,24 @@ class Pages:
                     name.decode("latin-1").lower(): value.decode("latin-1")
                     for name, value in response.headers
                 }
-                packed = given.get("content-encoding", "identity").lower()
-                pieces = _unpacked(response.aiter_stream(), packed, _host(url))
-                return _Answer(response.status, given, await collected(pieces, _BYTES, _host(url)))
-        except TimeoutError:
-            raise _UnreachableError(
-                f"{_host(url)} did not send the page in {self._seconds:g} s"
-            ) from None
-        except UnparsableAnswerError:
-            raise RefusedPageError(f"{_host(url)} sent more than {_BYTES // 2**20} MiB") from None
+                pieces, packed = response.aiter_stream(), given.get("content-encoding")
+                body = await collected(pieces, _BYTES, _host(url), packed)
+                return _Answer(response.status, given, body)
+        except UnparsableAnswerError as error:
+            raise RefusedPageError(str(error).partition(", and")[0]) from None
         except (httpcore.NetworkError, httpcore.ProtocolError, ValueError) as error:
             raise _UnreachableError(
                 f"{_host(url)} could not be read: {type(error).__name__}"
+            ) from None
+
+    @asynccontextmanager
+    async def _in_time(self, url: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self._seconds):
+                yield
+        except TimeoutError:
+            raise _UnreachableError(
+                f"{_host(url)} did not send the page in {self._seconds:g} s"
             ) from None
 
 
@@ -241,22 +265,13 @@ def web_pages(settings: Settings) -> Pages:
     return Pages(answer_cache(settings, "retrieval"))
 
 
-async def _unpacked(pieces: AsyncIterator[bytes], packed: str, host: str) -> AsyncIterator[bytes]:
-    """Unpack a body piece by piece, so that its limit holds for what comes out."""
-    if packed not in {"identity", "gzip", "deflate", ""}:
-        raise PageError(f"{host} sent a page packed as {packed[:40]!r}")
-    unpack: Any = zlib.decompressobj(wbits=47) if packed in {"gzip", "deflate"} else None
-    async for piece in pieces:
-        if unpack is None:
-            yield piece
-            continue
-        rest = piece
-        while rest:
-            try:
-                yield unpack.decompress(rest, _BYTES)
-            except zlib.error:
-                raise PageError(f"{host} sent a page that cannot be unpacked") from None
-            rest = unpack.unconsumed_tail
+def _joined(url: str, place: str) -> str:
+    """Return where a redirect leads; raises PageError if that is no address."""
+    try:
+        place = urljoin(url, place)
+    except ValueError:
+        raise PageError(f"{_host(url)} redirects to {place[:200]!r}, no web address") from None
+    return checked_url(place).geturl()
 
 
 def _backend(allowed: frozenset[str]) -> httpcore.AsyncNetworkBackend:

@@ -8,11 +8,12 @@ import sys
 import time
 import zlib
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from itertools import repeat
 from typing import Any
 
 import pytest
+from wire import HOSTILE, MIB, wire
 
 from spanlab.errors import PageError
 from spanlab.retrievers import page_text
@@ -347,3 +348,16 @@ def test_a_host_is_looked_up_once_and_that_address_connected_to(
     ):
         runner.run(Pages(allowed=frozenset(), pause=0.0).read("http://rebind.example/"))
     assert loop.asked == ["rebind.example"]
+
+
+@pytest.mark.parametrize("how", HOSTILE)
+def test_bytes_that_are_no_page_end_in_words(how: str) -> None:
+    async def reading(url: str) -> None:
+        allowed = frozenset([url.removeprefix("http://")])
+        await Pages(allowed=allowed, pause=0.0, seconds=60.0).read(url)
+
+    missing = b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"
+    with wire(lambda line, _: [missing] if "robots" in line else HOSTILE[how]()) as server:
+        with suppress(PageError):  # brackets and numbers are words, too
+            asyncio.run(reading(server.url))
+        assert server.sent < 64 * MIB

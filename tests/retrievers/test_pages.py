@@ -5,9 +5,15 @@ from __future__ import annotations
 import asyncio
 import gzip
 import ipaddress
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from wire import MIB, endless, head, wire
 
 from spanlab.errors import PageError
 from spanlab.lm.cache import answer_file
@@ -120,6 +126,15 @@ def test_robots_are_obeyed(model_server: ModelServer) -> None:
         pytest.param(moved("//[::1]/"), "not public", id="to-ipv6"),
         pytest.param(moved("http://2130706433/"), "not public", id="to-a-number"),
         pytest.param(moved("http://[::ffff:169.254.169.254]/"), "not public", id="to-mapped"),
+        pytest.param(moved("http://["), "no web address", id="to-half-an-address"),
+        pytest.param(moved("//[::1"), "no web address", id="to-half-an-ipv6"),
+        pytest.param(moved("http://[x]/"), "no web address", id="to-no-ipv6"),
+        pytest.param(moved("http://a%5B/"), "127.0.0.1|no host", id="to-a-packed-bracket"),
+        pytest.param(moved("http://x:99999999999/"), "no web address", id="to-no-port"),
+        pytest.param(moved("http://x:0x50/"), "no web address", id="to-no-number"),
+        pytest.param(moved("http:///x"), "status 404", id="to-nobody"),
+        pytest.param(moved("http://\xe9\u2100/"), "could not be read|no ", id="to-odd-letters"),
+        pytest.param(moved("/" + "x" * 60_000), "could not be read|status 404", id="to-afar"),
         pytest.param(Reply(drop=True), "could not be read", id="dropped"),
     ],
 )
@@ -204,6 +219,20 @@ def test_addresses_that_are_no_pages_are_refused_unasked(url: str) -> None:
         "①②⑦.0.0.1",
         "100.100.100.200",
         "192.0.0.192",
+        "168.63.129.16",
+        "192.88.99.1",
+        "fec0::1",
+        "::ffff:0:127.0.0.1",
+        "::ffff:0:93.184.216.34",
+        "3fff::1",
+        "5f00::1",
+        "4000::1",
+        "2d00::1",
+        "2001:db8::1",
+        "2001:2::1",
+        "64:ff9b:1::7f00:1",
+        "2002:5db8:d822::",
+        "fe80::5efe:7f00:1",
         "0:0:0:0:0:ffff:7f00:1",
         "fd00:ec2::254",
         "localhost%00.example.com",
@@ -227,7 +256,15 @@ def test_hosts_that_are_not_public_are_refused(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:93.184.216.34"]
+    "address",
+    [
+        "93.184.216.34",
+        "2606:2800:220:1:248:1893:25c8:1946",
+        "2001:4860:4860::8888",
+        "2a00:1450::1",
+        "2c0f:fb50::1",
+        "::ffff:93.184.216.34",
+    ],
 )
 def test_addresses_of_the_public_internet_are_not(address: str) -> None:
     assert is_public(ipaddress.ip_address(address))
@@ -239,3 +276,72 @@ def test_rules_that_lie_elsewhere_are_followed_there(model_server: ModelServer) 
     with pytest.raises(PageError, match="does not want"):
         asyncio.run(pages.read(at(model_server)))
     assert asyncio.run(pages.read(at(model_server, "other"))).text
+
+
+@pytest.mark.parametrize(
+    "first", ["93.184.216.34", "169.254.169.254"], ids=["public-at-first", "private-at-first"]
+)
+def test_a_name_that_means_another_address_the_second_time_is_looked_up_once(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    asked: list[str] = []
+
+    def look_up(host: str, port: int, *_: object, **__: object) -> list[tuple[object, ...]]:
+        asked.append(host)
+        address = first if len(asked) == 1 else "127.0.0.1"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    server = f"http://metadata.google.internal:{model_server.port}/page"
+    # Tests' own guard ends a connection to an address that is not this machine's.
+    with pytest.raises(PageError, match=r"could not be read|not public"):
+        asyncio.run(Pages(pause=0.0).read(server))
+    assert set(asked) <= {"metadata.google.internal", "93.184.216.34"}
+    assert asked.count("metadata.google.internal") == 1
+    assert model_server.count == 0
+
+
+def endless_rules(line: str) -> Iterable[bytes]:
+    if "robots" in line:
+        return chain([head(kind="text/plain")], endless(b"Disallow: /x\n" * 5000))
+    return [head(kind="text/html"), b"<p>The tower is tall.</p>"]
+
+
+def moving_rules(line: str) -> Iterable[bytes]:
+    return [head(302, "Location: /robots.txt")] if "robots" in line else endless_rules(line)
+
+
+def slow_rules(line: str) -> Iterable[bytes]:
+    if "robots" in line:
+        yield head(kind="text/plain")
+        while True:
+            threading.Event().wait(0.05)
+            yield b"#"
+    yield from endless_rules(line)
+
+
+@pytest.mark.parametrize(
+    ("rules", "asked"),
+    [(endless_rules, 1), (moving_rules, 6), (slow_rules, 1)],
+    ids=["endless", "moving", "slow"],
+)
+def test_rules_without_end_cost_their_limit_once(
+    rules: Callable[[str], Iterable[bytes]], asked: int
+) -> None:
+    async def read(pages: Pages, url: str) -> str:
+        try:
+            return (await pages.read(url)).text
+        except PageError as error:
+            return str(error)
+
+    async def both(url: str) -> list[str]:
+        allowed = frozenset([url.removeprefix("http://")])
+        pages = Pages(allowed=allowed, pause=0.0, seconds=1.0 if rules is slow_rules else 60.0)
+        return [await read(pages, f"{url}/{page}") for page in "ab"]
+
+    with wire(lambda line, _body: rules(line)) as server:
+        first, second = asyncio.run(both(server.url))
+        assert first == second
+        assert re.search("more than 5 MiB|did not send|The tower is tall", first)
+        assert sum("robots" in line for line in server.asked) == asked
+        assert server.sent < 64 * MIB
