@@ -13,7 +13,7 @@ from spanlab.jobs.views import JobState, JobView, LogLine, Trial
 from spanlab.workflows.runs import Failure, Progress, RunRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from optimizers.request import Optimisation
@@ -31,6 +31,7 @@ __all__ = [
     "cancel",
     "job",
     "jobs",
+    "named",
     "other_settings",
     "pause",
     "resume",
@@ -38,6 +39,7 @@ __all__ = [
     "start_embedded_worker",
     "submit_detection",
     "submit_optimisation",
+    "under_way",
     "wait",
 ]
 
@@ -141,6 +143,20 @@ def job(job_id: str, settings: Settings | None = None) -> JobView:
     from spanlab.jobs import job_store
 
     return job_store.of(settings).job(job_id)
+
+
+def named(job_ids: Sequence[str], settings: Settings | None = None) -> dict[str, JobView]:
+    """Return those jobs that have one of these whole ids, by id, as ``jobs`` does."""
+    from spanlab.jobs import job_store
+
+    return job_store.of(settings).named(job_ids) if job_ids else {}
+
+
+def under_way(settings: Settings | None = None) -> list[str]:
+    """Return the ids of all jobs that are queued or running, however many."""
+    from spanlab.jobs import job_store
+
+    return job_store.of(settings).under_way()
 
 
 def pause(job_id: str, settings: Settings | None = None) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from dbos import DBOS, SetWorkflowID
 
-from spanlab.errors import SpanlabError
+from spanlab.errors import NotFoundError, SpanlabError
 from spanlab.jobs import job_store, worker
 from spanlab.jobs.earlier import refuse_same
 from spanlab.jobs.job_store import JOBS
@@ -90,10 +90,10 @@ async def part(job_id: str, asked: dict[str, Any], ranges: list[Range]) -> dict[
 
 @step("spanlab.detect.plan")
 async def _plan(asked: dict[str, Any]) -> list[list[Range]]:
-    me, request = worker.current(), RunRequest.model_validate(asked)
+    me, job_id = worker.current(), DBOS.workflow_id or ""
+    request = await asyncio.to_thread(_current, job_id, asked)
     todo = await asyncio.to_thread(unfinished_positions, me.store, request)
     parts = shared_out(todo, request)
-    job_id = DBOS.workflow_id or ""
     begun = Progress(total=len(todo), started=time.time())
     await asyncio.to_thread(me.jobs.report, job_id, begun)
     await asyncio.to_thread(
@@ -105,11 +105,34 @@ async def _plan(asked: dict[str, Any]) -> list[list[Range]]:
 @step("spanlab.detect.work")
 async def _work(job_id: str, asked: dict[str, Any], ranges: list[Range]) -> dict[str, Any]:
     positions = [place for start, stop in ranges for place in range(start, stop)]
+    request = await asyncio.to_thread(_current, job_id, asked)
+    while True:
+        try:
+            done = await work_on(DBOS.workflow_id or "", job_id, request, positions)
+        except NotFoundError:
+            before = request
+            request = await asyncio.to_thread(_current, job_id, asked)
+            if request == before:
+                raise
+            continue  # its dataset was renamed meanwhile
+        if done is None:
+            raise interrupted()
+        return {"done": done.done, "failed": done.failed}
+
+
+def _current(job_id: str, asked: dict[str, Any]) -> RunRequest:
+    """Return a job's request, with the name that its dataset has now if the job owns it.
+
+    Raises:
+        NotFoundError: that dataset was deleted.
+    """
     request = RunRequest.model_validate(asked)
-    done = await work_on(DBOS.workflow_id or "", job_id, request, positions)
-    if done is None:
-        raise interrupted()
-    return {"done": done.done, "failed": done.failed}
+    owned = next(iter(worker.current().store.api_jobs([job_id])), None)
+    if owned is None:
+        return request
+    if owned.dataset is None:
+        raise NotFoundError("the dataset of this job was deleted")
+    return request.model_copy(update={"dataset": owned.dataset})
 
 
 @step("spanlab.detect.follow")

@@ -12,14 +12,13 @@ from pydantic import ValidationError
 
 from spanlab.detectors import DetectorSpec
 from spanlab.errors import UnderWayError
-from spanlab.jobs.job_store import JobStore
+from spanlab.jobs.job_store import OPEN, JobStore
 from spanlab.jobs.kinds import KINDS, Kind
 from spanlab.jobs.summary import progress_in_words
 from spanlab.jobs.views import JobView
 from spanlab.workflows.runs import RunRequest
 from spanlab.workflows.settings_used import covers, differences, settings_of
 
-_OPEN = ["ENQUEUED", "DELAYED", "PENDING"]
 _PAGE = 50
 _LOOK_BACK = 200  # jobs among which the last run of a detector is looked for
 
@@ -43,7 +42,7 @@ def refuse_same(where: JobStore, kind: Kind, asked: Mapping[str, Any]) -> None:
     Raises:
         UnderWayError: one does.
     """
-    for row in where.rows(name=KINDS[kind].workflow, status=_OPEN, load_input=True):
+    for row in where.rows(name=KINDS[kind].workflow, status=OPEN, load_input=True):
         view = where.view(row)
         with suppress(ValidationError):  # a request of another version
             if view.request is not None and _SAME[kind](view.request, asked):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 JOBS = "jobs"  # the queue of whole jobs
 PARTS = "parts"  # the queue of their parts
+OPEN = ["ENQUEUED", "DELAYED", "PENDING"]  # what DBOS calls jobs that are queued or running
 
 _NOT_IN_JSONB = re.compile("[\0\ud800-\udfff]")  # characters that PostgreSQL refuses there
 
@@ -56,13 +57,21 @@ class JobStore:
 
     def jobs(self, limit: int, offset: int) -> list[JobView]:
         """Return some jobs, the newest first."""
-        rows = self.rows(
-            name=[each.workflow for each in KINDS.values()],
-            load_input=True,
-            limit=limit,
-            offset=offset,
-            sort_desc=True,
-        )
+        return self._views(limit=limit, offset=offset, sort_desc=True)
+
+    def named(self, job_ids: Sequence[str]) -> dict[str, JobView]:
+        """Return those jobs that have one of these whole ids, by id."""
+        return {view.id: view for view in self._views(workflow_ids=list(job_ids))}
+
+    def under_way(self) -> list[str]:
+        """Return the ids of all jobs that are queued or running."""
+        names = [each.workflow for each in KINDS.values()]
+        rows = self.rows(name=names, status=OPEN, load_output=False)
+        return [row.workflow_id for row in rows]
+
+    def _views(self, **filters: Any) -> list[JobView]:
+        names = [each.workflow for each in KINDS.values()]
+        rows = self.rows(name=names, load_input=True, **filters)
         views = [self.view(row) for row in rows]
         # Of a job that goes on its row tells; one that was stopped or killed is behind its parts.
         behind = [view.id for view in views if view.state not in {JobState.RUNNING, JobState.DONE}]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from secrets import token_hex
+from threading import Lock
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -15,12 +19,15 @@ from spanlab.redaction import redact
 from spanlab.schema import Kind, Record
 from spanlab.services.offers import Answer, DetectionReply, DetectorName, Offers, reply_of
 from spanlab.settings import Settings
-from spanlab.storage import DatasetSummary, Store
+from spanlab.storage import Store, StoredJob
 from spanlab.workflows.requesting import request_of
 
 MOST: Final = 100  # results of a page
 _OPEN: Final = 100  # jobs that may be under way
-_DATASET: Final = "api-"  # before a job's id: what its dataset is called
+_DATASET: Final = "api-"  # before a job's id: what its dataset is called at first
+_ID: Final = re.compile("[0-9a-f]{16}(?:[0-9a-f]{16})?")  # the shorter ones are of earlier versions
+_GONE: Final = "the answers and results of this job were deleted"
+_KEPT: Final = "forgotten; people have worked on its answers, so that these stay with them"
 
 
 class JobRequest(Frozen):
@@ -51,11 +58,18 @@ class JobResults(Frozen):
     next: int | None = None
 
 
+class StopReply(Frozen):
+    """What is left of a job that was forgotten."""
+
+    kept: str
+
+
 class ApiJobs:
     """The jobs that were started through the API, and no others.
 
     They lie in the database, so that they outlive the process, any worker may do them, and people
-    can review what was found: a job's dataset is called ``api-`` and its id.
+    can review what was found: each job owns the dataset that was made for it, whatever people call
+    that. A job is what has a row in both databases, by its whole id.
 
     Args:
         store: the annotation database.
@@ -65,6 +79,7 @@ class ApiJobs:
 
     def __init__(self, store: Store, offers: Offers, settings: Settings | None = None) -> None:
         self._store, self._offers, self._settings = store, offers, settings
+        self._lock, self._starting = Lock(), 0
 
     def start(self, asked: JobRequest) -> ApiJob:
         """Queue a job.
@@ -73,14 +88,32 @@ class ApiJobs:
             UsageError: the detector is not offered, or too many jobs are under way.
         """
         spec = self._offers.spec(asked.detector)
-        if sum(not view.is_over for view in jobs.jobs(_OPEN, settings=self._settings)) >= _OPEN:
-            raise UsageError(f"{_OPEN} jobs are under way: wait until one has ended")
-        job_id = token_hex(8)
-        dataset = _DATASET + job_id
-        items = (each.item(str(number)) for number, each in enumerate(asked.answers))
-        self._store.import_records(dataset, (Record(item=item) for item in items))
-        jobs.submit_detection(request_of(dataset, [spec]), self._settings, job_id)
+        with self._one_more():
+            job_id = token_hex(16)
+            dataset = _DATASET + job_id
+            items = (each.item(str(number)) for number, each in enumerate(asked.answers))
+            self._store.import_records(dataset, (Record(item=item) for item in items))
+            self._store.enter_api_job(job_id, dataset)
+            try:
+                jobs.submit_detection(request_of(dataset, [spec]), self._settings, job_id)
+            except BaseException:
+                self._store.forget_api_job(job_id)
+                raise
         return self.get(job_id)
+
+    @contextmanager
+    def _one_more(self) -> Iterator[None]:
+        """Refuse one job too many, those counted that others start at this moment."""
+        with self._lock:
+            queued = self._store.api_jobs(jobs.under_way(self._settings))
+            if len(queued) + self._starting >= _OPEN:
+                raise UsageError(f"{_OPEN} jobs are under way: wait until one has ended")
+            self._starting += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._starting -= 1
 
     def get(self, job_id: str) -> ApiJob:
         """Return how far a job is.
@@ -88,60 +121,75 @@ class ApiJobs:
         Raises:
             NotFoundError: the API has no such job.
         """
-        dataset = self._dataset(job_id)
-        return _shown(jobs.job(job_id, self._settings), dataset)
+        return _shown(*self._job(job_id))
 
     def newest(self) -> tuple[ApiJob, ...]:
         """Return the jobs that are not forgotten, the newest first, a hundred at most."""
-        datasets = {each.name: each for each in self._store.datasets()}
-        views = jobs.jobs(MOST, settings=self._settings)
+        stored = self._store.api_jobs(limit=MOST)
+        views = jobs.named([each.id for each in stored], self._settings)
         return tuple(
-            _shown(view, datasets[_DATASET + view.id])
-            for view in views
-            if _DATASET + view.id in datasets
+            _shown(each, views[each.id])
+            for each in stored
+            if each.id in views and _is_of_api(views[each.id])
         )
 
     def results(self, job_id: str, start: int = 0) -> JobResults:
         """Return a page of what was found so far.
 
         Raises:
-            NotFoundError: the API has no such job.
+            NotFoundError: the API has no such job, or its results were deleted.
         """
-        dataset = self._dataset(job_id)
-        stop = min(start + MOST, dataset.n_items)
-        records = self._store.records_at(dataset.name, range(start, stop))
+        stored, _ = self._job(job_id)
+        stop = min(start + MOST, stored.total)
+        try:
+            records = self._store.records_at(stored.dataset or "", range(start, stop))
+        except NotFoundError:  # its message names the datasets of others
+            raise NotFoundError(_GONE) from None
         return JobResults(
-            results=tuple(map(_found, records)), next=stop if stop < dataset.n_items else None
+            results=tuple(map(_found, records)), next=stop if stop < stored.total else None
         )
 
-    def stop(self, job_id: str) -> None:
+    def stop(self, job_id: str) -> StopReply | None:
         """End a job; one that is over is forgotten, with its answers and results.
+
+        What people have worked on stays with them, as a dataset of theirs.
+
+        Returns:
+            What stays of a job that is forgotten; None for nothing, and for one that is ended.
 
         Raises:
             NotFoundError: the API has no such job.
         """
-        dataset = self._dataset(job_id)
-        if jobs.job(job_id, self._settings).is_over:
-            self._store.delete_dataset(dataset.name)
-        else:
-            jobs.cancel(job_id, self._settings)
+        stored, view = self._job(job_id)
+        if not view.is_over:
+            with suppress(UsageError):  # it came to its end in this moment
+                jobs.cancel(job_id, self._settings)
+        elif self._store.forget_api_job(job_id) and stored.dataset is not None:
+            return StopReply(kept=_KEPT)
+        return None
 
-    def _dataset(self, job_id: str) -> DatasetSummary:
-        name = _DATASET + job_id
-        found = next((each for each in self._store.datasets() if each.name == name), None)
-        if found is None:
-            raise NotFoundError(f"there is no job {job_id!r}")
-        return found
+    def _job(self, job_id: str) -> tuple[StoredJob, JobView]:
+        known = _ID.fullmatch(job_id) and self._store.api_jobs([job_id])
+        view = jobs.named([job_id], self._settings).get(job_id) if known else None
+        if not known or view is None or not _is_of_api(view):
+            raise NotFoundError("there is no such job")
+        return known[0], view
 
 
-def _shown(view: JobView, dataset: DatasetSummary) -> ApiJob:
+def _is_of_api(view: JobView) -> bool:
+    """Say whether a job was asked for by the API: people do not choose the ids of theirs."""
+    return view.request is not None and view.request["dataset"] == _DATASET + view.id
+
+
+def _shown(stored: StoredJob, view: JobView) -> ApiJob:
+    error = _GONE if stored.dataset is None else view.error
     return ApiJob(
         id=view.id,
         state=view.state,
         done=view.progress.done,
         failed=view.progress.failed,
-        total=dataset.n_items,
-        error=None if view.error is None else redact(view.error),
+        total=stored.total,
+        error=None if error is None else redact(error),
     )
 
 

@@ -21,7 +21,7 @@ from spanlab.errors import (
 from spanlab.fields import Frozen
 from spanlab.redaction import redact
 from spanlab.schema import Passage
-from spanlab.services.api_jobs import ApiJob, ApiJobs, JobRequest, JobResults
+from spanlab.services.api_jobs import ApiJob, ApiJobs, JobRequest, JobResults, StopReply
 from spanlab.services.api_page import POLICY, api_page
 from spanlab.services.gate import KEY, Gate, check_key, refuse
 from spanlab.services.offers import (
@@ -187,10 +187,18 @@ def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
         """Return what a job has found so far, a page at a time, from an answer on."""
         return jobs.results(job_id, start)
 
-    @app.delete(f"/{VERSION}/jobs/{{job_id}}", status_code=204, responses=missing)
-    def stop(job_id: str) -> None:
-        """Stop a job; one that is over is forgotten with all it found."""
-        jobs.stop(job_id)
+    gone: dict[int | str, dict[str, Any]] = {
+        204: {"description": "The job was stopped, or forgotten with all it found"}
+    }
+
+    @app.delete(f"/{VERSION}/jobs/{{job_id}}", response_model=StopReply, responses=missing | gone)
+    def stop(job_id: str) -> Any:
+        """Stop a job; one that is over is forgotten with all it found.
+
+        What people have worked on since is not deleted; the reply says so then.
+        """
+        kept = jobs.stop(job_id)
+        return kept if kept is not None else Response(status_code=204)
 
 
 class _Limits:

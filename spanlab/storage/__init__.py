@@ -1,5 +1,6 @@
 """The annotation database: datasets, annotations, review logs and queues behind one Store."""
 
+from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.catalog import AnnotatorSummary, DatasetSummary
 from spanlab.storage.dataset_settings import DatasetSettings, Undecided
 from spanlab.storage.finished import Finished
@@ -30,6 +31,7 @@ __all__ = [
     "Share",
     "Standing",
     "Store",
+    "StoredJob",
     "Undecided",
     "Write",
 ]

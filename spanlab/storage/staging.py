@@ -8,7 +8,7 @@ in ``loads`` without that lock belongs to an import that died, and its rows are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -96,20 +96,28 @@ def publish(connection: Connection, dataset: int, n_items: int) -> None:
     connection.execute(delete(loads).where(loads.c.dataset_id == dataset))
 
 
-def remove(database: Database, name: str) -> None:
-    """Delete the dataset ``name`` with all that belongs to it; readers stop seeing it at once.
+def remove(database: Database, find: Callable[[Connection], Dataset | None]) -> bool:
+    """Delete the dataset that ``find`` names, with all that belongs to it.
+
+    Readers stop seeing it at once. Nobody comes in between what ``find`` looks at and that.
+
+    Returns:
+        Whether ``find`` named one.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: ``find`` found that there is none.
         StoreError: an import into it is under way.
     """
     sweep(database)
     with ExitStack() as stack:
         with database.writing() as connection:
-            dataset = catalog.find(connection, name)
+            dataset = find(connection)
+            if dataset is None:
+                return False
             _claim(connection, database, dataset, stack)
             _hide(connection, dataset.id)
         _clear(database, dataset.id)
+    return True
 
 
 def duplicate(database: Database, name: str, new: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Self
 
@@ -15,6 +15,7 @@ from spanlab.settings import Settings
 from spanlab.storage import (
     annotating,
     annotator_edits,
+    api_jobs,
     catalog,
     findings,
     finished,
@@ -27,6 +28,7 @@ from spanlab.storage import (
     reviews,
     staging,
 )
+from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.catalog import Dataset, DatasetSummary
 from spanlab.storage.dataset_settings import DatasetSettings
 from spanlab.storage.engine import Database
@@ -147,7 +149,25 @@ class Store:
 
     def delete_dataset(self, name: str) -> None:
         """Delete a dataset with all annotations and logs, for good; see ``staging.remove``."""
-        staging.remove(self._database, name)
+        staging.remove(self._database, lambda connection: catalog.find(connection, name))
+
+    # Jobs of the JSON API
+
+    def enter_api_job(self, job_id: str, dataset: str) -> None:
+        """Let a job own a dataset that was made for it; see ``api_jobs.enter``."""
+        with self._database.writing() as connection:
+            api_jobs.enter(connection, job_id, catalog.find(connection, dataset))
+
+    def api_jobs(self, ids: Collection[str] | None = None, limit: int = 1) -> list[StoredJob]:
+        """Return those of some jobs that are the API's, the newest first; see ``api_jobs.find``."""
+        with self._database.reading() as connection:
+            return api_jobs.find(connection, ids, limit)
+
+    def forget_api_job(self, job_id: str) -> bool:
+        """Forget a job, and delete its dataset unless people worked on it; return if it stays."""
+        return not staging.remove(
+            self._database, lambda connection: api_jobs.forget(connection, job_id)
+        )
 
     # Records
 

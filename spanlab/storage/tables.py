@@ -9,6 +9,7 @@
               └─ loads                an import that is under way (see staging.py)
     memories ── memory_keys           evidence, and the entities that it is kept under
     memory_grams, memory_aliases      what near and other names of entities are found by
+    api_jobs                          jobs of the JSON API, and the dataset that each owns
     tool_calls                        what tools have answered, and what is being asked
 
 Items are numbered within their dataset in import order (``position`` 0, 1, 2 …), annotators in
@@ -244,6 +245,16 @@ memory_aliases = Table(
     metadata,
     *_texts("alias", "key"),
     PrimaryKeyConstraint("alias"),
+)
+
+api_jobs = Table(  # see api_jobs.py
+    "api_jobs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("created", Text, nullable=False),  # ISO 8601, UTC
+    # Empty once it is deleted: another dataset may get its number, and its name.
+    Column("dataset_id", Integer, ForeignKey("datasets.id", ondelete="SET NULL")),
+    Column("total", Integer, nullable=False),  # answers
 )
 
 tool_calls = Table(

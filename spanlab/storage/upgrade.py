@@ -32,6 +32,7 @@ REVISIONS = (
     "0014",
     "0015",
     "0016",
+    "0017",
 )  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"

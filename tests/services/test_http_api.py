@@ -19,18 +19,20 @@ from spanlab import jobs
 from spanlab.detectors import DetectorSpec
 from spanlab.errors import UsageError
 from spanlab.jobs import RunRequest
+from spanlab.oplog import SetStatus
 from spanlab.retrievers.building import build
-from spanlab.schema import Item, Record
+from spanlab.schema import Item, Record, Status
 from spanlab.services.api_jobs import ApiJobs
 from spanlab.services.gate import Gate, HeadLimit
 from spanlab.services.http_api import LARGEST, http_api
 from spanlab.services.offers import Offers, ScoreReply, ScoreRequest
 from spanlab.settings import Settings
-from spanlab.storage import Store
+from spanlab.storage import Store, Write
 from spanlab.testing import Ask, ModelServer, Reply, say_fields
 from spanlab.workflows.choosing import Choice
 
 KEY = "a-key-that-is-long-enough"
+OFFLINE = DetectorSpec(detector="offline")
 ANSWER = "The tower was built in 1989 by Ada Smith in Paris."
 PASSAGE = "The tower was built in 1889 by Gustave Eiffel in Paris."
 ASKED = {"answer": ANSWER, "question": "Who built it?", "passages": [{"text": PASSAGE}]}
@@ -110,6 +112,102 @@ def test_a_job_is_stopped_before_it_is_forgotten(client: TestClient) -> None:
     job_id = client.post("/v1/jobs", json={"answers": [ASKED]}).json()["id"]
     assert client.delete(f"/v1/jobs/{job_id}").status_code == 204
     assert client.get(f"/v1/jobs/{job_id}").json()["state"] == "cancelled"
+
+
+def theirs(store: Store, *names: str) -> None:
+    """Make datasets of people's, with a review in each."""
+    for name in names:
+        store.import_records(name, [Record(item=Item(id="0", answer="theirs"))])
+        store.apply(name, "0", "Ada", [Write(name, 1, 0, SetStatus(status=Status.DONE))])
+
+
+def test_a_dataset_that_is_called_like_a_job_is_none(store: Store) -> None:
+    whole = "0123456789abcdef"
+    names = ["api-", "api-9", "api-x", f"api-{whole}", f"api-{whole * 2}"]
+    theirs(store, *names)
+    for detection in (RunRequest(dataset=name, detectors=(OFFLINE,)) for name in names):
+        jobs.cancel(jobs.submit_detection(detection))
+    ids = [each.id for each in jobs.jobs()]
+    with serving(store) as client:
+        assert client.get("/v1/jobs").json() == []
+        mine = client.post("/v1/jobs", json={"answers": [ASKED]}).json()["id"]
+        near = [mine[:-1], mine[:1], mine[:16], mine + "0", mine.upper(), f" {mine}", f"{mine}%0A"]
+        strange = ["9", "x", whole, whole * 2, "%00", "..", "..%2Fjobs"]
+        strange += ["%D9%A1" * 16, "%F0%9F%98%80", "%ED%A0%80", "_" * 16, "%25" * 16, "a" * 9_999]
+        for wrong in (*ids, *near, *strange, "*", "'--"):
+            for path in (f"/v1/jobs/{wrong}", f"/v1/jobs/{wrong}/results"):
+                for method in ("GET", "DELETE", "HEAD", "PUT", "PATCH"):
+                    refused = client.request(method, path)
+                    assert refused.status_code in (404, 405), (method, path)
+        large = client.get(f"/v1/jobs/{mine}/results", params={"start": 10**30})
+        assert large.json() == {"results": []}
+    assert {each.name for each in store.datasets()} == {*names, f"api-{mine}"}
+
+
+def test_what_people_reviewed_stays_when_a_job_is_forgotten(
+    client: TestClient, store: Store
+) -> None:
+    reviewed, grown, left = (
+        client.post("/v1/jobs", json={"answers": [ASKED]}).json()["id"] for _ in range(3)
+    )
+    store.apply(f"api-{reviewed}", "0", "Ada", [Write("s", 1, 0, SetStatus(status=Status.DONE))])
+    store.import_records(f"api-{grown}", [Record(item=Item(id="theirs", answer=ANSWER))])
+    assert len(client.get(f"/v1/jobs/{grown}/results").json()["results"]) == 1
+    for job_id in (reviewed, grown, left):
+        assert client.delete(f"/v1/jobs/{job_id}").status_code == 204  # stopped
+    for job_id in (reviewed, grown):
+        kept = client.delete(f"/v1/jobs/{job_id}")
+        assert (kept.status_code, "people have worked on" in kept.json()["kept"]) == (200, True)
+        assert client.get(f"/v1/jobs/{job_id}").status_code == 404
+    with ThreadPoolExecutor(4) as callers:
+        gone = list(callers.map(lambda _: client.delete(f"/v1/jobs/{left}").status_code, range(4)))
+    assert sorted(gone) == [204, 404, 404, 404]
+    assert [each.name for each in store.datasets()] == [f"api-{reviewed}", f"api-{grown}"]
+    assert client.get("/v1/jobs").json() == []
+
+
+def test_a_job_follows_its_dataset_to_another_name_and_to_no_other_dataset(store: Store) -> None:
+    with serving(store) as client:
+        renamed, deleted = (
+            client.post("/v1/jobs", json={"answers": [ASKED] * 2}).json()["id"] for _ in range(2)
+        )
+        store.rename_dataset(f"api-{renamed}", "towers")
+        store.delete_dataset(f"api-{deleted}")
+        theirs(store, f"api-{renamed}", f"api-{deleted}")
+        with working(Settings.read(), "w"):
+            for job_id in (renamed, deleted):
+                jobs.wait(job_id, timeout=SECONDS)
+        assert client.get(f"/v1/jobs/{renamed}").json()["state"] == "done"
+        assert None not in client.get(f"/v1/jobs/{renamed}/results").json()["results"]
+        gone = client.get(f"/v1/jobs/{deleted}").json()
+        assert (gone["state"], gone["total"]) == ("failed", 2)
+        assert gone["error"] == "the answers and results of this job were deleted"
+        refused = client.get(f"/v1/jobs/{deleted}/results")
+        assert (refused.status_code, refused.json()) == (404, {"error": gone["error"]})
+        assert [each["id"] for each in client.get("/v1/jobs").json()] == [deleted, renamed]
+        for job_id in (renamed, deleted):
+            assert client.delete(f"/v1/jobs/{job_id}").status_code == 204
+    names = {each.name: [who.name for who in each.annotators] for each in store.datasets()}
+    assert names == {f"api-{renamed}": ["Ada"], f"api-{deleted}": ["Ada"]}
+
+
+def test_all_jobs_under_way_count_and_no_others(
+    client: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spanlab.services.api_jobs._OPEN", 3)
+    asked = {"answers": [ASKED]}
+    ended = client.post("/v1/jobs", json=asked).json()["id"]
+    client.delete(f"/v1/jobs/{ended}")
+    assert client.post("/v1/jobs", json=asked).status_code == 202
+    for number in range(4):  # newer ones of people's
+        theirs(store, f"p{number}")
+        jobs.submit_detection(RunRequest(dataset=f"p{number}", detectors=(OFFLINE,)))
+    with ThreadPoolExecutor(4) as callers:
+        started = list(
+            callers.map(lambda _: client.post("/v1/jobs", json=asked).status_code, range(4))
+        )
+    assert sorted(started) == [202, 202, 400, 400]
+    assert len(client.get("/v1/jobs").json()) == 4
 
 
 def test_passages_of_an_index_are_offered(store: Store, tmp_path: Path) -> None:

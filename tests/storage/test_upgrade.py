@@ -21,7 +21,7 @@ from spanlab.errors import StoreError
 from spanlab.oplog import Add, Note, SetStatus
 from spanlab.schema import Annotation, Claim, Kind, Record, Status
 from spanlab.settings import Settings
-from spanlab.storage import DatasetSettings, QueueQuery, Store, Undecided, Write
+from spanlab.storage import DatasetSettings, QueueQuery, Store, StoredJob, Undecided, Write
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import metadata
 from spanlab.storage.upgrade import REVISIONS, VERSION_TABLE, migrate
@@ -160,6 +160,27 @@ def test_a_place_that_cannot_be_is_said_so(tmp_path: Path) -> None:
         Store.open(settings.model_copy(update={"database_url": f"sqlite:///{tmp_path}"}))
 
 
+def test_an_upgrade_finds_the_datasets_of_the_json_api_by_their_whole_names(
+    empty: Settings, record: MakeRecord
+) -> None:
+    job = "0123456789abcdef"
+    names = [
+        f"api-{job}",
+        f"api-{job}0",
+        f"api-{job[1:]}",
+        f"xapi-{job}",
+        "api-9",
+        f"api-{job}\u0661",
+    ]
+    with Store.open(empty) as store:
+        for name in names:
+            store.import_records(name, [record("a"), record("b")])
+    _take_back(empty, "0016")
+    with Store.open(empty) as store:
+        assert [each.name for each in store.datasets()] == names
+        assert store.api_jobs(limit=9) == [StoredJob(job, f"api-{job}", 2)]
+
+
 def _make_first_revision(settings: Settings, record: MakeRecord) -> None:
     """Make a database as the first version left it, with a dataset and a review in it."""
     with Store.open(settings) as store:
@@ -169,6 +190,7 @@ def _make_first_revision(settings: Settings, record: MakeRecord) -> None:
 
 
 _BROUGHT = {  # what takes a revision's tables and columns back, newest first
+    "0017": ("DROP TABLE api_jobs",),
     "0016": ("DROP TABLE reservations",),
     "0015": tuple(
         f"DROP TABLE {table}"

@@ -1,0 +1,69 @@
+"""Jobs of the JSON API: each owns the dataset that was made for it, whatever its name is now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, and_, delete, exists, insert, or_, select
+
+from spanlab.errors import NotFoundError
+from spanlab.schema import Kind
+from spanlab.storage.catalog import Dataset
+from spanlab.storage.items import lock
+from spanlab.storage.tables import READY, annotators, api_jobs, datasets, loads, operations
+
+
+@dataclass(frozen=True)
+class StoredJob:
+    """A job of the API: ``dataset`` is what its dataset is called now, None once it is deleted."""
+
+    id: str
+    dataset: str | None
+    total: int  # answers
+
+
+def enter(connection: Connection, job_id: str, dataset: Dataset) -> None:
+    """Let a job own ``dataset`` as it is now."""
+    now = datetime.now(UTC).isoformat()
+    row = {"id": job_id, "created": now, "dataset_id": dataset.id, "total": dataset.n_items}
+    connection.execute(insert(api_jobs).values(row))
+
+
+def find(connection: Connection, ids: Collection[str] | None, limit: int) -> list[StoredJob]:
+    """Return up to ``limit`` jobs of the API, the newest first; with ``ids`` all of those."""
+    ready = and_(datasets.c.id == api_jobs.c.dataset_id, datasets.c.state == READY)
+    query = select(api_jobs.c.id, datasets.c.name, api_jobs.c.total)
+    query = query.select_from(api_jobs.outerjoin(datasets, ready))
+    query = query.order_by(api_jobs.c.created.desc(), api_jobs.c.id)
+    chosen = query.limit(limit) if ids is None else query.where(api_jobs.c.id.in_(list(ids)))
+    return [StoredJob(*row) for row in connection.execute(chosen)]
+
+
+def forget(connection: Connection, job_id: str) -> Dataset | None:
+    """Delete the row of a job, and return its dataset if nobody but detectors has worked on it.
+
+    None also where the dataset was deleted already.
+
+    Raises:
+        NotFoundError: the API has no such job.
+    """
+    taken = delete(api_jobs).where(api_jobs.c.id == job_id)
+    row = connection.execute(taken.returning(api_jobs.c.dataset_id, api_jobs.c.total)).one_or_none()
+    if row is None:
+        raise NotFoundError(f"there is no job {job_id!r}")
+    owned = (datasets.c.id == row.dataset_id, datasets.c.state == READY)
+    found = connection.execute(select(datasets).where(*owned)).one_or_none()
+    if found is None:
+        return None
+    lock(connection, found.id, 0, found.n_items)  # whoever reviews now comes first
+    people = annotators.c.kind.in_([Kind.PERSON.value, Kind.GOLD.value])
+    touched = or_(
+        exists().where(annotators.c.dataset_id == found.id, people),
+        exists().where(operations.c.dataset_id == found.id),
+        exists().where(loads.c.dataset_id == found.id),  # somebody imports more into it
+    )
+    if found.n_items != row.total or connection.execute(select(touched)).scalar():
+        return None
+    return Dataset(found.id, found.name, found.n_items)
