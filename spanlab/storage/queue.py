@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gcd
-from typing import Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Literal
 
 from spanlab.errors import UsageError
 from spanlab.schema import Status
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Order = Literal["import", "disagreement", "probability", "status", "labels", "claims", "passages"]
 
@@ -50,6 +51,8 @@ class Share:
         on, two steps on, … The step is another one in every round, and prime to the number of
         people, so that it leads to all of them.
         """
+        import numpy as np
+
         steps = [step for step in range(1, self.people + 1) if gcd(step, self.people) == 1]
         back = np.array([pow(step, -1, self.people) for step in steps])
         rounds = positions // self.people % len(steps)
