@@ -24,9 +24,9 @@ from spanlab.fields import Count, Frozen, Name
 from spanlab.json_files import read_json
 
 _DEFAULTS = "defaults"
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+PROGRAM_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 
-ProgramName = Annotated[str, StringConstraints(pattern=rf"^{_NAME.pattern}$")]
+ProgramName = Annotated[str, StringConstraints(pattern=rf"^{PROGRAM_NAME.pattern}$")]
 Demo = dict[str, JsonValue]  # a field's name and its value; "augmented" marks a bootstrapped one
 
 
@@ -257,7 +257,7 @@ class Programs:
         _write(target, _dump(self.load(name)))
 
     def _path(self, name: str) -> Path:
-        if not _NAME.fullmatch(name):
+        if not PROGRAM_NAME.fullmatch(name):
             raise UsageError(
                 f"{name!r} cannot name a program; "
                 "lower-case letters, digits, '.', '_' and '-' can, up to 100 of them"
