@@ -15,8 +15,7 @@ from optimizers.request import Optimisation, Search
 from optimizers.splitting import folds
 from spanlab.detectors import entry_of
 from spanlab.detectors.costs import Asked, detecting, retrieving
-from spanlab.programs import Unit
-from spanlab.schema import Item
+from spanlab.schema import Item, Unit
 
 if TYPE_CHECKING:
     from spanlab.storage import Store

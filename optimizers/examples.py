@@ -11,10 +11,8 @@ from typing import Literal, Self
 from spanlab.detectors.safe.labels import error_marked, right_answers
 from spanlab.detectors.safe.reading import steps_in
 from spanlab.errors import UsageError
-from spanlab.fields import Frozen, Name
 from spanlab.labels import Extent, Labels, hard_of, intersection, labels_of, length, vote
-from spanlab.programs import Unit
-from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.schema import Annotation, Frozen, Item, Kind, Name, Record, Status, Unit
 from spanlab.scorers import RIGHT
 from spanlab.workflows.claim_scores import by_text
 

@@ -10,8 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean
 
-from spanlab.fields import Frozen
-from spanlab.programs import HeldOut, Score, Unit
+from spanlab.schema import Frozen, HeldOut, Score, Unit
 from spanlab.scorers import (
     Difference,
     JudgedClaim,

@@ -17,9 +17,8 @@ from typing import Final
 
 from spanlab.detectors.entry import Entry
 from spanlab.errors import UsageError
-from spanlab.fields import Frozen
 from spanlab.labels import Extent, Labels, overlap
-from spanlab.programs import Unit
+from spanlab.schema import Frozen, Unit
 from spanlab.scorers import coarse, score_answer, score_item
 
 TARGETS: Final = {

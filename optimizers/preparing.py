@@ -24,9 +24,9 @@ from spanlab.detectors import Tunable, build, entry_of
 from spanlab.detectors.building import OWN_PROMPT, kit_of
 from spanlab.errors import UsageError
 from spanlab.lm import Meter, ModelChoice, answer_cache, language_model
-from spanlab.programs import Predictor, Programs
+from spanlab.programs import Programs
 from spanlab.retrievers import ensure, retriever
-from spanlab.schema import Annotation, Item, Record
+from spanlab.schema import Annotation, Item, Predictor, Record
 from spanlab.settings import Settings
 
 if TYPE_CHECKING:

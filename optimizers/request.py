@@ -11,9 +11,8 @@ from optimizers.metrics import check_metric, unit_of
 from optimizers.splitting import Transfer
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import UsageError
-from spanlab.fields import Frozen, Name, Rate
 from spanlab.lm import Budget, ModelChoice
-from spanlab.programs import ProgramName, Unit
+from spanlab.schema import Frozen, Name, ProgramName, Rate, Unit
 
 Auto = Literal["light", "medium", "heavy"]
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 import dspy
 
-from optimizers.curve import Stage, Trial
 from optimizers.examples import Labelled, fingerprint
 from optimizers.held_out import FoldScores, held_out
 from optimizers.metrics import ScoredAnswer
@@ -25,7 +24,7 @@ from optimizers.watching import (
 )
 from spanlab.detectors.programs import program_state
 from spanlab.lm import predicting, translate
-from spanlab.programs import HeldOut, Predictor, Program
+from spanlab.schema import HeldOut, Predictor, Program, Stage, Trial
 from spanlab.scorers import JudgedClaim
 from spanlab.workflows.interpreter import quiet
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from dspy.utils.callback import BaseCallback
 
-from optimizers.curve import Stage, Trial
 from spanlab.detectors.programs import program_state
 from spanlab.errors import (
     BudgetError,
@@ -18,8 +17,8 @@ from spanlab.errors import (
     SpanlabError,
     UnavailableError,
 )
-from spanlab.fields import Frozen
 from spanlab.lm import Budget, Meter, Usage, translate
+from spanlab.schema import Frozen, Stage, Trial
 
 if TYPE_CHECKING:
     import dspy

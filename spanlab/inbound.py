@@ -1,7 +1,7 @@
 """The one gate for what enters from outside, in any protocol: bytes, errors and words for prompts.
 
 Replies of models and search services, pages, and what tool servers send come through here. Headers
-are believed in nothing but how to unpack a body; JSON is read by ``spanlab.fields.storable_json``.
+are believed in nothing but how to unpack a body; JSON is read by ``spanlab.schema.storable_json``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from spanlab.errors import SpanlabError, UnparsableAnswerError, UsageError
-from spanlab.fields import storable
 from spanlab.redaction import redact
+from spanlab.schema import storable
 
 _LIMIT: Final = 16.0  # MiB
 _PIECE: Final = 2**16  # bytes that are unpacked at a time: a packed one can be a thousand

@@ -10,114 +10,16 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from difflib import unified_diff
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import Field, JsonValue, StringConstraints
 
 from spanlab.errors import InputError, NotFoundError, UsageError
-from spanlab.fields import Count, Frozen, Name
 from spanlab.json_files import read_json
+from spanlab.schema import Program
+from spanlab.schema.programs import PROGRAM_NAME
 
 _DEFAULTS = "defaults"
-PROGRAM_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
-
-ProgramName = Annotated[str, StringConstraints(pattern=rf"^{PROGRAM_NAME.pattern}$")]
-Demo = dict[str, JsonValue]  # a field's name and its value; "augmented" marks a bootstrapped one
-
-
-class Predictor(Frozen):
-    """The instruction and demonstrations of one predictor of a detector."""
-
-    instruction: Annotated[str, Field(min_length=1, max_length=50_000)]
-    demos: Annotated[tuple[Demo, ...], Field(max_length=200)] = ()
-
-
-# Of what a program is tuned and measured on.
-Unit = Literal["items", "claims", "steps", "questions"]
-
-
-class Score(Frozen):
-    """A mean, or a macro F1, with its 95 % interval over items that nothing was tuned on."""
-
-    mean: float
-    low: float
-    high: float
-
-
-class HeldOut(Frozen):
-    """The untuned and the tuned prompt on the same held-out items.
-
-    ``difference`` is tuned minus untuned, paired by item; ``p`` in (0, 1] is the chance of one at
-    least as large if the two were equally good. ``languages`` maps a language to the two means.
-    ``items`` counts what the ``unit`` says. Of claims all figures are macro F1s of verdicts, of
-    steps macro F1s of types of errors.
-    """
-
-    items: Count
-    folds: Count
-    baseline: Score
-    tuned: Score
-    difference: Score
-    p: float
-    languages: dict[str, tuple[float, float]]
-    unit: Unit = "items"
-
-    @property
-    def is_macro_f1(self) -> bool:
-        """Whether the figures are macro F1s, not means over items."""
-        return self.unit in {"claims", "steps"}
-
-    @property
-    def better(self) -> bool:
-        """Whether the tuned prompt is better beyond doubt: the whole interval above 0."""
-        return self.difference.low > 0
-
-
-class Program(Frozen):
-    """A tuned prompt of one detector, or of one ``member`` of an ensemble, and its origin.
-
-    ``fingerprint`` identifies the labelled items it was tuned on (see
-    ``optimizers.examples.fingerprint``). ``parent`` is the program that the search began from.
-    ``held_out`` is None where no items were held out, so that it was never measured.
-    """
-
-    name: ProgramName
-    detector: Name
-    strategy: Literal["mipro", "gepa"]
-    metric: str
-    task_model: str
-    prompt_model: str
-    dataset: str
-    labels: str
-    languages: tuple[str, ...]
-    items: Count
-    fingerprint: str
-    created: str
-    parent: ProgramName | None = None
-    member: Name | None = None
-    search_score: float | None = None
-    held_out: HeldOut | None = None
-    note: str | None = None
-    predictors: dict[str, Predictor]
-
-    @property
-    def owner(self) -> str:
-        """The member or the detector that it was tuned for."""
-        return self.member or self.detector
-
-
-class PromptChange(Frozen):
-    """How one predictor differs between two programs; ``diff`` are the lines of a unified diff."""
-
-    predictor: str
-    diff: tuple[str, ...]
-    removed: tuple[Demo, ...]
-    added: tuple[Demo, ...]
 
 
 class Programs:
@@ -275,30 +177,6 @@ class Programs:
         if isinstance(chosen, dict) and all(isinstance(name, str) for name in chosen.values()):
             return chosen
         raise InputError("not a list of defaults", file=path, expected='{"detector": "program", …}')
-
-
-def compare(before: Program, after: Program) -> tuple[PromptChange, ...]:
-    """Return how the prompts of two programs differ, predictor by predictor.
-
-    Returns:
-        One change per predictor that differs; empty if the prompts are the same.
-    """
-    changes = []
-    for name in dict.fromkeys((*before.predictors, *after.predictors)):
-        old, new = before.predictors.get(name), after.predictors.get(name)
-        if old == new:
-            continue
-        there, here = (each.demos if each else () for each in (old, new))
-        was, is_ = ((each.instruction.splitlines() if each else []) for each in (old, new))
-        changes.append(
-            PromptChange(
-                predictor=name,
-                diff=tuple(unified_diff(was, is_, before.name, after.name, n=99, lineterm="")),
-                removed=tuple(demo for demo in there if demo not in here),
-                added=tuple(demo for demo in here if demo not in there),
-            )
-        )
-    return tuple(changes)
 
 
 def _stored(path: Path) -> Program:

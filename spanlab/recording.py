@@ -25,8 +25,7 @@ from typing import Any, Final, TypeVar, overload
 from pydantic import ValidationError
 
 from spanlab.errors import UsageError
-from spanlab.process import Process, ProcessNode
-from spanlab.schema import UNDETERMINED, Item
+from spanlab.schema import UNDETERMINED, Item, Process, ProcessNode
 
 F = TypeVar("F", bound=Callable[..., Any])
 

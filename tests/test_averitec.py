@@ -12,9 +12,8 @@ import pytest
 from commands import run_here
 
 from spanlab.datasets import read, write
-from spanlab.schema import Annotation, Claim, Item, Kind, Passage, Record, Verdict
+from spanlab.schema import Annotation, Claim, Item, Kind, PairStep, Passage, Record, Verdict
 from spanlab.scorers import GoldClaim, PredictedClaim, averitec
-from spanlab.trace import PairStep
 
 SHARED = Path(os.environ.get("SPANLAB_SHARED", Path(__file__).parents[2] / "shared"))
 GOLD = GoldClaim(label="Refuted", questions=("a", "b"), answered=("a 1", "b 2", "b 3"))

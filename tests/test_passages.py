@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.passages import joined, merged, renumbered
 from spanlab.schema import (
     Annotation,
     Claim,
     Evidence,
     Item,
     Kind,
+    PairStep,
     Passage,
+    PassageQuote,
+    QueryStep,
     Record,
+    RemarkStep,
     Retrieval,
     Span,
+    joined,
+    merged,
+    renumbered,
 )
-from spanlab.trace import PairStep, PassageQuote, QueryStep, RemarkStep
 
 A, B, C, D = (Passage(text=text) for text in ("alpha", "beta", "gamma", "delta"))
 

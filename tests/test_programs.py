@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from spanlab.errors import InputError, NotFoundError, UsageError
-from spanlab.programs import HeldOut, Predictor, Program, Programs, Score, compare
+from spanlab.programs import Programs
+from spanlab.schema import HeldOut, Predictor, Program, Score, compare
 
 
 def program(name: str = "short-spans", **changes: object) -> Program:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from spanlab.errors import NotFoundError, UsageError
-from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
+from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, QueueQuery, Record, Span
 from spanlab.settings import Settings
-from spanlab.storage import QueueQuery, Store
+from spanlab.storage import Store
 from spanlab.ui.span_editor import KEYS, Answer, ReviewQueue, Sent, exchange
 from spanlab.workflows.review import QueueProgress
 

@@ -5,8 +5,21 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from spanlab.schema import Annotation, Item, Kind, Passage, Record, Retrieval
-from spanlab.trace import FactStep, PairStep, PassageQuote, Place, QuoteStep, RemarkStep, Step
+from spanlab.schema import (
+    Annotation,
+    FactStep,
+    Item,
+    Kind,
+    PairStep,
+    Passage,
+    PassageQuote,
+    Place,
+    QuoteStep,
+    Record,
+    RemarkStep,
+    Retrieval,
+    Step,
+)
 
 ITEM = Item(id="oslo", answer="Oslo is large.", passages=(Passage(text="Oslo is a city."),))
 

@@ -307,14 +307,9 @@ def datasets(
     spanlab datasets mine --labels RAGTruth --guidelines guidelines.md
     """
     from spanlab.cli import inputs, tables
+    from spanlab.schema import Undecided
     from spanlab.workflows.lookup import summary_of
-    from spanlab.workflows.managing import (
-        Undecided,
-        change_settings,
-        label_set,
-        open_store,
-        plan_of,
-    )
+    from spanlab.workflows.managing import change_settings, label_set, open_store, plan_of
 
     changed = {
         **({} if undecided is None else {"undecided": Undecided(undecided)}),

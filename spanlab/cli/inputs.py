@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from spanlab.errors import InputError, UsageError
-from spanlab.fields import storable
+from spanlab.schema import storable
 from spanlab.workflows.sources import files_named
 
 _TEXT_MOST = 400_000

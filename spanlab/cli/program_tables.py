@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 
 from spanlab.cli.tables import aligned
-from spanlab.workflows.programs import HeldOut, Program, Programs, PromptChange
+from spanlab.schema import HeldOut, Program, PromptChange
+from spanlab.workflows.programs import Programs
 from spanlab.workflows.wording import figure, measured
 
 

@@ -63,7 +63,7 @@ def compare(before: Known, after: Annotated[str, typer.Argument(metavar="OTHER")
     spanlab programs compare first-try short-spans
     """
     from spanlab.cli import program_tables
-    from spanlab.workflows.programs import compare as changes
+    from spanlab.schema import compare as changes
     from spanlab.workflows.programs import registry
 
     programs = registry()

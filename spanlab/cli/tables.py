@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable, Sequence
 
 from spanlab.lm.checks import ModelCheck
+from spanlab.schema import DatasetSummary
 from spanlab.scorers import Comparison, Difference, MeanInterval, Means, Report
-from spanlab.storage import DatasetSummary, PlanProgress
+from spanlab.storage import PlanProgress
 from spanlab.workflows.averitec import AveritecEvaluation
 from spanlab.workflows.claim_scores import ClaimEvaluation
 from spanlab.workflows.evaluating import Evaluation

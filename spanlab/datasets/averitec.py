@@ -24,12 +24,12 @@ from spanlab.schema import (
     Claim,
     Item,
     Kind,
+    PairStep,
     Passage,
     Record,
     Span,
     Verdict,
 )
-from spanlab.trace import PairStep
 
 SYSTEM: Final = "averitec"  # signs predictions that are read without a name
 LABELS: Final[dict[Verdict, str]] = {  # the worst first: that of any claim is the answer's

@@ -24,7 +24,7 @@ from pydantic_core import from_json, to_json
 from spanlab.datasets.arrays import elements
 from spanlab.datasets.limits import DENSEST, Unpacked, longest, record_limit, too_large, weight
 from spanlab.errors import InputError
-from spanlab.fields import storable
+from spanlab.schema import storable
 
 BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"

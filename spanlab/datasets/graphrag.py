@@ -32,19 +32,20 @@ from spanlab.datasets import reader
 from spanlab.datasets.files import File, Row
 from spanlab.datasets.graphrag_index import TABLES, GivenRow, index_of, parsed, part, unknown
 from spanlab.errors import InputError
-from spanlab.process import Nodes, ProcessNode
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,
     Claim,
     Item,
     Kind,
+    Nodes,
+    NodesInMemory,
+    ProcessNode,
     Record,
     SharedProcess,
     Span,
     Verdict,
 )
-from spanlab.shared_process import NodesInMemory
 
 QUERIES: Final = "queries.jsonl"
 _JUDGED: Final = "claims.jsonl"

@@ -29,7 +29,7 @@ from spanlab.datasets.files import File, Row
 from spanlab.datasets.parquet import table
 from spanlab.datasets.problems import input_error
 from spanlab.errors import InputError
-from spanlab.process import ProcessNode
+from spanlab.schema import ProcessNode
 
 TABLES: Final = ("text_units", "entities", "relationships", "communities", "community_reports")
 _END_MARK: Final = re.compile(r"\)?\s*<\|COMPLETE\|>\s*$")

@@ -19,10 +19,15 @@ from spanlab.datasets.files import Row
 from spanlab.datasets.limits import TOGETHER, too_many
 from spanlab.datasets.problems import input_error
 from spanlab.errors import InputError
-from spanlab.fields import Frozen, Name
-from spanlab.process import BadNodeError, Nodes, ProcessNode
-from spanlab.schema import SharedProcess
-from spanlab.shared_process import NodesInMemory
+from spanlab.schema import (
+    BadNodeError,
+    Frozen,
+    Name,
+    Nodes,
+    NodesInMemory,
+    ProcessNode,
+    SharedProcess,
+)
 
 _BEGINS: Final = re.compile(rb'\s*\{\s*"(?:process|node)"\s*:')
 _NODE: Final = 600  # bytes of memory that a node takes, without its text

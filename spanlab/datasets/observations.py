@@ -19,7 +19,7 @@ from pydantic_core import to_json
 from spanlab.datasets.chat import is_chat, is_message
 from spanlab.datasets.given import passages_of, text_of
 from spanlab.errors import InputError
-from spanlab.fields import storable
+from spanlab.schema import storable
 
 _CALLS: Final = frozenset(("GENERATION",))
 _SOURCES: Final = frozenset(("RETRIEVER", "TOOL"))

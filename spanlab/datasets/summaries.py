@@ -20,8 +20,7 @@ from pydantic_core import to_json
 from spanlab.datasets import reader
 from spanlab.datasets.files import Row
 from spanlab.errors import InputError
-from spanlab.process import Process, ProcessNode
-from spanlab.schema import Item, Record
+from spanlab.schema import Item, Process, ProcessNode, Record
 
 LEVELS: Final = "summaries_dict"
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from spanlab.errors import SpanlabError
-from spanlab.fields import storable
-from spanlab.schema import Annotation, Item, Kind, Status
+from spanlab.schema import Annotation, Item, Kind, Status, storable
 
 if TYPE_CHECKING:
     import dspy

@@ -14,9 +14,9 @@ from spanlab.detectors.registry import asks_models, entry_of
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.errors import UsageError
 from spanlab.lm import Meter, answer_cache, language_model
-from spanlab.programs import Predictor, Programs
+from spanlab.programs import Programs
 from spanlab.retrievers import AveritecSpec, Given, GivenSpec, retriever
-from spanlab.schema import Annotation, Item
+from spanlab.schema import Annotation, Item, Predictor
 from spanlab.settings import Settings
 
 if TYPE_CHECKING:

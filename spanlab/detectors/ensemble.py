@@ -16,8 +16,7 @@ from typing import NamedTuple
 from spanlab.detectors.base import Detector, Finding, failed
 from spanlab.errors import BudgetError, ConfigurationError
 from spanlab.labels import vote
-from spanlab.passages import merged, renumbered
-from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.schema import Annotation, Item, Kind, Record, Status, merged, renumbered
 
 _OPEN = {Status.NOT_ANNOTATED, Status.FAILED}
 _ENDED = {Status.DONE, Status.FAILED}

@@ -25,8 +25,8 @@ from pydantic import (
 )
 
 from spanlab.errors import UsageError
-from spanlab.fields import Frozen
 from spanlab.lm import ModelOptions
+from spanlab.schema import Frozen
 
 if TYPE_CHECKING:
     from spanlab.detectors.base import Detector, LocalDetector

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from spanlab.lm import Meter
     from spanlab.lm.model import Model
     from spanlab.memory import Memory, MemoryChoice
-    from spanlab.programs import Predictor
     from spanlab.retrievers import Retriever
     from spanlab.retrievers.pages import Pages
+    from spanlab.schema import Predictor
     from spanlab.tools.mcp_servers import ServerState
 
 

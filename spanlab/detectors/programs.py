@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from pydantic import BaseModel, JsonValue
 
 from spanlab.errors import InputError
-from spanlab.programs import Demo, Predictor
+from spanlab.schema import Demo, Predictor
 
 if TYPE_CHECKING:
     import dspy

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanlab.jobs.views import JobState, JobView, LogLine, Trial
+from spanlab.jobs.views import JobState, JobView, LogLine
+from spanlab.schema import Trial
 from spanlab.workflows.runs import Failure, Progress, RunRequest
 
 if TYPE_CHECKING:

@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from optimizers.curve import Curve
 from spanlab.errors import NotFoundError, StoreError
-from spanlab.fields import storable
 from spanlab.jobs import database
 from spanlab.jobs.kinds import KINDS, Kind
 from spanlab.jobs.rows import SHOWN, PartState, log_of, view_of, with_parts
 from spanlab.jobs.views import JobState, JobView
+from spanlab.schema import Curve, storable
 from spanlab.settings import Settings
 from spanlab.workflows.runs import Progress
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dbos import DBOS
 from pydantic import TypeAdapter
 
-from optimizers.curve import Curve, Trial
 from optimizers.estimates import planned
 from optimizers.request import Optimisation
 from spanlab.errors import SpanlabError, UsageError
@@ -34,7 +33,8 @@ from spanlab.jobs.session_keys import queue_for
 from spanlab.jobs.steps import interrupted, step
 from spanlab.labels import Labels
 from spanlab.lm import Meter, Usage
-from spanlab.programs import Program, Programs
+from spanlab.programs import Programs
+from spanlab.schema import Curve, Program, Trial
 from spanlab.settings import Settings
 from spanlab.workflows.runs import Progress
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from optimizers.curve import Curve
 from spanlab.jobs.database import NOT_JSON
 from spanlab.jobs.kinds import kind_of
 from spanlab.jobs.views import JobState, JobView, LogLine
 from spanlab.lm import Usage
+from spanlab.schema import Curve
 from spanlab.workflows.runs import Failure, Progress
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from optimizers.curve import Curve, Trial
 from spanlab.jobs.kinds import Kind
+from spanlab.schema import Curve, Trial
 from spanlab.workflows.runs import Failure, Progress
 
 __all__ = ["JobState", "JobView", "LogLine", "Trial"]

@@ -24,9 +24,9 @@ from dspy.utils.exceptions import AdapterParseError
 from pydantic import BaseModel
 
 from spanlab.background import wait
-from spanlab.fields import storable
 from spanlab.lm.engine import forget_last_call
 from spanlab.lm.parsing import form_of, forms_of, read_fields
+from spanlab.schema import storable
 
 if TYPE_CHECKING:
     from dspy.signatures.signature import Signature

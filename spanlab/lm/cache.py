@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from spanlab.errors import StoreError
-from spanlab.fields import storable_json
+from spanlab.schema import storable_json
 from spanlab.settings import Settings
 from spanlab.single_flight import SingleFlight
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from spanlab.fields import Count, Frozen
 from spanlab.lm.choice import Dollars
+from spanlab.schema import Count, Frozen
 from spanlab.settings import Settings
 
 STRUCTURED = "structured"  # the kind of call whose answer is JSON by a schema

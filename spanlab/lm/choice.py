@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 
 from spanlab.errors import UsageError
-from spanlab.fields import Frozen, Name
 from spanlab.lm.addresses import Address
 from spanlab.lm.options import ModelOptions
+from spanlab.schema import Frozen, Name
 
 OPENAI = "https://api.openai.com/v1"
 _KEY = "OPENAI_API_KEY"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from dspy.lm15 import OpenAIChatCompat, OpenAIChatLM, response_from_openai_chat
 
 from spanlab.errors import BudgetError, ModelError, SpanlabError
-from spanlab.fields import storable_json
 from spanlab.inbound import reply_limit
 from spanlab.lm.addresses import Address
 from spanlab.lm.attempts import insist
@@ -24,6 +23,7 @@ from spanlab.lm.thinking import without_thoughts
 from spanlab.lm.transport import HttpAnswer, NoReplyError, Transport
 from spanlab.lm.usage import Meter, Usage
 from spanlab.redaction import hidden
+from spanlab.schema import storable_json
 
 # Of an entry in the list of models: vLLM; Groq; OpenRouter and Together; Mistral.
 _ENDLESS = 2**53  # tokens

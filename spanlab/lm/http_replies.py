@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spanlab.fields import storable_json
 from spanlab.lm.attempts import seconds_of
+from spanlab.schema import storable_json
 
 _LOOKED_AT = 20_000  # characters of a page in which its words are looked for
 _HIDDEN = re.compile(r"<(script|style)\b.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)

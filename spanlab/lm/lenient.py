@@ -13,8 +13,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, model_validator
 
-from spanlab.fields import storable
-from spanlab.schema import Verdict
+from spanlab.schema import Verdict, storable
 
 _SYNONYMS = {  # what models call a field instead
     "confidence": ("probability", "prob", "score"),

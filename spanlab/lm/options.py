@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import Field, JsonValue, ValidationError
 
 from spanlab.errors import UsageError
-from spanlab.fields import Frozen, Name
+from spanlab.schema import Frozen, Name
 
 VARIABLE = "SPANLAB_MODEL_OPTIONS"
 Options = Mapping[str, JsonValue]  # by name, with or without what it is for

@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 from pydantic import Field
 
 from spanlab.errors import BudgetError
-from spanlab.fields import Frozen
 from spanlab.lm.choice import Dollars
+from spanlab.schema import Frozen
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,11 @@ from typing import Final, Literal
 from pydantic import JsonValue, TypeAdapter
 
 from spanlab.errors import UsageError
-from spanlab.fields import Frozen
 from spanlab.memory.names import grams, key_of, keys_of, looked_up, near
 from spanlab.memory.ranking import chosen
 from spanlab.memory.turns import Turns
 from spanlab.retrievers import Query
-from spanlab.schema import Passage
+from spanlab.schema import Frozen, Passage
 from spanlab.settings import Settings
 from spanlab.single_flight import SingleFlight
 from spanlab.storage.memories import MemoryStore

@@ -8,11 +8,10 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from spanlab.errors import OperationError
-from spanlab.fields import Frozen
 from spanlab.oplog._edit import BaseEdit, Comment, named
 from spanlab.oplog._state import ReviewState
 from spanlab.oplog._suggestions import Cited, cite, quote
-from spanlab.schema import Claim, Interval, Item, Name, Probability, Verdict
+from spanlab.schema import Claim, Frozen, Interval, Item, Name, Probability, Verdict
 
 _ClaimText = Annotated[str, Field(min_length=1, max_length=10_000)]
 # What makes two claims the same: whether it is a suggestion, whoever makes it, its text and place.

@@ -8,9 +8,8 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from spanlab.errors import OperationError
-from spanlab.fields import Frozen
 from spanlab.oplog._state import ReviewState
-from spanlab.schema import Item
+from spanlab.schema import Frozen, Item
 
 _T = TypeVar("_T")
 Comment = Annotated[str, Field(max_length=10_000)]  # empty takes a comment away

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from spanlab.errors import OperationError
-from spanlab.fields import Frozen
 from spanlab.oplog._claims import (
     AcceptClaim,
     AddClaim,
@@ -19,7 +18,7 @@ from spanlab.oplog._claims import (
 from spanlab.oplog._edit import BaseEdit, Comment, named
 from spanlab.oplog._state import ReviewState
 from spanlab.oplog._suggestions import Mark, place_of, quote, refuse, suggested, take, without
-from spanlab.schema import Item, Name, Offset, Span, Status
+from spanlab.schema import Frozen, Item, Name, Offset, Span, Status
 
 
 class Accept(BaseEdit):

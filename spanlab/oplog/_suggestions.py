@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from spanlab.errors import OperationError
-from spanlab.fields import Frozen
 from spanlab.oplog._state import ReviewState
-from spanlab.schema import Evidence, Item, Name, Offset, Probability, Span, Stance
+from spanlab.schema import Evidence, Frozen, Item, Name, Offset, Probability, Span, Stance
 
 _Key: TypeAlias = tuple[str | None, int, int, str | None]  # what makes two suggestions the same
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from spanlab.passages import joined
 from spanlab.retrievers.base import Found, Query, QueryWriter, Retriever, question_of
 from spanlab.retrievers.given import NAME as GIVEN
-from spanlab.schema import Item, Passage, Retrieval
+from spanlab.schema import Item, Passage, Retrieval, joined
 from spanlab.single_flight import SingleFlight
 
 

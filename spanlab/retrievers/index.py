@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from spanlab.errors import InputError
-from spanlab.fields import Count, Frozen
-from spanlab.schema import Passage
+from spanlab.schema import Count, Frozen, Passage
 from spanlab.terms import terms
 
 MANIFEST = "manifest.json"

@@ -18,7 +18,6 @@ from weakref import WeakKeyDictionary
 from pydantic import ValidationError
 
 from spanlab.errors import PageError, RefusedPageError, UnparsableAnswerError
-from spanlab.fields import Frozen, storable
 from spanlab.inbound import collected, foreign
 from spanlab.lm.cache import AnswerCache, answer_cache
 from spanlab.retrievers.addresses import (
@@ -29,6 +28,7 @@ from spanlab.retrievers.addresses import (
     public_address,
 )
 from spanlab.retrievers.page_text import read_apart
+from spanlab.schema import Frozen, storable
 from spanlab.settings import Settings
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from urllib.parse import quote
 from pydantic import JsonValue
 
 from spanlab.errors import InputError
-from spanlab.fields import Frozen, storable
 from spanlab.retrievers.dates import stated
-from spanlab.schema import Passage
+from spanlab.schema import Frozen, Passage, storable
 
 # Where the usual services keep their results: Tavily and many others `results`, you.com `hits`
 # (or `results.web`), Brave `web.results`, Serper `organic`, Google `items`, Bing `webPages.value`.

@@ -16,7 +16,6 @@ from pydantic import (
     model_validator,
 )
 
-from spanlab.fields import Frozen
 from spanlab.lm import Meter, ModelChoice, answer_cache, language_model
 from spanlab.retrievers.base import Retriever
 from spanlab.retrievers.endpoint import Endpoint, price_per_search
@@ -24,6 +23,7 @@ from spanlab.retrievers.given import Given
 from spanlab.retrievers.provider import ProviderName
 from spanlab.retrievers.providers import PROVIDERS
 from spanlab.retrievers.results import Shape
+from spanlab.schema import Frozen
 from spanlab.settings import Settings
 
 WRITER = "retrieval"  # the role of the model that writes claims and translates

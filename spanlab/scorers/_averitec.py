@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from spanlab.fields import Frozen
+from spanlab.schema import Frozen
 from spanlab.scorers._meteor import meteor
 
 LABELS: Final = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import ceil
 
-from spanlab.fields import Frozen
 from spanlab.labels import Extent, Soft, coverage
+from spanlab.schema import Frozen
 
 _BINS = 10
 

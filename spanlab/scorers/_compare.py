@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from spanlab.errors import InputError
-from spanlab.fields import Frozen
+from spanlab.schema import Frozen
 from spanlab.scorers._item import METRICS, ItemScore
 from spanlab.scorers._report import Report, by_language, macro_mean, values
 from spanlab.scorers._resample import Table, bootstrap, flipped, interval, means, p_value

@@ -8,8 +8,8 @@ from itertools import islice
 import numpy as np
 
 from spanlab.errors import InputError
-from spanlab.fields import Frozen
 from spanlab.labels import Labels
+from spanlab.schema import Frozen
 from spanlab.scorers._item import METRICS, ItemScore, score_items
 from spanlab.scorers._resample import Table, bootstrap, interval, intervals, means
 

@@ -13,10 +13,9 @@ from pydantic import Field
 
 from spanlab import jobs
 from spanlab.errors import NotFoundError, UsageError
-from spanlab.fields import Frozen
 from spanlab.jobs import JobState, JobView
 from spanlab.redaction import redact
-from spanlab.schema import Kind, Record
+from spanlab.schema import Frozen, Kind, Record
 from spanlab.services.offers import Answer, DetectionReply, DetectorName, Offers, reply_of
 from spanlab.settings import Settings
 from spanlab.storage import Store, StoredJob

@@ -18,9 +18,8 @@ from spanlab.errors import (
     UsageError,
     missing_package,
 )
-from spanlab.fields import Frozen
 from spanlab.redaction import redact
-from spanlab.schema import Passage
+from spanlab.schema import Frozen, Passage
 from spanlab.services.api_jobs import ApiJob, ApiJobs, JobRequest, JobResults, StopReply
 from spanlab.services.api_page import POLICY, api_page
 from spanlab.services.gate import KEY, Gate, check_key, refuse

@@ -14,11 +14,21 @@ from spanlab.detectors import Detector, DetectorSpec, build
 from spanlab.detectors.registry import entry_of
 from spanlab.detectors.spec import Spec
 from spanlab.errors import ModelError, UsageError
-from spanlab.fields import Frozen, Language
 from spanlab.labels import Labels, flatten, hard_of
 from spanlab.lm import Meter
 from spanlab.retrievers import Query
-from spanlab.schema import UNDETERMINED, Annotation, Claim, Item, Kind, Passage, Span, Status
+from spanlab.schema import (
+    UNDETERMINED,
+    Annotation,
+    Claim,
+    Frozen,
+    Item,
+    Kind,
+    Language,
+    Passage,
+    Span,
+    Status,
+)
 from spanlab.scorers import ItemScore, score_item
 from spanlab.workflows.choosing import Choice, specifications
 

@@ -1,12 +1,24 @@
 """The annotation database: datasets, annotations, review logs and queues behind one Store."""
 
+from spanlab.schema import (
+    COLOUR_NAMES,
+    LABEL_SETS,
+    AnnotatorSummary,
+    Cursor,
+    DatasetSettings,
+    DatasetSummary,
+    Label,
+    Order,
+    Page,
+    QueueQuery,
+    QueueRow,
+    Share,
+    Standing,
+    Undecided,
+)
 from spanlab.storage.api_jobs import StoredJob
-from spanlab.storage.catalog import AnnotatorSummary, DatasetSummary
-from spanlab.storage.dataset_settings import DatasetSettings, Undecided
 from spanlab.storage.finished import Finished
-from spanlab.storage.label_sets import COLOUR_NAMES, LABEL_SETS, Label
 from spanlab.storage.plan import PersonProgress, PlanProgress
-from spanlab.storage.queue import Cursor, Order, Page, QueueQuery, QueueRow, Share, Standing
 from spanlab.storage.store import Store
 from spanlab.storage.writes import Applied, Refusal, Review, Write
 

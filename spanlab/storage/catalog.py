@@ -4,39 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, func, insert, select, update
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
-from spanlab.schema import Kind, Name, Status
-from spanlab.storage.dataset_settings import DatasetSettings
+from spanlab.schema import AnnotatorSummary, DatasetSettings, DatasetSummary, Kind, Name, Status
 from spanlab.storage.tables import READY, annotators, datasets, labels, languages, operations
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
-
-
-@dataclass(frozen=True)
-class AnnotatorSummary:
-    """Who has annotated a dataset: how many of its items are in each status."""
-
-    name: str
-    kind: Kind
-    counts: Mapping[Status, int]
-
-
-@dataclass(frozen=True)
-class DatasetSummary:
-    """The summary of a dataset; ``languages`` counts items, ``annotators`` are oldest first."""
-
-    name: str
-    created: datetime
-    n_items: int
-    languages: Mapping[str, int]
-    annotators: tuple[AnnotatorSummary, ...]
-    settings: DatasetSettings = field(default_factory=DatasetSettings)
 
 
 @dataclass(frozen=True)

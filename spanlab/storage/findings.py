@@ -8,8 +8,7 @@ from typing import Protocol
 from sqlalchemy import Connection, bindparam, update
 
 from spanlab.errors import InputError
-from spanlab.passages import merged, renumbered
-from spanlab.schema import Annotation, Item
+from spanlab.schema import Annotation, Item, merged, renumbered
 from spanlab.storage import facets
 from spanlab.storage.annotating import fitting, save_batches
 from spanlab.storage.annotators import register

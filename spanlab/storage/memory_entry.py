@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from sqlalchemy import Row
 
-from spanlab.fields import Frozen
+from spanlab.schema import Frozen
 
 
 class MemoryEntry(Frozen):

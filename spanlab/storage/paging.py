@@ -12,12 +12,11 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from spanlab.errors import UsageError
-from spanlab.schema import UNDETERMINED
+from spanlab.schema import UNDETERMINED, Cursor, Page, QueueQuery, QueueRow, Standing
 from spanlab.storage import facets
 from spanlab.storage.catalog import Dataset, annotators_of
 from spanlab.storage.facets import BLOCK
 from spanlab.storage.items import position_of
-from spanlab.storage.queue import Cursor, Page, QueueQuery, QueueRow, Standing
 from spanlab.storage.ranking import (
     Facets,
     counted,

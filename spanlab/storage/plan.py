@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from spanlab.schema import Kind, Status
+from spanlab.schema import DatasetSettings, Kind, Share, Status
 from spanlab.storage import facets, reservations
 from spanlab.storage.catalog import Dataset, annotators_of
-from spanlab.storage.dataset_settings import DatasetSettings
 from spanlab.storage.facets import Array
-from spanlab.storage.queue import Share
 from spanlab.storage.ranking import status_facet
 
 _PIECE = 64 * facets.BLOCK  # items looked at at once

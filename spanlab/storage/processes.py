@@ -9,9 +9,16 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, func, insert, select
 
 from spanlab.errors import InputError
-from spanlab.process import Nodes, Process, ProcessNode
-from spanlab.schema import Item, Record, SharedProcess
-from spanlab.shared_process import NodesInMemory, NodeSource
+from spanlab.schema import (
+    Item,
+    Nodes,
+    NodesInMemory,
+    NodeSource,
+    Process,
+    ProcessNode,
+    Record,
+    SharedProcess,
+)
 from spanlab.storage.catalog import Dataset
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import process_nodes, processes

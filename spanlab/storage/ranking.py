@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import Connection
 
-from spanlab.schema import Kind
+from spanlab.schema import Kind, QueueQuery
 from spanlab.storage import facets, search
 from spanlab.storage.catalog import Annotator, Dataset
 from spanlab.storage.facets import Array
-from spanlab.storage.queue import QueueQuery
 
 Facets = tuple[str, ...]
 

@@ -18,8 +18,8 @@ from sqlalchemy import (
     update,
 )
 
+from spanlab.schema import DatasetSettings
 from spanlab.storage.catalog import Dataset, change_settings
-from spanlab.storage.dataset_settings import DatasetSettings
 from spanlab.storage.tables import annotated, annotators, operations, reservations, reviews
 
 LEAVING = "leaving"  # in place of a kind, in a transaction: its log of operations may be deleted

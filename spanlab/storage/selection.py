@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from spanlab.schema import Status
+from spanlab.schema import Cursor, QueueQuery, Share, Standing, Status
 from spanlab.storage import facets, reservations, search
 from spanlab.storage.catalog import Annotator, Dataset, annotators_of, language_codes
 from spanlab.storage.facets import BLOCK, Array
-from spanlab.storage.queue import Cursor, QueueQuery, Share, Standing
 from spanlab.storage.ranking import (
     Ranking,
     disagreement_of,

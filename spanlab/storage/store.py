@@ -10,7 +10,17 @@ from sqlalchemy import Connection
 
 from spanlab.errors import StoreError
 from spanlab.oplog import ReviewState
-from spanlab.schema import Annotation, Kind, Record, Status
+from spanlab.schema import (
+    Annotation,
+    DatasetSettings,
+    DatasetSummary,
+    Kind,
+    Page,
+    QueueQuery,
+    Record,
+    Standing,
+    Status,
+)
 from spanlab.settings import Settings
 from spanlab.storage import (
     annotating,
@@ -29,14 +39,12 @@ from spanlab.storage import (
     staging,
 )
 from spanlab.storage.api_jobs import StoredJob
-from spanlab.storage.catalog import Dataset, DatasetSummary
-from spanlab.storage.dataset_settings import DatasetSettings
+from spanlab.storage.catalog import Dataset
 from spanlab.storage.engine import Database
 from spanlab.storage.findings import FoundAnnotations
 from spanlab.storage.finished import Finished
 from spanlab.storage.items import Stored
 from spanlab.storage.plan import PlanProgress
-from spanlab.storage.queue import Page, QueueQuery, Standing
 from spanlab.storage.selection import Selection
 from spanlab.storage.upgrade import opened
 from spanlab.storage.writes import Applied, Review, Write

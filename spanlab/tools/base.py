@@ -13,9 +13,8 @@ from typing import Final, Literal
 from pydantic import JsonValue
 
 from spanlab.errors import BudgetError, ToolError
-from spanlab.fields import storable
 from spanlab.lm.usage import Meter, Usage
-from spanlab.schema import Passage
+from spanlab.schema import Passage, storable
 
 SECONDS: Final = 30.0  # for a call, unless a tool has another limit
 LONGEST: Final = 100_000  # characters of all passages that a call gives

@@ -17,10 +17,9 @@ from pydantic import JsonValue, ValidationError
 
 from spanlab import background
 from spanlab.errors import ToolError, UsageError, missing_package
-from spanlab.fields import storable
 from spanlab.inbound import reply_limit
 from spanlab.redaction import redact, remember
-from spanlab.schema import Passage
+from spanlab.schema import Passage, storable
 from spanlab.tools.base import OfItem, Tool
 from spanlab.tools.config import ToolServer
 

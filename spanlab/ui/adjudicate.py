@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from spanlab.schema import Kind
+from spanlab.schema import DatasetSummary, Kind
 from spanlab.ui import common, span_editor
 from spanlab.ui.agreed import decided_at_once, offer_agreed
 from spanlab.ui.messages import errors_shown
@@ -12,7 +12,6 @@ from spanlab.ui.review import answer_editor, entry_of
 from spanlab.ui.reviewer import ask_reviewer, may_review
 from spanlab.workflows import review
 from spanlab.workflows.adjudicating import ADJUDICATED, STATES, AdjudicationQueue
-from spanlab.workflows.managing import DatasetSummary
 
 _PAGE = "adjudicate"
 

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import streamlit as st
 
-from spanlab.schema import Kind
+from spanlab.schema import AnnotatorSummary, DatasetSummary, Kind
 from spanlab.ui.common import plain, store
 from spanlab.ui.messages import errors_shown
 from spanlab.workflows.annotators import (
@@ -16,7 +16,6 @@ from spanlab.workflows.annotators import (
     rename_annotator,
     set_gold,
 )
-from spanlab.workflows.managing import AnnotatorSummary, DatasetSummary
 from spanlab.workflows.wording import counted
 
 Finish = Callable[[str], NoReturn]

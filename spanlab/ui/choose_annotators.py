@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from spanlab.schema import Kind, Status
+from spanlab.schema import AnnotatorSummary, Kind, Status
 from spanlab.ui.common import plain
 from spanlab.ui.counts import FEW, GROUPS, by_items, in_groups, kind_beside
-from spanlab.workflows.managing import AnnotatorSummary
 
 _SCROLLED = 30  # names of a group from which on they scroll in a box of their own
 _BOX = 260  # pixels, the height of that box

@@ -7,9 +7,10 @@ from typing import Literal, TypedDict
 
 import streamlit as st
 
+from spanlab.schema import DatasetSummary
 from spanlab.ui import span_editor
 from spanlab.workflows.access import ServerFiles
-from spanlab.workflows.managing import DatasetSummary, Store, list_datasets, open_store
+from spanlab.workflows.managing import Store, list_datasets, open_store
 
 _DATASET = "dataset"  # the query parameter of deep links
 _ITEM = "item"  # and of an item in it

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from spanlab.errors import NotFoundError
-from spanlab.schema import Item, Kind, Record, Status
+from spanlab.schema import DatasetSummary, Item, Kind, Record, Status
 from spanlab.ui.agreement_views import show_agreement
 from spanlab.ui.campaign_views import show_campaign
 from spanlab.ui.choose_annotators import choose_annotator, choose_annotators
@@ -31,7 +31,6 @@ from spanlab.workflows.comparing import (
     neighbour_item,
     open_record,
 )
-from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.wording import counted, figure
 
 _ALL = "All languages"

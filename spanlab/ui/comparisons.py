@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import streamlit as st
 
+from spanlab.schema import DatasetSummary
 from spanlab.ui.common import store
 from spanlab.ui.progress import progress
 from spanlab.workflows.campaign import Campaign, campaign
 from spanlab.workflows.comparing import DatasetComparison, compare_dataset
-from spanlab.workflows.managing import DatasetSummary, count_edits
+from spanlab.workflows.managing import count_edits
 from spanlab.workflows.wording import counted
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
-from spanlab.schema import Kind, Status
+from spanlab.schema import AnnotatorSummary, DatasetSummary, Kind, Status
 from spanlab.ui.chart_style import DONE, FAILED, NEUTRAL
-from spanlab.workflows.managing import AnnotatorSummary, DatasetSummary, PlanProgress
+from spanlab.workflows.managing import PlanProgress
 from spanlab.workflows.wording import progress_in_words
 
 _WORDS = {

@@ -9,7 +9,7 @@ from typing import Literal, NoReturn
 import streamlit as st
 
 from spanlab import jobs
-from spanlab.schema import Kind, Status
+from spanlab.schema import DatasetSummary, Kind, Status
 from spanlab.ui import label_editor
 from spanlab.ui.annotator_dialog import edit_annotators
 from spanlab.ui.choose_annotators import choose_annotators
@@ -21,7 +21,6 @@ from spanlab.ui.messages import errors_shown, tell_after_rerun
 from spanlab.ui.progress import progress
 from spanlab.workflows.choosing import Choice, Entry, installed, specifications
 from spanlab.workflows.managing import (
-    DatasetSummary,
     count_edits,
     delete_dataset,
     duplicate_dataset,

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from spanlab.schema import Kind
+from spanlab.schema import DatasetSettings, DatasetSummary, Kind, Undecided
 from spanlab.ui.common import store
 from spanlab.ui.label_editor import edit_labels
 from spanlab.ui.messages import errors_shown
-from spanlab.workflows.managing import (
-    DatasetSettings,
-    DatasetSummary,
-    Undecided,
-    change_settings,
-)
+from spanlab.workflows.managing import change_settings
 
 _UNDECIDED = {
     Undecided.REJECTED: "Rejected",

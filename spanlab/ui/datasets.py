@@ -8,7 +8,7 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.jobs import JobState, JobView
-from spanlab.schema import UNDETERMINED
+from spanlab.schema import UNDETERMINED, DatasetSummary
 from spanlab.ui.common import link, page_link, plain, store, title
 from spanlab.ui.counts import counts_html, with_assigned
 from spanlab.ui.dataset_dialogs import ACTIONS, ask, show_dialog
@@ -18,7 +18,7 @@ from spanlab.ui.job_watch import is_watched, watch
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.progress import progress
 from spanlab.workflows.demo import DATASET, detection_of_samples, prepare_samples
-from spanlab.workflows.managing import DatasetSummary, PlanProgress, list_datasets, plan_of
+from spanlab.workflows.managing import PlanProgress, list_datasets, plan_of
 from spanlab.workflows.wording import counted, plan_in_words
 
 _STYLE = """<style>

@@ -8,6 +8,7 @@ from dataclasses import replace
 import streamlit as st
 from pydantic import JsonValue
 
+from spanlab.schema import DatasetSummary
 from spanlab.ui.common import kept, plain, server_files
 from spanlab.ui.limits import cost_limit, rate_limit, whole_number
 from spanlab.ui.messages import errors_shown
@@ -24,7 +25,6 @@ from spanlab.workflows.choosing import (
     models_of,
 )
 from spanlab.workflows.environment import ModelEnvironment
-from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.passage_sources import PROVIDERS, Provider, SourceKind, Sources, provider_of
 from spanlab.workflows.requesting import RunForm, usual_concurrency
 from spanlab.workflows.session_keys import ModelChoice

@@ -12,7 +12,7 @@ from pathlib import Path
 import streamlit as st
 
 from spanlab.errors import InputError
-from spanlab.schema import Kind, Status
+from spanlab.schema import AnnotatorSummary, DatasetSummary, Kind, Status
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, store, title
 from spanlab.ui.counts import counts_html
@@ -26,7 +26,7 @@ from spanlab.workflows.exporting import (
     ExportChoice,
     export_dataset,
 )
-from spanlab.workflows.managing import AnnotatorSummary, DatasetSummary, PlanProgress, plan_of
+from spanlab.workflows.managing import PlanProgress, plan_of
 from spanlab.workflows.wording import counted
 
 _READY = "spanlab.export-file"

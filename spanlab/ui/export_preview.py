@@ -6,6 +6,7 @@ from base64 import b64encode
 
 import streamlit as st
 
+from spanlab.schema import DatasetSummary
 from spanlab.ui.common import store
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
@@ -17,7 +18,7 @@ from spanlab.workflows.exporting import (
     preview_dataset,
     preview_report,
 )
-from spanlab.workflows.managing import DatasetSummary, count_edits
+from spanlab.workflows.managing import count_edits
 from spanlab.workflows.overview import Overview
 
 _ITEMS = 3  # whose lines are shown

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from spanlab.schema import Cursor, Page
 from spanlab.ui.common import store
-from spanlab.workflows.comparing import Cursor, Order, Page, list_items
+from spanlab.workflows.comparing import Order, list_items
 
 ITEM = "item"  # the query parameter of deep links
 

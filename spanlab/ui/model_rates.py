@@ -9,13 +9,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from spanlab.schema import DatasetSummary
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import plain, store
 from spanlab.ui.downloads import show_chart
 from spanlab.ui.progress import progress
 from spanlab.ui.score_charts import PERSON, Dot, Wording, dot_plot
 from spanlab.workflows.item_fields import fields_of, model_field
-from spanlab.workflows.managing import DatasetSummary, count_edits
+from spanlab.workflows.managing import count_edits
 from spanlab.workflows.rates import Group, MeanInterval, Rates, rates, usual
 from spanlab.workflows.wording import figure
 

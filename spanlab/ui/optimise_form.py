@@ -8,6 +8,7 @@ from typing import Literal
 import streamlit as st
 
 from optimizers.choosing import TuningForm, metrics_of, tunable, tunable_members
+from spanlab.schema import DatasetSummary
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import kept
 from spanlab.ui.limits import cost_limit, rate_limit, whole_number
@@ -15,7 +16,6 @@ from spanlab.ui.model_setup import is_set_up, model_problem, model_setup, set_up
 from spanlab.ui.option_form import model_options_form, options_form
 from spanlab.workflows.choosing import Choice
 from spanlab.workflows.environment import ModelEnvironment
-from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.programs import registry
 
 _METRICS = {

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from spanlab.jobs import JobState, JobView, Trial
+from spanlab.jobs import JobState, JobView
+from spanlab.schema import Trial
 from spanlab.ui.chart_style import axis_of, scale_of
 from spanlab.ui.common import plain
 from spanlab.ui.program_views import show_changes, show_held_out, show_prompts, use_button

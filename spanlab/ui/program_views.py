@@ -10,20 +10,10 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from spanlab.schema import Demo, HeldOut, Predictor, Program, PromptChange, compare
 from spanlab.ui.common import plain
 from spanlab.ui.messages import errors_shown, show_error
-from spanlab.workflows.programs import (
-    Demo,
-    HeldOut,
-    Predictor,
-    Program,
-    PromptChange,
-    compare,
-    registry,
-    take,
-    unuse,
-    use,
-)
+from spanlab.workflows.programs import registry, take, unuse, use
 from spanlab.workflows.wording import counted, figure, measured
 
 _CHANGED = "spanlab.program-changed"

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from spanlab.schema import DatasetSummary
 from spanlab.ui.chart_style import axis_of, colour_of, names_axis, scale_of
 from spanlab.ui.common import plain, store
 from spanlab.ui.downloads import show_chart
 from spanlab.ui.progress import progress
-from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.reasoning_results import (
     METHODS,
     MethodResult,

@@ -9,9 +9,9 @@ import streamlit as st
 from pydantic import TypeAdapter
 
 from spanlab.errors import UsageError
+from spanlab.schema import DatasetSummary
 from spanlab.ui.common import kept, plain
 from spanlab.ui.messages import show_error
-from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.reviewers import check_reviewer, has_reviewed
 
 _PARAMETER = "reviewer"  # of the URL

@@ -8,12 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from spanlab.errors import UsageError
+from spanlab.schema import DatasetSummary
 from spanlab.ui.chart_style import axis_of, colour_of, names_axis, scale_of
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import plain, store
 from spanlab.ui.downloads import show_chart
 from spanlab.ui.progress import progress
-from spanlab.workflows.managing import DatasetSummary
 from spanlab.workflows.stages import ErrorStages, error_stages, judges
 from spanlab.workflows.wording import counted
 

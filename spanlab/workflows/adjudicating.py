@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanlab.schema import Status
-from spanlab.storage import QueueQuery
+from spanlab.schema import QueueQuery, Status
 from spanlab.workflows.reviewers import ADJUDICATED
 
 __all__ = ["ADJUDICATED", "STATES", "AdjudicationQueue"]

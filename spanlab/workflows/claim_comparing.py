@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spanlab.agreement import verdict_alpha
-from spanlab.schema import Kind, Record, Status, Verdict
+from spanlab.schema import Kind, PairStep, RecallStep, Record, Status, Step, ThoughtStep, Verdict
 from spanlab.scorers import (
     ClaimReport,
     Difference,
@@ -17,7 +17,6 @@ from spanlab.scorers import (
     decided,
     score_claims,
 )
-from spanlab.trace import PairStep, RecallStep, Step, ThoughtStep
 from spanlab.workflows.claim_scores import by_text, judged
 
 __all__ = [

@@ -19,7 +19,7 @@ from spanlab.agreement import (
     rated,
 )
 from spanlab.labels import Extent, Labels, disagreement, labels_in, labels_of
-from spanlab.schema import Kind, Record
+from spanlab.schema import Cursor, Kind, Page, QueueQuery, Record
 from spanlab.scorers import (
     METRICS,
     ItemScore,
@@ -32,7 +32,7 @@ from spanlab.scorers import (
     score,
     score_item,
 )
-from spanlab.storage import Cursor, Page, QueueQuery, Store
+from spanlab.storage import Store
 from spanlab.workflows.calibrating import Calibrated, CalibrationTally
 from spanlab.workflows.claim_comparing import ClaimComparison, ClaimTally
 from spanlab.workflows.label_confusion import Confusion, ConfusionSums

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 from spanlab.background import submit
 from spanlab.errors import UsageError
-from spanlab.fields import storable
-from spanlab.passages import BY_HAND, joined
-from spanlab.schema import Annotation, Item, Passage, Retrieval
+from spanlab.schema import BY_HAND, Annotation, Item, Passage, Retrieval, joined, storable
 from spanlab.settings import Settings
 from spanlab.storage import Store
 

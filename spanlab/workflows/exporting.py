@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, BinaryIO
 from spanlab.datasets import WRITABLE, write
 from spanlab.datasets.files import replacing
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, Record, SharedProcess, Status
+from spanlab.schema import Annotation, PairStep, Record, SharedProcess, Status
 from spanlab.scorers import MOST_PAIRS
-from spanlab.trace import PairStep
 from spanlab.workflows.averitec import repeated
 from spanlab.workflows.item_fields import fields_of, model_field
 from spanlab.workflows.lookup import check_annotators, summary_of

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from spanlab.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from spanlab.storage import DatasetSummary, Store
+    from spanlab.schema import DatasetSummary
+    from spanlab.storage import Store
 
 
 def summary_of(store: Store, dataset: str) -> DatasetSummary:

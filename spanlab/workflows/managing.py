@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spanlab.errors import UsageError
-from spanlab.storage import (
+from spanlab.schema import (
     COLOUR_NAMES,
     LABEL_SETS,
     AnnotatorSummary,
     DatasetSettings,
     DatasetSummary,
     Label,
-    PersonProgress,
-    PlanProgress,
-    Store,
     Undecided,
 )
+from spanlab.storage import PersonProgress, PlanProgress, Store
 
 __all__ = [
     "LABEL_SETS",

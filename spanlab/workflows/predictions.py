@@ -11,8 +11,7 @@ from spanlab.datasets import Chooser, detect, read_placed, read_placed_labels
 from spanlab.datasets.averitec import claim_id
 from spanlab.errors import InputError
 from spanlab.labels import Labels
-from spanlab.passages import joined
-from spanlab.schema import Annotation, Interval, Item, Kind, Retrieval, Span
+from spanlab.schema import Annotation, Interval, Item, Kind, Retrieval, Span, joined
 
 if TYPE_CHECKING:
     from spanlab.storage import Store

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from spanlab.detectors import check_tunable, entry_of, members
 from spanlab.errors import InputError, UsageError
-from spanlab.programs import Demo, HeldOut, Predictor, Program, Programs, PromptChange, compare
+from spanlab.programs import Programs
+from spanlab.schema import Demo, HeldOut, Predictor, Program, PromptChange, compare
 from spanlab.settings import Settings
 
 __all__ = [

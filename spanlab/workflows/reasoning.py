@@ -15,9 +15,8 @@ from spanlab.detectors import DetectorSpec, Finding
 from spanlab.detectors.building import kit_of
 from spanlab.errors import BudgetError, UsageError
 from spanlab.lm import Budget, Meter, ModelChoice, Usage
-from spanlab.schema import Item, Record, Status
+from spanlab.schema import CallsStep, Item, Record, Status
 from spanlab.settings import Settings
-from spanlab.trace import CallsStep
 from spanlab.workflows.choosing import Choice, specifications
 from spanlab.workflows.reasoning_results import MethodResult, outcome_of
 from spanlab.workflows.runs import CONCURRENCY

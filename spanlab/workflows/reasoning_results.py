@@ -14,10 +14,9 @@ from pydantic import JsonValue
 from spanlab.detectors.safe.labels import error_marked, right_answers
 from spanlab.detectors.safe.protocol import ErrorType
 from spanlab.detectors.safe.reading import steps_in
-from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.schema import Annotation, Item, Kind, ReasoningTraceStep, Record, Status
 from spanlab.scorers import AnswerScore, Difference, paired, score_answer
 from spanlab.storage import Store
-from spanlab.trace import ReasoningTraceStep
 from spanlab.workflows.progress import reported
 
 METHODS: Final = {"none": "No verification", "self": "Self-verification", "safe": "SAFE"}

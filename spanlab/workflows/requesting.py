@@ -158,7 +158,7 @@ def _of_failed(store: Store, request: RunRequest) -> RunRequest:
 
 
 def _failed_ids(store: Store, dataset: str, annotator: str) -> list[str]:
-    from spanlab.storage import QueueQuery
+    from spanlab.schema import QueueQuery
 
     query = QueueQuery(reviewer=annotator, status=Status.FAILED, limit=_PAGE)
     page = store.page(dataset, query)

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spanlab.errors import NotFoundError
-from spanlab.schema import Kind, Status
-from spanlab.storage import (
+from spanlab.schema import (
     Cursor,
+    Kind,
     Label,
     Order,
     Page,
     QueueQuery,
     QueueRow,
-    Review,
     Share,
     Standing,
-    Store,
+    Status,
 )
+from spanlab.storage import Review, Store
 from spanlab.workflows.blind import without_others
 
 __all__ = [

@@ -9,9 +9,8 @@ from itertools import groupby
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.errors import StoreError
-from spanlab.fields import storable
 from spanlab.oplog import Operation
-from spanlab.schema import Name
+from spanlab.schema import Name, storable
 from spanlab.storage import Store, Write
 
 _LARGEST = 2**53 - 1  # of the numbers that JavaScript counts without gaps

@@ -6,8 +6,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from spanlab.detectors import installed
 from spanlab.errors import UsageError
-from spanlab.schema import Kind, Name
-from spanlab.storage import DatasetSummary
+from spanlab.schema import DatasetSummary, Kind, Name
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 ADJUDICATED = "adjudicated"  # the usual name of labels that were decided from those of others

@@ -13,8 +13,7 @@ import numpy as np
 from spanlab.detectors.base import Finding
 from spanlab.detectors.ensemble import Ensemble, ItemOutcome
 from spanlab.errors import BudgetError, ConfigurationError, InputError, StoreError
-from spanlab.fields import storable
-from spanlab.schema import Annotation, Kind, Record, Status
+from spanlab.schema import Annotation, Kind, Record, Status, storable
 from spanlab.workflows.interpreter import rarely_collected
 from spanlab.workflows.lookup import summary_of
 from spanlab.workflows.runs import Failure, Progress, RunRequest
@@ -248,7 +247,7 @@ def unfinished_positions(store: Store, request: RunRequest) -> NDArray[np.int64]
 
 
 def _positions(store: Store, dataset: str, name: str, status: Status) -> NDArray[np.int64]:
-    from spanlab.storage import QueueQuery
+    from spanlab.schema import QueueQuery
 
     query = QueueQuery(reviewer=name, status=status)
     return np.asarray(store.positions(dataset, query), dtype=np.int64)

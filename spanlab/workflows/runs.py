@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 
 from spanlab.detectors.ensemble import Ensemble, Vote
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
-from spanlab.fields import Frozen, Name, Rate, unique
 from spanlab.lm import Budget, Meter, Usage
+from spanlab.schema import Frozen, Name, Rate, unique
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -10,9 +10,18 @@ from statistics import fmean
 from typing import NamedTuple
 
 from spanlab.errors import UsageError
-from spanlab.schema import HALLUCINATED, Annotation, Claim, Item, Kind, SharedProcess, Status
+from spanlab.schema import (
+    HALLUCINATED,
+    Annotation,
+    Claim,
+    DatasetSummary,
+    Item,
+    Kind,
+    SharedProcess,
+    Status,
+)
 from spanlab.scorers import MeanInterval, StageAgreement, mean_of, stage_agreement, stage_shares
-from spanlab.storage import DatasetSummary, Store
+from spanlab.storage import Store
 from spanlab.workflows.claim_scores import by_text
 from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.process_nodes import stages_of

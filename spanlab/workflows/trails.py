@@ -13,10 +13,7 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from spanlab.errors import SpanlabError
-from spanlab.passages import process_of
-from spanlab.process import Graph, ProcessNode
-from spanlab.schema import Annotation, Item, Verdict
-from spanlab.trace import TrailStep
+from spanlab.schema import Annotation, Graph, Item, ProcessNode, TrailStep, Verdict, process_of
 
 _BEGINNING: Final = 400  # characters shown of a node's text that nothing was quoted of
 _MOST_READERS: Final = 2000  # nodes of a round that are looked through for those that were read on

@@ -15,9 +15,8 @@ from spanlab.detectors.offline.detector import OfflineDetector
 from spanlab.detectors.offline.model import digest
 from spanlab.detectors.offline.training import Progress, train_offline
 from spanlab.detectors.offline.validation import folds
-from spanlab.fields import Frozen
 from spanlab.labels import Labels, labels_of
-from spanlab.schema import Item, Record
+from spanlab.schema import Frozen, Item, Record
 from spanlab.scorers import MeanInterval, score
 
 __all__ = ["Card", "ModeScores", "TrainingJob", "train_files", "train_offline"]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from spanlab.lm import Usage
-    from spanlab.programs import HeldOut
-    from spanlab.storage import DatasetSettings, PersonProgress
+    from spanlab.schema import DatasetSettings, HeldOut
+    from spanlab.storage import PersonProgress
 
 _NAMED: Final = 3  # names in a sentence
 ONE_ITEM: Final = "One item alone has no interval: it says nothing of others."

@@ -26,8 +26,7 @@ from spanlab.detectors.veritrail.judging import Judged
 from spanlab.detectors.veritrail.selection import Selected, Sentence
 from spanlab.detectors.veritrail.trail import Trail
 from spanlab.detectors.veritrail.walk import walk
-from spanlab.process import ProcessNode
-from spanlab.schema import SharedProcess
+from spanlab.schema import ProcessNode, SharedProcess
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.importing import import_files

@@ -15,10 +15,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spanlab.passages import joined
 from spanlab.retrievers.building import build
 from spanlab.retrievers.index import PassageIndex
-from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Retrieval, Span
+from spanlab.schema import (
+    Annotation,
+    Evidence,
+    Item,
+    Kind,
+    Passage,
+    Record,
+    Retrieval,
+    Span,
+    joined,
+)
 from spanlab.settings import Settings
 from spanlab.storage import Store
 

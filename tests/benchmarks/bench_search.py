@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from postgres import postgres
 
-from spanlab.schema import Annotation, Item, Kind, Record
+from spanlab.schema import Annotation, Item, Kind, QueueQuery, Record
 from spanlab.settings import Settings
-from spanlab.storage import QueueQuery, Store
+from spanlab.storage import Store
 
 _ITEMS = 100_000
 _RUNS = 10

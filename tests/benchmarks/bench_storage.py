@@ -22,9 +22,9 @@ from pathlib import Path
 
 from spanlab.datasets import read, write
 from spanlab.oplog import Add, Note, Redo, Resize, SetStatus, Undo
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, Cursor, Item, Kind, Page, QueueQuery, Record, Span, Status
 from spanlab.settings import Settings
-from spanlab.storage import Cursor, Page, QueueQuery, Store, Write
+from spanlab.storage import Store, Write
 
 _ITEMS = 1_000_000 if os.environ.get("SPANLAB_BENCH_FULL") == "1" else 100_000
 _LANGUAGES = ("ar", "ca", "cs", "de", "en", "es", "eu", "fa", "fi", "fr", "hi", "it", "sv", "zh")

@@ -16,9 +16,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from driving import Desk
 from serving import PATIENCE, Server, chromium, leave, patient, serving
 
-from spanlab.schema import Record
+from spanlab.schema import DatasetSettings, Record
 from spanlab.storage import Store
-from spanlab.storage.dataset_settings import DatasetSettings
 
 _counter = itertools.count()
 expect.set_options(timeout=PATIENCE)

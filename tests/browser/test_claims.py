@@ -15,13 +15,14 @@ from spanlab.schema import (
     Evidence,
     Item,
     Kind,
+    NodeQuote,
     Passage,
     Process,
     ProcessNode,
     Record,
     Span,
+    TrailStep,
 )
-from spanlab.trace import NodeQuote, TrailStep
 
 pytestmark = pytest.mark.browser
 

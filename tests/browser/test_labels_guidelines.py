@@ -9,8 +9,7 @@ import pytest
 from driving import Desk, suggested
 from playwright.sync_api import expect
 
-from spanlab.schema import Item, Record, Status
-from spanlab.storage import LABEL_SETS, Label
+from spanlab.schema import LABEL_SETS, Item, Label, Record, Status
 
 pytestmark = pytest.mark.browser
 

@@ -11,8 +11,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 from playwright.sync_api import expect
 from serving import PATIENCE
 
-from spanlab.schema import Annotation, Item, Kind, Record, Span
-from spanlab.storage import QueueQuery
+from spanlab.schema import Annotation, Item, Kind, QueueQuery, Record, Span
 
 pytestmark = pytest.mark.browser
 

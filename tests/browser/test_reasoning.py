@@ -16,8 +16,8 @@ from serving import Server, serving
 import spanlab
 from spanlab.datasets import dumps
 from spanlab.programs import Programs
-from spanlab.schema import Item, Passage, Record
-from spanlab.storage import LABEL_SETS, Store
+from spanlab.schema import LABEL_SETS, Item, Passage, Record
+from spanlab.storage import Store
 from spanlab.testing import Ask, ModelServer, Reply, say_fields
 
 pytestmark = pytest.mark.browser

@@ -9,20 +9,27 @@ import pytest
 from driving import Desk, becomes, tells
 from playwright.sync_api import expect
 
-from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span, Status
-from spanlab.trace import (
+from spanlab.schema import (
+    Annotation,
     CallsStep,
+    Evidence,
     FactStep,
+    Item,
+    Kind,
     NodeQuote,
     PairStep,
+    Passage,
     PassageQuote,
     Place,
     QueryStep,
     QuoteStep,
     RecallStep,
+    Record,
     RelationStep,
     RemarkStep,
     RevisionStep,
+    Span,
+    Status,
     Step,
     ThoughtStep,
     TrailStep,

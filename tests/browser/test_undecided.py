@@ -8,8 +8,7 @@ import pytest
 from driving import Desk, suggested
 from playwright.sync_api import expect
 
-from spanlab.schema import Item, Record, Status
-from spanlab.storage import Undecided
+from spanlab.schema import Item, Record, Status, Undecided
 
 pytestmark = pytest.mark.browser
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from tuned_programs import tuned_program
 
-from spanlab.programs import Predictor, Program, Programs
+from spanlab.programs import Programs
+from spanlab.schema import Predictor, Program
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -27,8 +27,9 @@ from spanlab.detectors.common.claiming import ClaimDetector
 from spanlab.detectors.programs import apply_program, program_state
 from spanlab.errors import InputError, MissingKeyError, UsageError
 from spanlab.lm import Meter, ModelChoice
-from spanlab.programs import Predictor, Program, Programs
+from spanlab.programs import Programs
 from spanlab.retrievers import Bm25Spec, GivenSpec, RetrieverSpec, SearchSpec, WebSpec
+from spanlab.schema import Predictor, Program
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, say_fields
 

@@ -18,11 +18,10 @@ from spanlab.jobs import JobState
 from spanlab.lm import ModelChoice
 from spanlab.retrievers import SearchSpec
 from spanlab.retrievers.addresses import ALLOWED
-from spanlab.schema import Record
+from spanlab.schema import PairStep, Record, TrailStep
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import Ask, ModelServer, Reply, say_fields
-from spanlab.trace import PairStep, TrailStep
 
 ASKED_FOR = re.compile(r"`\[\[ ## (claims|chosen|ruling|words) ## \]\]`")
 

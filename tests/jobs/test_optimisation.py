@@ -17,10 +17,10 @@ from spanlab import jobs
 from spanlab.datasets import read
 from spanlab.detectors import DetectorSpec
 from spanlab.errors import UsageError
-from spanlab.jobs import JobState, JobView, Trial
+from spanlab.jobs import JobState, JobView
 from spanlab.lm import ModelChoice
 from spanlab.programs import Programs
-from spanlab.schema import Record
+from spanlab.schema import Record, Trial
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, caller_with

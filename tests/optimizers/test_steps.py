@@ -12,8 +12,7 @@ from optimizers.examples import LabelSource, labelled, labelled_questions, label
 from optimizers.tuning import Tuner
 from optimizers.watching import Event
 from spanlab.detectors import DetectorSpec
-from spanlab.programs import Predictor
-from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
+from spanlab.schema import Annotation, Item, Kind, Passage, Predictor, Record, Span
 from spanlab.testing import Ask, ModelServer, Reply, say_fields
 
 Ready = Callable[..., tuple[Tuner, list[Event]]]

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from gold_answers import GoldAnswers, better_when_asked
 
-from optimizers.curve import Trial
 from optimizers.estimates import Plan, planned
 from optimizers.examples import Labelled
 from optimizers.request import Search
@@ -28,6 +27,7 @@ from spanlab.errors import (
 )
 from spanlab.labels import Extent, Labels, Soft
 from spanlab.lm import Budget, ModelChoice
+from spanlab.schema import Trial
 from spanlab.testing import ModelServer, Reply, fail, say
 
 Ready = Callable[..., tuple[Tuner, list[Event]]]

@@ -8,8 +8,8 @@ import pytest
 
 from spanlab.errors import InputError, NotFoundError, StoreError
 from spanlab.oplog import Accept, Add, Mark, SetStatus
-from spanlab.schema import Annotation, Kind, Record, Status
-from spanlab.storage import QueueQuery, Store, Write
+from spanlab.schema import Annotation, Kind, QueueQuery, Record, Status
+from spanlab.storage import Store, Write
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]

@@ -9,8 +9,8 @@ import pytest
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.labels import disagreement
 from spanlab.oplog import Accept, AcceptClaim, Add, ClaimMark, Mark, Note, Operation, SetStatus
-from spanlab.schema import Annotation, Kind, Record, Status
-from spanlab.storage import QueueQuery, Store, Write
+from spanlab.schema import Annotation, Kind, QueueQuery, Record, Status
+from spanlab.storage import Store, Write
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]

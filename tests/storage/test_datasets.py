@@ -17,15 +17,19 @@ from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.oplog import Add, SetStatus
 from spanlab.schema import (
     Annotation,
+    DatasetSettings,
     Evidence,
     Item,
     Kind,
+    Label,
     Passage,
+    QueueQuery,
     Record,
     Span,
     Status,
+    Undecided,
 )
-from spanlab.storage import DatasetSettings, Label, QueueQuery, Store, Undecided, Write
+from spanlab.storage import Store, Write
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]

@@ -12,9 +12,9 @@ from threading import Barrier
 from working_jobs import environment
 
 from spanlab.oplog import Add, SetStatus
-from spanlab.schema import Annotation, Kind, Record, Status
+from spanlab.schema import Annotation, Kind, QueueQuery, Record, Status
 from spanlab.settings import Settings
-from spanlab.storage import QueueQuery, Store, Write
+from spanlab.storage import Store, Write
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]

@@ -11,20 +11,20 @@ import pytest
 from spanlab.datasets.jsonl import dumps, loads
 from spanlab.errors import InputError, NotFoundError, StoreError
 from spanlab.oplog import Add, SetStatus
-from spanlab.passages import joined
 from spanlab.schema import (
     Annotation,
     Evidence,
     Item,
     Kind,
     Passage,
+    QueryStep,
     Record,
     Retrieval,
     Span,
     Status,
+    joined,
 )
 from spanlab.storage import Store, Write
-from spanlab.trace import QueryStep
 
 ANSWER = "The tower was built in 1887 and is 330 metres tall."
 GIVEN = Passage(text="Work began on 28 January 1887.")

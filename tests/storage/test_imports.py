@@ -13,9 +13,9 @@ import pytest
 
 from spanlab.errors import InputError, NotFoundError, StoreError, UsageError
 from spanlab.oplog import SetStatus
-from spanlab.schema import Annotation, Item, Kind, Record, Status
+from spanlab.schema import Annotation, Item, Kind, QueueQuery, Record, Status
 from spanlab.settings import Settings
-from spanlab.storage import QueueQuery, Store, Write
+from spanlab.storage import Store, Write
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]

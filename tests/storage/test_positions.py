@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from spanlab.errors import NotFoundError
-from spanlab.schema import Annotation, Record, Status
-from spanlab.storage import QueueQuery, Store
+from spanlab.schema import Annotation, QueueQuery, Record, Status
+from spanlab.storage import Store
 
 
 def test_positions_are_the_places_of_all_that_a_filter_lets_through(

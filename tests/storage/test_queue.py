@@ -14,9 +14,20 @@ import pytest
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.labels import disagreement
 from spanlab.oplog import SetStatus
-from spanlab.schema import Annotation, Claim, Kind, Passage, Record, Status
+from spanlab.schema import (
+    Annotation,
+    Claim,
+    Cursor,
+    Kind,
+    Order,
+    Passage,
+    QueueQuery,
+    Record,
+    Standing,
+    Status,
+)
 from spanlab.settings import Settings
-from spanlab.storage import Cursor, Order, QueueQuery, Standing, Store, Write
+from spanlab.storage import Store, Write
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]

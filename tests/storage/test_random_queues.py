@@ -17,8 +17,24 @@ import pytest
 
 from spanlab.labels import disagreement
 from spanlab.oplog import Add, Note, Operation, Relabel, SetStatus, Undo
-from spanlab.schema import Annotation, Claim, Item, Kind, Passage, Record, Span, Status
-from spanlab.storage import Cursor, Order, Page, QueueQuery, QueueRow, Share, Standing, Store, Write
+from spanlab.schema import (
+    Annotation,
+    Claim,
+    Cursor,
+    Item,
+    Kind,
+    Order,
+    Page,
+    Passage,
+    QueueQuery,
+    QueueRow,
+    Record,
+    Share,
+    Span,
+    Standing,
+    Status,
+)
+from spanlab.storage import Store, Write
 
 _WORDS = ("tower", "bridge", "harbour", "built", "metres", "keeper", "storm", "light", "red")
 _LABELS = ("number", "name", "date")

@@ -13,9 +13,9 @@ from sqlalchemy import text
 
 from spanlab.errors import UsageError
 from spanlab.oplog import Finish, Note, Operation, SetStatus, Undo
-from spanlab.schema import Annotation, Kind, Record, Status
+from spanlab.schema import Annotation, Kind, QueueQuery, Record, Share, Status
 from spanlab.settings import Settings
-from spanlab.storage import PersonProgress, QueueQuery, Share, Store, Write
+from spanlab.storage import PersonProgress, Store, Write
 from spanlab.storage.engine import Database
 from spanlab.workflows.review import first_item, neighbours
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from spanlab.oplog import Add, Note, Relabel, SetStatus, Undo
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
-from spanlab.storage import QueueQuery, Store, Write
+from spanlab.schema import Annotation, Item, Kind, QueueQuery, Record, Span, Status
+from spanlab.storage import Store, Write
 
 _LONG_WORD = "a" * 3_000  # more than a lexeme may have in PostgreSQL
 

@@ -19,9 +19,18 @@ from sqlalchemy import text
 import spanlab.storage.migrations
 from spanlab.errors import StoreError
 from spanlab.oplog import Add, Note, SetStatus
-from spanlab.schema import Annotation, Claim, Kind, Record, Status
+from spanlab.schema import (
+    Annotation,
+    Claim,
+    DatasetSettings,
+    Kind,
+    QueueQuery,
+    Record,
+    Status,
+    Undecided,
+)
 from spanlab.settings import Settings
-from spanlab.storage import DatasetSettings, QueueQuery, Store, StoredJob, Undecided, Write
+from spanlab.storage import Store, StoredJob, Write
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import metadata
 from spanlab.storage.upgrade import REVISIONS, VERSION_TABLE, migrate

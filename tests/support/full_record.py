@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from spanlab.schema import (
     Annotation,
+    CallsStep,
     Claim,
     Evidence,
+    FactStep,
     Interval,
     Item,
     Kind,
+    NodeQuote,
     Passage,
+    Place,
     Process,
     ProcessNode,
-    Record,
-    Retrieval,
-    Span,
-    Status,
-)
-from spanlab.trace import (
-    CallsStep,
-    FactStep,
-    NodeQuote,
-    Place,
     QueryStep,
     QuoteStep,
+    Record,
     RelationStep,
     RemarkStep,
+    Retrieval,
     RevisionStep,
+    Span,
+    Status,
     TrailStep,
 )
 

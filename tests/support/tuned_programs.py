@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanlab.programs import HeldOut, Predictor, Program, Score
+from spanlab.schema import HeldOut, Predictor, Program, Score
 
 
 def tuned_program(

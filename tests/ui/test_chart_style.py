@@ -16,9 +16,8 @@ from streamlit.testing.v1 import AppTest
 from traced import traced_file
 
 from spanlab.datasets import read
-from spanlab.jobs import Trial
 from spanlab.oplog import SetStatus
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, Item, Kind, Record, Span, Status, Trial
 from spanlab.storage import Store, Write
 from spanlab.ui.chart_style import DARK, DONE, FAILED, HEAT, INK, LIGHT, NEUTRAL, scale_of
 from spanlab.ui.optimise_views import curve

@@ -14,9 +14,8 @@ from traced import traced_file
 
 from spanlab.datasets import read
 from spanlab.oplog import Add, Remove, SetStatus
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, Item, Kind, ReasoningTraceStep, Record, Span, Status
 from spanlab.storage import Store, Write
-from spanlab.trace import ReasoningTraceStep
 from spanlab.workflows.comparing import compare_dataset
 
 OpenPage = Callable[..., AppTest]

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spanlab.schema import Kind, Status
+from spanlab.schema import AnnotatorSummary, DatasetSummary, Kind, Status
 from spanlab.ui.counts import counts_html, kind_beside
-from spanlab.workflows.managing import AnnotatorSummary, DatasetSummary
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,18 @@ from streamlit.testing.v1.element_tree import TextInput
 
 from spanlab import jobs
 from spanlab.jobs import JobState
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
-from spanlab.storage import LABEL_SETS, Label, Store, Undecided
+from spanlab.schema import (
+    LABEL_SETS,
+    Annotation,
+    Item,
+    Kind,
+    Label,
+    Record,
+    Span,
+    Status,
+    Undecided,
+)
+from spanlab.storage import Store
 
 OpenPage = Callable[..., AppTest]
 ANSWER = "Marie Curie was born in Paris."

@@ -13,9 +13,9 @@ from postgres import Cluster
 
 from spanlab.datasets.jsonl import dumps, loads
 from spanlab.oplog import in_force
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, Item, Kind, QueueQuery, Record, Span, Status
 from spanlab.settings import Settings
-from spanlab.storage import QueueQuery, Store
+from spanlab.storage import Store
 from spanlab.ui.span_editor import ReviewQueue, Sent, exchange
 from spanlab.workflows.adjudicating import ADJUDICATED, AdjudicationQueue
 

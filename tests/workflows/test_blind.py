@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, Claim, Item, Kind, QueueQuery, Record, Span, Status
 from spanlab.settings import Settings
-from spanlab.storage import QueueQuery, Store
+from spanlab.storage import Store
 from spanlab.ui.span_editor import Answer, ReviewQueue, Sent, exchange
 from spanlab.workflows.review import first_item
 from spanlab.workflows.review_writes import Outcome

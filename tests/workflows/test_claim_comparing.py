@@ -6,8 +6,19 @@ from collections.abc import Mapping
 
 import pytest
 
-from spanlab.schema import Annotation, Claim, Item, Kind, Passage, Record, Verdict
-from spanlab.trace import PairStep, RecallStep, Step, ThoughtStep
+from spanlab.schema import (
+    Annotation,
+    Claim,
+    Item,
+    Kind,
+    PairStep,
+    Passage,
+    RecallStep,
+    Record,
+    Step,
+    ThoughtStep,
+    Verdict,
+)
 from spanlab.ui.claim_views import claim_table
 from spanlab.workflows.claim_comparing import ClaimComparison, ClaimTally
 

@@ -9,9 +9,8 @@ import pytest
 from pursuit_answers import PAGE, ScriptedWeb
 
 from spanlab.errors import NotFoundError, PageError, SpanlabError, UsageError
-from spanlab.passages import BY_HAND
 from spanlab.retrievers.addresses import ALLOWED
-from spanlab.schema import Item, Passage, Record
+from spanlab.schema import BY_HAND, Item, Passage, Record
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer

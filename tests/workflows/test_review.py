@@ -16,14 +16,15 @@ from spanlab.schema import (
     Interval,
     Item,
     Kind,
+    Label,
+    QueueQuery,
     Record,
     Span,
     Status,
 )
 from spanlab.settings import Settings
-from spanlab.storage import QueueQuery, Store
+from spanlab.storage import Store
 from spanlab.workflows.review import (
-    Label,
     Neighbours,
     QueueProgress,
     first_item,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from spanlab.process import Nodes
 from spanlab.schema import (
     Annotation,
     Claim,
     Item,
     Kind,
+    NodeQuote,
+    Nodes,
+    NodesInMemory,
     Passage,
     Process,
     ProcessNode,
     SharedProcess,
+    TrailStep,
 )
-from spanlab.shared_process import NodesInMemory
-from spanlab.trace import NodeQuote, TrailStep
 from spanlab.workflows.trails import TrailStage, trails
 
 NODES = (

@@ -21,8 +21,8 @@ from typing import Any, Final
 
 from spanlab.detectors.common.onnx_graph import facts
 from spanlab.errors import InputError
-from spanlab.fields import Frozen
 from spanlab.json_files import read_json
+from spanlab.schema import Frozen
 from spanlab.settings import Settings
 
 WEIGHTS: Final = ("model.onnx", "onnx/model.onnx")

@@ -22,8 +22,18 @@ from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.labels import Extent
 from spanlab.lm import Usage
 from spanlab.lm.gathering import advance, together
-from spanlab.schema import HALLUCINATED, Annotation, Claim, Evidence, Item, Span, Verdict
-from spanlab.trace import FactStep, RemarkStep, Step
+from spanlab.schema import (
+    HALLUCINATED,
+    Annotation,
+    Claim,
+    Evidence,
+    FactStep,
+    Item,
+    RemarkStep,
+    Span,
+    Step,
+    Verdict,
+)
 
 CLAIMS_AT_ONCE: Final = 4  # claims of one answer under way at the same time
 NO_ANSWER = "the answer is empty: there is nothing to check"

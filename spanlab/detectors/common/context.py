@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spanlab.detectors.common.selection import Piece, joined, select
-from spanlab.schema import Item, Passage, Retrieval
-from spanlab.trace import QueryStep
+from spanlab.schema import Item, Passage, QueryStep, Retrieval
 
 NOTHING_FOUND = "(none: judge by what you know for certain)"
 WITHOUT_CONTEXT = "no passages: the model judged the answer by what it knows"

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from spanlab.labels import Extent
 from spanlab.mappers import MappedSpan, Quote, QuoteMapping
-from spanlab.schema import Span
-from spanlab.trace import Place, QuoteStep
+from spanlab.schema import Place, QuoteStep, Span
 
 
 def span_of(answer: str, found: MappedSpan, note: str | None = None) -> Span:

@@ -28,10 +28,8 @@ from spanlab.detectors.programs import add_guidance, apply_program
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm import Collected, predict
 from spanlab.lm.gathering import keeping
-from spanlab.passages import BY_HAND, merged
 from spanlab.retrievers import Query, Retriever, ensure, retrieval_of
-from spanlab.schema import Annotation, Item, Kind
-from spanlab.trace import CallsStep, RemarkStep, Step
+from spanlab.schema import BY_HAND, Annotation, CallsStep, Item, Kind, RemarkStep, Step, merged
 
 _THOUGHTS = 2_000  # characters of what a model thought aloud that are kept of a call
 _MOST_THOUGHTS = 10  # calls of which they are kept

@@ -11,9 +11,7 @@ from typing import Final, NamedTuple
 from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.common.relevance import relevant
 from spanlab.memory import Memory, MemoryEntry, expires, passage_of
-from spanlab.passages import joined, merged
-from spanlab.schema import Item, Passage, Retrieval
-from spanlab.trace import RecallStep
+from spanlab.schema import Item, Passage, RecallStep, Retrieval, joined, merged
 
 MEMORY: Final = "memory"  # the retriever that what was recalled is noted under
 GIVEN: Final = "given"  # the kind of what came with an item: it says nothing about other items

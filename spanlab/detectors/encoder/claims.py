@@ -15,7 +15,7 @@ from spanlab.detectors.encoder.entry import NliClaimOptions
 from spanlab.detectors.encoder.verifying import Statement, Verifier
 from spanlab.detectors.kit import Kit
 from spanlab.errors import SpanlabError
-from spanlab.trace import RemarkStep
+from spanlab.schema import RemarkStep
 
 
 class EncoderClaims(ClaimDetector):

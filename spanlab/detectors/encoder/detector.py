@@ -33,8 +33,7 @@ from spanlab.detectors.encoder.formats import FORMATS, PromptFormat, format_of, 
 from spanlab.detectors.encoder.words import Words, marked, rate_words
 from spanlab.errors import InputError, SpanlabError
 from spanlab.labels import Extent
-from spanlab.schema import Annotation, Interval, Item, Kind, Span
-from spanlab.trace import RemarkStep
+from spanlab.schema import Annotation, Interval, Item, Kind, RemarkStep, Span
 
 NAME: Final = "encoder"
 NO_PASSAGES: Final = "no passages were given: the checkpoint read the answer beside nothing"

@@ -27,8 +27,20 @@ from spanlab.detectors.encoder.detector import tokenizing_of
 from spanlab.detectors.encoder.entry import NliOptions
 from spanlab.errors import SpanlabError
 from spanlab.mappers import sentences
-from spanlab.schema import HALLUCINATED, Annotation, Claim, Interval, Item, Kind, Span
-from spanlab.trace import FactStep, Place, RemarkStep, Step, Verdict
+from spanlab.schema import (
+    HALLUCINATED,
+    Annotation,
+    Claim,
+    FactStep,
+    Interval,
+    Item,
+    Kind,
+    Place,
+    RemarkStep,
+    Span,
+    Step,
+    Verdict,
+)
 
 NAME: Final = "encoder-nli"
 NO_PASSAGES: Final = "no passages were given: there is nothing to judge the answer by"

@@ -35,9 +35,9 @@ from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.mermaid.entry import MermaidOptions
 from spanlab.detectors.mermaid.inquiry import Inquiry, Means, MermaidProgram
+from spanlab.schema import RemarkStep
 from spanlab.single_flight import SingleFlight
 from spanlab.tools.mcp_servers import ServerState
-from spanlab.trace import RemarkStep
 
 
 class Mermaid(ClaimDetector):

@@ -11,8 +11,7 @@ from spanlab.detectors.common.relevance import relevant
 from spanlab.detectors.common.remembered import Remembered
 from spanlab.detectors.mermaid.executor import Execution, Failure, Turn
 from spanlab.detectors.mermaid.prompts import Decomposition
-from spanlab.schema import Evidence, Item, Verdict
-from spanlab.trace import RemarkStep, Step, ThoughtStep
+from spanlab.schema import Evidence, Item, RemarkStep, Step, ThoughtStep, Verdict
 
 _QUOTED: Final = 8  # pieces of evidence of a claim at most
 

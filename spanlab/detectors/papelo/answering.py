@@ -13,8 +13,7 @@ from spanlab.detectors.common.evidence import CLOSE
 from spanlab.detectors.papelo.pursuit import WINDOW, align
 from spanlab.labels import Extent
 from spanlab.mappers import closest_sentence, sentences
-from spanlab.schema import Item, Passage
-from spanlab.trace import PassageQuote
+from spanlab.schema import Item, Passage, PassageQuote
 
 HITS: Final = 10  # search results that are read (§3.3)
 SNIPPET: Final = 1_500  # characters; what is longer is a document of which a part is shown

@@ -43,10 +43,8 @@ from spanlab.detectors.papelo.prompts import (
 from spanlab.detectors.papelo.pursuit import Pair, Pursuit, ask_at_once, pursue
 from spanlab.errors import PageError, RefusedPageError
 from spanlab.memory.names import names_of
-from spanlab.passages import joined
 from spanlab.retrievers import Given, Query
-from spanlab.schema import Passage, Retrieval, Verdict
-from spanlab.trace import PassageQuote
+from spanlab.schema import Passage, PassageQuote, Retrieval, Verdict, joined
 
 PAGES: Final = "pages"  # the retriever that pages which were read are noted under
 MOST: Final = 100_000  # characters of a page that are stored with the item

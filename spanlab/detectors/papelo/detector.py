@@ -45,8 +45,7 @@ from spanlab.detectors.papelo.entry import PapeloOptions
 from spanlab.detectors.papelo.pursuit import Pursuit
 from spanlab.errors import NoEvidenceError
 from spanlab.labels import Extent
-from spanlab.schema import Evidence, Item, Verdict
-from spanlab.trace import PairStep, PassageQuote, Step
+from spanlab.schema import Evidence, Item, PairStep, PassageQuote, Step, Verdict
 
 
 class Papelo(ClaimDetector):

@@ -22,8 +22,7 @@ from spanlab.detectors.safe.labels import BENCHMARK, right_answers, supporting
 from spanlab.detectors.safe.prompts import is_right
 from spanlab.errors import InputError
 from spanlab.lm.lenient import ReplyModel, Text, Texts
-from spanlab.schema import Annotation, Item
-from spanlab.trace import RelationStep
+from spanlab.schema import Annotation, Item, RelationStep
 
 _PLACEHOLDER: Final = "(none)"
 

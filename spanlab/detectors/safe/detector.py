@@ -46,8 +46,16 @@ from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm.gathering import together
 from spanlab.mappers import Quote, map_quotes
-from spanlab.schema import Annotation, Evidence, Item, Span, Stance
-from spanlab.trace import Place, ReasoningTraceStep, RemarkStep
+from spanlab.schema import (
+    Annotation,
+    Evidence,
+    Item,
+    Place,
+    ReasoningTraceStep,
+    RemarkStep,
+    Span,
+    Stance,
+)
 
 STEPS_AT_ONCE: Final = 4  # steps of one answer under way at the same time
 NO_STEPS = "the answer is empty: it has no steps"

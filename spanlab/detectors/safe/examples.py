@@ -23,9 +23,8 @@ from spanlab.detectors.safe.reading import ReasoningStep, StepKind, steps_in
 from spanlab.detectors.safe.teaching import NOTHING_TAUGHT, HardCase, Taught, TaughtError
 from spanlab.detectors.safe.verifying import listed
 from spanlab.lm.adapters import ChatAnswers
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, Item, Kind, ReasoningTraceStep, Record, Span, Status
 from spanlab.terms import terms
-from spanlab.trace import ReasoningTraceStep
 
 Origin = Literal["reviewed", "corrected", "ideal", "injected"]
 _KIND: Final = StepKind.ATTRIBUTION  # of a step that does not say it

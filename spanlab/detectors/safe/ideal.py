@@ -24,10 +24,9 @@ from spanlab.detectors.safe.labels import BENCHMARK, IDEAL, right_answers, suppo
 from spanlab.detectors.safe.reading import ReasoningStep, StepKind, final_answer, steps_in, written
 from spanlab.errors import InputError, UnparsableAnswerError
 from spanlab.lm.parsing import PROSE
-from spanlab.schema import Annotation, Item
+from spanlab.schema import Annotation, Item, Place, ReasoningTraceStep
 from spanlab.scorers import score_answer
 from spanlab.terms import STEM, terms
-from spanlab.trace import Place, ReasoningTraceStep
 
 AGAIN: Final = 2  # times that a reasoning is asked for again
 _MOST: Final = 10  # entries of a plan

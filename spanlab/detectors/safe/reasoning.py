@@ -31,8 +31,17 @@ from spanlab.detectors.safe.reading import ReasoningStep, StepKind, first_step, 
 from spanlab.detectors.safe.verifying import Verified, listed, verified
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.retrievers import Query
-from spanlab.schema import Annotation, Evidence, Item, Span
-from spanlab.trace import Place, QueryStep, ReasoningTraceStep, RemarkStep, Step
+from spanlab.schema import (
+    Annotation,
+    Evidence,
+    Item,
+    Place,
+    QueryStep,
+    ReasoningTraceStep,
+    RemarkStep,
+    Span,
+    Step,
+)
 
 Verification = Literal["none", "self", "safe"]
 FOUND: Final = 3  # passages of a search for missing evidence (§5, finding 5)

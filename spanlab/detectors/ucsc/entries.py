@@ -12,8 +12,8 @@ from spanlab.detectors.base import Detector
 from spanlab.detectors.entry import INSTRUCTION, JUDGE, THINKING, Calls, Entry, Options, Size
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.spec import DetectorSpec
-from spanlab.fields import Probability
 from spanlab.lm import ModelOptions
+from spanlab.schema import Probability
 
 MAX_ROUNDS = 4  # calls per fact; the paper leaves the number open, most facts need one look-up
 MAX_FACTS = 40  # facts of one answer that are checked; more are left out, which the trace says

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from spanlab.programs import Demo
+from spanlab.schema import Demo
 
 _QUESTION: Final = "When was the lighthouse of Norvik finished, and how high is it?"
 _PASSAGES: Final = """\

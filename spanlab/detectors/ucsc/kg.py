@@ -37,8 +37,7 @@ from spanlab.detectors.ucsc.entries import UNVERIFIED, GraphOptions
 from spanlab.detectors.ucsc.system import UcscDetector
 from spanlab.detectors.ucsc.verification import Checked
 from spanlab.mappers import Quote, QuoteMapping, map_quotes
-from spanlab.schema import Annotation, Claim, Item, Span
-from spanlab.trace import FactStep, RelationStep, RemarkStep, Step
+from spanlab.schema import Annotation, Claim, FactStep, Item, RelationStep, RemarkStep, Span, Step
 
 
 class UcscKg(UcscDetector):

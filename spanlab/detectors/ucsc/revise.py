@@ -32,8 +32,7 @@ from spanlab.errors import UnparsableAnswerError
 from spanlab.lm.failures import quoted
 from spanlab.lm.parsing import PROSE
 from spanlab.mappers import map_revision
-from spanlab.schema import Annotation, Item
-from spanlab.trace import RevisionStep
+from spanlab.schema import Annotation, Item, RevisionStep
 
 
 class UcscRevise(UcscDetector):

@@ -14,8 +14,7 @@ from spanlab.detectors.common.evidence import explained
 from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.ucsc.examples import EXAMPLES
 from spanlab.mappers import Quote, load
-from spanlab.schema import Annotation, Item
-from spanlab.trace import RemarkStep
+from spanlab.schema import Annotation, Item, RemarkStep
 
 RULES: Mapping[str, str] = {  # what is unsupported, by the option of that name
     "passages": "Unsupported is what the passages contradict or do not say, even if you are "

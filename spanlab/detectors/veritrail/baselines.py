@@ -25,9 +25,7 @@ from spanlab.detectors.veritrail.judging import Judged
 from spanlab.detectors.veritrail.trail import NOTHING_CHOSEN, Asking
 from spanlab.detectors.veritrail.walk import Round, Walk, WalkVerdict, walk
 from spanlab.lm.tokens import LETTERS_PER_TOKEN
-from spanlab.passages import process_of
-from spanlab.process import Graph, roots_of
-from spanlab.trace import TrailStep
+from spanlab.schema import Graph, TrailStep, process_of, roots_of
 
 
 class Baseline(ProcessDetector):

@@ -55,8 +55,7 @@ from spanlab.labels import Extent
 from spanlab.lm import Usage
 from spanlab.lm.gathering import together
 from spanlab.memory.names import names_of
-from spanlab.passages import passage_id, process_of
-from spanlab.schema import Evidence, Item
+from spanlab.schema import Evidence, Item, passage_id, process_of
 
 SAMPLED: Final = 0.2  # temperature of several answers to one question (appendix E.3)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import dspy
 
 from spanlab.mappers import sentences
-from spanlab.process import ProcessNode
+from spanlab.schema import ProcessNode
 
 
 class SelectEvidence(dspy.Signature):

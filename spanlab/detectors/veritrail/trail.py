@@ -15,8 +15,7 @@ from spanlab.detectors.veritrail.selection import Selected, Sentence, batches, s
 from spanlab.detectors.veritrail.walk import Round, WalkVerdict
 from spanlab.lm import count_tokens
 from spanlab.lm.gathering import together
-from spanlab.process import Graph, ProcessNode
-from spanlab.trace import NodeQuote, Step, TrailStep
+from spanlab.schema import Graph, NodeQuote, ProcessNode, Step, TrailStep
 
 RERUNS: Final = 3  # of a selection among what was selected; the paper leaves the number open
 NOTHING_CHOSEN: Final = "nothing that was read settles the claim"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from spanlab.errors import UsageError
-from spanlab.process import Graph
+from spanlab.schema import Graph
 
 WalkVerdict = Literal["supported", "not-supported", "inconclusive"]
 SUPPORTED: Final[WalkVerdict] = "supported"

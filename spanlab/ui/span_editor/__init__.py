@@ -17,12 +17,12 @@ import streamlit as st
 from pydantic import JsonValue
 from streamlit.components.v2.types import ComponentRenderer
 
+from spanlab.schema import DatasetSettings, Label
 from spanlab.ui.span_editor.exchange import Answer, ReviewQueue, Sent, exchange
 from spanlab.ui.span_editor.keys import ADJUDICATION_KEYS, KEYS, Key
 from spanlab.ui.span_editor.markdown import markdown_tree
 from spanlab.ui.span_editor.modules import script
 from spanlab.ui.span_editor.payload import PALETTE
-from spanlab.workflows.managing import DatasetSettings, Label
 
 __all__ = [
     "KEYS",

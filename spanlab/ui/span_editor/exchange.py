@@ -15,11 +15,11 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.errors import NotFoundError, SpanlabError, UsageError
-from spanlab.schema import Status
+from spanlab.schema import Cursor, Order, QueueQuery, Status
 from spanlab.ui.span_editor.payload import item_payload, item_row, trace_payload
 from spanlab.workflows import review, tracing
 from spanlab.workflows.evidence import AddedEvidence, add_evidence
-from spanlab.workflows.review import Cursor, Order, QueueQuery, Review, Store
+from spanlab.workflows.review import Review, Store
 from spanlab.workflows.review_writes import apply_writes
 
 

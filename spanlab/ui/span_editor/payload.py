@@ -7,9 +7,8 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from spanlab.schema import Annotation, Claim, Evidence, Span
-from spanlab.trace import RevisionStep, Step
-from spanlab.workflows.review import QueueRow, Review
+from spanlab.schema import Annotation, Claim, Evidence, QueueRow, RevisionStep, Span, Step
+from spanlab.workflows.review import Review
 from spanlab.workflows.suggestions import suggestions
 from spanlab.workflows.tracing import Traced, revision_pieces
 from spanlab.workflows.trails import trails

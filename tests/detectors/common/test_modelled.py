@@ -15,10 +15,9 @@ from spanlab.detectors import DetectorSpec, Finding, build
 from spanlab.detectors.registry import installed
 from spanlab.lm import Meter, ModelChoice
 from spanlab.retrievers import SearchSpec
-from spanlab.schema import Item, Record, Status
+from spanlab.schema import CallsStep, Item, QueryStep, Record, RemarkStep, Status
 from spanlab.settings import Settings
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
-from spanlab.trace import CallsStep, QueryStep, RemarkStep
 from spanlab.workflows.choosing import Choice, specifications
 
 ITEM = Item(id="a", question="Who built it?", answer="Ada Smith did.")
@@ -29,7 +28,7 @@ from spanlab.lm.gathering import keep, together
 from spanlab.detectors.common.modelled import Modelled
 from spanlab.detectors.entry import Entry
 from spanlab.retrievers import Query
-from spanlab.trace import QueryStep, RemarkStep
+from spanlab.schema.trace import QueryStep, RemarkStep
 from spanlab.workflows.choosing import Choice, specifications
 
 

@@ -12,11 +12,10 @@ from detector_cases import Make
 
 from spanlab.lm.gathering import together
 from spanlab.retrievers import SearchSpec
-from spanlab.schema import Item
+from spanlab.schema import Item, RecallStep, Step
 from spanlab.settings import Settings
 from spanlab.storage.memories import MemoryStore
 from spanlab.testing import Ask, ModelServer, Reply, say_fields
-from spanlab.trace import RecallStep, Step
 
 # 20 towns with nine claims each, and 20 with one: a search for each town, 40, instead of 200.
 TOWNS = [f"Aldmere {chr(65 + n % 26)}{chr(97 + n // 26)}ville" for n in range(40)]

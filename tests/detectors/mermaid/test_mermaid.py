@@ -15,10 +15,9 @@ from detector_cases import Make, detect
 from spanlab.detectors import Detector
 from spanlab.retrievers import SearchSpec
 from spanlab.retrievers.addresses import ALLOWED
-from spanlab.schema import Item, Passage
+from spanlab.schema import Item, Passage, RecallStep, RemarkStep, ThoughtStep
 from spanlab.settings import Settings
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
-from spanlab.trace import RecallStep, RemarkStep, ThoughtStep
 
 CLAIM = "The tower of Aldmere was built in 1989."
 ITEM = Item(id="tower", lang="en", answer=CLAIM)

@@ -27,13 +27,22 @@ from spanlab.detectors.common.dated import published_before
 from spanlab.detectors.papelo.answering import names_in
 from spanlab.detectors.papelo.prompts import asked
 from spanlab.lm import Meter, ModelChoice
-from spanlab.passages import BY_HAND
 from spanlab.retrievers import SearchSpec
 from spanlab.retrievers.addresses import ALLOWED
-from spanlab.schema import Annotation, Claim, Item, Passage, Retrieval, Status
+from spanlab.schema import (
+    BY_HAND,
+    Annotation,
+    Claim,
+    Item,
+    PairStep,
+    Passage,
+    PassageQuote,
+    RecallStep,
+    Retrieval,
+    Status,
+)
 from spanlab.settings import Settings
 from spanlab.testing import Ask, ModelServer, Reply, fail
-from spanlab.trace import PairStep, PassageQuote, RecallStep
 
 
 @pytest.fixture

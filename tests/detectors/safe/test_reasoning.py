@@ -11,13 +11,12 @@ from tuned_programs import tuned_program
 
 import spanlab
 from spanlab.errors import UsageError
-from spanlab.programs import Predictor, Programs
+from spanlab.programs import Programs
 from spanlab.retrievers import Bm25Spec
 from spanlab.retrievers.building import build
-from spanlab.schema import Item, Passage, Record, Status
+from spanlab.schema import Item, Passage, Predictor, QueryStep, ReasoningTraceStep, Record, Status
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, say
-from spanlab.trace import QueryStep, ReasoningTraceStep
 
 QUESTION = "Where was the builder of the tower born?"
 BUILT = "According to Passage 1, Ada Smith built the tower. (Attribution)"

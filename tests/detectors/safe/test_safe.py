@@ -8,9 +8,8 @@ from itertools import pairwise
 import pytest
 from detector_cases import Make, detect
 
-from spanlab.schema import Annotation, Item, Passage, Status
+from spanlab.schema import Annotation, Item, Passage, ReasoningTraceStep, RemarkStep, Status
 from spanlab.testing import Ask, ModelServer, Reply, say, say_fields
-from spanlab.trace import ReasoningTraceStep, RemarkStep
 
 STEPS = (
     "According to Passage 1, the tower is in Rome.",

@@ -12,9 +12,8 @@ from detector_cases import ANSWER, TOWER, Make, detect
 from spanlab.detectors import Tunable
 from spanlab.lm import Budget, Meter
 from spanlab.mappers import Quote
-from spanlab.schema import Passage, Status
+from spanlab.schema import CallsStep, Passage, QueryStep, QuoteStep, RemarkStep, Status
 from spanlab.testing import ModelServer, Reply, fail, in_turn, say, say_fields
-from spanlab.trace import CallsStep, QueryStep, QuoteStep, RemarkStep
 
 YEAR = {"text": "1989", "reason": "it was 1889", "probability": 0.9}
 

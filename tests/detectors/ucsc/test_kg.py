@@ -12,10 +12,8 @@ from spanlab.detectors.programs import apply_program
 from spanlab.detectors.ucsc.entries import MAX_ROUNDS
 from spanlab.detectors.ucsc.verification import Verification
 from spanlab.errors import InputError
-from spanlab.programs import Predictor
-from spanlab.schema import Status
+from spanlab.schema import FactStep, Predictor, RelationStep, Status
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
-from spanlab.trace import FactStep, RelationStep
 
 BUILT = "The tower was built in 1989."
 BUILDER = "The tower was built by Ada Smith."

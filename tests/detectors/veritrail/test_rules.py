@@ -17,8 +17,7 @@ from spanlab.detectors.veritrail.judging import Judged, Ruling, majority
 from spanlab.detectors.veritrail.selection import Selected, Sentence, agreed, batches, chosen
 from spanlab.detectors.veritrail.trail import NOTHING_CHOSEN, RERUNS, Trail
 from spanlab.detectors.veritrail.walk import WalkVerdict, walk
-from spanlab.process import Process, ProcessNode
-from spanlab.trace import TrailStep
+from spanlab.schema import Process, ProcessNode, TrailStep
 
 # claim: (what each decomposition returns, attempts), (the parts, what was asked for)
 PARTS: Mapping[str, tuple[Mapping[str, list[str]], int, tuple[str, ...], int]] = {

@@ -8,9 +8,8 @@ from trail_answers import BUILDER, BUILT, PLACE, SUMMARISED, TRUE, TrailAnswers
 
 from spanlab.lm import ModelChoice
 from spanlab.retrievers import SearchSpec
-from spanlab.schema import Passage, Status
+from spanlab.schema import FactStep, Passage, RemarkStep, Status, TrailStep
 from spanlab.testing import Ask, ModelServer, Reply, fail
-from spanlab.trace import FactStep, RemarkStep, TrailStep
 from spanlab.workflows.trails import trails
 
 

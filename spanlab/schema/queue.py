@@ -7,11 +7,12 @@ from math import gcd
 from typing import TYPE_CHECKING, Literal
 
 from spanlab.errors import UsageError
-from spanlab.schema import Status
+from spanlab.schema.record import Status
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
 
 Order = Literal["import", "disagreement", "probability", "status", "labels", "claims", "passages"]
 

@@ -19,7 +19,7 @@ from typing import Protocol, Self
 
 from pydantic import model_validator
 
-from spanlab.fields import Frozen, Name
+from spanlab.schema.fields import Frozen, Name
 
 
 class ProcessNode(Frozen):

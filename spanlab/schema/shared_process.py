@@ -12,8 +12,8 @@ from typing import Any, Protocol, Self
 from pydantic import PrivateAttr
 
 from spanlab.errors import NotFoundError, UsageError
-from spanlab.fields import Frozen, Name
-from spanlab.process import Nodes, ProcessNode
+from spanlab.schema.fields import Frozen, Name
+from spanlab.schema.process import Nodes, ProcessNode
 
 
 class NodeSource(Protocol):

@@ -1,95 +1,20 @@
-"""The words spanlab speaks: item, passage, span, evidence, claim, annotation, process.
-
-All types are frozen and validated. Offsets are Python code points into text that is never
-normalised, start inclusive, end exclusive. Every span carries the text it quotes, so that a
-shifted offset is found where it enters and not in somebody's results.
-"""
+"""An item and what is said of it: spans, claims, annotations, and the record of them all."""
 
 from __future__ import annotations
 
 from datetime import date
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
 
-from spanlab.fields import Frozen, Language, Name, Offset, Probability, unique
-from spanlab.process import Process, ProcessNode
-from spanlab.shared_process import SharedProcess
-from spanlab.trace import HALLUCINATED, PassageQuote, Step, Verdict
-
-__all__ = [
-    "HALLUCINATED",
-    "UNDETERMINED",
-    "Annotation",
-    "Claim",
-    "Evidence",
-    "Interval",
-    "Item",
-    "Kind",
-    "Language",
-    "Name",
-    "Offset",
-    "Passage",
-    "Probability",
-    "Process",
-    "ProcessNode",
-    "Record",
-    "Retrieval",
-    "SharedProcess",
-    "Span",
-    "Stance",
-    "Status",
-    "Verdict",
-]
-
-Stance = Literal["supports", "refutes", "closest"]
+from spanlab.schema.evidence import Evidence, Passage, _Quote
+from spanlab.schema.fields import Frozen, Language, Name, Offset, Probability, unique
+from spanlab.schema.process import Process
+from spanlab.schema.shared_process import SharedProcess
+from spanlab.schema.trace import PassageQuote, Step, Verdict
 
 UNDETERMINED = "und"  # BCP 47 for a text whose language nobody stated
-
-
-class _Quote(Frozen):
-    """Characters ``[start, end)`` of some text, with the text itself."""
-
-    start: Offset
-    end: Offset
-    text: str
-
-    @model_validator(mode="after")
-    def _length_is_right(self) -> Self:
-        if self.end <= self.start:
-            raise ValueError(f"end {self.end} must be greater than start {self.start}")
-        if len(self.text) != self.end - self.start:
-            raise ValueError(
-                f"text {self.text[:40]!r} has {len(self.text)} characters, "
-                f"offsets [{self.start}, {self.end}) have {self.end - self.start}"
-            )
-        return self
-
-    def fits(self, whole: str) -> bool:
-        """Say whether ``whole`` has exactly this text at these offsets."""
-        return whole[self.start : self.end] == self.text
-
-
-class Passage(Frozen):
-    """A piece of evidence text."""
-
-    text: str
-    title: str | None = None
-    url: str | None = None
-    date: str | None = None
-
-
-class Evidence(_Quote):
-    """A quoted part of one of the item's passages.
-
-    ``passage`` is the 0-based index of the passage. ``stance`` says what the quote does to the
-    span or claim it is tied to; ``closest`` means only that nothing in the passages comes closer.
-    """
-
-    passage: Offset
-    stance: Stance = "closest"
-    note: str | None = None
 
 
 class Span(_Quote):

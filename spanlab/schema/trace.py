@@ -13,13 +13,15 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
 
-from spanlab.fields import Count, Frozen, Name, Offset, Probability
+from spanlab.schema.fields import Count, Frozen, Name, Offset, Probability
 
 # AVeriTeC's four (Schlichtkrull et al. 2023), and VeriTrail's two: "not-supported" is refuted or
 # not enough evidence, "inconclusive" is evidence that favours neither.
 Verdict = Literal[
     "supported", "refuted", "not-enough-evidence", "conflicting", "not-supported", "inconclusive"
 ]
+
+
 HALLUCINATED: Final[frozenset[Verdict]] = frozenset(("refuted", "not-supported"))
 
 

@@ -11,18 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from spanlab.process import Graph, Process, ProcessNode
-from spanlab.schema import (
-    Annotation,
-    Claim,
-    Evidence,
-    Item,
-    Passage,
-    Retrieval,
-    SharedProcess,
-    Span,
-)
-from spanlab.trace import (
+from spanlab.schema.evidence import Evidence, Passage
+from spanlab.schema.process import Graph, Process, ProcessNode
+from spanlab.schema.record import Annotation, Claim, Item, Retrieval, Span
+from spanlab.schema.shared_process import SharedProcess
+from spanlab.schema.trace import (
     PairStep,
     PassageQuote,
     QueryStep,
@@ -33,9 +26,15 @@ from spanlab.trace import (
 )
 
 BY_HAND: Final = "by hand"  # the retriever that passages are noted under which people add
+
+
 _ANSWER: Final = "answer"  # id of the node that is the answer
+
+
 # Steps that name passages.
 _READING: Final = (QueryStep, PairStep, RecallStep, ThoughtStep, ReasoningTraceStep)
+
+
 _T = TypeVar("_T")
 
 
