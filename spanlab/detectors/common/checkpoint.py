@@ -64,11 +64,11 @@ class Checkpoint:
         """What people call it: ORGANISATION/MODEL where it was fetched, else its folder."""
         return self.folder.name.replace("--", "/", 1)
 
-    def tokenizer(self) -> str:
-        """Return the tokenizer's JSON.
+    def tokenizer(self) -> Path:
+        """Return the file of the tokenizer.
 
         Raises:
-            InputError: there is none.
+            InputError: there is none, or it is too large.
         """
         path = self.folder / "tokenizer.json"
         if not path.is_file():
@@ -78,7 +78,8 @@ class Checkpoint:
                 expected="tokenizer.json, as AutoTokenizer(…, use_fast=True).save_pretrained "
                 "writes it",
             )
-        return _text(path)
+        _check_size(path)
+        return path
 
     def digest(self) -> str:
         """Return the SHA-256 of the weights' file, in hexadecimal.
@@ -234,9 +235,13 @@ def _config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _text(path: Path) -> str:
+def _check_size(path: Path) -> None:
     if path.stat().st_size > _LARGEST:
         raise InputError(f"larger than {_LARGEST:,} bytes", file=path)
+
+
+def _text(path: Path) -> str:
+    _check_size(path)
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

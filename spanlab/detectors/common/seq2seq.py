@@ -83,7 +83,7 @@ class Rewriter:
                 expected="a number each",
             )
         tokenizing = Tokenizing.of(
-            found.tokenizer(), found.positions, found.config.get("vocab_size"), str(found.folder)
+            found.tokenizer(), found.positions, found.config.get("vocab_size")
         )
         return cls(_LOADERS[weights](found, start, ends), tokenizing)
 

@@ -10,13 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar, TypeVarTuple
 
-from spanlab.errors import InputError, SpanlabError, missing_package
+from spanlab.errors import InputError, SandboxError, SpanlabError, missing_package
 from spanlab.labels import Extent
+from spanlab.sandbox import parsers
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 Prompt = Callable[[Sequence[str]], str]  # the first text, made from what is read of the passages
 
+_SECONDS: Final = 15.0  # of processor time to load a tokenizer and have it cut a text
 _LEAST: Final = 8  # tokens that must be left for passages and answer
 _OVERLAP: Final = 4  # a fourth of each window is in the next one, too
 _END: Final = re.compile(r"[.!?。！？।؟]['\"”’»)\]]*\s+|[。！？]|\n+")
@@ -32,6 +39,50 @@ class Tokens(NamedTuple):
     ids: list[int]
     types: list[int]
     places: dict[int, Extent]
+
+
+class Encoded(NamedTuple):
+    """What is used of an ``Encoding`` of the package ``tokenizers``, by the same names."""
+
+    ids: list[int]
+    type_ids: list[int]
+    sequence_ids: list[int | None]
+    offsets: list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class SandboxTokenizer:
+    """A tokenizer of a file, ``changed`` when it says, that loads and works in the sandbox.
+
+    Its rules are a program: with regular expressions, and texts that they make longer.
+    """
+
+    path: Path
+    changed: int
+
+    def highest(self) -> int:
+        """Return its highest token id; below 0 if it has none."""
+        return self._run(_highest)
+
+    def encode(
+        self, first: str, second: str | None = None, *, add_special_tokens: bool = True
+    ) -> Encoded:
+        """Return a text, or a pair of texts, as tokens.
+
+        Raises:
+            InputError: the tokenizer breaks on them, or takes too long or too much.
+        """
+        return self._run(_encoded, first, second, add_special_tokens)
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool) -> str:
+        """Return tokens as text; raises as ``encode``."""
+        return self._run(_decoded, ids, skip_special_tokens)
+
+    def _run(self, work: Callable[[Path, int, *Ts], T], *args: *Ts) -> T:
+        try:
+            return parsers().run(_SECONDS, work, self.path, self.changed, *args)
+        except SandboxError as error:
+            raise InputError(f"the tokenizer broke: {error}", file=self.path) from None
 
 
 class Piece(NamedTuple):
@@ -51,40 +102,28 @@ class Tokenizing:
     place: str
 
     @classmethod
-    def of(cls, text: str, limit: int, vocabulary: object, place: str) -> Tokenizing:
+    def of(cls, path: Path, limit: int, vocabulary: object) -> Tokenizing:
         """Read a tokenizer.
 
         Args:
-            text: the JSON of a fast tokenizer.
+            path: the JSON of a fast tokenizer, in the checkpoint's folder.
             limit: tokens of a row at most.
             vocabulary: how many token ids the network knows, if it is a number.
-            place: the checkpoint, for messages.
 
         Raises:
             UsageError: the package ``tokenizers`` is missing.
             InputError: the tokenizer is damaged, or another network's.
         """
-        try:
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise missing_package("a local encoder", error.name, "encoder") from error
-        try:
-            read = Tokenizer.from_str(text)
-        except Exception as error:  # noqa: BLE001 - the package raises Exception itself
-            raise InputError(
-                f"the tokenizer is damaged: {str(error)[:200]}", file=f"{place}/tokenizer.json"
-            ) from None
-        read.no_truncation()
-        read.no_padding()
-        highest = max(read.get_vocab(with_added_tokens=True).values(), default=-1)
+        tokenizer = SandboxTokenizer(path.resolve(), path.stat().st_mtime_ns)
+        highest = tokenizer.highest()
         if highest < 0 or (isinstance(vocabulary, int) and highest >= vocabulary):
             raise InputError(
                 "the tokenizer is not this model's",
-                file=f"{place}/tokenizer.json",
+                file=path,
                 found=f"token ids up to {highest}",
                 expected=f"up to {vocabulary} tokens (vocab_size in config.json)",
             )
-        return cls(read, limit, place)
+        return cls(tokenizer, limit, str(path.parent))
 
     def pair(self, first: str, second: str) -> Tokens:
         """Return a pair of texts as a row, however long."""
@@ -180,6 +219,39 @@ class Tokenizing:
             if end >= len(tokens):
                 return
             begin = max(end - (end - begin) // _OVERLAP, begin + 1)
+
+
+@lru_cache(maxsize=4)
+def _loaded(path: Path, _changed: int) -> Any:
+    """Load a tokenizer, in the sandbox."""
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise missing_package("a local encoder", error.name, "encoder") from error
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # noqa: BLE001 - the package raises Exception itself
+        raise InputError(f"the tokenizer is damaged: {str(error)[:200]}", file=path) from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _highest(path: Path, changed: int) -> int:
+    return max(_loaded(path, changed).get_vocab(with_added_tokens=True).values(), default=-1)
+
+
+def _encoded(path: Path, changed: int, first: str, second: str | None, special: bool) -> Encoded:
+    tokenizer = _loaded(path, changed)
+    try:
+        found = tokenizer.encode(first, second, add_special_tokens=special)
+    except Exception as error:  # noqa: BLE001 - the package raises Exception itself
+        raise InputError(f"the tokenizer broke: {str(error)[:200]}", file=path) from None
+    return Encoded(found.ids, found.type_ids, found.sequence_ids, found.offsets)
+
+
+def _decoded(path: Path, changed: int, ids: Sequence[int], skip: bool) -> str:
+    return str(_loaded(path, changed).decode(ids, skip_special_tokens=skip))
 
 
 def _whole(text: str, places: list[Extent]) -> list[Extent]:

@@ -220,7 +220,7 @@ def tokenizing_of(checkpoint: Checkpoint, options: EncoderOptions) -> Tokenizing
     """
     window = min(options.window or WINDOW, checkpoint.positions)
     vocabulary = checkpoint.config.get("vocab_size")
-    return Tokenizing.of(checkpoint.tokenizer(), window, vocabulary, str(checkpoint.folder))
+    return Tokenizing.of(checkpoint.tokenizer(), window, vocabulary)
 
 
 def _reading(pieces: int, windows: int) -> str:
