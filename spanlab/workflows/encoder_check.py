@@ -144,7 +144,7 @@ def check_encoder(name: str, options: Mapping[str, JsonValue]) -> EncoderCheck:
 def _made(name: str, options: Mapping[str, JsonValue]) -> EncoderDetector | SentenceDetector:
     """Load the detector that a network is for: its logits have three dimensions, or two."""
     path = open_checkpoint(name, str(options.get("weights", ""))).weights
-    ranks = {len(each.shape) for each in open_session(path, Running()).get_outputs()}
+    ranks = {len(each.shape) for each in open_session(path, Running()).outputs}
     kind = "encoder" if 3 in ranks else "encoder-nli"
     made = detector(DetectorSpec(detector=kind, options={"model": name, **options}))
     if isinstance(made, EncoderDetector | SentenceDetector):

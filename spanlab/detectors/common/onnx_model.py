@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, TypeVarTuple
 
 import numpy as np
 
 from spanlab.detectors.common.running import BATCH, Device, Running
-from spanlab.errors import InputError, UsageError, missing_package
+from spanlab.errors import InputError, SandboxError, SpanlabError, UsageError, missing_package
+from spanlab.sandbox import networks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from spanlab.detectors.common.checkpoint import Checkpoint
     from spanlab.detectors.common.tokenizing import Tokens
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 Task = Literal["tokens", "texts"]  # classes of every token, or of the whole row
 
 _TOKENS: Final = 16_384  # of a batch together, with what fills them up: bounds the memory
@@ -34,7 +35,10 @@ _PROVIDERS: Final[dict[Device, str]] = {
 }
 _INPUTS: Final = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 _RANK: Final[dict[Task, int]] = {"tokens": 3, "texts": 2}
-_LOADING: Final = Lock()
+LOADING_SECONDS: Final = 120.0  # of processor time on each core
+_SECONDS: Final = 30.0  # for a batch
+_SECONDS_OF_TOKEN: Final = 0.02  # … and more for each of its tokens, on the slowest of machines
+_NO_MEMORY: Final = ("Failed to allocate memory", "bad_alloc", "Unable to allocate")
 _TYPES: Final[dict[str, type[np.integer[Any]]]] = {
     "tensor(int64)": np.int64,
     "tensor(int32)": np.int32,
@@ -109,10 +113,7 @@ class Network:
                 given["token_type_ids"][at, :size] = row.types
             if "position_ids" in given:
                 given["position_ids"][at, :size] = range(size)
-        try:
-            (logits,) = self.session.run([self.output], given)
-        except Exception as error:  # noqa: BLE001 - onnxruntime's errors have no common base
-            raise InputError(f"the model broke: {first_line(error)}", file=self.place) from None
+        (logits,) = self.session.run([self.output], given)
         wanted = (
             (len(rows), width, len(self.labels))
             if self.task == "tokens"
@@ -155,22 +156,111 @@ def load(checkpoint: Checkpoint, task: Task, running: Running) -> Network:
     return Network(session, checkpoint.weights, task, inputs, output.name, labels, number)
 
 
-def open_session(path: Path, running: Running) -> Any:
-    """Return onnxruntime's session of a file; the same one every time as long as it is unchanged.
+class Port(NamedTuple):
+    """An input or output of a network, as onnxruntime describes it."""
+
+    name: str
+    type: str
+    shape: list[int | str | None]
+
+
+class Session(NamedTuple):
+    """A network of a file, ``changed`` when it says, that is loaded and run in the sandbox."""
+
+    path: Path
+    changed: int
+    running: Running
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+
+    def run(self, names: Sequence[str], given: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+        """Return outputs.
+
+        Raises:
+            InputError: the network breaks on what it is given, or takes too long or too much.
+        """
+        seconds = seconds_for(given["input_ids"].size)
+        return run_network(self.path, self.running, seconds, _run, *self[:3], names, given)
+
+
+def seconds_for(tokens: int) -> float:
+    """Return the seconds on each core that a network may take for so many tokens."""
+    return _SECONDS + tokens * _SECONDS_OF_TOKEN
+
+
+def open_session(path: Path, running: Running) -> Session:
+    """Return the network of a file; loaded once as long as it is unchanged.
 
     Raises:
         UsageError: onnxruntime is missing, or has not this device.
         InputError: onnxruntime cannot load the file.
     """
-    return _session(path.resolve(), path.stat().st_mtime_ns, running)
+    key = path.resolve(), path.stat().st_mtime_ns, running
+    return Session(*key, *run_network(path, running, LOADING_SECONDS, _ports, *key))
+
+
+def run_network(
+    path: Path, running: Running, seconds: float, work: Callable[[*Ts], T], *args: *Ts
+) -> T:
+    """Return what a function returns in the sandbox that has networks loaded.
+
+    Args:
+        path: the file of the network, for messages.
+        running: where it runs.
+        seconds: that it may take on each core.
+        work: the function, see ``Sandbox.run``.
+        *args: what it is called with.
+
+    Raises:
+        InputError: it passed a limit, or broke.
+    """
+    try:
+        return networks(limited=running.device == "cpu").run(seconds, work, *args)
+    except SandboxError as error:
+        raise InputError(f"the model broke: {error}", file=path) from None
+
+
+def _ports(path: Path, changed: int, running: Running) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    session = loaded(path, changed, running)
+    inputs, outputs = (
+        tuple(Port(port.name, port.type, list(port.shape)) for port in ports)
+        for ports in (session.get_inputs(), session.get_outputs())
+    )
+    return inputs, outputs
+
+
+def _run(
+    path: Path,
+    changed: int,
+    running: Running,
+    names: Sequence[str],
+    given: Mapping[str, NDArray[Any]],
+) -> list[NDArray[Any]]:
+    with broken_by_item(path):
+        found: list[NDArray[Any]] = loaded(path, changed, running).run(list(names), dict(given))
+    return found
+
+
+@contextmanager
+def broken_by_item(path: Path) -> Iterator[None]:
+    """Have what a network raises, which has no base in common, told in our words."""
+    try:
+        yield
+    except SpanlabError:
+        raise
+    except Exception as error:  # noqa: BLE001 - as said above
+        raise InputError(f"the model broke: {first_line(error)}", file=path) from None
 
 
 @lru_cache(maxsize=4)
-def _session(path: Path, _changed: int, running: Running) -> Any:
+def loaded(path: Path, changed: int, running: Running) -> Any:
+    """Return onnxruntime's session of a file, in the sandbox; raises as ``open_session``."""
     try:
         import onnxruntime
     except ImportError as error:
         raise missing_package("a local encoder", error.name, "encoder") from error
+    if path.stat().st_mtime_ns != changed:
+        raise InputError("the model was changed after it was checked", file=path)
     onnxruntime.disable_telemetry_events()
     provider = _PROVIDERS[running.device]
     if provider not in onnxruntime.get_available_providers():
@@ -178,10 +268,7 @@ def _session(path: Path, _changed: int, running: Running) -> Any:
             f"device {running.device!r}: the onnxruntime that is installed has no {provider} "
             f"(it has {', '.join(onnxruntime.get_available_providers())})"
         )
-    with _LOADING:
-        _bound_memory()
     options = onnxruntime.SessionOptions()
-    options.add_session_config_entry("session.use_env_allocators", "1")
     options.intra_op_num_threads = running.threads
     options.log_severity_level = 4  # what goes wrong is said once, as an error of ours
     names = dict.fromkeys((provider, _PROVIDERS["cpu"]))
@@ -193,32 +280,14 @@ def _session(path: Path, _changed: int, running: Running) -> Any:
         ) from None
 
 
-@cache
-def _bound_memory() -> None:
-    """Let the networks of this process have most of the machine's memory together, and no more.
-
-    A model may ask for a size that nothing in its file shows.
-    """
-    import onnxruntime as ort
-
-    if sys.platform == "win32":
-        return  # does not say how much there is, and gives nobody more
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    where = ort.OrtMemoryInfo(
-        "Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT
-    )
-    most = ort.OrtArenaCfg({"max_mem": whole * 3 // 4})
-    ort.create_and_register_allocator(where, most)
-
-
 def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return probabilities along the last axis."""
     raised = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(raised / raised.sum(axis=-1, keepdims=True), dtype=np.float32)
 
 
-def _inputs(session: Any, checkpoint: Checkpoint) -> dict[str, type[np.integer[Any]]]:
-    found = {each.name: each.type for each in session.get_inputs()}
+def _inputs(session: Session, checkpoint: Checkpoint) -> dict[str, type[np.integer[Any]]]:
+    found = {each.name: each.type for each in session.inputs}
     strange = sorted(name for name in found if name not in _INPUTS or found[name] not in _TYPES)
     if strange or "input_ids" not in found:
         raise InputError(
@@ -230,8 +299,8 @@ def _inputs(session: Any, checkpoint: Checkpoint) -> dict[str, type[np.integer[A
     return {name: _TYPES[kind] for name, kind in found.items()}
 
 
-def _output(session: Any, checkpoint: Checkpoint, task: Task) -> Any:
-    outputs = session.get_outputs()
+def _output(session: Session, checkpoint: Checkpoint, task: Task) -> Port:
+    outputs = session.outputs
     found = next((each for each in outputs if each.name == "logits"), outputs[0])
     rank = _RANK[task]
     if len(found.shape) != rank or found.type not in {"tensor(float)", "tensor(float16)"}:
@@ -251,6 +320,6 @@ def _listed(names: Iterable[str]) -> str:
 
 def first_line(error: Exception) -> str:
     """Return what of onnxruntime's error is worth showing."""
-    if "Available memory of" in str(error):
+    if any(words in str(error) for words in _NO_MEMORY):
         return "it asks for more than three quarters of this machine's memory"
     return str(error).strip().partition("\n")[0][:300]

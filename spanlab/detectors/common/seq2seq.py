@@ -23,7 +23,6 @@ from spanlab.detectors.common.checkpoint import (
     open_folder,
     refuse_pickles,
 )
-from spanlab.detectors.common.onnx_model import first_line
 from spanlab.detectors.common.tokenizing import Tokenizing
 from spanlab.errors import InputError
 
@@ -104,8 +103,5 @@ class Rewriter:
                 f"the text has {len(ids):,} tokens, and the model reads {self.tokenizing.limit:,}",
                 file=place,
             )
-        try:
-            written = self.network.write(ids, most)
-        except Exception as error:  # noqa: BLE001 - what runs networks has no error in common
-            raise InputError(f"the model broke: {first_line(error)}", file=place) from None
+        written = self.network.write(ids, most)
         return str(self.tokenizing.tokenizer.decode(written, skip_special_tokens=True)).strip()

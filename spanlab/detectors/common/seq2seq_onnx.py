@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from spanlab.detectors.common.checkpoint import Checkpoint, check_graph
-from spanlab.detectors.common.onnx_model import open_session
+from spanlab.detectors.common.onnx_model import (
+    Session,
+    broken_by_item,
+    loaded,
+    open_session,
+    run_network,
+    seconds_for,
+)
 from spanlab.detectors.common.running import Running
 from spanlab.errors import InputError
 
@@ -23,29 +30,38 @@ _WRITTEN: Final = {"input_ids", "encoder_hidden_states", "encoder_attention_mask
 class OnnxNetwork:
     """An encoder and a decoder; ``start`` and ``ends`` are the tokens around what is written."""
 
-    encoder: Any
-    decoder: Any
+    encoder: Session
+    decoder: Session
     start: int
     ends: frozenset[int]
 
     def write(self, read: Sequence[int], most: int) -> list[int]:
         """Return what is written after ``read``; see ``SequenceNetwork``."""
-        ids = np.array([read], np.int64)
-        mask = np.ones_like(ids)
-        written = [self.start]
-        (states,) = self.encoder.run(None, {"input_ids": ids, "attention_mask": mask})[:1]
+        seconds = seconds_for(len(read) * most)  # without a cache
+        path, running = self.encoder.path, self.encoder.running
+        return run_network(path, running, seconds, _write, self, list(read), most)
+
+
+def _write(network: OnnxNetwork, read: list[int], most: int) -> list[int]:
+    """Write one token after the other, in the sandbox."""
+    ids = np.array([read], np.int64)
+    mask = np.ones_like(ids)
+    written = [network.start]
+    with broken_by_item(network.encoder.path):
+        encoder, decoder = (loaded(*each[:3]) for each in (network.encoder, network.decoder))
+        (states,) = encoder.run(None, {"input_ids": ids, "attention_mask": mask})[:1]
         while len(written) <= most:
             given = {
                 "input_ids": np.array([written], np.int64),
                 "encoder_hidden_states": states,
                 "encoder_attention_mask": mask,
             }
-            (logits,) = self.decoder.run(["logits"], given)
+            (logits,) = decoder.run(["logits"], given)
             best = int(logits[0, -1].argmax())
-            if best in self.ends:
+            if best in network.ends:
                 break
             written.append(best)
-        return written[1:]
+    return written[1:]
 
 
 def load(found: Checkpoint, start: int, ends: frozenset[int]) -> OnnxNetwork:
@@ -62,7 +78,7 @@ def load(found: Checkpoint, start: int, ends: frozenset[int]) -> OnnxNetwork:
     for path, wanted in ((found.weights, _READ), (folder / _DECODER, _WRITTEN)):
         check_graph(path, folder)
         session = open_session(path, Running())
-        inputs = {each.name for each in session.get_inputs()}
+        inputs = {each.name for each in session.inputs}
         if inputs != wanted:
             raise InputError(
                 "the model is no encoder or decoder without a cache",

@@ -10,48 +10,65 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 
 from spanlab.detectors.common.checkpoint import SAFETENSORS, Checkpoint
-from spanlab.detectors.common.onnx_model import first_line
+from spanlab.detectors.common.onnx_model import (
+    LOADING_SECONDS,
+    broken_by_item,
+    first_line,
+    run_network,
+    seconds_for,
+)
+from spanlab.detectors.common.running import Running
 from spanlab.errors import InputError, missing_package
 
 _ADAPTER: Final = "adapter_config.json"
 _BY_OTHERS: Final = ("auto_map", "quantization_config", "transformers_weights")
-_LOADING: Final = Lock()  # a second thread waits instead of loading it once more
 
 
 @dataclass(frozen=True)
 class TorchNetwork:
-    """A model of transformers; ``start`` and ``ends`` are the tokens around what is written."""
+    """A model of transformers; ``start`` and ``ends`` are the tokens around what is written.
 
-    model: Any
+    ``weights`` is its file, ``changed`` when it says.
+    """
+
+    weights: Path
+    changed: int
     start: int
     ends: frozenset[int]
 
     def write(self, read: Sequence[int], most: int) -> list[int]:
         """Return what is written after ``read``; see ``SequenceNetwork``."""
-        import torch
-        from transformers import GenerationConfig
+        seconds = seconds_for(len(read) * most)
+        return run_network(self.weights, Running(), seconds, _write, self, list(read), most)
 
-        greedy = GenerationConfig(
-            do_sample=False,
-            num_beams=1,
-            max_new_tokens=most,
-            decoder_start_token_id=self.start,
-            eos_token_id=sorted(self.ends),
-            pad_token_id=min(self.ends),  # nothing is filled up: one text is read at a time
-        )
-        ids = torch.tensor([list(read)])
-        (written,) = self.model.generate(
+
+def _write(network: TorchNetwork, read: list[int], most: int) -> list[int]:
+    """Write greedily, in the sandbox."""
+    import torch
+    from transformers import GenerationConfig
+
+    greedy = GenerationConfig(
+        do_sample=False,
+        num_beams=1,
+        max_new_tokens=most,
+        decoder_start_token_id=network.start,
+        eos_token_id=sorted(network.ends),
+        pad_token_id=min(network.ends),  # nothing is filled up: one text is read at a time
+    )
+    model = _model(network.weights, network.changed)
+    with broken_by_item(network.weights):
+        ids = torch.tensor([read])
+        (written,) = model.generate(
             ids, attention_mask=torch.ones_like(ids), generation_config=greedy
         ).tolist()
-        return [each for each in written[1:] if each not in self.ends]
+    return [each for each in written[1:] if each not in network.ends]
 
 
 def load(found: Checkpoint, start: int, ends: frozenset[int]) -> TorchNetwork:
-    """Load a checkpoint; once in a process as long as its weights are unchanged.
+    """Load a checkpoint; once as long as its weights are unchanged.
 
     Raises:
         InputError: it is damaged, no model of sequences, or needs more than its own weights.
@@ -67,13 +84,18 @@ def load(found: Checkpoint, start: int, ends: frozenset[int]) -> TorchNetwork:
             found=", ".join(others),
             expected="a model that transformers brings, with an adapter merged into its weights",
         )
-    with _LOADING:
-        model = _model(found.folder.resolve(), found.weights.stat().st_mtime_ns)
-    return TorchNetwork(model, start, ends)
+    weights = found.folder.resolve() / SAFETENSORS  # whose link may lead out of the folder
+    changed = weights.stat().st_mtime_ns
+    run_network(weights, Running(), LOADING_SECONDS, _load, weights, changed)
+    return TorchNetwork(weights, changed, start, ends)
+
+
+def _load(weights: Path, changed: int) -> None:
+    _model(weights, changed)
 
 
 @lru_cache(maxsize=2)
-def _model(folder: Path, _changed: int) -> Any:
+def _model(weights: Path, _changed: int) -> Any:
     try:
         import torch
         from transformers import AutoModelForSeq2SeqLM, GenerationConfig
@@ -81,12 +103,11 @@ def _model(folder: Path, _changed: int) -> Any:
     except ImportError as error:
         what = "a sequence-to-sequence checkpoint in safetensors"
         raise missing_package(what, error.name, "transformers") from error
-    weights = folder / SAFETENSORS
     logging.set_verbosity_error()  # what goes wrong is said once, as an error of ours
     logging.disable_progress_bar()
     try:
         model, told = AutoModelForSeq2SeqLM.from_pretrained(
-            folder,
+            weights.parent,
             dtype=torch.float32,
             attn_implementation="eager",  # the configuration may name one to be downloaded
             local_files_only=True,

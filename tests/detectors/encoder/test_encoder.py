@@ -12,8 +12,9 @@ from onnxruntime.quantization import quantize_dynamic
 
 from spanlab.background import wait
 from spanlab.detectors import DetectorSpec, build, detector
-from spanlab.detectors.encoder.detector import EncoderDetector
+from spanlab.detectors.common.onnx_model import loaded
 from spanlab.detectors.encoder.formats import format_of
+from spanlab.sandbox import networks
 from spanlab.schema import Annotation, Item, Passage, Status
 
 
@@ -101,18 +102,20 @@ def test_a_token_is_supported_if_any_window_supports_it_or_by_their_mean(
     assert "3 windows" in str(found.trace[-1].model_dump()["text"])
 
 
+def loads_so_far() -> int:
+    return loaded.cache_info().misses
+
+
 def test_detectors_share_a_network_until_its_file_changes(tmp_path: Path) -> None:
-    def network() -> object:
-        spec = DetectorSpec(detector="encoder", options={"model": str(tmp_path)})
-        made = detector(spec)
-        assert isinstance(made, EncoderDetector)
-        return made.network.session
+    def loads() -> int:
+        detector(DetectorSpec(detector="encoder", options={"model": str(tmp_path)}))
+        return networks().run(9, loads_so_far)
 
     tiny.write(tmp_path)
-    first = network()
-    assert network() is first
+    first = loads()
+    assert loads() == first
     tiny.write(tmp_path, tiny.copied())
-    assert network() is not first
+    assert loads() == first + 1
 
 
 def test_passages_of_an_own_template_are_numbered_where_that_is_asked_for() -> None:
