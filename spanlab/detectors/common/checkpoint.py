@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from spanlab.detectors.common.onnx_graph import facts
+from spanlab.detectors.common.onnx_graph import OPERATORS, facts
 from spanlab.errors import InputError
 from spanlab.json_files import read_json
 from spanlab.schema import Frozen
@@ -28,8 +28,6 @@ from spanlab.settings import Settings
 WEIGHTS: Final = ("model.onnx", "onnx/model.onnx")
 SAFETENSORS: Final = "model.safetensors"
 ORIGIN: Final = "fetched.json"
-_DOMAINS: Final = frozenset(("", "ai.onnx", "ai.onnx.ml", "com.microsoft"))
-_ENDLESS: Final = frozenset(("Loop", "Scan"))  # a classifier needs neither, and they may not end
 _PICKLES: Final = frozenset((".pkl", ".pickle", ".pt", ".pth", ".ckpt", ".joblib"))
 _PICKLED: Final = re.compile(rb"PK\x03\x04|\x80[\x02-\x05]")
 _LARGEST: Final = 128 * 2**20  # bytes of tokenizer.json or config.json
@@ -156,17 +154,18 @@ def check_graph(path: Path, folder: Path) -> None:
         InputError: says which operator or file.
     """
     found = facts(path)
-    strange = sorted(each for each in found.operators if each.domain not in _DOMAINS)
+    strange = sorted(
+        operator
+        for operator in found.operators
+        if operator.name not in OPERATORS.get(operator.domain.removeprefix("ai.onnx"), ())
+    )
     if strange:
         raise InputError(
-            "the model has custom operators, which would run code that is not onnxruntime's",
+            "the model has operators that no encoder needs: they may run other code, or never end",
             file=path,
-            found=", ".join(f"{each.domain}.{each.name}" for each in strange[:3]),
-            expected="operators of ONNX or com.microsoft alone",
+            found=", ".join(".".join(filter(None, operator)) for operator in strange[:3]),
+            expected="those of transformers' exports, also quantised or optimised by onnxruntime",
         )
-    endless = sorted(_ENDLESS.intersection(each.name for each in found.operators))
-    if endless:
-        raise InputError("the model has a loop, which may never end", file=path, found=endless[0])
     root = folder.resolve()
     for location in sorted(found.external):
         _check_external(path, location, root)

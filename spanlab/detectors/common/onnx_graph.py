@@ -27,6 +27,40 @@ _INSIDE: Final[dict[str, dict[int, str]]] = {
 _DOMAIN: Final = {"node": 7, "function": 10}
 _NAMED: Final = {"node": 4, "function": 1}
 _MOST: Final = 2_000_000  # messages: a large model has some thousands
+# Operators of exports of encoders and sequence models, by domain: those of transformers' exporters
+# in any version, quantised, and fused by onnxruntime's optimiser. None repeats a graph.
+OPERATORS: Final[dict[str, frozenset[str]]] = {
+    "": frozenset(
+        "Abs Add And ArgMax ArgMin Attention BatchNormalization BitwiseAnd BitwiseNot "  # noqa: SIM905
+        "BitwiseOr Cast CastLike Ceil Celu Clip Compress Concat ConcatFromSequence Constant "
+        "ConstantOfShape Conv ConvInteger Cos CumSum DequantizeLinear Div Dropout "
+        "DynamicQuantizeLinear Einsum Elu Equal Erf Exp Expand EyeLike Flatten Floor Gather "
+        "GatherElements GatherND Gelu Gemm GlobalAveragePool Greater GreaterOrEqual "
+        "GroupNormalization HardSigmoid HardSwish Hardmax Identity If InstanceNormalization "
+        "IsInf IsNaN LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax "
+        "LpNormalization MatMul MatMulInteger Max MaxPool Mean MeanVarianceNormalization Min "
+        "Mish Mod Mul Neg NonZero Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul "
+        "QuantizeLinear RMSNormalization Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum "
+        "ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare "
+        "Relu Reshape RotaryEmbedding Round Scatter ScatterElements ScatterND Selu SequenceAt "
+        "SequenceConstruct Shape Sigmoid Sign SimplifiedLayerNormalization Sin Size Slice "
+        "Softmax Softplus Softsign Split SplitToSequence Sqrt Squeeze Sub Sum Swish Tanh "
+        "ThresholdedRelu Tile TopK Transpose Trilu Unsqueeze Where Xor".split()
+    ),
+    "com.microsoft": frozenset(
+        "Attention BiasAdd BiasDropout BiasGelu BiasSoftmax BiasSplitGelu DequantizeLinear "  # noqa: SIM905
+        "DynamicQuantizeMatMul EmbedLayerNormalization FastGelu FusedConv FusedGemm "
+        "FusedMatMul FusedMatMulActivation GatedRelativePositionBias GatherBlockQuantized Gelu "
+        "GemmFastGelu GroupQueryAttention LongformerAttention MatMulBnb4 MatMulInteger16 "
+        "MatMulIntegerToFloat MatMulNBits MultiHeadAttention PackedAttention "
+        "PackedMultiHeadAttention QAttention QEmbedLayerNormalization QGemm QLinearAdd "
+        "QLinearConcat QLinearLeakyRelu QLinearMul QLinearReduceMean QLinearSigmoid "
+        "QLinearSoftmax QLinearWhere QOrderedAttention QOrderedGelu QOrderedLayerNormalization "
+        "QOrderedLongformerAttention QOrderedMatMul QuantizeLinear QuickGelu "
+        "RelativePositionBias RemovePadding RestorePadding RotaryEmbedding "
+        "SkipLayerNormalization SkipSimplifiedLayerNormalization TransposeMatMul Trilu".split()
+    ),
+}
 _DAMAGED: Final = "this is no ONNX model, or a damaged one"
 
 
