@@ -64,7 +64,7 @@ def mcp(
     from spanlab.settings import Settings
 
     try:
-        from spanlab.services.gate import KEY, Gate, check_key, serve
+        from spanlab.services.gate import KEY, Gate, JsonBodies, check_key, serve
         from spanlab.services.mcp_server import mcp_server
     except ModuleNotFoundError as error:
         raise missing_package("an MCP server", error.name, "mcp") from None
@@ -82,7 +82,7 @@ def mcp(
         server.run("stdio")
     else:
         typer.echo(f"MCP server at http://{host}:{port}/mcp  (Ctrl+C stops it)", err=True)
-        serve(Gate(server.streamable_http_app(host=host), key), host, port)
+        serve(Gate(JsonBodies(server.streamable_http_app(host=host)), key), host, port)
 
 
 def api(

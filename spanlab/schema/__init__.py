@@ -25,6 +25,7 @@ from spanlab.schema.fields import (
     Probability,
     Rate,
     storable,
+    storable_escapes,
     storable_json,
     unique,
 )
@@ -162,6 +163,7 @@ __all__ = [
     "renumbered",
     "roots_of",
     "storable",
+    "storable_escapes",
     "storable_json",
     "unique",
 ]

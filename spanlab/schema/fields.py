@@ -81,10 +81,19 @@ def storable_json(text: str | bytes, *, finite: bool = False) -> Any:
         ValueError: it is no JSON, is nested more than 200 deep, or has a number of more than 4,300
             digits.
     """
+    return from_json(storable_escapes(text), allow_inf_nan=not finite)
+
+
+def storable_escapes(text: str | bytes) -> str:
+    """Return JSON in which no half emoji is left, as itself or escaped.
+
+    Raises:
+        ValueError: it is not in UTF-8.
+    """
     whole = text if isinstance(text, str) else str(text, "utf-8")
     if "\\ud" in whole or "\\uD" in whole:
         whole = _ESCAPE.sub(lambda escape: "\\ufffd" if escape[1] else escape[0], whole)
-    return from_json(storable(whole), allow_inf_nan=not finite)
+    return storable(whole)
 
 
 def unique(names: Iterable[str], what: str) -> None:

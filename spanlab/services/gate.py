@@ -11,9 +11,11 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
+from pydantic_core import from_json
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from spanlab.errors import UsageError
+from spanlab.schema import storable_escapes
 from spanlab.workflows.access import LOOPBACK
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 KEY: Final = "SPANLAB_API_KEY"  # the environment variable that holds the key of all services
 PATIENCE: Final = 10.0  # seconds for the head of a request, and as many for its body
+LARGEST: Final = 4 * 2**20  # bytes of a request
+_REASON: Final = 300  # characters
 _SHORTEST: Final = 16  # characters of a key
 _SLOWEST: Final = 50_000  # bytes of a body that give its sender another second
 _FIRST: Final = 0.1  # seconds until a wrong key is refused; twice as many for each one before it
@@ -117,6 +121,45 @@ class Gate:
         await self._app(scope, patient, answer)
         if is_late and not has_answer:
             await refuse(send, 408, "the request was begun and did not come to its end")
+
+
+class JsonBodies:
+    """Hands requests on whose bodies are sound JSON, whatever their headers say; none are others.
+
+    Half an emoji in them, where a text was cut off, is replaced.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or have it answered."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body, more = bytearray(), True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                return  # the caller has gone
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > LARGEST:
+                await refuse(send, 413, f"the request is larger than {LARGEST:,} bytes")
+                return
+        try:
+            text = storable_escapes(bytes(body))
+            from_json(text or "null", allow_inf_nan=False)
+        except ValueError as error:
+            await refuse(send, 422, f"the request is no JSON that can be read: {error}"[:_REASON])
+            return
+        sound: Message = {"type": "http.request", "body": text.encode(), "more_body": False}
+        waiting = iter((sound,))
+
+        async def replayed() -> Message:
+            return next(waiting, None) or await receive()
+
+        await self._app(scope, replayed, send)
 
 
 async def refuse(send: Send, status: int, words: str, *headers: tuple[bytes, bytes]) -> None:

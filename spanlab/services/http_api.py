@@ -18,11 +18,12 @@ from spanlab.errors import (
     UsageError,
     missing_package,
 )
+from spanlab.inbound import one_line
 from spanlab.redaction import redact
 from spanlab.schema import Frozen, Passage
 from spanlab.services.api_jobs import ApiJob, ApiJobs, JobRequest, JobResults, StopReply
 from spanlab.services.api_page import POLICY, api_page
-from spanlab.services.gate import KEY, Gate, check_key, refuse
+from spanlab.services.gate import KEY, LARGEST, Gate, JsonBodies, check_key, refuse
 from spanlab.services.offers import (
     ClaimRequest,
     DetectionReply,
@@ -35,12 +36,12 @@ from spanlab.services.offers import (
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 VERSION: Final = "v1"
-LARGEST: Final = 4 * 2**20  # bytes of a request
 _MINUTE: Final = 60.0
 _OPEN: Final = frozenset(("/docs", "/openapi.json"))
+_REASON: Final = 300  # characters
 _RETRY_AFTER: Final = 5  # seconds, of a request that was one too many
 
 
@@ -91,6 +92,7 @@ def http_api(offers: Offers, jobs: ApiJobs, key: str, rate: int = 600) -> FastAP
         dependencies=[Depends(HTTPBearer(auto_error=False, description=KEY))],
         responses={status: {"model": ErrorReply, **told} for status, told in _ERRORS.items()},
     )
+    app.add_middleware(JsonBodies)
     app.add_middleware(_Limits, rate=rate)
     app.add_middleware(Gate, key=key, open_paths=_OPEN)
     _add_errors(app)
@@ -150,11 +152,15 @@ def _add_errors(app: FastAPI) -> None:
         field = ".".join(str(part) for part in first["loc"][1:])
         more = f" (and {len(others)} more)" if others else ""
         told = f"{field}: {first['msg']}" if field else str(first["msg"])
-        return JSONResponse({"error": redact(told + more)}, 422)
+        return JSONResponse({"error": one_line(redact(told + more), _REASON)}, 422)
 
     @app.exception_handler(HTTPException)
     async def _refused(_request: Any, error: HTTPException) -> JSONResponse:
         return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
+
+    @app.exception_handler(Exception)
+    async def _broken(_request: Any, _error: Exception) -> JSONResponse:
+        return JSONResponse({"error": "an error of the server's own; its log says more"}, 500)
 
 
 def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
@@ -218,17 +224,7 @@ class _Limits:
             again = [(b"retry-after", b"%d" % _RETRY_AFTER)] if status == 429 else []
             await refuse(send, status, words, *again)
             return
-        taken = 0
-
-        async def bounded() -> Message:
-            nonlocal taken
-            message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > LARGEST:
-                raise HTTPException(413, f"the request is larger than {LARGEST:,} bytes")
-            return message
-
-        await self._app(scope, bounded, send)
+        await self._app(scope, receive, send)
 
     def _refusal(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         written = headers.get(b"content-length", b"0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 import threading
@@ -23,8 +24,8 @@ from spanlab.oplog import SetStatus
 from spanlab.retrievers.building import build
 from spanlab.schema import Item, Record, Status
 from spanlab.services.api_jobs import ApiJobs
-from spanlab.services.gate import Gate, HeadLimit
-from spanlab.services.http_api import LARGEST, http_api
+from spanlab.services.gate import LARGEST, Gate, HeadLimit
+from spanlab.services.http_api import http_api
 from spanlab.services.offers import Offers, ScoreReply, ScoreRequest
 from spanlab.settings import Settings
 from spanlab.storage import Store, Write
@@ -267,6 +268,66 @@ def test_every_error_has_one_shape(client: TestClient) -> None:
         (client.get("/v1/jobs/none"), 404),
     ):
         assert (reply.status_code, list(reply.json())) == (status, ["error"])
+
+
+def test_a_body_that_is_made_to_harm_is_refused_in_the_same_shape(client: TestClient) -> None:
+    answer, spans = f'"answer": "{ANSWER}"', '"start": 0, "end": 3, "text": "The"'
+    asked: dict[str, str | bytes] = {
+        "half a key": '{"\\ud83d": 1}',
+        "half a list": "[",
+        "deep": "[" * 100_000,
+        "deep answer": f'{{"answer": {"[" * 900}{"]" * 900}}}',
+        "no number": f'{{{answer}, "spans": [{{{spans}, "prob": NaN}}]}}',
+        "no end": f'{{{answer}, "spans": [{{{spans}, "prob": -Infinity}}]}}',
+        "beyond": f'{{{answer}, "spans": [{{{spans}, "prob": 1e999}}]}}',
+        "beyond an offset": f'{{{answer}, "spans": [{{{spans.replace("0", "1e999")}}}]}}',
+        "many digits": f'{{{answer}, "spans": [{{{spans.replace("0", "9" * 5000)}}}]}}',
+        "fewer digits": f'{{{answer}, "spans": [{{{spans.replace("0", "9" * 4000)}}}]}}',
+        "a text": '"text"',
+        "nothing": "",
+        "packed": gzip.compress(b"{}"),
+        "two bytes": json.dumps(ASKED).encode("utf-16"),
+        "no UTF-8": b'{"answer": "\xed\xa0\xbd"}',
+    }
+    for number, (what, body) in enumerate(asked.items()):
+        kind = ("application/json", "Application/JSON; Charset=x", "text/plain", "")[number % 4]
+        headers = {"Content-Type": kind, "Content-Encoding": "gzip" if what == "packed" else ""}
+        reply = client.post("/v1/scores", content=body, headers=headers)
+        assert (reply.status_code, list(reply.json())) == (422, ["error"]), what
+        assert len(reply.json()["error"]) < 500, what
+
+
+def test_half_an_emoji_of_an_answer_is_replaced_and_the_others_go_their_way(
+    client: TestClient,
+) -> None:
+    cut = json.dumps({**ASKED, "answer": ANSWER + " \ud83d", "question": "\udc4d?"})
+    both = f'{{"answers": [{json.dumps(ASKED)}, {cut}]}}'
+    job = client.post("/v1/jobs", content=both, headers={"Content-Type": "application/json"})
+    assert (job.status_code, job.json()["total"]) == (202, 2)
+    found = client.post("/v1/detections", content=cut, headers={"Content-Type": "application/json"})
+    span = {"start": len(ANSWER) + 1, "end": len(ANSWER) + 2, "text": "\ud83d"}
+    scored = json.dumps({"answer": ANSWER + " \ud83d", "spans": [span], "gold": [span]})
+    found = client.post("/v1/scores", content=scored, headers={"Content-Type": "application/json"})
+    assert (found.status_code, found.json()["iou"]) == (200, 1.0)
+    for place in ("/v1/jobs/%00", "/v1/jobs/%ED%A0%BD", f"/v1/jobs/{'x' * 9999}"):
+        reply = client.get(place)
+        assert (reply.status_code, list(reply.json())) == (404, ["error"])
+    reply = client.get("/v1/jobs/x/results", params={"start": "9" * 400})
+    assert (reply.status_code, list(reply.json())) in ((404, ["error"]), (422, ["error"]))
+
+
+def test_an_error_of_ours_has_the_same_shape_and_says_nothing_of_it(store: Store) -> None:
+    offers = Offers(Choice(("offline",)))
+    app = http_api(offers, ApiJobs(store, offers), KEY)
+
+    @app.get("/v1/broken")
+    def broken() -> None:
+        raise RuntimeError(KEY)
+
+    client = TestClient(app, raise_server_exceptions=False)
+    reply = client.get("/v1/broken", headers={"Authorization": f"Bearer {KEY}"})
+    assert (reply.status_code, list(reply.json())) == (500, ["error"])
+    assert KEY not in reply.text
 
 
 def test_the_description_says_how_to_ask_and_what_may_come_back(client: TestClient) -> None:
