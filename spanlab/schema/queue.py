@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gcd
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from spanlab.errors import UsageError
 from spanlab.schema.record import Status
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 Order = Literal["import", "disagreement", "probability", "status", "labels", "claims", "passages"]
 
@@ -45,20 +40,28 @@ class Share:
         if not 0 <= self.number < self.people:
             raise UsageError(f"person {self.number} is none of {self.people}")
 
-    def has(self, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which of these places are of this share.
+    @property
+    def steps_back(self) -> list[int]:
+        """The inverses, modulo ``people``, of the steps of all rounds; see ``has``."""
+        steps = (step for step in range(1, self.people + 1) if gcd(step, self.people) == 1)
+        return [pow(step, -1, self.people) for step in steps]
+
+    def has(self, position: int) -> bool:
+        """Return whether the item at this place is of this share.
 
         The people stand in a ring; the item at place p goes to the one at p and to those one step
         on, two steps on, … The step is another one in every round, and prime to the number of
         people, so that it leads to all of them.
         """
-        import numpy as np
+        back = self.steps_back
+        turn = position // self.people % len(back)
+        return (self.number - position) * back[turn] % self.people < self.each
 
-        steps = [step for step in range(1, self.people + 1) if gcd(step, self.people) == 1]
-        back = np.array([pow(step, -1, self.people) for step in steps])
-        rounds = positions // self.people % len(steps)
-        mine: NDArray[np.bool_] = (self.number - positions) * back[rounds] % self.people < self.each
-        return mine
+    def size(self, n_items: int) -> int:
+        """Return how many of the first ``n_items`` items are of this share."""
+        rounds = n_items // self.people
+        rest = range(rounds * self.people, n_items)
+        return rounds * min(self.each, self.people) + sum(map(self.has, rest))
 
 
 @dataclass(frozen=True, kw_only=True)

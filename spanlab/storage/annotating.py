@@ -1,25 +1,30 @@
-"""Writing annotations: rows, annotators' counts, labels and facets, batch after batch."""
+"""Writing annotations: rows, annotators' counts, labels and values, batch after batch."""
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select, update
 
 from spanlab.errors import InputError, StoreError
 from spanlab.schema import Annotation, Kind, Status
-from spanlab.storage import catalog, facets, search
+from spanlab.storage import catalog, search
 from spanlab.storage.annotators import Tally, add_labels, labels_of, register
 from spanlab.storage.catalog import Annotator, Dataset
 from spanlab.storage.engine import Database
 from spanlab.storage.items import locked, to_json
 from spanlab.storage.sql import insert_or_replace
-from spanlab.storage.tables import annotated, annotators, reviews
+from spanlab.storage.tables import annotated, annotators, queue_values, reviews
+from spanlab.storage.values import (
+    AnnotationValues,
+    annotation_values,
+    counted_values,
+    disputed_values,
+)
 
 Pairs = Sequence[tuple[str, Annotation]]  # item ids with their annotations
 _T = TypeVar("_T")
@@ -40,16 +45,9 @@ class AnnotationRow:
 class StoredRow:
     """The stored annotation of an item by one annotator."""
 
-    annotator: int
-    kind: Kind
     place: int
-    status: Status
+    values: AnnotationValues
     json: str
-
-    @property
-    def decides(self) -> bool:
-        """Whether it can agree or disagree with others."""
-        return facets.decides(self.kind, self.status)
 
     def annotation(self) -> Annotation:
         """Return the annotation itself."""
@@ -106,41 +104,74 @@ def save_batches(
 
 
 def put(connection: Connection, dataset: Dataset, entries: Sequence[AnnotationRow]) -> None:
-    """Write ``entries`` with counts, labels and facets; the items' rows must be locked."""
+    """Write ``entries`` with counts, labels and values; the items' rows must be locked."""
     there = stored_at(connection, dataset.id, [entry.position for entry in entries])
-    tally, changes, used = Tally(), facets.Changes(), dict[str, None]()
+    tally, used = Tally(), dict[str, None]()
     rows, found_by = [], []
+    disputed: set[int] = set()
     for entry in entries:
-        annotation, annotator = entry.annotation, entry.annotator
-        others = there[entry.position]
+        position, annotation, annotator = entry.position, entry.annotation, entry.annotator
+        others = there[position]
         before = others.get(annotator.id)
         place = before.place if before else 1 + max((o.place for o in others.values()), default=-1)
-        row = annotation_row(dataset.id, entry.position, annotator.id, place, annotation)
+        values = annotation_values(annotation)
+        row = annotation_row(dataset.id, position, annotator.id, place, annotation, values)
         rows.append(row)
-        now = StoredRow(annotator.id, annotation.kind, place, annotation.status, row["json"])
-        others[annotator.id] = now
-        tally.move(annotator.id, before.status if before else None, annotation.status)
+        others[annotator.id] = StoredRow(place, values, row["json"])
+        tally.move(annotator.id, before.values.status if before else None, annotation.status)
         used |= dict.fromkeys(labels_of(annotation))
-        found = search.of_annotation(entry.position, annotator.id, annotation)
+        found = search.of_annotation(position, annotator.id, annotation)
         if found.terms or (before and search.may_find(before.json)):
             found_by.append(found)
-        changes.say(entry.position, annotator.id, annotation)
-        if now.decides or (before and before.decides):
-            deciding = [one for one in others.values() if one.decides]
-            changes.judge(
-                entry.position,
-                [annotation if one is now else one.annotation() for one in deciding],
-            )
+        if values.decides or (before and before.values.decides):
+            disputed.add(position)
     if rows:
         connection.execute(insert_or_replace(connection, annotated), rows)
-    tally.write(connection, dataset.id)
     add_labels(connection, dataset.id, used)
-    changes.write(connection, dataset.id)
+    update_values(connection, dataset.id, there, disputed)
     search.put(connection, dataset.id, found_by)
+    # Last, as all who write for this annotator wait for these rows until the transaction ends.
+    tally.write(connection, dataset.id)
+
+
+def update_values(
+    connection: Connection,
+    dataset: int,
+    there: Mapping[int, Mapping[int, StoredRow]],
+    disputed: Collection[int],
+) -> None:
+    """Write the values of items anew that follow from all their annotations.
+
+    Args:
+        connection: in a transaction that may write; the items' rows must be locked.
+        dataset: its number.
+        there: the items' annotations by position and annotator.
+        disputed: the positions where the disagreement may have changed: they take longer.
+    """
+    counted, decided = [], []
+    for position, said in there.items():
+        at = {"at": position}
+        counted.append(at | counted_values(each.values for each in said.values()))
+        if position in disputed:
+            deciding = [each.annotation() for each in said.values() if each.values.decides]
+            decided.append(at | disputed_values(deciding))
+    here = update(queue_values).where(
+        queue_values.c.dataset_id == dataset, queue_values.c.position == bindparam("at")
+    )
+    for rows in (counted, decided):
+        if rows:
+            connection.execute(
+                here.values({name: bindparam(name) for name in rows[0].keys() - {"at"}}), rows
+            )
 
 
 def annotation_row(
-    dataset: int, position: int, annotator: int, place: int, annotation: Annotation
+    dataset: int,
+    position: int,
+    annotator: int,
+    place: int,
+    annotation: Annotation,
+    values: AnnotationValues,
 ) -> dict[str, Any]:
     """Return the row of the table ``annotated`` that holds ``annotation``."""
     return {
@@ -148,7 +179,7 @@ def annotation_row(
         "position": position,
         "annotator_id": annotator,
         "place": place,
-        "status": annotation.status.value,
+        **values.columns(),
         "json": to_json(annotation),
     }
 
@@ -157,16 +188,16 @@ def stored_at(
     connection: Connection, dataset: int, positions: Sequence[int]
 ) -> dict[int, dict[int, StoredRow]]:
     """Return the stored annotations at ``positions`` by position and annotator."""
-    found: dict[int, dict[int, StoredRow]] = defaultdict(dict)
+    found: dict[int, dict[int, StoredRow]] = {position: {} for position in positions}
     rows = connection.execute(
         select(annotated, annotators.c.kind)
         .join(annotators)
-        .where(annotated.c.dataset_id == dataset, annotated.c.position.in_(positions))
+        .where(annotated.c.dataset_id == dataset, annotated.c.position.in_(found))
     )
     for row in rows:
-        found[row.position][row.annotator_id] = StoredRow(
-            row.annotator_id, Kind(row.kind), row.place, Status(row.status), row.json
-        )
+        kind, status = Kind(row.kind), Status(row.status)
+        values = AnnotationValues(kind, status, row.prob, row.n_labels, row.n_claims)
+        found[row.position][row.annotator_id] = StoredRow(row.place, values, row.json)
     return found
 
 

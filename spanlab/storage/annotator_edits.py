@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select,
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.schema import Annotation, Kind, Name
-from spanlab.storage import facets, search
-from spanlab.storage.annotating import stored_at
+from spanlab.storage import search
+from spanlab.storage.annotating import stored_at, update_values
 from spanlab.storage.annotators import Tally
 from spanlab.storage.catalog import Annotator, Dataset, annotators_of
 from spanlab.storage.items import lock, to_json
@@ -70,13 +70,12 @@ def merge(connection: Connection, dataset: Dataset, name: str, into: str) -> int
     positions = set(_positions(connection, dataset, who))
     both = positions & set(_positions(connection, dataset, other))
     _let_go(connection, dataset, who)
-    tally, changes = Tally(), facets.Changes()
+    tally = Tally()
     for piece in _pieces(sorted(positions - both)):
         kept = _take_out(connection, dataset, who, piece)
         for row in kept[annotated]:
             said = Annotation.model_validate_json(row["json"])
             tally.move(other.id, None, said.status)
-            changes.say(row["position"], other.id, said)
             entry = search.of_annotation(row["position"], other.id, said)
             search.put(connection, dataset.id, [entry])
         for table, rows in kept.items():
@@ -84,7 +83,6 @@ def merge(connection: Connection, dataset: Dataset, name: str, into: str) -> int
                 owned = [{**row, "annotator_id": other.id} for row in rows]
                 connection.execute(insert(table), owned)
     tally.write(connection, dataset.id)
-    changes.write(connection, dataset.id)
     _remove(connection, dataset, who)
     rename_mentions(connection, dataset, name, into)
     _judge(connection, dataset, sorted(positions))
@@ -188,16 +186,10 @@ def _take_out(
 def _remove(connection: Connection, dataset: Dataset, who: Annotator) -> None:
     for piece in _pieces(_positions(connection, dataset, who)):
         _take_out(connection, dataset, who, piece)
-    facets.forget(connection, dataset.id, who.id)
     connection.execute(delete(annotators).where(*_is(annotators.c.id, dataset, who)))
 
 
 def _judge(connection: Connection, dataset: Dataset, positions: Sequence[int]) -> None:
     """Work out anew what depends on all annotations of an item."""
     for piece in _pieces(positions):
-        changes = facets.Changes()
-        there = stored_at(connection, dataset.id, piece)
-        for position in piece:
-            deciding = [row.annotation() for row in there[position].values() if row.decides]
-            changes.judge(position, deciding)
-        changes.write(connection, dataset.id)
+        update_values(connection, dataset.id, stored_at(connection, dataset.id, piece), piece)

@@ -113,22 +113,13 @@ def annotators_of(connection: Connection, dataset: int) -> dict[str, Annotator]:
     return {row.name: Annotator(row.id, row.name, Kind(row.kind)) for row in rows}
 
 
-def language_codes(connection: Connection, dataset: Dataset) -> dict[str, int]:
-    """Return the numbers that stand for the languages of ``dataset`` in its facets."""
-    query = select(languages.c.lang, languages.c.code)
-    rows = connection.execute(query.where(languages.c.dataset_id == dataset.id))
-    return {row.lang: row.code for row in rows}
-
-
-def add_languages(
-    connection: Connection, dataset: Dataset, codes: Mapping[str, int], more: Mapping[str, int]
-) -> None:
+def add_languages(connection: Connection, dataset: Dataset, more: Mapping[str, int]) -> None:
     """Count ``more`` items per language, entering those languages that are new."""
-    known = language_codes(connection, dataset)
+    query = select(languages.c.lang).where(languages.c.dataset_id == dataset.id)
+    known = set(connection.execute(query).scalars())
     new = [
-        {"dataset_id": dataset.id, "code": codes[lang], "lang": lang, "n_items": 0}
-        for lang in more
-        if lang not in known
+        {"dataset_id": dataset.id, "code": code, "lang": lang, "n_items": 0}
+        for code, lang in enumerate((lang for lang in more if lang not in known), len(known))
     ]
     if new:
         connection.execute(insert(languages), new)

@@ -9,13 +9,12 @@ from sqlalchemy import Connection, bindparam, update
 
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, merged, renumbered
-from spanlab.storage import facets
 from spanlab.storage.annotating import fitting, save_batches
 from spanlab.storage.annotators import register
 from spanlab.storage.catalog import Dataset
 from spanlab.storage.engine import Database
 from spanlab.storage.items import locked, to_json
-from spanlab.storage.tables import items
+from spanlab.storage.tables import items, queue_values
 
 
 class FoundAnnotations(Protocol):
@@ -73,14 +72,11 @@ def _grow(
             with fitting(annotation, item_id):
                 pairs.append((item_id, renumbered(annotation, moved)))
     if grown:
-        changes = facets.Changes()
-        for item_id, item in grown.items():
-            changes.set(facets.PASSAGES, stored[item_id][0], len(item.passages))
-        changes.write(connection, dataset.id)
-        connection.execute(
-            update(items).where(
-                items.c.dataset_id == dataset.id, items.c.position == bindparam("at")
-            ),
-            [{"at": stored[item_id][0], "json": to_json(item)} for item_id, item in grown.items()],
-        )
+        rows = [
+            {"at": stored[item_id][0], "text": to_json(item), "n": len(item.passages)}
+            for item_id, item in grown.items()
+        ]
+        for table, column, value in ((items, "json", "text"), (queue_values, "n_passages", "n")):
+            here = (table.c.dataset_id == dataset.id, table.c.position == bindparam("at"))
+            connection.execute(update(table).where(*here).values({column: bindparam(value)}), rows)
     return pairs

@@ -10,16 +10,16 @@ from sqlalchemy import insert, select
 
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Kind, Record
-from spanlab.storage import catalog, facets, search
+from spanlab.storage import catalog, search
 from spanlab.storage.annotating import annotation_row
 from spanlab.storage.annotators import Tally, add_labels, labels_of, register
 from spanlab.storage.catalog import Dataset
 from spanlab.storage.engine import Database
-from spanlab.storage.facets import BLOCK
 from spanlab.storage.items import to_json
 from spanlab.storage.processes import ProcessWriter
 from spanlab.storage.staging import publish, stage
-from spanlab.storage.tables import annotated, items
+from spanlab.storage.tables import annotated, items, queue_values
+from spanlab.storage.values import AnnotationValues, annotation_values, position_values
 
 OnTaken = Callable[[int, Record], None]
 
@@ -79,7 +79,7 @@ class _Batch:
     def __init__(self) -> None:
         self.items: list[dict[str, Any]] = []
         self.annotations: list[dict[str, Any]] = []
-        self.changes = facets.Changes()
+        self.values: list[dict[str, Any]] = []
         self.found_by: list[search.Entry] = []
         self.characters = 0
 
@@ -98,8 +98,6 @@ class _Load:
         self._labels: dict[str, None] = {}
         self._languages: Counter[str] = Counter()
         self._processes = ProcessWriter(database, dataset)
-        with database.reading() as connection:
-            self._codes = catalog.language_codes(connection, dataset)
 
     @property
     def n_records(self) -> int:
@@ -108,12 +106,8 @@ class _Load:
 
     @property
     def is_full(self) -> bool:
-        """Whether the current batch should be written: it is large, or its block ends."""
-        return (
-            len(self._batch.items) >= _ITEMS
-            or self._batch.characters >= _CHARACTERS
-            or self._stop % BLOCK == 0
-        )
+        """Whether the current batch should be written: it is large."""
+        return len(self._batch.items) >= _ITEMS or self._batch.characters >= _CHARACTERS
 
     def new(self, chunk: list[Record], on_taken: OnTaken) -> Iterator[Record]:
         """Yield the records whose ids are new; what was yielded before must be written by now."""
@@ -146,14 +140,14 @@ class _Load:
             connection.execute(insert(items), self._batch.items)
             if self._batch.annotations:
                 connection.execute(insert(annotated), self._batch.annotations)
-            self._batch.changes.write(connection, self._dataset.id)
+            connection.execute(insert(queue_values), self._batch.values)
             search.add(connection, self._dataset.id, self._batch.found_by)
         self._batch = _Batch()
 
     def finish(self) -> None:
         """Show everything that was written."""
         with self._database.writing() as connection:
-            catalog.add_languages(connection, self._dataset, self._codes, self._languages)
+            catalog.add_languages(connection, self._dataset, self._languages)
             add_labels(connection, self._dataset.id, self._labels)
             self._tally.write(connection, self._dataset.id)
             publish(connection, self._dataset.id, self._stop)
@@ -167,20 +161,20 @@ class _Load:
             {"dataset_id": dataset, "position": position, "item_id": item.id, "json": text}
         )
         batch.found_by.append(search.of_item(position, item))
-        lang = self._codes.setdefault(item.lang, len(self._codes))
-        batch.changes.set(facets.LANG, position, lang)
-        batch.changes.set(facets.PASSAGES, position, len(item.passages))
         batch.characters += len(text)
+        numbers: list[AnnotationValues] = []
         for place, annotation in enumerate(record.annotations):
             number = self._number(annotation)
-            row = annotation_row(dataset, position, number, place, annotation)
+            values = annotation_values(annotation)
+            row = annotation_row(dataset, position, number, place, annotation, values)
             batch.annotations.append(row)
-            batch.changes.say(position, number, annotation)
+            numbers.append(values)
             batch.found_by.append(search.of_annotation(position, number, annotation))
             batch.characters += len(row["json"])
             self._tally.move(number, None, annotation.status)
             self._labels |= dict.fromkeys(labels_of(annotation))
-        batch.changes.judge(position, record.annotations)
+        row = {"dataset_id": dataset, "position": position}
+        batch.values.append(row | position_values(item, record.annotations, numbers))
 
     def _number(self, annotation: Annotation) -> int:
         who = (annotation.annotator, annotation.kind)

@@ -77,7 +77,7 @@ class Log:
         return None
 
     def save(self) -> None:
-        """Store the added operations, the state, and the annotation with counts and facets."""
+        """Store the added operations, the state, and the annotation with counts and values."""
         if not self._added:
             return
         put(

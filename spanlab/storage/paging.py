@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 import json
-import math
-from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
-import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, RowMapping, and_, select
 
 from spanlab.errors import UsageError
-from spanlab.schema import UNDETERMINED, Cursor, Page, QueueQuery, QueueRow, Standing
-from spanlab.storage import facets
-from spanlab.storage.catalog import Dataset, annotators_of
-from spanlab.storage.facets import BLOCK
+from spanlab.schema import UNDETERMINED, Cursor, Order, Page, QueueQuery, QueueRow, Standing, Status
+from spanlab.storage.catalog import Dataset
 from spanlab.storage.items import position_of
-from spanlab.storage.ranking import (
-    Facets,
-    counted,
-    disagreement_of,
-    prob_facets,
-    status_facet,
-    visible_authors,
-)
-from spanlab.storage.selection import Selection
-from spanlab.storage.tables import annotated, items
+from spanlab.storage.selection import STATUSES, Selection
+from spanlab.storage.tables import annotated, items, queue_values
 
+_COUNTED: tuple[Order, ...] = ("labels", "claims")
 _EXCERPT = 160  # characters of question and answer in a row
 
 
 def page(connection: Connection, dataset: Dataset, query: QueueQuery) -> Page:
     """Return the rows at the place that ``query`` names; no rows if there is nothing there."""
-    selection = Selection.of(connection, dataset, query)
+    selection = Selection(connection, dataset, query)
     forward = query.before is None
     place = query.after or query.before
     found = selection.search(place, query.limit + 1, forward=forward)
     shown = found[: query.limit] if forward else found[query.limit - 1 :: -1]
-    rows = _rows(selection, query, shown)
+    rows = _rows(selection, shown)
     if not rows:
         return Page((), None, None)
     first, last = rows[0].cursor, rows[-1].cursor
@@ -67,15 +54,17 @@ def neighbour(
     if step not in {1, -1}:
         raise UsageError(f"step {step} is neither 1 nor -1")
     position = position_of(connection, dataset, item_id)
-    selection = Selection.of(connection, dataset, query)
+    selection = Selection(connection, dataset, query)
     place = query.after
     if place is None or place.position != position:
-        place = Cursor(position, _ordered_by(selection, position))
+        place = _place(selection, position)
     found = selection.search(place, 1, forward=step == 1)
     if not found:
         return None
-    ((neighbour_id, _),) = _texts(connection, dataset, found).values()
-    return neighbour_id
+    named = select(items.c.item_id).where(
+        items.c.dataset_id == dataset.id, items.c.position == found[0]
+    )
+    return str(connection.execute(named).scalar_one())
 
 
 def standing(connection: Connection, dataset: Dataset, query: QueueQuery, item_id: str) -> Standing:
@@ -85,115 +74,115 @@ def standing(connection: Connection, dataset: Dataset, query: QueueQuery, item_i
         NotFoundError: there is no such item.
     """
     position = position_of(connection, dataset, item_id)
-    return Selection.of(connection, dataset, query).standing(position)
+    selection = Selection(connection, dataset, query)
+    return selection.standing(_place(selection, position))
 
 
-def _ordered_by(selection: Selection, position: int) -> float | None:
-    """Return the value by which the item at ``position`` is ordered now."""
-    if selection.ranking is None:
-        return None
-    names = selection.ranking.facets
-    values = _values(selection.connection, selection.dataset, names, [position])[position]
-    return _known(float(np.fmax.reduce(values)))
+def _place(selection: Selection, position: int) -> Cursor:
+    """Return where the item at ``position`` stands in the order now."""
+    if selection.query.order == "import":
+        return Cursor(position)
+    return _rows(selection, [position])[0].cursor
 
 
-def _rows(selection: Selection, query: QueueQuery, positions: list[int]) -> list[QueueRow]:
-    connection, dataset = selection.connection, selection.dataset
-    known = annotators_of(connection, dataset.id)
-    facets_of: dict[str, Facets] = {
-        "status": (status_facet(known, query.reviewer),),
-        "max_prob": prob_facets(known, query.detector),
-        "disagreement": (disagreement_of(query),),
-        "n_annotators": (facets.PEOPLE,),
-        "n_passages": (facets.PASSAGES,),
-        "n_claims": counted(connection, dataset, query, known, facets.CLAIMS),
-        "value": () if selection.ranking is None else selection.ranking.facets,
-    }
-    names = sorted({name for group in facets_of.values() for name in group})
-    values = _values(connection, dataset, names, positions)
-    texts = _texts(connection, dataset, positions)
-    labels = _labels(connection, dataset, positions, visible_authors(query, known))
-    rows = []
-    for position in positions:
-        at = dict(zip(names, values[position], strict=True))
-        highest = {
-            what: _known(max((at[n] for n in group if not math.isnan(at[n])), default=math.nan))
-            for what, group in facets_of.items()
-        }
-        item_id, item = texts[position]
-        rows.append(
-            QueueRow(
-                item_id=item_id,
-                position=position,
-                lang=item.get("lang", UNDETERMINED),
-                question=_excerpt(item.get("question", "")),
-                answer=_excerpt(item["answer"]),
-                status=facets.STATUSES[int(highest["status"] or 0)],
-                max_prob=highest["max_prob"],
-                disagreement=highest["disagreement"],
-                n_annotators=int(highest["n_annotators"] or 0),
-                n_passages=int(highest["n_passages"] or 0),
-                n_claims=int(highest["n_claims"] or 0),
-                labels=labels[position],
-                value=highest["value"],
-            )
+def _rows(selection: Selection, positions: list[int]) -> list[QueueRow]:
+    labels = _labels(selection, positions)
+    stored = {row["position"]: row for row in _stored(selection, positions)}
+    return [_row(selection.query, stored[position], labels[position]) for position in positions]
+
+
+def _stored(selection: Selection, positions: Sequence[int]) -> Sequence[RowMapping]:
+    """Return items with their values, and what the reviewer and the named detector have."""
+    own, detector = annotated.alias("own"), annotated.alias("detector")
+    query, dataset = selection.query, selection.dataset.id
+    joined = queue_values.join(
+        items,
+        and_(items.c.dataset_id == dataset, items.c.position == queue_values.c.position),
+    )
+    for theirs, who in ((own, query.reviewer), (detector, query.detector)):
+        annotator = selection.annotator(who)
+        joined = joined.outerjoin(
+            theirs,
+            and_(
+                theirs.c.dataset_id == dataset,
+                theirs.c.position == queue_values.c.position,
+                theirs.c.annotator_id == (-1 if annotator is None else annotator.id),
+            ),
         )
-    return rows
+    columns = (
+        *(items.c.item_id, items.c.json),
+        own.c.status.label("own_status"),
+        own.c.n_labels.label("own_labels"),
+        own.c.n_claims.label("own_claims"),
+        detector.c.prob.label("detector_prob"),
+    )
+    rows = (
+        select(queue_values, *columns)
+        .select_from(joined)
+        .where(queue_values.c.dataset_id == dataset, queue_values.c.position.in_(positions))
+    )
+    return selection.connection.execute(rows).mappings().all()
 
 
-def _labels(
-    connection: Connection, dataset: Dataset, positions: list[int], authors: set[int] | None
-) -> dict[int, tuple[str, ...]]:
-    """Return the labels that ``authors`` (None: anybody) gave spans, by position."""
+def _row(query: QueueQuery, stored: RowMapping, labels: tuple[str, ...]) -> QueueRow:
+    item = json.loads(stored["json"])
+    counts: dict[Order, int] = {
+        what: max(stored[f"detector_{what}"], stored[f"own_{what}"] or 0)
+        if query.blind
+        else stored[f"n_{what}"]
+        for what in _COUNTED
+    }
+    status = Status(stored["own_status"] or Status.NOT_ANNOTATED)
+    disagreement = stored["detector_disagreement" if query.blind else "disagreement"]
+    max_prob = stored["max_prob" if query.detector is None else "detector_prob"]
+    values: dict[Order, float | None] = {
+        "import": None,
+        "disagreement": disagreement,
+        "probability": max_prob,
+        "status": STATUSES.index(status),
+        **counts,
+        "passages": stored["n_passages"],
+    }
+    value = values[query.order]
+    return QueueRow(
+        item_id=stored["item_id"],
+        position=stored["position"],
+        lang=item.get("lang", UNDETERMINED),
+        question=_excerpt(item.get("question", "")),
+        answer=_excerpt(item["answer"]),
+        status=status,
+        max_prob=max_prob,
+        disagreement=disagreement,
+        n_annotators=stored["n_people"],
+        n_passages=stored["n_passages"],
+        n_claims=counts["claims"],
+        labels=labels,
+        value=None if value is None else float(value),
+    )
+
+
+def _labels(selection: Selection, positions: Collection[int]) -> dict[int, tuple[str, ...]]:
+    """Return the labels that spans have, by position, as far as the query may know of them."""
     query = (
         select(annotated.c.position, annotated.c.json)
         .where(
-            annotated.c.dataset_id == dataset.id,
+            annotated.c.dataset_id == selection.dataset.id,
             annotated.c.position.in_(positions),
-            annotated.c.json.contains('"label"'),
+            annotated.c.n_labels > 0,
         )
         .order_by(annotated.c.position, annotated.c.place)
     )
+    authors = selection.seen_authors
     if authors is not None:
         query = query.where(annotated.c.annotator_id.in_(authors))
     found: dict[int, dict[str, None]] = {position: {} for position in positions}
-    for position, text in connection.execute(query):
+    for position, text in selection.connection.execute(query):
         spans = json.loads(text).get("spans", ())
-        found[position] |= dict.fromkeys(s["label"] for s in spans if "label" in s)
+        found[position] |= dict.fromkeys(span["label"] for span in spans if "label" in span)
     return {position: tuple(labels) for position, labels in found.items()}
-
-
-def _values(
-    connection: Connection, dataset: Dataset, names: Sequence[str], positions: list[int]
-) -> dict[int, list[float]]:
-    blocks: dict[int, list[int]] = defaultdict(list)
-    for position in positions:
-        blocks[position // BLOCK].append(position)
-    values = {}
-    for block, places in blocks.items():
-        start = block * BLOCK
-        arrays = facets.read(connection, dataset.id, names, start, max(places) + 1)
-        for position in places:
-            values[position] = [float(arrays[name][position - start]) for name in names]
-    return values
-
-
-def _texts(
-    connection: Connection, dataset: Dataset, positions: list[int]
-) -> dict[int, tuple[str, dict[str, Any]]]:
-    rows = connection.execute(
-        select(items.c.position, items.c.item_id, items.c.json).where(
-            items.c.dataset_id == dataset.id, items.c.position.in_(positions)
-        )
-    )
-    return {position: (item_id, json.loads(text)) for position, item_id, text in rows}
 
 
 def _excerpt(text: str) -> str:
     line = " ".join(text[: 2 * _EXCERPT].split())
     whole = len(line) <= _EXCERPT and len(text) <= 2 * _EXCERPT
     return line if whole else f"{line[: _EXCERPT - 1]}…"
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value

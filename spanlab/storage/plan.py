@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import Connection
+from sqlalchemy import ColumnElement, Connection, Select, case, false, func, select
 
 from spanlab.schema import DatasetSettings, Kind, Share, Status
-from spanlab.storage import facets, reservations
-from spanlab.storage.catalog import Dataset, annotators_of
-from spanlab.storage.facets import Array
-from spanlab.storage.ranking import status_facet
-
-_PIECE = 64 * facets.BLOCK  # items looked at at once
-_DONE = facets.STATUSES.index(Status.DONE)
-_SKIPPED = facets.STATUSES.index(Status.SKIPPED)
+from spanlab.storage import reservations
+from spanlab.storage.catalog import Annotator, Dataset, annotators_of
+from spanlab.storage.selection import is_of_share
+from spanlab.storage.tables import annotated, queue_values
 
 
 @dataclass(frozen=True)
@@ -72,62 +67,67 @@ def progress(
     annotators = annotators_of(connection, dataset.id)
     reviewed = (name for name, who in annotators.items() if who.kind is Kind.PERSON)
     people = list(dict.fromkeys((*settings.assigned_to, *reviewed))) if only is None else [only]
-    names = [status_facet(annotators, name) for name in people]
-    plans = [_Plan.of(connection, dataset, settings, name) for name in people]
+    reached = tuple(
+        _of_person(connection, dataset, settings, name, annotators.get(name)) for name in people
+    )
     per_item = settings.overlap
     if settings.assigned_to:
         per_item = min(per_item, len(settings.assigned_to))
-    done = 0
-    tallies = np.zeros((len(people), 4), dtype=np.int64)
-    for start in range(0, dataset.n_items, _PIECE):
-        stop = min(start + _PIECE, dataset.n_items)
-        read = facets.read(connection, dataset.id, [facets.PEOPLE, *names], start, stop)
-        done += int(np.minimum(read[facets.PEOPLE], per_item).sum())
-        for row, (name, plan) in enumerate(zip(names, plans, strict=True)):
-            tallies[row] += plan.tally(read[name], read[facets.PEOPLE], start)
-    reached = tuple(
-        PersonProgress(name, row[0] if plan.asks else None, *row[1:])
-        for name, plan, row in zip(people, plans, tallies.tolist(), strict=True)
-    )
-    if settings.assigned_to:
         done = sum(person.done for person in reached)
+    else:
+        n_people = queue_values.c.n_people
+        counted = case((n_people < per_item, n_people), else_=per_item)
+        done = connection.execute(_over_items(dataset, func.sum(counted))).scalar_one() or 0
     return PlanProgress(dataset.n_items * per_item, done, reached)
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """What a plan gives to one person if it ``asks`` them: a share, or what too few others have."""
+def _of_person(
+    connection: Connection,
+    dataset: Dataset,
+    settings: DatasetSettings,
+    name: str,
+    who: Annotator | None,
+) -> PersonProgress:
+    """Count what a plan gives to one person: a share, or what too few others have."""
+    everybody: Sequence[str] = settings.assigned_to
+    if name in everybody:
+        share = Share(everybody.index(name), len(everybody), settings.overlap)
+        given, assigned = is_of_share(share), share.size(dataset.n_items)
+    elif everybody:
+        given, assigned = false(), None
+    else:
+        held = reservations.held_by_others(dataset, name, queue_values.c.position)
+        given = queue_values.c.n_people + held < settings.overlap
+        assigned = connection.execute(_over_items(dataset, func.count()).where(given)).scalar_one()
+    # All else is counted over what the person has annotated.
+    mine = (
+        _over_items(dataset, annotated.c.status, func.count(), func.sum(case((given, 1), else_=0)))
+        .join(
+            annotated,
+            (annotated.c.dataset_id == dataset.id)
+            & (annotated.c.position == queue_values.c.position),
+        )
+        .where(annotated.c.annotator_id == (-1 if who is None else who.id))
+        .group_by(annotated.c.status)
+    )
+    counts = {Status(status): (n, n_given) for status, n, n_given in connection.execute(mine)}
+    (done, done_given), (skipped, skipped_given) = (
+        counts.get(status, (0, 0)) for status in (Status.DONE, Status.SKIPPED)
+    )
+    if assigned is None:
+        return PersonProgress(name, beyond=done)
+    if not everybody:  # who has finished or skipped an item was given it
+        assigned += done - done_given + skipped - skipped_given
+        done_given, skipped_given = done, skipped
+    return PersonProgress(name, assigned, done_given, skipped_given, done - done_given)
 
-    asks: bool
-    share: Share | None
-    overlap: int
-    taken: dict[int, int]  # for how many others, by position, items are reserved
 
-    @classmethod
-    def of(
-        cls, connection: Connection, dataset: Dataset, settings: DatasetSettings, name: str
-    ) -> _Plan:
-        assigned: Sequence[str] = settings.assigned_to
-        if not assigned:
-            taken = reservations.taken(connection, dataset, name)
-            return cls(True, None, settings.overlap, taken)
-        if name not in assigned:
-            return cls(False, None, settings.overlap, {})
-        share = Share(assigned.index(name), len(assigned), settings.overlap)
-        return cls(True, share, settings.overlap, {})
-
-    def tally(self, statuses: Array, people: Array, start: int) -> tuple[int, int, int, int]:
-        """Count assigned, done, skipped and beyond of the items from the position ``start`` on."""
-        done, skipped = statuses == _DONE, statuses == _SKIPPED
-        given: NDArray[np.bool_] = np.zeros(len(statuses), dtype=np.bool_)
-        if self.share is not None:
-            given = self.share.has(np.arange(start, start + len(statuses)))
-        elif self.asks:
-            counted = people.astype(np.int64)
-            for position, count in self.taken.items():
-                if 0 <= position - start < len(counted):
-                    counted[position - start] += count
-            given = done | skipped | (counted < self.overlap)
-        sums = (given, given & done, given & skipped, ~given & done)
-        assigned, finished, left_out, beyond = (int(mask.sum()) for mask in sums)
-        return assigned, finished, left_out, beyond
+def _over_items(dataset: Dataset, *what: ColumnElement[Any]) -> Select[Any]:
+    return (
+        select(*what)
+        .select_from(queue_values)
+        .where(
+            queue_values.c.dataset_id == dataset.id,
+            queue_values.c.position < dataset.n_items,
+        )
+    )

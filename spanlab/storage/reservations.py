@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from sqlalchemy import Connection, Select, delete, func, select, union, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, union, update
 
 from spanlab.schema import Kind, Status
 from spanlab.storage.catalog import Dataset
@@ -58,12 +58,14 @@ def renew(connection: Connection, dataset: Dataset, position: int, reviewer: str
     )
 
 
-def taken(connection: Connection, dataset: Dataset, reviewer: str) -> dict[int, int]:
-    """Return by position for how many others items are reserved who have not finished them."""
-    held = _held(dataset, time.time()).where(reservations.c.reviewer != reviewer)
-    query = held.with_only_columns(reservations.c.position, func.count().label("n"))
-    rows = connection.execute(query.group_by(reservations.c.position))
-    return {row.position: row.n for row in rows}
+def held_by_others(
+    dataset: Dataset, reviewer: str, position: ColumnElement[int]
+) -> ColumnElement[int]:
+    """Return for how many others the item at ``position`` is reserved who have not finished it."""
+    held = _held(dataset, time.time()).where(
+        reservations.c.reviewer != reviewer, reservations.c.position == position
+    )
+    return held.with_only_columns(func.count()).scalar_subquery()
 
 
 def _held(dataset: Dataset, now: float) -> Select[tuple[str]]:

@@ -11,14 +11,27 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import Connection, text
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Integer,
+    Select,
+    cast,
+    column,
+    false,
+    literal_column,
+    select,
+    table,
+    text,
+)
+from sqlalchemy.dialects.postgresql import TSQUERY
 
 from spanlab.schema import Annotation, Item
 from spanlab.terms import beginnings, sought
 
 THE_ITEM = -1  # in place of an annotator: the question, the answer and the id
+
+_SEARCH = table("item_search", column("rowid", BigInteger), column("words"))
 
 _POSITION, _AUTHOR = 27, 16  # bits of a row's number, behind those of the dataset
 _MOST = 900_000  # bytes of terms in a row, of the 1 MiB that PostgreSQL takes
@@ -26,10 +39,6 @@ _LONGEST = 64  # characters of a word that count
 _LABEL = "\ue000"  # begins the term that stands for a label; no text becomes such a term
 
 _WORDS = {"sqlite": ":words", "postgresql": "array_to_tsvector(string_to_array(:words, ' '))"}
-_MATCHES = {
-    "sqlite": "item_search MATCH :sought",
-    "postgresql": "words @@ CAST(:sought AS tsquery)",
-}
 _AND = {"sqlite": " ", "postgresql": " & "}
 _BEGINS = {"sqlite": '"{}"*', "postgresql": "'{}':*"}
 _IS = {"sqlite": '"{}"', "postgresql": "'{}'"}
@@ -92,42 +101,43 @@ def remove(connection: Connection, dataset: int, start: int, stop: int) -> None:
 
 def with_text(
     connection: Connection, dataset: int, searched: str, authors: Collection[int] | None
-) -> NDArray[np.int64]:
-    """Return the positions at which one of ``authors`` (None: anybody) has all words of a search.
+) -> Select[int]:
+    """Select the positions at which one of ``authors`` (None: anybody) has all words of a search.
 
-    Returns:
-        The positions in order; none if the search has no letters and digits.
+    There are none if the search has no letters and digits.
     """
     begins = _BEGINS[connection.dialect.name]
     words = [begins.format(term[:_LONGEST]) for term in sought(searched)]
-    return _found(connection, dataset, words, authors)
+    return _having(connection, dataset, words, authors)
 
 
 def with_label(
     connection: Connection, dataset: int, label: str, authors: Collection[int] | None
-) -> NDArray[np.int64]:
-    """Return the positions at which one of ``authors`` has a span with this label, in order."""
+) -> Select[int]:
+    """Select the positions at which one of ``authors`` has a span with this label."""
     words = [_IS[connection.dialect.name].format(_label(label))]
-    return _found(connection, dataset, words, authors)
+    return _having(connection, dataset, words, authors)
 
 
-def _found(
+def _having(
     connection: Connection, dataset: int, words: Sequence[str], authors: Collection[int] | None
-) -> NDArray[np.int64]:
+) -> Select[int]:
+    rowid = _SEARCH.c.rowid
+    position = rowid // 2**_AUTHOR % 2**_POSITION
+    found = select(cast(position, Integer)).where(
+        rowid >= _row(dataset, 0, THE_ITEM), rowid < _row(dataset + 1, 0, THE_ITEM)
+    )
     if not words:
-        return np.empty(0, dtype=np.int64)
+        return found.where(false())
     dialect = connection.dialect.name
-    sql = f"SELECT rowid FROM item_search WHERE {_MATCHES[dialect]} AND rowid >= :first AND rowid < :end"  # noqa: S608, E501
-    asked = {
-        "sought": _AND[dialect].join(words),
-        "first": _row(dataset, 0, THE_ITEM),
-        "end": _row(dataset + 1, 0, THE_ITEM),
-    }
-    rows = np.fromiter(connection.execute(text(sql), asked).scalars(), dtype=np.int64)
+    terms = _AND[dialect].join(words)
+    if dialect == "sqlite":
+        found = found.where(literal_column("item_search").op("MATCH")(terms))
+    else:
+        found = found.where(_SEARCH.c.words.op("@@")(cast(terms, TSQUERY)))
     if authors is not None:
-        who = (rows & (2**_AUTHOR - 1)) - 1
-        rows = rows[np.isin(who, list(authors))]
-    return np.unique((rows >> _AUTHOR) & (2**_POSITION - 1))
+        found = found.where((rowid % 2**_AUTHOR - 1).in_(sorted(authors)))
+    return found
 
 
 def _row(dataset: int, position: int, author: int) -> int:

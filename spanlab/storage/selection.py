@@ -1,250 +1,279 @@
-"""Which items a queue's filter lets through: array comparisons on facets, block after block."""
+"""Which items a queue's filter lets through, and in which order: conditions and SELECTs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from math import inf
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import Connection
-
-from spanlab.schema import Cursor, QueueQuery, Share, Standing, Status
-from spanlab.storage import facets, reservations, search
-from spanlab.storage.catalog import Annotator, Dataset, annotators_of, language_codes
-from spanlab.storage.facets import BLOCK, Array
-from spanlab.storage.ranking import (
-    Ranking,
-    disagreement_of,
-    prob_facets,
-    ranking,
-    status_facet,
-    visible_authors,
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Float,
+    FromClause,
+    Select,
+    and_,
+    case,
+    cast,
+    false,
+    func,
+    null,
+    or_,
+    select,
+    true,
 )
 
-Mask = NDArray[np.bool_]
+from spanlab.schema import Cursor, Kind, QueueQuery, Share, Standing, Status
+from spanlab.storage import reservations, search
+from spanlab.storage.catalog import Annotator, Dataset, annotators_of
+from spanlab.storage.tables import annotated, queue_values
 
-_GROWTH = 4  # each window is this many times the one before: short when matches are near
+STATUSES = tuple(Status)  # in the order of a queue by status
+
+_Condition = ColumnElement[bool]
+_position = queue_values.c.position
 
 
 @dataclass(frozen=True)
-class Condition:
-    """Something that the values of some facets must fulfil."""
+class QueueSegment:
+    """Items that come one after the other: by ``value``, or by their places where that is None."""
 
-    names: tuple[str, ...]
-    holds: Callable[[list[Array]], Mask]
+    rank: float  # among the segments of a queue, in its order
+    items: _Condition
+    value: ColumnElement[Any] | None = None
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The items of a dataset that fulfil all ``conditions``, within one snapshot."""
+    """The items of a dataset that a query lets through, within one snapshot."""
 
     connection: Connection
     dataset: Dataset
-    conditions: tuple[Condition, ...]
-    found: tuple[Array, ...]  # positions in order, of each search
-    ranking: Ranking | None  # None for import order
-    reverse: bool  # of import order
-    share: Share | None
-    taken: dict[int, int]  # for how many others, by position, items are reserved
+    query: QueueQuery
 
-    @classmethod
-    def of(cls, connection: Connection, dataset: Dataset, query: QueueQuery) -> Selection:
-        """Return what ``query`` selects from ``dataset``."""
-        annotators = annotators_of(connection, dataset.id)
-        conditions = [*_of_annotators(query, annotators), *_of_items(query)]
-        if query.lang is not None:
-            code = language_codes(connection, dataset).get(query.lang, -1)
-            conditions.append(_equal(facets.LANG, code))
-        found = tuple(_searched(connection, dataset, query, annotators))
-        order = ranking(connection, dataset, query, annotators)
-        taken = reservations.taken(connection, dataset, query.reviewer) if query.reserve else {}
-        return cls(
-            connection,
-            dataset,
-            tuple(conditions),
-            found,
-            order,
-            query.reverse,
-            query.share,
-            taken,
-        )
-
-    def count(self) -> int:
-        """Return how many items are selected."""
-        return int(self._mask(0, self.dataset.n_items).sum())
-
-    def following(self, position: int, limit: int) -> list[int]:
-        """Return the first up to ``limit`` selected positions from ``position`` on."""
-        found: list[int] = []
-        for start, stop in _windows(position, self.dataset.n_items):
-            places = np.flatnonzero(self._mask(start, stop)) + start
-            found += places[places >= position][: limit - len(found)].tolist()
-            if len(found) == limit:
-                break
-        return found
-
-    def preceding(self, position: int, limit: int) -> list[int]:
-        """Return the last up to ``limit`` selected positions before ``position``, nearest first."""
-        found: list[int] = []
-        for start, stop in _windows_back(min(position, self.dataset.n_items)):
-            places = np.flatnonzero(self._mask(start, stop)) + start
-            found += places[::-1][: limit - len(found)].tolist()
-            if len(found) == limit:
-                break
-        return found
+    def positions(self) -> list[int]:
+        """Return the positions of all items, in import order."""
+        return list(self.connection.execute(self._select(true()).order_by(_position)).scalars())
 
     def search(self, place: Cursor | None, limit: int, *, forward: bool) -> list[int]:
-        """Return up to ``limit`` selected positions next to ``place`` in the order asked for.
+        """Return up to ``limit`` positions next to ``place`` in the order asked for.
 
         Without a place it begins at the start (backward: at the end).
         """
-        if self.ranking is not None:
-            return self._ranked(self.ranking, place, limit, forward=forward)
-        if forward != self.reverse:
-            return self.following(0 if place is None else place.position + 1, limit)
-        return self.preceding(place.position if place else self.dataset.n_items, limit)
+        found: list[int] = []
+        for segment in self._segments if forward else reversed(self._segments):
+            beyond = self._beyond(segment, place, forward=forward)
+            if beyond is not None and len(found) < limit:
+                rows = self._select(segment.items, beyond).limit(limit - len(found))
+                rows = rows.order_by(*self._order(segment, forward=forward))
+                found += self.connection.execute(rows).scalars()
+        return found
 
-    def standing(self, position: int) -> Standing:
-        """Return which of the selected items the one at ``position`` is, and of how many."""
-        places, scores = self._scored
-        (here,) = np.flatnonzero(places == position)[:1].tolist() or (None,)
-        if here is None:
-            return Standing(None, len(places))
-        before = here if not self.reverse else len(places) - 1 - here
-        if self.ranking is not None:
-            before = int((scores > scores[here]).sum() + (scores[:here] == scores[here]).sum())
-        return Standing(before + 1, len(places))
+    def standing(self, place: Cursor) -> Standing:
+        """Return which of the selected items the one at ``place`` is, and of how many."""
+        n_before = 0
+        for segment in self._segments:
+            before = self._beyond(segment, place, forward=False)
+            if before is not None:
+                n_before += self._count(segment.items, before)
+        is_in = self._count(_position == place.position)
+        return Standing(n_before + 1 if is_in else None, self._count())
 
-    def _ranked(
-        self, ranking: Ranking, place: Cursor | None, limit: int, *, forward: bool
-    ) -> list[int]:
-        places, scores = self._scored
-        if not forward:  # the reversed order is the same search on mirrored numbers
-            places, scores = -places[::-1], -scores[::-1]
-        if place is not None:
-            sign = 1 if forward else -1
-            score = sign * ranking.score(place.value)
-            beyond = (scores < score) | ((scores == score) & (places > sign * place.position))
-            places, scores = places[beyond], scores[beyond]
-        chosen = _highest(scores, limit)
-        return cast("list[int]", np.abs(places[chosen]).tolist())
+    def annotator(self, name: str | None) -> Annotator | None:
+        """Return an annotator by name; None for one who has annotated nothing."""
+        return None if name is None else self._annotators.get(name)
 
     @cached_property
-    def _scored(self) -> tuple[Array, Array]:
-        """All selected positions, with their scores where the order is not that of the import."""
-        n_items = self.dataset.n_items
-        places = np.flatnonzero(self._mask(0, n_items))
-        if self.ranking is None:
-            return places, places
-        read = facets.read(self.connection, self.dataset.id, self.ranking.facets, 0, n_items)
-        values = self.ranking.values([read[name][places] for name in self.ranking.facets])
-        return places, self.ranking.scores(values)
-
-    def _mask(self, start: int, stop: int) -> Mask:
-        mask = np.ones(stop - start, dtype=np.bool_)
-        if self.share is not None:
-            mask &= self.share.has(np.arange(start, stop))
-        for positions in self.found:
-            first, last = np.searchsorted(positions, [start, stop])
-            there = np.zeros(stop - start, dtype=np.bool_)
-            there[positions[first:last] - start] = True
-            mask &= there
-        names = sorted({name for condition in self.conditions for name in condition.names})
-        if names and stop > start:
-            arrays = facets.read(self.connection, self.dataset.id, names, start, stop)
-            if facets.PEOPLE in arrays and self.taken:
-                arrays[facets.PEOPLE] = self._with_taken(arrays[facets.PEOPLE], start)
-            for condition in self.conditions:
-                mask &= condition.holds([arrays[name] for name in condition.names])
-        return mask
-
-    def _with_taken(self, people: Array, start: int) -> Array:
-        counted = people.copy()
-        for position, count in self.taken.items():
-            if 0 <= position - start < len(counted):
-                counted[position - start] += count
-        return counted
-
-
-def _of_annotators(query: QueueQuery, annotators: dict[str, Annotator]) -> Iterator[Condition]:
-    asked = ((query.reviewer, query.status), (query.detector, query.detector_status))
-    for name, status in asked:
-        if status is not None and name is not None:
-            annotator = annotators.get(name)
-            # An unknown annotator has annotated nothing: a facet that does not exist is blank.
-            facet = facets.status_of(-1 if annotator is None else annotator.id)
-            yield _equal(facet, facets.STATUSES.index(status))
-    if query.unfinished:
-        done = facets.STATUSES.index(Status.DONE)
-        yield Condition(
-            (status_facet(annotators, query.reviewer),), lambda arrays: arrays[0] != done
+    def seen_authors(self) -> set[int] | None:
+        """Whose words the query may know of, by number; None for everybody's."""
+        if not self.query.blind:
+            return None
+        seen = (
+            each.id
+            for each in self._annotators.values()
+            if each.kind is Kind.DETECTOR or each.name == self.query.reviewer
         )
-    if query.min_prob is not None or query.max_prob is not None:
-        low = 0.0 if query.min_prob is None else query.min_prob
-        high = 1.0 if query.max_prob is None else query.max_prob
-        names = prob_facets(annotators, query.detector)
-        yield Condition(names, lambda arrays: _within(np.fmax.reduce(arrays), low, high))
+        return {search.THE_ITEM, *seen}
+
+    @cached_property
+    def _annotators(self) -> dict[str, Annotator]:
+        return annotators_of(self.connection, self.dataset.id)
+
+    @cached_property
+    def _conditions(self) -> list[_Condition]:
+        return [*self._of_annotators(), *self._of_items()]
+
+    def _of_annotators(self) -> Iterator[_Condition]:
+        query = self.query
+        for name, status in (
+            (query.reviewer, query.status),
+            (query.detector, query.detector_status),
+        ):
+            if name is not None and status is not None:
+                yield self._has_status(name, status)
+        if query.unfinished:
+            yield self._lacks(query.reviewer, annotated.c.status == Status.DONE.value)
+        if query.min_prob is not None or query.max_prob is not None:
+            low = 0.0 if query.min_prob is None else query.min_prob
+            high = 1.0 if query.max_prob is None else query.max_prob
+            if query.detector is None:
+                yield queue_values.c.max_prob.between(low, high)
+            else:
+                yield self._has(query.detector, annotated.c.prob.between(low, high))
+
+    def _of_items(self) -> Iterator[_Condition]:
+        query, values = self.query, queue_values.c
+        if query.lang is not None:
+            yield values.lang == query.lang
+        if query.min_disagreement is not None:
+            yield self._disagreement >= query.min_disagreement
+        people: ColumnElement[int] = values.n_people
+        if query.reserve:
+            people = people + reservations.held_by_others(self.dataset, query.reviewer, _position)
+        if query.min_annotators is not None:
+            yield people >= query.min_annotators
+        if query.max_annotators is not None:
+            yield people <= query.max_annotators
+        if query.share is not None:
+            yield is_of_share(query.share)
+        here = (self.connection, self.dataset.id)
+        if query.text is not None:
+            yield _position.in_(search.with_text(*here, query.text, self.seen_authors))
+        if query.label is not None:
+            yield _position.in_(search.with_label(*here, query.label, self.seen_authors))
+
+    def _has_status(self, name: str, status: Status) -> _Condition:
+        if status is Status.NOT_ANNOTATED:
+            return self._lacks(name, annotated.c.status != status.value)
+        return self._has(name, annotated.c.status == status.value)
+
+    def _has(self, name: str, what: _Condition) -> _Condition:
+        """Return the condition that an annotator has an annotation that is so."""
+        return _position.in_(self._said(name, what)) if name in self._annotators else false()
+
+    def _lacks(self, name: str, what: _Condition) -> _Condition:
+        if name not in self._annotators:
+            return true()
+        said = self._said(name, what)
+        if self.connection.dialect.name == "sqlite":  # lists them once: looking for each is slower
+            return _position.not_in(said)
+        return ~said.where(annotated.c.position == _position).correlate(queue_values).exists()
+
+    def _said(self, name: str, what: _Condition) -> Select[int]:
+        return select(annotated.c.position).where(
+            annotated.c.dataset_id == self.dataset.id,
+            annotated.c.annotator_id == self._annotators[name].id,
+            what,
+        )
+
+    @property
+    def _disagreement(self) -> ColumnElement[float]:
+        values = queue_values.c
+        return values.detector_disagreement if self.query.blind else values.disagreement
+
+    @cached_property
+    def _own(self) -> FromClause | None:
+        """The annotations whose numbers the query orders by, beside those of the items."""
+        query = self.query
+        name = {"probability": query.detector, "labels": query.reviewer, "claims": query.reviewer}
+        who = self.annotator(name.get(query.order))
+        if who is None or (query.order != "probability" and not query.blind):
+            return None
+        mine = (annotated.c.dataset_id == self.dataset.id, annotated.c.annotator_id == who.id)
+        return select(annotated).where(*mine).subquery("own")
+
+    @cached_property
+    def _segments(self) -> list[QueueSegment]:
+        query = self.query
+        if query.order == "import":
+            return [QueueSegment(0, true())]
+        if query.order == "status":
+            ranked = [
+                QueueSegment(self._rank(float(n)), self._has_status(query.reviewer, status))
+                for n, status in enumerate(STATUSES)
+            ]
+            return ranked[::-1] if query.reverse else ranked
+        value = self._value()
+        return [QueueSegment(0, value.is_not(None), value), QueueSegment(1, value.is_(None))]
+
+    def _value(self) -> ColumnElement[Any]:
+        """Return the number that the query orders by, other than a status."""
+        query = self.query
+        plain: dict[str, ColumnElement[Any]] = {
+            "disagreement": self._disagreement,
+            "passages": queue_values.c.n_passages,
+            "probability": queue_values.c.max_prob,
+        }
+        if query.order == "probability" and query.detector is not None:
+            return cast(null(), Float) if self._own is None else self._own.c.prob
+        if query.order in plain:
+            return plain[query.order]
+        count, others = f"n_{query.order}", queue_values.c[f"detector_{query.order}"]
+        if not query.blind:
+            return queue_values.c[count]
+        mine = 0 if self._own is None else func.coalesce(self._own.c[count], 0)
+        return case((others < mine, mine), else_=others)
+
+    def _rank(self, value: float | None) -> float:
+        """Return the rank of the segment that items of this value are in."""
+        if self.query.order == "import":
+            return 0
+        if self.query.order != "status":
+            return int(value is None)
+        if value is None:
+            return inf
+        return -value if self.query.reverse else value
+
+    def _beyond(
+        self, segment: QueueSegment, place: Cursor | None, *, forward: bool
+    ) -> _Condition | None:
+        """Return which items of a segment come after ``place`` (or before it); None for none."""
+        if place is None:
+            return true()
+        rank = self._rank(place.value)
+        if rank != segment.rank:
+            return true() if (segment.rank > rank) == forward else None
+        ahead = forward != (self.query.order == "import" and self.query.reverse)
+        further = _position > place.position if ahead else _position < place.position
+        if segment.value is None:
+            return further
+        rising = forward == self.query.reverse
+        beyond = segment.value > place.value if rising else segment.value < place.value
+        return or_(beyond, and_(segment.value == place.value, further))
+
+    def _order(self, segment: QueueSegment, *, forward: bool) -> list[ColumnElement[Any]]:
+        ahead = forward != (self.query.order == "import" and self.query.reverse)
+        order: list[ColumnElement[Any]] = [_position.asc() if ahead else _position.desc()]
+        if segment.value is not None:
+            rising = forward == self.query.reverse
+            order.insert(0, segment.value.asc() if rising else segment.value.desc())
+        return order
+
+    def _select(self, *conditions: _Condition) -> Select[int]:
+        return self._from(select(_position)).where(*conditions)
+
+    def _count(self, *conditions: _Condition) -> int:
+        count = self._from(select(func.count())).where(*conditions)
+        return int(self.connection.execute(count).scalar_one())
+
+    def _from(self, what: Select[Any]) -> Select[Any]:
+        values: FromClause = queue_values
+        if self._own is not None:
+            values = values.outerjoin(self._own, self._own.c.position == _position)
+        return what.select_from(values).where(
+            queue_values.c.dataset_id == self.dataset.id,
+            _position < self.dataset.n_items,  # an import may be under way above
+            *self._conditions,
+        )
 
 
-def _of_items(query: QueueQuery) -> Iterator[Condition]:
-    if query.min_disagreement is not None:
-        least = query.min_disagreement
-        yield Condition((disagreement_of(query),), lambda arrays: arrays[0] >= least)
-    if query.min_annotators is not None or query.max_annotators is not None:
-        fewest = query.min_annotators or 0
-        most = np.inf if query.max_annotators is None else query.max_annotators
-        yield Condition((facets.PEOPLE,), lambda arrays: _within(arrays[0], fewest, most))
-
-
-def _searched(
-    connection: Connection, dataset: Dataset, query: QueueQuery, annotators: dict[str, Annotator]
-) -> Iterator[Array]:
-    authors = visible_authors(query, annotators)
-    if query.text is not None:
-        yield search.with_text(connection, dataset.id, query.text, authors)
-    if query.label is not None:
-        yield search.with_label(connection, dataset.id, query.label, authors)
-
-
-def _equal(name: str, value: int) -> Condition:
-    return Condition((name,), lambda arrays: arrays[0] == value)
-
-
-def _within(values: Array, low: float, high: float) -> Mask:
-    mask: Mask = (values >= low) & (values <= high)
-    return mask
-
-
-def _windows(position: int, n_items: int) -> Iterator[tuple[int, int]]:
-    start, blocks = position - position % BLOCK, 1
-    while start < n_items:
-        stop = min(start + blocks * BLOCK, n_items)
-        yield start, stop
-        start, blocks = stop, blocks * _GROWTH
-
-
-def _windows_back(position: int) -> Iterator[tuple[int, int]]:
-    stop, blocks = position, 1
-    while stop > 0:
-        start = max(0, (stop - 1) // BLOCK + 1 - blocks) * BLOCK
-        yield start, stop
-        stop, blocks = start, blocks * _GROWTH
-
-
-def _highest(scores: Array, limit: int) -> Array:
-    """Return the indices of the ``limit`` highest scores, highest first, ties by index."""
-    if len(scores) <= 4 * limit:
-        return np.lexsort((np.arange(len(scores)), -scores))[:limit]
-    # Of the maxima of some pieces, at least ``limit`` reach the one of that rank; so do at least
-    # as many scores, and few pieces have higher ones. Selecting on all scores is slow with ties.
-    maxima = np.maximum.reduceat(scores, np.arange(0, len(scores), len(scores) // (4 * limit)))
-    least = np.partition(maxima, len(maxima) - limit)[len(maxima) - limit]
-    above = np.flatnonzero(scores > least)
-    if len(above) >= limit:
-        chosen: Array = above[_highest(scores[above], limit)]
-        return chosen
-    level = np.flatnonzero(scores == least)[: limit - len(above)]
-    return np.concatenate([above[_highest(scores[above], limit)], level])
+def is_of_share(share: Share) -> ColumnElement[bool]:
+    """Return the condition that an item is of this share, by the arithmetic of ``Share.has``."""
+    back = share.steps_back
+    turn = (_position // share.people) % len(back)
+    step = case(dict(enumerate(back)), value=turn)
+    return (
+        share.number - _position % share.people + share.people
+    ) * step % share.people < share.each

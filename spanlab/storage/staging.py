@@ -31,7 +31,6 @@ from spanlab.schema import Annotation, Item
 from spanlab.storage import catalog, processes, search, tables
 from spanlab.storage.catalog import Dataset
 from spanlab.storage.engine import Database
-from spanlab.storage.facets import BLOCK
 from spanlab.storage.items import lock
 from spanlab.storage.locks import claim
 from spanlab.storage.tables import (
@@ -41,12 +40,12 @@ from spanlab.storage.tables import (
     annotated,
     annotators,
     datasets,
-    facets,
     items,
     labels,
     languages,
     loads,
     operations,
+    queue_values,
     reservations,
     reviews,
 )
@@ -61,7 +60,7 @@ _COPIED = (  # parents first
     tables.process_nodes,
     items,
     annotated,
-    facets,
+    queue_values,
 )
 
 
@@ -236,9 +235,9 @@ def _clear(database: Database, dataset: int) -> None:
     processes.remove(database, dataset, keep)
     with database.writing() as connection:
         if found.state == READY:
-            _forget_failed_append(connection, dataset, keep)
+            _forget_failed_append(connection, dataset)
         else:
-            for table in (facets, labels, annotators, languages, loads):
+            for table in (labels, annotators, languages, loads):
                 connection.execute(delete(table).where(table.c.dataset_id == dataset))
             connection.execute(delete(datasets).where(datasets.c.id == dataset))
 
@@ -246,17 +245,13 @@ def _clear(database: Database, dataset: int) -> None:
 def _delete_items(connection: Connection, dataset: int, start: int, stop: int) -> None:
     # Whoever still writes to these items comes to an end first, or finds them gone.
     lock(connection, dataset, start, stop)
-    for table in (operations, reviews, annotated, reservations, items):
+    for table in (operations, reviews, annotated, reservations, queue_values, items):
         here = (table.c.dataset_id == dataset, table.c.position >= start, table.c.position < stop)
         connection.execute(delete(table).where(*here))
     search.remove(connection, dataset, start, stop)
 
 
-def _forget_failed_append(connection: Connection, dataset: int, n_items: int) -> None:
-    first_unseen = (n_items + BLOCK - 1) // BLOCK
-    connection.execute(
-        delete(facets).where(facets.c.dataset_id == dataset, facets.c.block >= first_unseen)
-    )
+def _forget_failed_append(connection: Connection, dataset: int) -> None:
     said = exists().where(
         annotated.c.dataset_id == dataset, annotated.c.annotator_id == annotators.c.id
     )

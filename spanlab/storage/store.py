@@ -241,18 +241,13 @@ class Store:
         with self._reading(dataset) as place:
             return paging.standing(*place, query, item_id)
 
-    def count(self, dataset: str, query: QueueQuery) -> int:
-        """Return how many items pass the filter of ``query``."""
-        with self._reading(dataset) as place:
-            return Selection.of(*place, query).count()
-
     def positions(self, dataset: str, query: QueueQuery) -> list[int]:
         """Return the places in import order of all items that pass the filter of ``query``.
 
         The query's own place and limit are ignored.
         """
         with self._reading(dataset) as place:
-            return Selection.of(*place, query).following(0, place[1].n_items)
+            return Selection(*place, query).positions()
 
     def positions_of(self, dataset: str, ids: Sequence[str]) -> list[int]:
         """Return the places in import order of the items with these ids, in the order given.

@@ -5,7 +5,7 @@
               ├─ annotators           who has annotated, with counts per status
               ├─ items ── annotations ── reviews ── operations
               ├─ processes ── process_nodes   how answers were made, where items share it
-              ├─ facets               what queues filter by, as columns (see facets.py)
+              ├─ queue_values      what queues filter and order by, of each item
               └─ loads                an import that is under way (see staging.py)
     memories ── memory_keys           evidence, and the entities that it is kept under
     memory_grams, memory_aliases      what near and other names of entities are found by
@@ -29,7 +29,6 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
-    LargeBinary,
     MetaData,
     PrimaryKeyConstraint,
     Table,
@@ -78,7 +77,7 @@ languages = Table(
     "languages",
     metadata,
     _dataset(),
-    Column("code", Integer, nullable=False),  # the number that stands for it in the facets
+    Column("code", Integer, nullable=False),  # in the order in which they came
     Column("lang", Text, nullable=False),
     Column("n_items", Integer, nullable=False),
     PrimaryKeyConstraint("dataset_id", "code"),
@@ -120,11 +119,20 @@ annotated = Table(  # not "annotations": that name is Python's own in every modu
     metadata,
     *_integers("dataset_id", "position", "annotator_id"),
     Column("place", Integer, nullable=False),  # among the annotations of its record
-    *_texts("status", "json"),
+    Column("status", Text, nullable=False),
+    Column("prob", Float),  # the highest of its spans, where it is finished
+    Column("n_labels", Integer, nullable=False, server_default="0"),
+    Column("n_claims", Integer, nullable=False, server_default="0"),
+    Column("json", Text, nullable=False),
     PrimaryKeyConstraint("dataset_id", "position", "annotator_id"),
     ForeignKeyConstraint(["dataset_id", "position"], ["items.dataset_id", "items.position"]),
     ForeignKeyConstraint(
         ["dataset_id", "annotator_id"], ["annotators.dataset_id", "annotators.id"]
+    ),
+    # Holds all that queues ask for: the long rows themselves are not looked at.
+    Index(
+        "annotations_values",
+        *("dataset_id", "annotator_id", "position", "status", "prob", "n_labels", "n_claims"),
     ),
 )
 
@@ -194,14 +202,18 @@ process_nodes = Table(
     ForeignKeyConstraint(["dataset_id", "process_id"], ["processes.dataset_id", "processes.id"]),
 )
 
-facets = Table(
-    "facets",
+queue_values = Table(  # what queues filter and order by, apart from the long texts of items
+    "queue_values",
     metadata,
-    _dataset(),
-    Column("name", Text, nullable=False),
-    Column("block", Integer, nullable=False),
-    Column("data", LargeBinary, nullable=False),
-    PrimaryKeyConstraint("dataset_id", "name", "block"),
+    *_integers("dataset_id", "position"),  # no foreign keys: PostgreSQL looks at each row's
+    Column("lang", Text, nullable=False),
+    *_integers("n_passages", "n_people"),
+    *_integers("n_labels", "n_claims", "detector_labels", "detector_claims"),
+    Column("max_prob", Float),  # of detectors
+    Column("disagreement", Float),
+    Column("detector_disagreement", Float),
+    PrimaryKeyConstraint("dataset_id", "position"),
+    sqlite_with_rowid=False,
 )
 
 answers = Table(  # of models and retrievers, by what was asked; beside SQLite they lie in files
@@ -265,3 +277,35 @@ tool_calls = Table(
     Column("expires", Float, nullable=False),  # until when it counts, or the asker is waited for
     PrimaryKeyConstraint("scope", "key"),
 )
+
+# What SQLAlchemy has no words for: the full-text search (see search.py), and a log of operations
+# that refuses change. Its rows go with their whole dataset or annotator alone.
+_APPEND_ONLY = "the log of operations is append-only"
+_GOES = """(SELECT state FROM datasets WHERE id = OLD.dataset_id) = 'deleting'
+    OR (SELECT kind FROM annotators
+        WHERE dataset_id = OLD.dataset_id AND id = OLD.annotator_id) = 'leaving'"""
+STATEMENTS = {
+    "sqlite": (
+        # detail=none: which rows have a term is all that is asked. It keeps its terms, for
+        # deletion. prefix=1: a Chinese character is the beginning of thousands of terms.
+        "CREATE VIRTUAL TABLE item_search USING fts5"
+        "(words, tokenize = 'ascii', detail = none, columnsize = 0, prefix = '1')",
+        f"CREATE TRIGGER operations_no_update BEFORE UPDATE ON operations "
+        f"BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END",
+        f"CREATE TRIGGER operations_no_delete BEFORE DELETE ON operations "
+        f"WHEN NOT ({_GOES}) BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END",
+    ),
+    "postgresql": (
+        "CREATE TABLE item_search (rowid BIGINT PRIMARY KEY, words tsvector NOT NULL)",
+        "CREATE INDEX item_search_words ON item_search USING gin (words)",
+        f"""CREATE FUNCTION operations_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'DELETE' AND ({_GOES}) THEN
+        RETURN OLD;
+    END IF;
+    RAISE EXCEPTION '{_APPEND_ONLY}';
+END $$""",
+        "CREATE TRIGGER operations_append_only BEFORE UPDATE OR DELETE ON operations "
+        "FOR EACH ROW EXECUTE FUNCTION operations_append_only()",
+    ),
+}

@@ -7,35 +7,27 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import (
+    Column,
+    Connection,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    inspect,
+    text,
+)
 
 from spanlab.errors import StoreError
 from spanlab.settings import Settings
 from spanlab.storage.engine import Database
-from spanlab.storage.tables import metadata
+from spanlab.storage.tables import STATEMENTS, metadata
 from spanlab.storage.urls import shown
 
-REVISIONS = (
-    "0001",
-    "0002",
-    "0003",
-    "0004",
-    "0005",
-    "0006",
-    "0007",
-    "0008",
-    "0009",
-    "0010",
-    "0011",
-    "0012",
-    "0013",
-    "0014",
-    "0015",
-    "0016",
-    "0017",
-)  # oldest first; one file each in migrations/versions
+REVISIONS = ("0016", "0017", "0018")  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"
+_OLDEST_COMMIT = "75cc3f0"  # the last one that brings older databases up to date
 _LOCK = 7_302_145_001  # a PostgreSQL advisory lock; any number that nobody else uses
 
 
@@ -69,14 +61,15 @@ def upgrade(database: Database, backups: Path) -> Path | None:
     Two processes may do this at once: one migrates, the other waits and finds it done.
 
     Args:
-        database: the database, empty or of any earlier revision.
+        database: the database, empty or of an earlier revision.
         backups: directory for the copy of an SQLite file that has something to migrate.
 
     Returns:
         The backup's path; None if none was needed.
 
     Raises:
-        StoreError: it was made by a newer spanlab, or holds foreign tables under our names.
+        StoreError: it was made by a newer spanlab, or one too old, or holds foreign tables under
+            our names.
     """
     with database.reading() as connection:
         if _revision(connection) == REVISIONS[-1]:
@@ -87,23 +80,36 @@ def upgrade(database: Database, backups: Path) -> Path | None:
         found = _revision(connection)
         if found == REVISIONS[-1]:
             return None
-        backup = None
-        if found is not None and database.path is not None:
-            backup = _back_up(database.path, backups, found)
-        migrate(connection, REVISIONS[-1])
+        if found is None:
+            create(connection)
+            return None
+        backup = None if database.path is None else _back_up(database.path, backups, found)
+        migrate(connection)
         return backup
 
 
-def migrate(connection: Connection, revision: str) -> None:
-    """Run Alembic up to ``revision`` inside the transaction of ``connection``."""
-    # Imported here: it costs 0.8 s, which opening an up-to-date database saves.
+def create(connection: Connection) -> None:
+    """Make all tables in an empty database."""
+    metadata.create_all(connection)
+    for statement in STATEMENTS[connection.dialect.name]:
+        connection.exec_driver_sql(statement)
+    name = Column("version_num", String(32), nullable=False)
+    primary = PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc")
+    versions = Table(VERSION_TABLE, MetaData(), name, primary)
+    versions.create(connection)
+    connection.execute(versions.insert().values(version_num=REVISIONS[-1]))
+
+
+def migrate(connection: Connection) -> None:
+    """Run Alembic up to the newest revision inside the transaction of ``connection``."""
+    # Imported here: it costs 0.8 s, which opening any other database saves.
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, revision)
+    command.upgrade(config, REVISIONS[-1])
 
 
 def _revision(connection: Connection) -> str | None:
@@ -118,6 +124,12 @@ def _revision(connection: Connection) -> str | None:
         return None
     asked = text(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608 - our own name
     revision = connection.execute(asked).scalar()
+    if revision is not None and revision < REVISIONS[0]:
+        raise StoreError(
+            f"the database {shown(connection.engine.url)} has revision {revision}, and this "
+            f"spanlab knows {REVISIONS[0]} and later: open it once with the commit "
+            f"{_OLDEST_COMMIT} of spanlab, then with this one"
+        )
     if revision is not None and revision not in REVISIONS:
         raise StoreError(
             f"the database {shown(connection.engine.url)} has revision {revision}, this spanlab "

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from spanlab.errors import NotFoundError
 from spanlab.schema import (
     Cursor,
@@ -148,7 +146,7 @@ def assigned(store: Store, dataset: str, reviewer: str, item_id: str) -> tuple[s
     people = settings.assigned_to
     if not people:
         return ()
-    position = np.array(store.positions_of(dataset, [item_id]))
+    (position,) = store.positions_of(dataset, [item_id])
     shares = (Share(number, len(people), settings.overlap) for number in range(len(people)))
     named = tuple(name for name, share in zip(people, shares, strict=True) if share.has(position))
     return () if reviewer in named else named

@@ -22,7 +22,18 @@ from pathlib import Path
 
 from spanlab.datasets import read, write
 from spanlab.oplog import Add, Note, Redo, Resize, SetStatus, Undo
-from spanlab.schema import Annotation, Cursor, Item, Kind, Page, QueueQuery, Record, Span, Status
+from spanlab.schema import (
+    Annotation,
+    Cursor,
+    Item,
+    Kind,
+    Page,
+    QueueQuery,
+    Record,
+    Span,
+    Standing,
+    Status,
+)
 from spanlab.settings import Settings
 from spanlab.storage import Store, Write
 
@@ -83,7 +94,7 @@ def _queries(store: Store) -> None:
         "by disagreement": replace(any_item, order="disagreement"),
         "by disagreement, todo, language": replace(todo, order="disagreement", lang="zh"),
     }
-    print(f"  {'queue':44} first page    deep page     next item     previous      count")
+    print(f"  {'queue':44} first page    deep page     next item     previous      standing")
     random.seed(7)
     for name, query in kinds.items():
         steps: tuple[Callable[[], object], ...] = (
@@ -91,7 +102,7 @@ def _queries(store: Store) -> None:
             partial(_deep_page, store, query),
             partial(_neighbour, store, query, 1),
             partial(_neighbour, store, query, -1),
-            partial(store.count, "bench", query),
+            partial(_standing, store, query),
         )
         print(f"  {name:44}", "  ".join(_p50_p95(step) for step in steps))
     print(f"  {'list of datasets':44}", _p50_p95(store.datasets))
@@ -228,6 +239,10 @@ def _deep_page(store: Store, query: QueueQuery) -> Page:
 
 def _neighbour(store: Store, query: QueueQuery, step: int) -> str | None:
     return store.neighbour("bench", query, _any_id(), step)
+
+
+def _standing(store: Store, query: QueueQuery) -> Standing:
+    return store.standing("bench", query, _any_id())
 
 
 def _any_id() -> str:

@@ -17,7 +17,6 @@ from spanlab.lm import answer_cache
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.storage.engine import Database
-from spanlab.storage.upgrade import migrate
 from spanlab.testing import ModelServer
 
 ODD: dict[str, object] = {"said": "an emoji \U0001f600, and \x00"}
@@ -123,23 +122,3 @@ def test_answers_expire_after_thirty_days(
     later = answer_cache(another, "models")
     assert asyncio.run(later.get("old")) is None
     assert asyncio.run(later.get("new")) == {"said": "new"}
-
-
-def test_what_workers_of_an_earlier_spanlab_had_collected_is_found(
-    shared_settings: Settings, database: Database
-) -> None:
-    with database.writing() as connection:
-        migrate(connection, "0003")
-        connection.execute(text("CREATE SCHEMA spanlab_jobs"))
-        connection.execute(
-            text(
-                "CREATE TABLE spanlab_jobs.answers (cache TEXT, key TEXT, answer TEXT, "
-                "at TIMESTAMPTZ DEFAULT now())"
-            )
-        )
-        collected = (
-            """INSERT INTO spanlab_jobs.answers VALUES ('models', 'asked', '{"said"\\:1}')"""
-        )
-        connection.execute(text(collected))
-    answers = answer_cache(shared_settings, "models")
-    assert asyncio.run(answers.get("asked")) == {"said": 1}

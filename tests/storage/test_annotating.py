@@ -8,8 +8,9 @@ import pytest
 
 from spanlab.errors import InputError, NotFoundError, StoreError
 from spanlab.oplog import Accept, Add, Mark, SetStatus
-from spanlab.schema import Annotation, Kind, QueueQuery, Record, Status
+from spanlab.schema import Annotation, Claim, Kind, QueueQuery, Record, Status
 from spanlab.storage import Store, Write
+from spanlab.storage.values import annotation_values, position_values
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -147,3 +148,53 @@ def test_an_annotation_of_nothing_is_written_too(store: Store, record: MakeRecor
     assert store.save_annotations("d", []) == 0
     assert store.save_annotations("d", [("a", empty)]) == 1
     assert store.record("d", "a").by("det") == empty
+
+
+_DISPUTED = {"disagreement": 1.0, "detector_disagreement": None}
+_AGREED = {"disagreement": None, "detector_disagreement": None}
+
+
+@pytest.mark.parametrize(
+    ("people", "expected"),
+    [
+        pytest.param([], {"n_people": 0, "max_prob": None, **_AGREED}, id="nobody"),
+        pytest.param(
+            [("d", Kind.DETECTOR, Status.DONE, None)], {"max_prob": 0.0, **_AGREED}, id="nothing"
+        ),
+        pytest.param(
+            [("d", Kind.DETECTOR, Status.FAILED, None)], {"max_prob": None}, id="unfinished"
+        ),
+        pytest.param(
+            [("d", Kind.DETECTOR, Status.DONE, 0.3), ("e", Kind.DETECTOR, Status.DONE, 0.7)],
+            {"max_prob": 0.7, "disagreement": 1.0, "detector_disagreement": 1.0},
+            id="two detectors",
+        ),
+        pytest.param(
+            [("d", Kind.DETECTOR, Status.DONE, None), ("a", Kind.PERSON, Status.DONE, 1.0)],
+            {"n_people": 1, "max_prob": 0.0, "n_labels": 1, "detector_labels": 0, **_DISPUTED},
+            id="a person",
+        ),
+        pytest.param(
+            [("a", Kind.PERSON, Status.SKIPPED, 1.0), ("g", Kind.GOLD, Status.DONE, 1.0)],
+            {"n_people": 0, "max_prob": None, "n_labels": 1, "n_claims": 1, **_AGREED},
+            id="skipped, and gold",
+        ),
+    ],
+)
+def test_what_queues_filter_by_follows_from_the_annotations(
+    record: MakeRecord,
+    said: Say,
+    people: list[tuple[str, Kind, Status, float | None]],
+    expected: dict[str, object],
+) -> None:
+    """Everybody with a probability has one label and one claim."""
+    annotations = []
+    for name, kind, status, prob in people:
+        spans = [] if prob is None else [(0, 3, prob)]
+        annotation = said(name, *spans, kind=kind, status=status)
+        labelled = [span.model_copy(update={"label": "name"}) for span in annotation.spans]
+        claims = [Claim(text="one")] * len(spans)
+        annotations.append(annotation.model_copy(update={"spans": labelled, "claims": claims}))
+    numbers = [annotation_values(annotation) for annotation in annotations]
+    values = position_values(record("a", lang="fi").item, annotations, numbers)
+    assert values.items() >= {"lang": "fi", "n_passages": 0, **expected}.items()

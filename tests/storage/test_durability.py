@@ -14,7 +14,8 @@ from working_jobs import environment
 from spanlab.oplog import Add, SetStatus
 from spanlab.schema import Annotation, Kind, QueueQuery, Record, Status
 from spanlab.settings import Settings
-from spanlab.storage import Store, Write
+from spanlab.storage import Store, Write, catalog, reviews
+from spanlab.storage.engine import Database
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]
@@ -150,6 +151,34 @@ def test_many_people_at_once_lose_nothing_and_miscount_nothing(
     assert {row.disagreement for row in rows} == {0.0}
     for each in store.records("d"):
         assert sum(said.kind is Kind.PERSON for said in each.annotations) == 4
+
+
+def test_two_people_at_neighbouring_items_do_not_wait_for_each_other(
+    settings: Settings, record: MakeRecord
+) -> None:
+    """On SQLite, where one writes at a time, nobody waits who reads."""
+    url = settings.database_url
+    if "postgresql" in url:
+        url += "&options=-c%20lock_timeout%3D2s"
+    database = Database(url)
+    with Store.open(settings.model_copy(update={"database_url": url})) as store:
+        store.import_records("d", [record("a"), record("b")])
+        for item, name in (("a", "Ann"), ("b", "Ben")):
+            assert not store.apply("d", item, name, [Write(name, 1, 0, _DONE)]).refused
+        again = SetStatus(status=Status.NOT_ANNOTATED)
+        with database.writing() as connection:
+            dataset = catalog.find(connection, "d")
+            assert not reviews.apply(
+                connection, dataset, "a", "Ann", [Write("Ann", 2, 1, again)]
+            ).refused
+            if not database.is_sqlite:
+                assert not store.apply("d", "b", "Ben", [Write("Ben", 2, 1, again)]).refused
+            assert store.counts("d", "Ann")[Status.DONE] == 1
+        assert [store.counts("d", name)[Status.DONE] for name in ("Ann", "Ben")] == [
+            0,
+            int(database.is_sqlite),
+        ]
+    database.close()
 
 
 def _start(code: str, settings: Settings, session: str) -> subprocess.Popen[bytes]:

@@ -71,7 +71,7 @@ def searching(store: Store) -> Store:
 def test_a_search_narrows_a_queue_like_any_filter(searching: Store) -> None:
     searching.apply("d", "en-1", "me", [Write("s", 1, 0, SetStatus(status=Status.DONE))])
     todo = QueueQuery(reviewer="me", text="tower", status=Status.NOT_ANNOTATED)
-    assert searching.count("d", todo) == 1
+    assert len(searching.positions("d", todo)) == 1
     assert searching.neighbour("d", replace(todo, status=None), "en-1") == "en-2"
     assert searching.neighbour("d", replace(todo, status=None), "en-2") is None
 

@@ -2,42 +2,40 @@
 
 from __future__ import annotations
 
+import gzip
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from random import Random
 
+import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import text
+from random_queues import PlainQueue, compare
+from sqlalchemy import make_url, text
 
 import spanlab.storage.migrations
 from spanlab.errors import StoreError
-from spanlab.oplog import Add, Note, SetStatus
-from spanlab.schema import (
-    Annotation,
-    Claim,
-    DatasetSettings,
-    Kind,
-    QueueQuery,
-    Record,
-    Status,
-    Undecided,
-)
+from spanlab.oplog import SetStatus
+from spanlab.schema import QueueQuery, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store, StoredJob, Write
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import metadata
-from spanlab.storage.upgrade import REVISIONS, VERSION_TABLE, migrate
+from spanlab.storage.upgrade import REVISIONS, VERSION_TABLE
 
 MakeRecord = Callable[..., Record]
-Say = Callable[..., Annotation]
 
+_STORED = {
+    "sqlite": Path(__file__).parent / "stored" / "spanlab-0016.db.gz",
+    "postgresql": Path(__file__).parent / "stored" / "spanlab-0016.sql.gz",
+}
 _OPEN = """
 import sys
 from spanlab.settings import Settings
@@ -47,15 +45,31 @@ print("alembic" in sys.modules)
 """
 
 
+@pytest.fixture
+def older(empty: Settings) -> Settings:
+    """A database that the commit 75cc3f0 wrote: samples under review, and a random dataset "d"."""
+    if "sqlite" in empty.database_url:
+        path = make_url(empty.database_url).database or ""
+        Path(path).write_bytes(gzip.decompress(_STORED["sqlite"].read_bytes()))
+    else:
+        with psycopg.connect(empty.database_url) as connection:
+            connection.execute(gzip.decompress(_STORED["postgresql"].read_bytes()))
+    return empty
+
+
 def test_a_new_database_has_exactly_the_tables_of_the_code(empty: Settings) -> None:
     Store.open(empty).close()
-    database = Database(empty.database_url)
+    _has_exactly_the_tables_of_the_code(empty)
+    assert not (empty.home / "backups").exists()
+
+
+def _has_exactly_the_tables_of_the_code(settings: Settings) -> None:
+    database = Database(settings.database_url)
     with database.reading() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
         ours = [each for each in compare_metadata(context, metadata) if not _of_search(each)]
         assert ours == []
     database.close()
-    assert not (empty.home / "backups").exists()
 
 
 def _of_search(difference: object) -> bool:
@@ -71,65 +85,110 @@ def test_the_known_revisions_are_those_of_the_migrations() -> None:
     assert tuple(script.revision for script in scripts.walk_revisions())[::-1] == REVISIONS
 
 
-def test_an_older_database_is_migrated_with_its_data(empty: Settings, record: MakeRecord) -> None:
-    _make_first_revision(empty, record)
-    database = Database(empty.database_url)
-    with Store.open(empty) as store:
-        review = store.review("d", "a", "me")
-        assert (review.version, review.state.status) == (1, Status.DONE)
-        # What the third and the sixth revision bring: settings of the dataset.
-        assert [each.settings for each in store.datasets()] == [DatasetSettings()]
-        # What the eleventh revision brings: gold labels have a log, too, of several people.
-        drawn = Add(span="x", start=0, end=3)
-        assert not store.apply("d", "a", "gold", [Write("s", 2, 0, drawn, "Ada")]).refused
-        # What the second revision brings: the log can no longer be changed.
-        with (
-            pytest.raises(StoreError, match="append-only"),
-            database.writing() as connection,
-        ):
-            connection.execute(text("DELETE FROM operations"))
-        store.delete_dataset("d")
+def test_an_older_database_is_migrated_with_its_data(older: Settings) -> None:
+    """All of a database that the commit 75cc3f0 wrote; its queues are as if made anew."""
+    with Store.open(older) as store:
+        assert [(each.name, each.n_items) for each in store.datasets()] == [
+            ("samples", 8),
+            ("d", 25),
+        ]
+        plain, chance = PlainQueue(tuple(store.records("d")), {}), Random(1)
+        for _ in range(25):
+            for question, expected, given in compare(store, plain, chance):
+                assert given == expected, question
+        assert store.settings("samples").assigned_to == ("Ann", "Ben", "Cem")
+        for item in (record.item.id for record in list(store.records("samples"))[:4]):
+            review = store.review("samples", item, "Ann")
+            assert (review.version, review.state.status) == (3, Status.DONE)
+            assert store.rebuild("samples", item, "Ann") == review.state
+        plan = store.plan("samples")
+        assert plan is not None
+        assert (plan.done, plan.people[0].done + plan.people[0].beyond) == (5, 4)
+        found = store.page("samples", QueueQuery(reviewer="Ann", text="looked", label="name"))
+        assert len(found.rows) == 4
+    _has_exactly_the_tables_of_the_code(older)
+
+
+def test_a_log_cannot_be_changed_but_goes_with_its_annotator_and_its_dataset(
+    settings: Settings, record: MakeRecord
+) -> None:
+    _check_logs(settings, record)
+
+
+def test_a_log_of_an_older_database_cannot_be_changed_either(
+    older: Settings, record: MakeRecord
+) -> None:
+    _check_logs(older, record)
+
+
+def _check_logs(settings: Settings, record: MakeRecord) -> None:
+    database = Database(settings.database_url)
+    with Store.open(settings) as store:
+        store.import_records("logs", [record("a")])
+        for name in ("me", "you"):
+            write = Write(name, 1, 0, SetStatus(status=Status.DONE))
+            assert not store.apply("logs", "a", name, [write]).refused
+        for change in ("DELETE FROM operations", "UPDATE operations SET seq = 7"):
+            refused = pytest.raises(StoreError, match="append-only")
+            with refused, database.writing() as connection:
+                connection.execute(text(change))
+        store.remove_annotator("logs", "you")
+        store.delete_dataset("logs")
     database.close()
 
 
-def test_an_sqlite_file_is_backed_up_before_it_is_migrated(
-    tmp_path: Path, record: MakeRecord
-) -> None:
+def test_an_sqlite_file_is_backed_up_before_it_is_migrated(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'work.db'}")
-    _make_first_revision(settings, record)
+    (tmp_path / "work.db").write_bytes(gzip.decompress(_STORED["sqlite"].read_bytes()))
     with closing(sqlite3.connect(tmp_path / "work.db")) as still_open:
         # Not in the file itself yet but in its write-ahead log, which a plain copy would miss.
-        still_open.execute("UPDATE datasets SET name = 'renamed'")
+        still_open.execute("PRAGMA journal_mode = WAL")
+        still_open.execute("UPDATE datasets SET name = 'renamed' WHERE name = 'd'")
         still_open.commit()
         Store.open(settings).close()
     Store.open(settings).close()
     (backup,) = (tmp_path / "backups").iterdir()
-    assert backup.name.startswith("work-0001-")
+    assert backup.name.startswith("work-0016-")
     with closing(sqlite3.connect(backup)) as copy:
         assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        assert copy.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone() == ("0001",)
-        assert copy.execute("SELECT name FROM datasets").fetchone() == ("renamed",)
-        assert copy.execute("SELECT count(*) FROM operations").fetchone() == (1,)
+        assert copy.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone() == ("0016",)
+        assert ("renamed",) in copy.execute("SELECT name FROM datasets").fetchall()
     # The backup is a database like any other.
     restored = settings.model_copy(update={"database_url": f"sqlite:///{backup}"})
     with Store.open(restored) as store:
-        assert store.record("renamed", "a").item == record("a").item
+        assert len(store.positions("renamed", QueueQuery(reviewer="me"))) == 25
 
 
-def test_processes_that_open_at_once_do_not_collide(empty: Settings, record: MakeRecord) -> None:
-    _make_first_revision(empty, record)
+def test_processes_that_open_at_once_do_not_collide(older: Settings) -> None:
+    processes = [_open(older) for _ in range(2)]
+    outputs = [process.communicate() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    backups = list((older.home / "backups").glob("*"))
+    assert len(backups) == (1 if "sqlite" in older.database_url else 0)
+    with Store.open(older) as store:
+        assert len(store.positions("d", QueueQuery(reviewer="me"))) == 25
+
+
+def test_processes_that_make_a_database_at_once_do_not_collide(empty: Settings) -> None:
     processes = [_open(empty) for _ in range(2)]
     outputs = [process.communicate() for process in processes]
     assert [process.returncode for process in processes] == [0, 0], outputs
-    backups = list((empty.home / "backups").glob("*"))
-    assert len(backups) == (1 if "sqlite" in empty.database_url else 0)
-    with Store.open(empty) as store:
-        assert store.review("d", "a", "me").version == 1
 
 
-def test_opening_what_is_up_to_date_does_not_import_alembic(settings: Settings) -> None:
-    output, _ = _open(settings).communicate()
-    assert output == b"False\n"
+def test_opening_what_is_new_or_up_to_date_does_not_import_alembic(empty: Settings) -> None:
+    for _ in range(2):
+        output, _ = _open(empty).communicate()
+        assert output == b"False\n"
+
+
+def test_a_database_that_is_too_old_is_refused_with_what_to_do(older: Settings) -> None:
+    database = Database(older.database_url)
+    with database.writing() as connection:
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0009'"))
+    database.close()
+    with pytest.raises(StoreError, match=r"revision 0009.*open it once with the commit 75cc3f0"):
+        Store.open(older)
+    assert not (older.home / "backups").exists()
 
 
 def test_a_newer_database_is_refused(settings: Settings) -> None:
@@ -169,154 +228,21 @@ def test_a_place_that_cannot_be_is_said_so(tmp_path: Path) -> None:
         Store.open(settings.model_copy(update={"database_url": f"sqlite:///{tmp_path}"}))
 
 
-def test_an_upgrade_finds_the_datasets_of_the_json_api_by_their_whole_names(
-    empty: Settings, record: MakeRecord
-) -> None:
-    job = "0123456789abcdef"
-    names = [
-        f"api-{job}",
-        f"api-{job}0",
-        f"api-{job[1:]}",
-        f"xapi-{job}",
-        "api-9",
-        f"api-{job}\u0661",
-    ]
-    with Store.open(empty) as store:
-        for name in names:
-            store.import_records(name, [record("a"), record("b")])
-    _take_back(empty, "0016")
-    with Store.open(empty) as store:
-        assert [each.name for each in store.datasets()] == names
-        assert store.api_jobs(limit=9) == [StoredJob(job, f"api-{job}", 2)]
-
-
-def _make_first_revision(settings: Settings, record: MakeRecord) -> None:
-    """Make a database as the first version left it, with a dataset and a review in it."""
-    with Store.open(settings) as store:
-        store.import_records("d", [record("a")])
-        store.apply("d", "a", "me", [Write("s", 1, 0, SetStatus(status=Status.DONE))])
-    _take_back(settings, REVISIONS[0])
-
-
-_BROUGHT = {  # what takes a revision's tables and columns back, newest first
-    "0017": ("DROP TABLE api_jobs",),
-    "0016": ("DROP TABLE reservations",),
-    "0015": tuple(
-        f"DROP TABLE {table}"
-        for table in ("memory_keys", "memories", "memory_grams", "memory_aliases", "tool_calls")
-    ),
-    "0014": ("ALTER TABLE operations DROP COLUMN seconds",),
-    "0013": ("ALTER TABLE operations DROP COLUMN guidelines",),
-    "0011": ("ALTER TABLE operations DROP COLUMN author",),
-    "0010": (
-        "DELETE FROM facets WHERE name = 'passages'",
-        "DELETE FROM facets WHERE name LIKE 'labels/%' OR name LIKE 'claims/%'",
-    ),
-    "0009": ("DROP TABLE item_search",),
-    "0008": ("DROP TABLE process_nodes", "DROP TABLE processes"),
-    "0006": (
-        "ALTER TABLE datasets DROP COLUMN settings",
-        "ALTER TABLE datasets ADD COLUMN undecided TEXT NOT NULL DEFAULT 'rejected'",
-    ),
-    "0005": ("DELETE FROM facets WHERE name = 'disagreement/detectors'",),
-    "0004": ("DROP TABLE answers",),
-    "0003": ("ALTER TABLE datasets DROP COLUMN undecided",),
-}
-_TRIGGERS = {  # of the second revision
-    "sqlite": ("DROP TRIGGER operations_no_update", "DROP TRIGGER operations_no_delete"),
-    "postgresql": ("DROP FUNCTION operations_append_only CASCADE",),
-}
-
-
-def _take_back(settings: Settings, revision: str) -> None:
-    """Leave a database as an earlier revision would have left it."""
-    database = Database(settings.database_url)
-    with database.writing() as connection:
-        brought = _BROUGHT | {"0002": _TRIGGERS[connection.dialect.name]}
-        for later, statements in brought.items():
-            for statement in statements if later > revision else ():
-                connection.execute(text(statement))
-        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '{revision}'"))
-    database.close()
-
-
 def _open(settings: Settings) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", _OPEN, settings.model_dump_json()]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def test_an_upgrade_tells_the_disagreement_of_detectors_from_that_of_people(
-    empty: Settings, record: MakeRecord, said: Say
+def test_an_upgrade_finds_the_datasets_of_the_json_api_by_their_whole_names(
+    older: Settings,
 ) -> None:
-    both = [said("d1", (0, 3)), said("d2", (4, 7))]
-    person = said("Ben", (4, 7), kind=Kind.PERSON)
-    with Store.open(empty) as store:
-        store.import_records("d", [record("a", *both), record("b", *both, person)])
-        store.import_records("d", [record("c", said("d1", (0, 3)), person)])
-        query = QueueQuery(reviewer="me", blind=True)
-        expected = [row.disagreement for row in store.page("d", query).rows]
-    _take_back(empty, "0004")
-    with Store.open(empty) as store:
-        assert [row.disagreement for row in store.page("d", query).rows] == expected
-        assert expected == [1.0, 1.0, None]
-
-
-def test_an_upgrade_keeps_what_done_makes_of_undecided_suggestions(empty: Settings) -> None:
-    database = Database(empty.database_url)
+    job = "0123456789abcdef"
+    names = {"samples": f"api-{job}", "d": f"api-{job}0"}
+    database = Database(older.database_url)
     with database.writing() as connection:
-        migrate(connection, "0005")
-        row = "('d', '2026-01-01T00:00:00+00:00', 'ready', 0, 'ask')"
-        columns = "name, created, state, n_items, undecided"
-        connection.execute(text(f"INSERT INTO datasets ({columns}) VALUES {row}"))
+        for was, now in names.items():
+            connection.execute(text(f"UPDATE datasets SET name = '{now}' WHERE name = '{was}'"))
     database.close()
-    with Store.open(empty) as store:
-        assert [each.settings for each in store.datasets()] == [
-            DatasetSettings(undecided=Undecided.ASK)
-        ]
-
-
-def test_an_upgrade_makes_what_is_stored_searchable(empty: Settings, record: MakeRecord) -> None:
-    with Store.open(empty) as store:
-        store.import_records("d", [record("a"), record("b", answer="Nobody knows.")])
-        store.apply("d", "b", "me", [Write("s", 1, 0, Note(text="odd"))])
-    _take_back(empty, "0008")
-    with Store.open(empty) as store:
-        for searched, found in (("tower", "a"), ("know", "b"), ("odd", "b")):
-            page = store.page("d", QueueQuery(reviewer="me", text=searched))
-            assert [row.item_id for row in page.rows] == [found]
-
-
-def test_an_upgrade_counts_what_the_table_of_items_shows(
-    empty: Settings, record: MakeRecord, said: Say
-) -> None:
-    claimed = said("d1", (0, 3)).model_copy(update={"claims": (Claim(text="There is one."),)})
-    with Store.open(empty) as store:
-        store.import_records("d", [record("a"), record("b", claimed)])
-    query = QueueQuery(reviewer="me", order="claims")
-    _take_back(empty, "0009")
-    with Store.open(empty) as store:
-        assert [(row.item_id, row.n_claims) for row in store.page("d", query).rows] == [
-            ("b", 1),
-            ("a", 0),
-        ]
-
-
-def test_an_upgrade_gives_reviews_the_claims_that_they_began_with(
-    empty: Settings, record: MakeRecord, said: Say
-) -> None:
-    claim = Claim(text="There is one.", verdict="supported")
-    mine = said("me", kind=Kind.PERSON).model_copy(update={"claims": (claim,)})
-    with Store.open(empty) as store:
-        store.import_records("d", [record("a", mine)])
-        store.apply("d", "a", "me", [Write("s", 1, 0, Note(text="sure"))])
-    database = Database(empty.database_url)
-    with database.writing() as connection:  # as that revision left it
-        state = """{"status": "done", "note": "sure"}"""
-        connection.execute(text("UPDATE reviews SET state = :state"), {"state": state})
-    database.close()
-    _take_back(empty, "0006")
-    with Store.open(empty) as store:
-        assert store.review("d", "a", "me").state == store.rebuild("d", "a", "me")
-        store.apply("d", "a", "me", [Write("s", 2, 1, Note(text="quite sure"))])
-        reviewed = store.record("d", "a").by("me")
-        assert reviewed == mine.model_copy(update={"note": "quite sure"})
+    with Store.open(older) as store:
+        assert [each.name for each in store.datasets()] == list(names.values())
+        assert store.api_jobs(limit=9) == [StoredJob(job, f"api-{job}", 8)]
