@@ -10,15 +10,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean
 
+from spanlab.results import MeanInterval
 from spanlab.schema import Frozen, HeldOut, Score, Unit
-from spanlab.scorers import (
-    Difference,
-    JudgedClaim,
-    MeanInterval,
-    compare_macro_f1,
-    mean_of,
-    paired,
-)
+from spanlab.scorers import Difference, JudgedClaim, compare_macro_f1, mean_of, paired
 
 
 class FoldScores(Frozen):

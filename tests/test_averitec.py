@@ -129,8 +129,8 @@ def test_predictions_with_other_numbers_are_told(tmp_path: Path) -> None:
     (tmp_path / "pred.json").write_text(json.dumps(shifted[:3]), encoding="utf-8")
     words = os.environ | {"NLTK_DATA": str(SHARED / "nltk_data")}
     found = run_here(["score", "pred.json", "dev.json", "--averitec"], tmp_path, words)
-    assert "3 predictions quote another claim than the gold file has" in found.stdout
-    assert "under their claim_id: 1, 2, 3" in found.stdout
+    assert "3 claims whose prediction quotes another claim than the gold file has" in found.stdout
+    assert "under its claim_id: 1, 2, 3" in found.stdout
 
 
 def test_pages_of_predictions_become_passages_and_come_back(tmp_path: Path) -> None:

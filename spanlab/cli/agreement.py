@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from spanlab.workflows.comparing import DatasetComparison
 
 
 def agreement(
@@ -23,46 +19,10 @@ def agreement(
     \b
     spanlab agreement mine
     """
-    from spanlab.cli import progress
+    from spanlab.cli import output, progress
     from spanlab.storage import Store
     from spanlab.workflows.comparing import compare_dataset
 
     with Store.open() as store, progress.bar("reading", unit="items") as advance:
         found = compare_dataset(store, dataset, on_progress=advance)
-    typer.echo(_json(found) if as_json else _text(found))
-
-
-def _json(found: DatasetComparison) -> str:
-    groups = {
-        name: {
-            "characters": spans.model_dump(exclude={"pairs"}),
-            "verdicts": {"n": verdicts.n, "alpha": verdicts.alpha},
-        }
-        for name, spans, verdicts in (
-            ("people", found.persons, found.claims.persons),
-            ("people and detectors", found.independent, found.claims.independent),
-        )
-    }
-    pairs = [pair.model_dump() for pair in found.everybody.pairs]
-    return json.dumps({"alpha": groups, "pairs": pairs}, ensure_ascii=False, indent=1)
-
-
-def _text(found: DatasetComparison) -> str:
-    from spanlab.cli.tables import aligned
-    from spanlab.workflows.wording import figure
-
-    def shown(alpha: float | None) -> str:
-        return "-" if alpha is None else figure(alpha)
-
-    rows = [["Krippendorff's alpha", "people", "on", "people and detectors", "on"]]
-    persons = {each.lang: each for each in found.persons.languages}
-    both = {each.lang: each for each in found.independent.languages}
-    lines = [
-        *((f"characters, {lang}", persons.get(lang), both.get(lang)) for lang in both),
-        ("characters", found.persons, found.independent),
-        ("verdicts on claims", found.claims.persons, found.claims.independent),
-    ]
-    for name, *groups in lines:
-        cells = [(shown(each.alpha), f"{each.n:,}") if each else ("-", "0") for each in groups]
-        rows.append([name, *(cell for pair in cells for cell in pair)])
-    return aligned(rows)
+    output.write_result(found, json=as_json, ascii_only=False)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from spanlab.errors import UsageError
-from spanlab.workflows.wording import counted
+from spanlab.results import counted
 
 app = typer.Typer(
     no_args_is_help=True,

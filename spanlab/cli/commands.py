@@ -20,7 +20,7 @@ from spanlab.cli.options import (
     Turns,
 )
 from spanlab.errors import UsageError
-from spanlab.workflows.wording import counted
+from spanlab.results import counted
 
 
 def annotate(
@@ -225,7 +225,7 @@ def score(
     spanlab score checked.jsonl claims.jsonl --claims
     spanlab score pred.json dev.json --averitec
     """
-    from spanlab.cli import inputs, step_tables, tables
+    from spanlab.cli import inputs, output
     from spanlab.workflows.averitec import score_averitec_files
     from spanlab.workflows.claim_scores import score_claim_files
     from spanlab.workflows.evaluating import score_files
@@ -238,13 +238,13 @@ def score(
         if claims or steps or against or annotator or gold:
             raise UsageError("--averitec scores two files whole: leave the other options out")
         found = score_averitec_files(predictions, golds, repeat_pairs=repeat_pairs)
-        typer.echo(tables.as_json(found) if as_json else tables.as_text(found))
+        output.write_result(found, json=as_json)
         return
     if steps:
         if claims or against:
             raise UsageError("--steps scores two sides alone: leave --claims and --against out")
         scored = score_step_files(predictions, golds, annotator=annotator, gold_annotator=gold)
-        typer.echo(step_tables.as_json(scored) if as_json else step_tables.as_text(scored))
+        output.write_result(scored, json=as_json)
         return
     if keep_inconclusive and not claims:
         raise UsageError("--keep-inconclusive goes with --claims")
@@ -258,7 +258,7 @@ def score(
         gold_annotator=gold,
         against=inputs.files([against]) if against else (),
     )
-    typer.echo(tables.as_json(evaluation) if as_json else tables.as_text(evaluation))
+    output.write_result(evaluation, json=as_json, ascii_only=claims)
 
 
 def datasets(

@@ -9,7 +9,7 @@ import typer
 
 from spanlab.cli.options import Output
 from spanlab.errors import UsageError
-from spanlab.workflows.wording import counted
+from spanlab.results import counted
 
 _NAMED = 5  # annotators that are named
 

@@ -15,11 +15,12 @@ from spanlab.datasets import WRITABLE, ReadOptions, detect, format_of, read, wri
 from spanlab.detectors import Spec, asks_models
 from spanlab.errors import UsageError
 from spanlab.lm import Budget
+from spanlab.results import counted
 from spanlab.schema import Record
 from spanlab.workflows.requesting import request_of
 from spanlab.workflows.streaming import Outcomes, Stream
 from spanlab.workflows.voting import Cleanup, vote_records
-from spanlab.workflows.wording import counted, usage_in_words
+from spanlab.workflows.wording import usage_in_words
 
 _CAUSES = 5  # of failures that are named
 

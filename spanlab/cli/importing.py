@@ -9,7 +9,7 @@ import typer
 
 from spanlab.cli.options import ChatTurns, Columns, Contexts, Format, ListOfRecords, Turns
 from spanlab.errors import UsageError
-from spanlab.workflows.wording import counted
+from spanlab.results import counted
 
 
 def import_command(

@@ -34,8 +34,8 @@ def index(
     spanlab index pages/ -o pages.index --longest 800
     """
     from spanlab.cli import progress
+    from spanlab.results import counted
     from spanlab.retrievers.building import build
-    from spanlab.workflows.wording import counted
 
     with progress.bar("indexing", unit="passages") as advance:
         done = build(corpus, output, longest=longest, stems=stems, on_progress=advance)

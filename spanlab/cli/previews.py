@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from spanlab.cli.tables import aligned
+from spanlab.results import counted
 from spanlab.schema import Item
 from spanlab.workflows.previewing import ImportPreview
 from spanlab.workflows.process_nodes import Stages, stages_of
-from spanlab.workflows.wording import counted
 
 _LONGEST = 100  # characters of a text that are shown
 

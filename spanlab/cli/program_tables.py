@@ -6,9 +6,10 @@ import json
 from collections.abc import Sequence
 
 from spanlab.cli.tables import aligned
+from spanlab.results import figure
 from spanlab.schema import HeldOut, Program, PromptChange
 from spanlab.workflows.programs import Programs
-from spanlab.workflows.wording import figure, measured
+from spanlab.workflows.wording import measured
 
 
 def listed(programs: Programs) -> str:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from spanlab.scorers import MeanInterval
-    from spanlab.workflows.rates import Rates
 
 
 def rates(
@@ -37,63 +31,11 @@ def rates(
     spanlab rates mine --by meta.model_id
     spanlab rates mine --by lang --annotators offline
     """
-    from spanlab.cli import progress
+    from spanlab.cli import output, progress
     from spanlab.storage import Store
     from spanlab.workflows import rates as workflow
 
     names = [name for name in (annotators or "").split(",") if name]
     with Store.open() as store, progress.bar("reading", unit="items") as advance:
         found = workflow.rates(store, dataset, by, names, advance)
-    typer.echo(_json(found) if as_json else _text(found))
-
-
-def _json(found: Rates) -> str:
-    groups = [
-        {
-            "value": group.value,
-            "n": group.n,
-            **{name: rate and rate.model_dump() for name, rate in group.rates._asdict().items()},
-            "labels": dict(group.labels),
-        }
-        for group in found.groups
-    ]
-    pairs = [{**pair._asdict(), "characters": pair.characters.model_dump()} for pair in found.pairs]
-    return json.dumps({**asdict(found), "groups": groups, "pairs": pairs}, indent=1)
-
-
-def _text(found: Rates) -> str:
-    from spanlab.cli.tables import aligned
-    from spanlab.workflows.wording import figure
-
-    def shown(rate: MeanInterval | None, n: int, digits: int = 3) -> str:
-        if rate is None:
-            return "-"
-        mean, low, high = (figure(value, digits) for value in (rate.mean, rate.low, rate.high))
-        return mean if n == 1 else f"{mean} [{low}, {high}]"
-
-    rows = [[found.field, "n", "answers", "characters", "spans/1,000", "claims"]]
-    for group in found.groups:
-        digits = {"spans": 2}
-        rates = [
-            shown(rate, group.n, digits.get(name, 3))
-            for name, rate in group.rates._asdict().items()
-        ]
-        rows.append([group.value, f"{group.n:,}", *rates])
-    lines = [
-        aligned(rows),
-        f"Shares with hallucinations according to {', '.join(found.annotators[:5])}"
-        f"{', …' if len(found.annotators) > 5 else ''}, with 95 % bootstrap intervals.",
-        *found.remarks,
-    ]
-    if found.unlabelled:
-        lines.append(f"{found.unlabelled:,} items that nobody of these has finished are left out.")
-    for a, b, n, difference in found.pairs:
-        mean, low, high = (
-            figure(value, signed=True)
-            for value in (difference.difference, difference.low, difference.high)
-        )
-        lines.append(
-            f"{a} minus {b} on {n:,} common questions: characters {mean} [{low}, {high}], "
-            f"p {figure(difference.p)}"
-        )
-    return "\n".join(lines)
+    output.write_result(found, json=as_json)

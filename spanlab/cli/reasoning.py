@@ -16,7 +16,6 @@ from spanlab.cli.options import Output
 if TYPE_CHECKING:
     from spanlab.schema import Record
     from spanlab.workflows.reasoning import Reasoning
-    from spanlab.workflows.reasoning_results import MethodResult
     from spanlab.workflows.supervision import Supervision
 
 
@@ -92,9 +91,10 @@ def reason(
     spanlab reason questions.jsonl --verification none --verification self --verification safe
     spanlab reason questions.jsonl --retriever bm25 --corpus wiki/ -o reasoned.jsonl
     """
-    from spanlab.cli import progress
+    from spanlab.cli.output import write_tables
     from spanlab.detectors.safe.reasoning import ReasonOptions
     from spanlab.workflows.reasoning import Reasoning
+    from spanlab.workflows.reasoning_results import error_tables, method_table
     from spanlab.workflows.requesting import budget_of
 
     asked = (None, program, price, None, model_option)
@@ -112,8 +112,7 @@ def reason(
     answer_questions(
         work, "reasoning", work.answered(records_in(questions, passages, limit)), output
     )
-    for name, result in work.results.items():
-        progress.say(_in_words(name, result))
+    write_tables([method_table(work.results), *error_tables(work.results)], err=True)
     if all(result.failed == result.questions for result in work.results.values()):
         raise typer.Exit(1)
 
@@ -140,7 +139,8 @@ def answer_questions(
         output: a file; None for standard output.
     """
     from spanlab.cli import progress
-    from spanlab.workflows.wording import counted, usage_in_words
+    from spanlab.results import counted
+    from spanlab.workflows.wording import usage_in_words
 
     def noticed() -> Iterator[Record]:
         for number, record in enumerate(records, start=1):
@@ -182,26 +182,3 @@ def _written(records: Iterator[Record], output: Path | None) -> int:
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", file=output) from error
     return count
-
-
-def _in_words(name: str, result: MethodResult) -> str:
-    from spanlab.workflows.wording import counted, figure
-
-    parts = [f"{name}: {counted(result.questions, 'question')}"]
-    if result.failed:
-        parts.append(f"{result.failed:,} failed")
-    if result.score is not None:
-        parts.append(f"exact match {figure(result.score.exact)}")
-        parts.append(f"F1 {figure(result.score.f1)}")
-    if result.spurious is not None:
-        parts.append(f"right despite a wrong step {result.spurious:,}")
-    if result.judged[0]:
-        parts.append(f"judged right {figure(result.judged[1] / result.judged[0])}")
-    if result.questions:
-        parts.append(f"{result.calls / result.questions:.1f} calls per question")
-        parts.append(f"{result.tokens / result.questions:,.0f} tokens per question")
-        parts.append(f"{result.forced:,} forced")
-    if result.errors:
-        common = ", ".join(f"{error} {count:,}" for error, count in result.errors.most_common())
-        parts.append(f"errors: {common} ({result.early:.0%} in the first three steps)")
-    return "; ".join(parts)

@@ -107,7 +107,7 @@ def _run(
     limit: int | None,
 ) -> None:
     from spanlab.cli import progress
-    from spanlab.workflows.wording import counted
+    from spanlab.results import counted
 
     answer_questions(work, task, work.done(records_in(questions, passages, limit)), output)
     progress.say(_table(work.results))

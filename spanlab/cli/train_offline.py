@@ -30,8 +30,8 @@ def train_offline(
     spanlab train-offline reviewed.jsonl --annotator anna --folds 5 -o my.npz
     """
     from spanlab.cli import inputs, progress
+    from spanlab.results import figure
     from spanlab.workflows.training import TrainingJob, train_files
-    from spanlab.workflows.wording import figure
 
     words = ["spanlab", "train-offline", *files]
     words += ["--contexts", str(contexts)] if contexts else []

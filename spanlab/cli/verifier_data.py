@@ -48,11 +48,11 @@ def verifier_data(
     """
     from spanlab.cli import inputs, progress
     from spanlab.lm import ModelChoice
+    from spanlab.results import counted
     from spanlab.storage import Store
     from spanlab.workflows.reasoning import questions_in
     from spanlab.workflows.requesting import budget_of
     from spanlab.workflows.verifier_data import Teacher, write_verifier_data
-    from spanlab.workflows.wording import counted
 
     model = ModelChoice.read(model=teacher) if teacher else None
     teaching = Teacher(model, seed, budget_of(max_calls)) if model else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spanlab.jobs.views import JobState, JobView
-from spanlab.workflows.wording import cost_in_words, counted, duration, rate_in_words
+from spanlab.results import counted, duration, rate_in_words
+from spanlab.workflows.wording import cost_in_words
 
 _NOUNS = {"detect": "item", "optimise": "evaluation"}
 _STATES = {

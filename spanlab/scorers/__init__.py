@@ -35,7 +35,7 @@ from spanlab.scorers._compare import (
     paired,
 )
 from spanlab.scorers._item import METRICS, ItemScore, mark_all, mark_none, score_item, score_items
-from spanlab.scorers._report import LanguageMeans, MeanInterval, Means, Report, mean_of, score
+from spanlab.scorers._report import LanguageMeans, Means, Report, mean_of, score
 from spanlab.scorers._resample import interval, weights
 from spanlab.scorers._short_answers import AnswerScore, score_answer
 from spanlab.scorers._stages import StageAgreement, stage_agreement, stage_shares
@@ -60,7 +60,6 @@ __all__ = [
     "LanguageDifferences",
     "LanguageMeans",
     "MacroF1s",
-    "MeanInterval",
     "Means",
     "PredictedClaim",
     "Report",

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.errors import InputError
+from spanlab.results import MeanInterval
 from spanlab.schema import Frozen
 from spanlab.scorers._compare import Difference, paired
-from spanlab.scorers._report import MeanInterval
 from spanlab.scorers._resample import Table, interval, p_value, swaps, weights
 
 RIGHT: Final = "right"

@@ -9,19 +9,12 @@ import numpy as np
 
 from spanlab.errors import InputError
 from spanlab.labels import Labels
+from spanlab.results import MeanInterval
 from spanlab.schema import Frozen
 from spanlab.scorers._item import METRICS, ItemScore, score_items
 from spanlab.scorers._resample import Table, bootstrap, interval, intervals, means
 
 _BATCH = 4096  # items scored at a time, which bounds the memory
-
-
-class MeanInterval(Frozen):
-    """A mean with its 95 % bootstrap interval; of a single item all three are equal."""
-
-    mean: float
-    low: float
-    high: float
 
 
 class Means(Frozen):

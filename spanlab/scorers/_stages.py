@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spanlab.scorers._report import MeanInterval, mean_of
+from spanlab.results import MeanInterval
+from spanlab.scorers._report import mean_of
 from spanlab.scorers._resample import Table
 
 

@@ -8,13 +8,14 @@ from html import escape
 import pandas as pd
 import streamlit as st
 
+from spanlab.results import figure
 from spanlab.schema import Kind
 from spanlab.ui.chart_style import HEAT, INK
 from spanlab.ui.downloads import csv_button, show_chart
 from spanlab.ui.score_charts import pair_chart
 from spanlab.ui.score_views import MACRO, number
 from spanlab.workflows.comparing import DatasetComparison, Pair, clustered
-from spanlab.workflows.wording import figure, unsigned_zero
+from spanlab.workflows.wording import unsigned_zero
 
 _PICTURE = 520  # pixels, the height of the box that the picture scrolls in
 # The headings stay while the cells scroll; the darker a cell, the higher the agreement.

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import streamlit as st
 
+from spanlab.results import counted
 from spanlab.schema import AnnotatorSummary, DatasetSummary, Kind
 from spanlab.ui.common import plain, store
 from spanlab.ui.messages import errors_shown
@@ -16,7 +17,6 @@ from spanlab.workflows.annotators import (
     rename_annotator,
     set_gold,
 )
-from spanlab.workflows.wording import counted
 
 Finish = Callable[[str], NoReturn]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pandas as pd
 import streamlit as st
 
+from spanlab.results import ONE_ITEM, MeanInterval
 from spanlab.schema import DatasetSummary
 from spanlab.ui.chart_style import LIGHT, NEUTRAL, axis_of, colour_of, names_axis, scale_of
 from spanlab.ui.common import plain, store
@@ -16,9 +17,8 @@ from spanlab.ui.comparisons import campaign_of
 from spanlab.ui.downloads import show_chart
 from spanlab.ui.score_charts import PERSON, Dot, Wording, dot_plot
 from spanlab.workflows.campaign import Campaign, Finished, Pace, agreement_over_time, pace
-from spanlab.workflows.comparing import MeanInterval
 from spanlab.workflows.managing import plan_of
-from spanlab.workflows.wording import ONE_ITEM, plan_in_words
+from spanlab.workflows.wording import plan_in_words
 
 if TYPE_CHECKING:
     import altair as alt

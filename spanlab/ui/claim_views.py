@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 import pandas as pd
 import streamlit as st
 
+from spanlab.results import ONE_ITEM, MeanInterval, counted, figure
 from spanlab.ui.common import plain
 from spanlab.ui.counts import kind_in_words
 from spanlab.ui.downloads import csv_button, show_chart
 from spanlab.ui.score_charts import Dot, Wording, best, dot_plot, places
 from spanlab.ui.score_views import number
-from spanlab.workflows.claim_comparing import ClaimComparison, MeanInterval, ScoredClaims
-from spanlab.workflows.wording import ONE_ITEM, counted, figure
+from spanlab.workflows.claim_comparing import ClaimComparison, ScoredClaims
 
 _MOST = 20  # people, and others, in the chart
 _MEANS = {

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from spanlab.errors import NotFoundError
+from spanlab.results import counted, figure
 from spanlab.schema import DatasetSummary, Item, Kind, Record, Status
 from spanlab.ui.agreement_views import show_agreement
 from spanlab.ui.campaign_views import show_campaign
@@ -31,7 +32,6 @@ from spanlab.workflows.comparing import (
     neighbour_item,
     open_record,
 )
-from spanlab.workflows.wording import counted, figure
 
 _ALL = "All languages"
 _ORDERS: dict[str, Order] = {"Most disagreement first": "disagreement", "As imported": "import"}

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import streamlit as st
 
+from spanlab.results import counted
 from spanlab.schema import DatasetSummary
 from spanlab.ui.common import store
 from spanlab.ui.progress import progress
 from spanlab.workflows.campaign import Campaign, campaign
 from spanlab.workflows.comparing import DatasetComparison, compare_dataset
 from spanlab.workflows.managing import count_edits
-from spanlab.workflows.wording import counted
 
 if TYPE_CHECKING:
     from streamlit.runtime.caching.cache_utils import CachedFunc

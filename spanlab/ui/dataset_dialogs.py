@@ -9,6 +9,7 @@ from typing import Literal, NoReturn
 import streamlit as st
 
 from spanlab import jobs
+from spanlab.results import counted
 from spanlab.schema import DatasetSummary, Kind, Status
 from spanlab.ui import label_editor
 from spanlab.ui.annotator_dialog import edit_annotators
@@ -28,7 +29,6 @@ from spanlab.workflows.managing import (
 )
 from spanlab.workflows.requesting import request_of
 from spanlab.workflows.voting import vote_dataset
-from spanlab.workflows.wording import counted
 
 _OPEN = "spanlab.dialog"
 _PROCESSES = 8  # of the detector that is started here

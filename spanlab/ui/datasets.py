@@ -8,6 +8,7 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.jobs import JobState, JobView
+from spanlab.results import counted
 from spanlab.schema import UNDETERMINED, DatasetSummary
 from spanlab.ui.common import link, page_link, plain, store, title
 from spanlab.ui.counts import counts_html, with_assigned
@@ -19,7 +20,7 @@ from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.progress import progress
 from spanlab.workflows.demo import DATASET, detection_of_samples, prepare_samples
 from spanlab.workflows.managing import PlanProgress, list_datasets, plan_of
-from spanlab.workflows.wording import counted, plan_in_words
+from spanlab.workflows.wording import plan_in_words
 
 _STYLE = """<style>
 [class*="st-key-dataset-"] a[data-testid="stPageLink-NavLink"] { min-height: 2.5rem; margin: 0;

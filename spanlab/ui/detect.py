@@ -8,6 +8,7 @@ import streamlit as st
 
 from spanlab import jobs
 from spanlab.jobs import JobView, RunRequest
+from spanlab.results import counted, money
 from spanlab.schema import DatasetSummary
 from spanlab.ui.common import choose_dataset, datasets_for, link, page_link, plain, store, title
 from spanlab.ui.counts import counts_in_words
@@ -29,7 +30,6 @@ from spanlab.workflows.choosing import asks_models, remarks_on
 from spanlab.workflows.environment import ModelEnvironment, model_environment
 from spanlab.workflows.estimating import RunEstimate, estimate
 from spanlab.workflows.requesting import RunForm, requested
-from spanlab.workflows.wording import counted, money
 
 _ESTIMATE = "spanlab.detect.estimate"
 _STARTED = "spanlab.detect.started"  # how many runs, in this session

@@ -12,6 +12,7 @@ from pathlib import Path
 import streamlit as st
 
 from spanlab.errors import InputError
+from spanlab.results import counted
 from spanlab.schema import AnnotatorSummary, DatasetSummary, Kind, Status
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, store, title
@@ -27,7 +28,6 @@ from spanlab.workflows.exporting import (
     export_dataset,
 )
 from spanlab.workflows.managing import PlanProgress, plan_of
-from spanlab.workflows.wording import counted
 
 _READY = "spanlab.export-file"
 _GRID = """<style>

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from spanlab.errors import UsageError
+from spanlab.results import counted
 from spanlab.ui.common import link, plain, remember_dataset, store
 from spanlab.ui.import_files import Chosen, Readable, preview_of, readable
 from spanlab.ui.import_form import clear_form, import_form, lacks_answer
@@ -17,7 +18,6 @@ from spanlab.ui.progress import progress
 from spanlab.workflows.importing import Imported, RejectedRecord, import_files, rejects_as_jsonl
 from spanlab.workflows.predictions import Joined, import_predictions
 from spanlab.workflows.sources import estimate_items
-from spanlab.workflows.wording import counted
 
 _RESULT = "spanlab.imported"
 _FIRST = "spanlab.imported-first"

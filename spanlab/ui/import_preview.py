@@ -6,12 +6,12 @@ from html import escape
 
 import streamlit as st
 
+from spanlab.results import counted
 from spanlab.schema import Item
 from spanlab.ui.common import plain
 from spanlab.ui.counts import kind_beside
 from spanlab.ui.import_form import FORMAT_NAMES
 from spanlab.workflows.previewing import ImportPreview
-from spanlab.workflows.wording import counted
 
 _LONGEST = 240  # characters of a text that are shown
 _STYLE = """<style>

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from spanlab.workflows.wording import counted
+from spanlab.results import counted
 
 _SHOWN = 5  # records
 _LONGEST = 300  # characters of a cell

@@ -12,11 +12,12 @@ from spanlab import jobs
 from spanlab.errors import SpanlabError
 from spanlab.jobs import Failure, JobState, JobView
 from spanlab.jobs.summary import progress_in_words, state_in_words
+from spanlab.results import counted
 from spanlab.schema import DatasetSummary
 from spanlab.ui.common import link, plain
 from spanlab.ui.messages import show_error
 from spanlab.ui.progress import share
-from spanlab.workflows.wording import counted, usage_in_words
+from spanlab.workflows.wording import usage_in_words
 
 EVERY = 1.0  # seconds between two looks at a job that goes on
 _ERROR = "spanlab.job-error"

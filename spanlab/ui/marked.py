@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 
+from spanlab.results import counted, figure
 from spanlab.schema import Annotation, Item, Passage, Record, Status
 from spanlab.ui.counts import kind_in_words
 from spanlab.workflows.comparing import ItemScore
 from spanlab.workflows.marks import mark_html, marked_html
-from spanlab.workflows.wording import counted, figure
 
 _LISTED = 100  # spans named one by one under an answer
 

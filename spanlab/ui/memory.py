@@ -8,6 +8,7 @@ from datetime import datetime
 
 import streamlit as st
 
+from spanlab.results import counted
 from spanlab.ui.common import kept, page_link, plain, title
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.workflows.remembering import (
@@ -20,7 +21,6 @@ from spanlab.workflows.remembering import (
     open_memory,
     scopes,
 )
-from spanlab.workflows.wording import counted
 
 _PER_PAGE = 10
 _SEEN = "spanlab.memory.seen"  # number of the last entry of each page before this one

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from spanlab.results import MeanInterval, figure
 from spanlab.schema import DatasetSummary
 from spanlab.ui.choose_annotators import choose_annotators
 from spanlab.ui.common import plain, store
@@ -17,8 +18,7 @@ from spanlab.ui.progress import progress
 from spanlab.ui.score_charts import PERSON, Dot, Wording, dot_plot
 from spanlab.workflows.item_fields import fields_of, model_field
 from spanlab.workflows.managing import count_edits
-from spanlab.workflows.rates import Group, MeanInterval, Rates, rates, usual
-from spanlab.workflows.wording import figure
+from spanlab.workflows.rates import Group, Rates, rates, usual
 
 _MOST = 40  # values in the chart
 _SPANS = "spans"  # the only measure that is no share

@@ -7,6 +7,7 @@ import streamlit as st
 from optimizers.choosing import SearchEstimate, TuningForm, estimate_search, optimisation_of
 from spanlab import jobs
 from spanlab.jobs import JobView
+from spanlab.results import counted, money
 from spanlab.schema import DatasetSummary
 from spanlab.ui.common import choose_dataset, datasets_for, page_link, plain, store, title
 from spanlab.ui.job_start import start_job
@@ -25,7 +26,6 @@ from spanlab.ui.optimise_form import tuning_form
 from spanlab.ui.optimise_views import show_found, show_search
 from spanlab.ui.program_views import program_changed, show_programs
 from spanlab.workflows.environment import model_environment
-from spanlab.workflows.wording import counted, money
 
 _ESTIMATE = "spanlab.optimise.estimate"
 

@@ -9,12 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from spanlab.jobs import JobState, JobView
+from spanlab.results import figure
 from spanlab.schema import Trial
 from spanlab.ui.chart_style import axis_of, scale_of
 from spanlab.ui.common import plain
 from spanlab.ui.program_views import show_changes, show_held_out, show_prompts, use_button
 from spanlab.workflows.programs import registry
-from spanlab.workflows.wording import figure
 
 if TYPE_CHECKING:
     from spanlab.ui.chart_style import Chart

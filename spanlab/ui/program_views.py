@@ -10,11 +10,12 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from spanlab.results import counted, figure
 from spanlab.schema import Demo, HeldOut, Predictor, Program, PromptChange, compare
 from spanlab.ui.common import plain
 from spanlab.ui.messages import errors_shown, show_error
 from spanlab.workflows.programs import registry, take, unuse, use
-from spanlab.workflows.wording import counted, figure, measured
+from spanlab.workflows.wording import measured
 
 _CHANGED = "spanlab.program-changed"
 _LINES = {"+": "green", "-": "red"}

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from spanlab.workflows.wording import counted, duration
+from spanlab.results import counted, duration
 
 _EVERY = 0.2  # seconds between two drawings: a browser needs no more, and the work goes on
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from spanlab.results import counted, figure
 from spanlab.schema import DatasetSummary
 from spanlab.ui.chart_style import axis_of, colour_of, names_axis, scale_of
 from spanlab.ui.common import plain, store
@@ -19,7 +20,6 @@ from spanlab.workflows.reasoning_results import (
     ReasoningResults,
     reasoning_results,
 )
-from spanlab.workflows.wording import counted, figure
 
 if TYPE_CHECKING:
     import altair as alt

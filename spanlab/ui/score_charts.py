@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from spanlab.results import MeanInterval, counted, figure, percent
 from spanlab.ui.chart_style import HEAT, INK, NEUTRAL, axis_of, colour_of, names_axis, scale_of
-from spanlab.workflows.comparing import Calibrated, Confusion, MeanInterval, Pair
-from spanlab.workflows.wording import counted, figure, percent
+from spanlab.workflows.comparing import Calibrated, Confusion, Pair
 
 if TYPE_CHECKING:
     from spanlab.ui.chart_style import Chart

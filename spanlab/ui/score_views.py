@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from spanlab.results import ONE_ITEM, MeanInterval, counted, figure
 from spanlab.schema import Kind
 from spanlab.ui.common import plain
 from spanlab.ui.counts import kind_in_words
@@ -25,15 +26,8 @@ from spanlab.ui.score_charts import (
     places,
     ranked,
 )
-from spanlab.workflows.comparing import (
-    METRICS,
-    Confusion,
-    DatasetComparison,
-    MeanInterval,
-    Means,
-    Scored,
-)
-from spanlab.workflows.wording import ONE_ITEM, counted, figure, unsigned_zero
+from spanlab.workflows.comparing import METRICS, Confusion, DatasetComparison, Means, Scored
+from spanlab.workflows.wording import unsigned_zero
 
 MACRO = "all languages"
 NAMES = {

@@ -15,7 +15,6 @@ from spanlab.ui.common import plain, store
 from spanlab.ui.downloads import show_chart
 from spanlab.ui.progress import progress
 from spanlab.workflows.stages import ErrorStages, error_stages, judges
-from spanlab.workflows.wording import counted
 
 if TYPE_CHECKING:
     from spanlab.ui.chart_style import Chart
@@ -41,12 +40,9 @@ def show_stages(summary: DatasetSummary) -> None:
             icon=":material/account_tree:",
         )
         return
-    for run in found.runs:
-        st.caption(
-            f"{plain(run.annotator)}: {counted(run.claims, 'claim')} not supported; "
-            f"the stage is known of {run.claims - run.undetermined:,}"
-            + (f"; {run.scored}." if run.scored else ".")
-        )
+    runs = found.tables()[0]
+    titles = [column.title for column in runs.columns]
+    st.dataframe([dict(zip(titles, map(str, row), strict=True)) for row in runs.rows])
     _show(found)
 
 

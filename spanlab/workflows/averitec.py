@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
 from spanlab.datasets.files import File
 from spanlab.datasets.problems import input_error
 from spanlab.errors import InputError
+from spanlab.results import Column, ResultTable, counted, named_ids
 from spanlab.scorers import LABELS, MOST_PAIRS, AveritecReport, GoldClaim, PredictedClaim, averitec
 
 NO_ANSWER = "No answer could be found."
@@ -29,6 +30,40 @@ class AveritecEvaluation:
     report: AveritecReport
     missing: tuple[str, ...]
     others: tuple[str, ...] = ()
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return all measures, one below the other."""
+        report = self.report
+        figures = {
+            **{f"F1 of {label}": f1 for label, f1 in report.f1.items()},
+            "Macro F1": report.macro_f1,
+            "Accuracy": report.accuracy,
+            "Questions, METEOR": report.questions,
+            "Questions and answers, METEOR": report.evidence,
+            **{f"AVeriTeC score at {level}": score for level, score in report.score.items()},
+        }
+        missing, others = (counted(len(ids), "claim") for ids in (self.missing, self.others))
+        remarks = {
+            f"{missing} without a prediction: {named_ids(self.missing)}": self.missing,
+            f"{others} whose prediction quotes another claim than the gold file has under its "
+            f"claim_id: {named_ids(self.others)}": self.others,
+        }
+        return (
+            ResultTable(
+                key="averitec",
+                title=f"AVeriTeC's measures over {counted(len(report.items), 'claim')}",
+                columns=(
+                    Column(key="measure", title="Measure"),
+                    Column(key="value", title="Value", unit="score"),
+                ),
+                rows=tuple(figures.items()),
+                remarks=tuple(remark for remark, ids in remarks.items() if ids),
+            ),
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Return all figures."""
+        return {**self.report.model_dump(), "missing": self.missing, "others": self.others}
 
 
 class _Id(BaseModel):

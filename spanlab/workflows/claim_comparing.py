@@ -12,7 +12,6 @@ from spanlab.scorers import (
     ClaimReport,
     Difference,
     JudgedClaim,
-    MeanInterval,
     compare_claims,
     decided,
     score_claims,
@@ -23,7 +22,6 @@ __all__ = [
     "ClaimComparison",
     "ClaimReport",
     "ClaimTally",
-    "MeanInterval",
     "ScoredClaims",
     "VerdictAgreement",
 ]

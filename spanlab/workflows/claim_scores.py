@@ -5,12 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 from spanlab.datasets import Role, read_placed_claims
 from spanlab.errors import InputError
+from spanlab.results import P_VALUE, Column, ResultTable, counted
 from spanlab.schema import Claim
 from spanlab.scorers import ClaimReport, Difference, JudgedClaim, compare_claims, score_claims
+from spanlab.workflows.evaluating import difference_cells
 
+_MEASURES: Final = {  # with what they mean
+    "balanced_accuracy": (
+        "Balanced accuracy",
+        "Mean over the verdicts of the share of their claims that was found.",
+    ),
+    "accuracy": ("Accuracy", "Share of claims with the reference's verdict."),
+    "macro_f1": ("Macro F1", "Mean over the verdicts of their F1."),
+    "auroc": (
+        "AUROC",
+        "Chance that a supported claim has a higher soft score than another; .5 is chance. "
+        "Unknown where a claim has no soft score.",
+    ),
+}
+MEASURES: Final = {
+    key: Column(key=key, title=title, unit="score", about=about)
+    for key, (title, about) in _MEASURES.items()
+}
 _Claims = Mapping[str, Mapping[str, Claim]]  # by item and by text
 
 
@@ -25,6 +45,60 @@ class ClaimEvaluation:
     report: ClaimReport
     missing: int
     against: Difference | None = None
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the measures, and the scores of each verdict."""
+        report, partly = self.report, self.report.auroc and self.report.soft < self.report.n
+        remarks = {
+            f"{counted(report.unjudged, 'claim')} without a verdict: wrong.": report.unjudged,
+            f"{counted(report.inconclusive, 'claim')} that one side calls inconclusive: left out "
+            "(--keep-inconclusive).": report.inconclusive,
+            f"AUROC is over the {counted(report.soft, 'claim')} with a soft score.": partly,
+            f"{counted(self.missing, 'gold claim')} of items without a prediction: not "
+            "scored.": self.missing,
+        }
+        measures = ResultTable(
+            key="measures",
+            title=f"Verdicts on {counted(report.n, 'claim')}, with 95 % bootstrap intervals",
+            columns=tuple(MEASURES.values()),
+            rows=(tuple(getattr(report, name) for name in MEASURES),),
+            remarks=tuple(remark for remark, is_so in remarks.items() if is_so),
+        )
+        return (measures, verdict_table(self.report), *self._difference())
+
+    def figures(self) -> dict[str, Any]:
+        """Return all figures."""
+        against = self.against and self.against.model_dump()
+        return {**self.report.model_dump(), "missing": self.missing, "against": against}
+
+    def _difference(self) -> tuple[ResultTable, ...]:
+        if self.against is None:
+            return ()
+        accuracy = MEASURES["accuracy"].model_copy(update={"unit": "difference"})
+        return (
+            ResultTable(
+                key="difference",
+                title="PRED minus --against, paired",
+                columns=(accuracy, P_VALUE),
+                rows=(difference_cells(self.against),),
+            ),
+        )
+
+
+def verdict_table(report: ClaimReport) -> ResultTable:
+    """Return a row per verdict: claims of the reference and predicted, precision, recall, F1."""
+    counts = (("gold", "Reference"), ("predicted", "Predicted"))
+    scores = (("precision", "Precision"), ("recall", "Recall"), ("f1", "F1"))
+    return ResultTable(
+        key="verdicts",
+        title="Scores by verdict",
+        columns=(
+            Column(key="verdict", title="Verdict"),
+            *(Column(key=key, title=title, unit="count") for key, title in counts),
+            *(Column(key=key, title=title, unit="score") for key, title in scores),
+        ),
+        rows=tuple(tuple(score.model_dump().values()) for score in report.verdicts),
+    )
 
 
 def score_claim_files(

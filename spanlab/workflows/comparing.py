@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from spanlab.agreement import (
     Agreement,
     ItemMarks,
+    LanguageAgreement,
     Pair,
     agreement,
     clustered,
@@ -19,12 +20,12 @@ from spanlab.agreement import (
     rated,
 )
 from spanlab.labels import Extent, Labels, disagreement, labels_in, labels_of
+from spanlab.results import Cell, Column, ResultTable
 from spanlab.schema import Cursor, Kind, Page, QueueQuery, Record
 from spanlab.scorers import (
     METRICS,
     ItemScore,
     LanguageMeans,
-    MeanInterval,
     Means,
     Report,
     mark_all,
@@ -34,7 +35,7 @@ from spanlab.scorers import (
 )
 from spanlab.storage import Store
 from spanlab.workflows.calibrating import Calibrated, CalibrationTally
-from spanlab.workflows.claim_comparing import ClaimComparison, ClaimTally
+from spanlab.workflows.claim_comparing import ClaimComparison, ClaimTally, VerdictAgreement
 from spanlab.workflows.label_confusion import Confusion, ConfusionSums
 from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.progress import reported
@@ -51,7 +52,6 @@ __all__ = [
     "DatasetComparison",
     "ItemScore",
     "LanguageMeans",
-    "MeanInterval",
     "Means",
     "Order",
     "Page",
@@ -74,6 +74,20 @@ NOTHING = "mark nothing"
 Order = Literal["disagreement", "import"]
 
 _REPORT_EVERY = 100  # items between two calls of `on_progress`
+
+
+_MEANING = (
+    "1 is perfect agreement, 0 what chance would give, below 0 systematic disagreement. Unknown "
+    "where it is undefined: all marked everything, or all nothing."
+)
+AgreedOn: TypeAlias = Agreement | LanguageAgreement | VerdictAgreement
+_ALPHA = (
+    Column(key="of", title="Agreement on"),
+    Column(key="people", title="People", unit="score", about=_MEANING),
+    Column(key="people-n", title="Items of people", unit="count"),
+    Column(key="both", title="People and detectors", unit="score", about=_MEANING),
+    Column(key="both-n", title="Items of both", unit="count"),
+)
 
 
 @dataclass(frozen=True)
@@ -122,6 +136,47 @@ class DatasetComparison:
         """Agreement of persons and detectors, who copied no labels of each other; no pairs."""
         return self._agreement(Kind.PERSON, Kind.DETECTOR)
 
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return Krippendorff's alpha of people, and of people and detectors."""
+        persons = {row.lang: row for row in self.persons.languages}
+        verdicts = (self.claims.persons, self.claims.independent)
+        lines: list[tuple[str, *tuple[AgreedOn | None, ...]]] = [
+            *(
+                (f"characters, {row.lang}", persons.get(row.lang), row)
+                for row in self.independent.languages
+            ),
+            ("characters", self.persons, self.independent),
+            ("verdicts on claims", *verdicts),
+        ]
+        return (
+            ResultTable(
+                key="agreement",
+                title="Krippendorff's alpha",
+                columns=_ALPHA,
+                rows=tuple(
+                    (name, *(cell for side in sides for cell in _alpha_cells(side)))
+                    for name, *sides in lines
+                    if any(side and side.n for side in sides)
+                ),
+                empty="Agreement needs items that two or more annotators have finished.",
+            ),
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of agreement, those of all pairs included."""
+        groups = {
+            name: {
+                "characters": spans.model_dump(exclude={"pairs"}),
+                "verdicts": {"n": verdicts.n, "alpha": verdicts.alpha},
+            }
+            for name, spans, verdicts in (
+                ("people", self.persons, self.claims.persons),
+                ("people and detectors", self.independent, self.claims.independent),
+            )
+        }
+        pairs = [pair.model_dump() for pair in self.everybody.pairs]
+        return {"alpha": groups, "pairs": pairs}
+
     def _agreement(self, *wanted: Kind) -> Agreement:
         names = {name for name, kind in self.kinds.items() if kind in wanted}
         chosen = (
@@ -129,6 +184,10 @@ class DatasetComparison:
             for item in self.marks
         )
         return agreement(chosen, with_pairs=False)
+
+
+def _alpha_cells(agreed: AgreedOn | None) -> tuple[Cell, Cell]:
+    return (None, 0) if agreed is None else (agreed.alpha, agreed.n)
 
 
 def compare_dataset(

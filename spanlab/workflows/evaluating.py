@@ -5,12 +5,60 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 from spanlab.datasets import Role, read_placed_labels
 from spanlab.errors import InputError
 from spanlab.labels import Labels
-from spanlab.scorers import Comparison, Report, compare, mark_all, mark_none, score, score_item
+from spanlab.results import (
+    ITEMS,
+    LANGUAGE,
+    P_VALUE,
+    Cell,
+    Column,
+    MeanInterval,
+    ResultTable,
+    counted,
+    named_ids,
+    several,
+)
+from spanlab.scorers import (
+    Comparison,
+    Difference,
+    Means,
+    Report,
+    compare,
+    mark_all,
+    mark_none,
+    score,
+    score_item,
+)
+
+_TITLES: Final = {  # by metric, with what it means
+    "iou": (
+        "IoU",
+        "Intersection over union of the characters taken for hallucinated. 1 is the same "
+        "characters, 0 none in common.",
+    ),
+    "corr": (
+        "Corr",
+        "Spearman correlation of the probabilities over all characters. 1 is the same order, 0 no "
+        "relation.",
+    ),
+    "max_iou": (
+        "MaxIoU",
+        "The best IoU with any single person; for a person, with any other person.",
+    ),
+    "precision": ("Precision", "Share of the marked characters that the reference marks too."),
+    "recall": ("Recall", "Share of the reference's characters that are marked."),
+    "f1": ("F1", "Harmonic mean of precision and recall, in characters."),
+    "span_f1": ("Span F1", "F1 of whole spans with both edges exactly right."),
+}
+SCORES: Final = {
+    key: Column(key=key, title=title, unit="score", about=about)
+    for key, (title, about) in _TITLES.items()
+}
+_MAIN: Final = ("iou", "corr")  # which have intervals in a table of files
 
 
 @dataclass(frozen=True)
@@ -27,6 +75,105 @@ class Evaluation:
     missing: tuple[str, ...]
     extra: tuple[str, ...]
     against: Comparison | None = None
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return scores by language and macro, the baselines, and the comparison, if any."""
+        left_out = (
+            (self.missing, "gold item", "without a prediction: not scored"),
+            (self.extra, "predicted item", "without gold labels: not scored"),
+        )
+        scores = ResultTable(
+            key="scores",
+            title="Scores by language, with 95 % bootstrap intervals",
+            columns=(LANGUAGE, ITEMS, *SCORES.values()),
+            rows=tuple(_cells(lang, means) for lang, means in _by_language(self.report)),
+            remarks=tuple(
+                f"{counted(len(ids), noun)} {what}: {named_ids(ids)}"
+                for ids, noun, what in left_out
+                if ids
+            ),
+        )
+        differences = [] if self.against is None else [_differences(self.against)]
+        return (scores, self._baselines(), *differences)
+
+    def figures(self) -> dict[str, Any]:
+        """Return all figures, those of every item included."""
+        return {
+            "macro": self.report.macro.model_dump(),
+            "languages": _languages(self.report),
+            "items": {item.id: item.model_dump(exclude={"id"}) for item in self.report.items},
+            "mark_all": _baseline(self.everything),
+            "mark_none": _baseline(self.nothing),
+            "missing": self.missing,
+            "extra": self.extra,
+            "against": None if self.against is None else self.against.model_dump(),
+        }
+
+    def _baselines(self) -> ResultTable:
+        sides = {"all": "All marked", "none": "None marked"}
+        columns = [
+            Column(key=f"{key}-{metric}", title=f"{title}: {SCORES[metric].title}", unit="score")
+            for key, title in sides.items()
+            for metric in _MAIN
+        ]
+        both = zip(_by_language(self.everything), _by_language(self.nothing), strict=True)
+        return ResultTable(
+            key="baselines",
+            title="Baselines",
+            columns=(LANGUAGE, *columns),
+            rows=tuple(
+                (lang, all_.iou.mean, all_.corr.mean, none.iou.mean, none.corr.mean)
+                for (lang, all_), (_, none) in both
+            ),
+        )
+
+
+def difference_cells(difference: Difference) -> tuple[Cell, Cell]:
+    """Return a difference with its interval, and its p-value."""
+    ends = MeanInterval(mean=difference.difference, low=difference.low, high=difference.high)
+    return ends, difference.p
+
+
+def _by_language(report: Report) -> list[tuple[str, Means]]:
+    return [*((row.lang, row) for row in report.languages), ("macro", report.macro)]
+
+
+def _cells(lang: str, means: Means) -> tuple[Cell, ...]:
+    estimates: dict[str, MeanInterval | None] = {name: getattr(means, name) for name in SCORES}
+    figures = (
+        several(mean, means.n) if name in _MAIN else mean and mean.mean
+        for name, mean in estimates.items()
+    )
+    return (lang, means.n, *figures)
+
+
+def _differences(against: Comparison) -> ResultTable:
+    columns = [
+        column.model_copy(update={"key": f"{name}-{column.key}", "title": title})
+        for name in _MAIN
+        for column, title in (
+            (SCORES[name].model_copy(update={"unit": "difference"}), SCORES[name].title),
+            (P_VALUE, f"p of {SCORES[name].title}"),
+        )
+    ]
+    rows = [*((row.lang, row) for row in against.languages), ("macro", against.macro)]
+    return ResultTable(
+        key="differences",
+        title="PRED minus --against, paired",
+        columns=(LANGUAGE, ITEMS, *columns),
+        rows=tuple(
+            (lang, row.n, *difference_cells(row.iou), *difference_cells(row.corr))
+            for lang, row in rows
+        ),
+    )
+
+
+def _languages(report: Report) -> dict[str, Any]:
+    return {row.lang: row.model_dump(exclude={"lang"}) for row in report.languages}
+
+
+def _baseline(report: Report) -> dict[str, Any]:
+    return {"macro": report.macro.model_dump(), "languages": _languages(report)}
 
 
 class _Found(NamedTuple):

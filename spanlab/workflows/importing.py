@@ -24,8 +24,8 @@ from spanlab.datasets import (
 )
 from spanlab.datasets.limits import longest, record_limit, too_large
 from spanlab.errors import InputError
+from spanlab.results import counted
 from spanlab.schema import Item, Record
-from spanlab.workflows.wording import counted
 
 if TYPE_CHECKING:
     from spanlab.storage import Store

@@ -4,26 +4,68 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from statistics import fmean
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from spanlab.errors import UsageError
 from spanlab.labels import hard_of
+from spanlab.results import (
+    ITEMS,
+    ONE_ITEM,
+    P_VALUE,
+    Chart,
+    Column,
+    MeanInterval,
+    ResultTable,
+    sampling_alone,
+    several,
+)
 from spanlab.schema import HALLUCINATED, Annotation, Kind, Record, Status
-from spanlab.scorers import Difference, MeanInterval, mean_of, paired
+from spanlab.scorers import Difference, mean_of, paired
 from spanlab.storage import Store
+from spanlab.workflows.evaluating import difference_cells
 from spanlab.workflows.item_fields import LABEL, NOTHING_THERE, fields_of, values_of
 from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.progress import reported
-from spanlab.workflows.wording import ONE_ITEM, sampling_alone
 
-__all__ = ["Group", "MeanInterval", "Measures", "Pairing", "RateTally", "Rates", "rates", "usual"]
+__all__ = ["Group", "Measures", "Pairing", "RateTally", "Rates", "rates", "usual"]
 
 MOST_GROUPS: Final = 200  # groups that a table can show
 _MOST_PAIRS: Final = 12  # groups up to which every two are compared
 _REPORT_EVERY: Final = 100
+_NAMED: Final = 5  # annotators in a title
+MEASURES: Final = {
+    column.key: column
+    for column in (
+        Column(
+            key="characters",
+            title="Characters",
+            unit="share",
+            about="Share of the answers' characters that are hallucinated.",
+        ),
+        Column(
+            key="answers",
+            title="Answers",
+            unit="share",
+            about="Share of answers with at least one hallucination.",
+        ),
+        Column(
+            key="spans",
+            title="Spans per 1,000",
+            unit="count",
+            digits=1,
+            about="Hallucinated spans per 1,000 characters of answer.",
+        ),
+        Column(
+            key="claims",
+            title="Claims",
+            unit="share",
+            about="Share of claims with a verdict that counts as hallucinated.",
+        ),
+    )
+}
 
 
 class Measures(NamedTuple):
@@ -73,6 +115,76 @@ class Rates:
     pairs: tuple[Pairing, ...]
     unlabelled: int
     remarks: tuple[str, ...] = ()
+
+    @property
+    def measures(self) -> list[str]:
+        """The rates, by key, that some group has."""
+        return [key for key in MEASURES if any(getattr(group.rates, key) for group in self.groups)]
+
+    def tables(self, measure: str = "characters") -> tuple[ResultTable, ...]:
+        """Return the rates of each value, ``measure`` drawn, and paired comparisons."""
+        whose = ", ".join(self.annotators[:_NAMED])
+        whose += " and others" if len(self.annotators) > _NAMED else ""
+        labels = dict.fromkeys(label for group in self.groups for label in group.labels)
+        left_out = f"{self.unlabelled:,} items that nobody of these has finished are left out."
+        rates = ResultTable(
+            key=f"rates-{self.field}",
+            title=f"Hallucinations by {self.field} according to {whose}, with 95 % intervals",
+            columns=(
+                Column(key="value", title=self.field),
+                ITEMS,
+                *(MEASURES[key] for key in self.measures),
+                *(
+                    Column(key=f"label-{at}", title=f"Label {label}", unit="share")
+                    for at, label in enumerate(labels)
+                ),
+            ),
+            rows=tuple(
+                (
+                    group.value,
+                    group.n,
+                    *(several(getattr(group.rates, key), group.n) for key in self.measures),
+                    *(group.labels.get(label) for label in labels),
+                )
+                for group in self.groups
+            ),
+            remarks=(*self.remarks, *([left_out] if self.unlabelled else [])),
+            chart=Chart(kind="dots", x=measure, y="value"),
+        )
+        return (rates, self._pair_table()) if self.pairs else (rates,)
+
+    def figures(self) -> dict[str, Any]:
+        """Return all figures."""
+        groups = [
+            {
+                "value": group.value,
+                "n": group.n,
+                **{key: rate and rate.model_dump() for key, rate in group.rates._asdict().items()},
+                "labels": dict(group.labels),
+            }
+            for group in self.groups
+        ]
+        pairs = [
+            {**pair._asdict(), "characters": pair.characters.model_dump()} for pair in self.pairs
+        ]
+        return {**asdict(self), "groups": groups, "pairs": pairs}
+
+    def _pair_table(self) -> ResultTable:
+        characters = MEASURES["characters"].model_copy(update={"unit": "difference"})
+        return ResultTable(
+            key=f"rates-{self.field}-pairs",
+            title="On the same questions: share of characters, paired",
+            columns=(
+                Column(key="a", title="Value"),
+                Column(key="b", title="minus"),
+                Column(key="n", title="Common questions", unit="count"),
+                characters,
+                P_VALUE,
+            ),
+            rows=tuple(
+                (pair.a, pair.b, pair.n, *difference_cells(pair.characters)) for pair in self.pairs
+            ),
+        )
 
 
 class _Counted(NamedTuple):
@@ -242,7 +354,7 @@ def _claims(annotation: Annotation) -> float:
 
 def _group(value: str, counted: Sequence[_Counted]) -> Group:
     claims = [each.claims for each in counted if each.claims is not None]
-    labels = Counter(label for each in counted for label in each.labels)
+    labels = Counter(label for each in counted for label in sorted(each.labels))
     return Group(
         value=value,
         n=len(counted),

@@ -14,9 +14,11 @@ from pydantic import JsonValue
 from spanlab.detectors.safe.labels import error_marked, right_answers
 from spanlab.detectors.safe.protocol import ErrorType
 from spanlab.detectors.safe.reading import steps_in
+from spanlab.results import P_VALUE, Chart, Column, ResultTable, counted
 from spanlab.schema import Annotation, Item, Kind, ReasoningTraceStep, Record, Status
 from spanlab.scorers import AnswerScore, Difference, paired, score_answer
 from spanlab.storage import Store
+from spanlab.workflows.evaluating import difference_cells
 from spanlab.workflows.progress import reported
 
 METHODS: Final = {"none": "No verification", "self": "Self-verification", "safe": "SAFE"}
@@ -113,6 +115,76 @@ class MethodResult:
             self.positions[number] += 1
 
 
+def method_table(methods: Mapping[str, MethodResult]) -> ResultTable:
+    """Return a row per way of verifying; what is not known of it is empty."""
+    count: Final = "count"
+    columns = (
+        Column(key="method", title="Method"),
+        Column(key="questions", title="Questions", unit=count),
+        Column(key="failed", title="Failed", unit=count),
+        Column(key="exact", title="Exact match", unit="score"),
+        Column(key="f1", title="F1", unit="score"),
+        Column(key="judged", title="Judged correct", unit="score"),
+        Column(
+            key="spurious",
+            title="Correct despite a wrong step",
+            unit=count,
+            about="Unknown where nobody has verified the steps.",
+        ),
+        Column(key="forced", title="Forced answers", unit=count),
+        Column(key="calls", title="Calls per question", unit=count, digits=1),
+        Column(key="tokens", title="Tokens per question", unit=count, digits=0),
+    )
+    rows = []
+    for way, result in methods.items():
+        judged, right = result.judged
+        exact, f1 = (result.score.exact, result.score.f1) if result.score else (None, None)
+        named = (METHODS[way], result.questions, result.failed, exact, f1)
+        means = (total / max(result.questions, 1) for total in (result.calls, result.tokens))
+        share = right / judged if judged else None
+        rows.append((*named, share, result.spurious, result.forced, *means))
+    questions = max((result.questions for result in methods.values()), default=0)
+    return ResultTable(
+        key="methods",
+        title=f"{counted(questions, 'question')} by verification method",
+        columns=columns,
+        rows=tuple(rows),
+    )
+
+
+def error_tables(judges: Mapping[str, MethodResult]) -> tuple[ResultTable, ...]:
+    """Return errors by type and by position, a row for each and each who found some."""
+    tables = []
+    for key, head, title in (("type", "Type", "type"), ("step", "Step", "position")):
+        by_judge = {
+            name: result.errors if key == "type" else result.positions
+            for name, result in judges.items()
+        }
+        rows = [
+            (name, str(error), number, number / counts.total())
+            for name, counts in by_judge.items()
+            for error, number in sorted(counts.items())
+        ]
+        early = [f"{name} {result.early:.0%}" for name, result in judges.items() if result.early]
+        remark = f"In the first three steps: {', '.join(early)}."
+        tables.append(
+            ResultTable(
+                key=f"errors-by-{key}",
+                title=f"Errors by {title}",
+                columns=(
+                    Column(key="annotator", title="Annotator"),
+                    Column(key=key, title=head),
+                    Column(key="count", title="Count", unit="count"),
+                    Column(key="share", title="Share of errors", unit="share"),
+                ),
+                rows=tuple(rows),
+                remarks=(remark,) if key == "step" and early else (),
+                chart=Chart(kind="bars", x="share", y=key, group="annotator"),
+            )
+        )
+    return tuple(table for table in tables if table.rows)
+
+
 class MethodPair(NamedTuple):
     """Two ways of verifying, and F1 of the second minus that of the first, question by question."""
 
@@ -145,6 +217,28 @@ class ReasoningResults:
                 values = [[scores[name].f1 for name in common] for scores in (other, one)]
                 found.append(MethodPair(a, b, paired(*values)))
         return found
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the ways of verifying, and how F1 of every two differs."""
+        left_out = f"{counted(self.left_out, 'question')} left out: not all methods were run on it."
+        methods = method_table(self.methods)
+        if self.left_out:
+            methods = methods.model_copy(update={"remarks": (left_out,)})
+        pairs = ResultTable(
+            key="method-pairs",
+            title="F1 on the same questions, paired",
+            columns=(
+                Column(key="a", title="Method"),
+                Column(key="b", title="minus"),
+                Column(key="f1", title="F1", unit="difference"),
+                P_VALUE,
+            ),
+            rows=tuple(
+                (METHODS[pair.b], METHODS[pair.a], *difference_cells(pair.difference))
+                for pair in self.pairs()
+            ),
+        )
+        return tuple(table for table in (methods, pairs) if table.rows)
 
 
 def reasoning_results(

@@ -11,11 +11,11 @@ from html import escape
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
+from spanlab.results import counted
 from spanlab.schema import Annotation, Claim, Evidence, Item, Kind, Passage, Record, Span, Status
 from spanlab.workflows.marks import mark_html, marked_html
 from spanlab.workflows.overview import Overview
 from spanlab.workflows.report_head import head_html
-from spanlab.workflows.wording import counted
 
 _OPEN = 3  # annotations of an item that are not folded away
 _ORDER = (Kind.GOLD, Kind.VOTE, Kind.DETECTOR, Kind.PERSON)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from spanlab.results import MeanInterval, counted, figure, percent
 from spanlab.schema import Kind, Status
-from spanlab.workflows.comparing import Agreement, MeanInterval, Scored
+from spanlab.workflows.comparing import Agreement, Scored
 from spanlab.workflows.overview import Overview
 from spanlab.workflows.rates import Rates
-from spanlab.workflows.wording import counted, figure, percent
 
 _PEOPLE = 20  # whose scores are shown
 _NAMED = 10  # people whose counts are shown one by one

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spanlab.errors import UsageError
+from spanlab.results import Chart, Column, MeanInterval, ResultTable, sampling_alone, several
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,
@@ -20,17 +21,25 @@ from spanlab.schema import (
     SharedProcess,
     Status,
 )
-from spanlab.scorers import MeanInterval, StageAgreement, mean_of, stage_agreement, stage_shares
+from spanlab.scorers import StageAgreement, mean_of, stage_agreement, stage_shares
 from spanlab.storage import Store
 from spanlab.workflows.claim_scores import by_text
 from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.process_nodes import stages_of
 from spanlab.workflows.progress import reported
-from spanlab.workflows.wording import counted, figure, sampling_alone
 
 __all__ = ["ErrorStages", "RunStages", "StagePair", "error_stages", "judges"]
 
 _REPORT_EVERY = 100
+_GOLD = (
+    Column(key="known", title="Stage in gold", unit="count"),
+    Column(
+        key="found",
+        title="Named as in gold",
+        unit="share",
+        about="Share of the errors whose stage the gold labels name, of which it names the stage.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -52,17 +61,9 @@ class RunStages:
     found: MeanInterval | None = None
 
     @property
-    def scored(self) -> str:
-        """How many of gold's stages it names, in words; "" where gold names none."""
-        if self.found is None:
-            return ""
-        mean, low, high = (
-            figure(each) for each in (self.found.mean, self.found.low, self.found.high)
-        )
-        return (
-            f"of {counted(self.known, 'error')} whose stage the gold labels name, it names the "
-            f"stage of {mean} [{low}, {high}]"
-        )
+    def told(self) -> int:
+        """The number of errors whose stage is known."""
+        return self.claims - self.undetermined
 
 
 class StagePair(NamedTuple):
@@ -84,6 +85,87 @@ class ErrorStages:
     runs: tuple[RunStages, ...]
     pairs: tuple[StagePair, ...]
     remarks: tuple[str, ...] = ()
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the errors of each run, their shares by stage, and how alike runs are."""
+        is_scored = any(run.found for run in self.runs)
+        counts = {"claims": "Claims not supported", "told": "Stage known"}
+        columns = [
+            Column(key="run", title="Run"),
+            *(Column(key=key, title=title, unit="count") for key, title in counts.items()),
+        ]
+        if is_scored:
+            columns += _GOLD
+        runs = ResultTable(
+            key="error-runs",
+            title="Errors found",
+            columns=tuple(columns),
+            rows=tuple(
+                (
+                    *(run.annotator, run.claims, run.told),
+                    *((run.known, several(run.found, run.known)) if is_scored else ()),
+                )
+                for run in self.runs
+            ),
+        )
+        tables = [runs, self._share_table(), self._pair_table()]
+        return tuple(table for table in tables if table.rows)
+
+    def figures(self) -> dict[str, Any]:
+        """Return all figures."""
+        runs = [
+            vars(run)
+            | {"shares": {name: share.model_dump() for name, share in run.shares.items()}}
+            | {"found": run.found and run.found.model_dump()}
+            for run in self.runs
+        ]
+        pairs = [{"a": a, "b": b, **agreement._asdict()} for a, b, agreement in self.pairs]
+        return {**asdict(self), "runs": runs, "pairs": pairs}
+
+    def _share_table(self) -> ResultTable:
+        return ResultTable(
+            key="error-stages",
+            title="Errors by stage, with 95 % intervals",
+            columns=(
+                Column(key="stage", title="Stage"),
+                Column(key="run", title="Run"),
+                Column(key="share", title="Share of errors", unit="share"),
+            ),
+            rows=tuple(
+                (stage, run.annotator, several(share, run.told))
+                for run in self.runs
+                for stage, share in run.shares.items()
+            ),
+            remarks=self.remarks,
+            chart=Chart(kind="dots", x="share", y="stage", group="run"),
+        )
+
+    def _pair_table(self) -> ResultTable:
+        return ResultTable(
+            key="error-stages-pairs",
+            title="Two runs compared",
+            columns=(
+                Column(key="a", title="Run"),
+                Column(key="b", title="and"),
+                Column(
+                    key="divergence",
+                    title="Divergence",
+                    unit="score",
+                    about="Jensen-Shannon divergence: 0 for equal shares, 1 where no stage is "
+                    "common.",
+                ),
+                Column(
+                    key="spearman",
+                    title="Spearman",
+                    unit="difference",
+                    about="Correlation of the order of the stages.",
+                ),
+            ),
+            rows=tuple(
+                (a, b, agreement.divergence, agreement.correlation)
+                for a, b, agreement in self.pairs
+            ),
+        )
 
 
 @dataclass

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from spanlab.datasets import Chooser, Role, read
 from spanlab.errors import InputError
+from spanlab.results import Column, ResultTable, counted, figure
 from spanlab.schema import Annotation, Item
 
 RIGHT: Final = "right"
@@ -50,6 +51,47 @@ class StepEvaluation:
     macro_f1: float
     types: tuple[TypeScore, ...]
     confusion: Mapping[str, Mapping[str, int]]
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the scores by type of error, and which types were taken for which."""
+        counts = (("gold", "Gold"), ("found", "Found"))
+        scores = (("precision", "Precision"), ("recall", "Recall"), ("f1", "F1"))
+        missing = f"{counted(self.missing, 'gold item')} without a prediction: not scored."
+        types = ResultTable(
+            key="types",
+            title=f"Errors in {counted(self.steps, 'step')} of {counted(self.items, 'item')}",
+            columns=(
+                Column(key="type", title="Error"),
+                *(Column(key=key, title=title, unit="count") for key, title in counts),
+                *(Column(key=key, title=title, unit="score") for key, title in scores),
+            ),
+            rows=tuple(astuple(score) for score in self.types),
+            remarks=(
+                f"Accuracy {figure(self.accuracy)}, macro F1 over types {figure(self.macro_f1)}.",
+                *([missing] if self.missing else []),
+            ),
+        )
+        confused = tuple(
+            (gold, said, count)
+            for gold, others in self.confusion.items()
+            for said, count in others.items()
+            if gold != said
+        )
+        confusion = ResultTable(
+            key="confusion",
+            title="Types taken for others",
+            columns=(
+                Column(key="gold", title="Gold"),
+                Column(key="said", title="Taken for"),
+                Column(key="steps", title="Steps", unit="count"),
+            ),
+            rows=confused,
+        )
+        return (types, confusion) if confused else (types,)
+
+    def figures(self) -> dict[str, Any]:
+        """Return all figures."""
+        return asdict(self)
 
 
 def score_step_files(

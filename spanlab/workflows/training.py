@@ -16,8 +16,9 @@ from spanlab.detectors.offline.model import digest
 from spanlab.detectors.offline.training import Progress, train_offline
 from spanlab.detectors.offline.validation import folds
 from spanlab.labels import Labels, labels_of
+from spanlab.results import MeanInterval
 from spanlab.schema import Frozen, Item, Record
-from spanlab.scorers import MeanInterval, score
+from spanlab.scorers import score
 
 __all__ = ["Card", "ModeScores", "TrainingJob", "train_files", "train_offline"]
 

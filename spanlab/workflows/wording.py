@@ -2,50 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from spanlab.results import counted, figure, money
 
 if TYPE_CHECKING:
     from spanlab.lm import Usage
     from spanlab.schema import DatasetSettings, HeldOut
     from spanlab.storage import PersonProgress
-
-_NAMED: Final = 3  # names in a sentence
-ONE_ITEM: Final = "One item alone has no interval: it says nothing of others."
-
-
-def figure(value: float, digits: int = 3, *, signed: bool = False) -> str:
-    """Return ``value`` with so many decimals; what rounds to zero has no minus sign.
-
-    Args:
-        value: any number.
-        digits: decimals, at least 0.
-        signed: write a plus sign, too, as for differences.
-    """
-    return f"{value:{'+' if signed else ''}z.{digits}f}"
-
-
-def percent(share: float) -> str:
-    """Return a share in per cent with one decimal: ``2.1 %``."""
-    return f"{figure(100 * share, 1)} %"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return ``1 item``, ``2,000 items``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def sampling_alone(detectors: Sequence[str]) -> str:
-    """Say what the interval of a share lacks that these detectors, at least one, have counted."""
-    names = [f"“{name}”" for name in detectors[:_NAMED]]
-    if len(detectors) > _NAMED:
-        names = [*names, f"{len(detectors) - _NAMED:,} more"]
-    whose = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-    makes = "makes" if len(detectors) == 1 else "make"
-    return (
-        f"The intervals count sampling alone: the errors that {whose} {makes} are not in them, "
-        "and the true shares may lie outside."
-    )
 
 
 def plan_in_words(settings: DatasetSettings) -> str:
@@ -75,29 +39,12 @@ def progress_in_words(person: PersonProgress) -> str:
     return " · ".join(parts)
 
 
-def duration(seconds: float) -> str:
-    """Return ``12 s``, ``3 min 05 s``, ``2 h 10 min``."""
-    whole = max(round(seconds), 0)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
-
-
 def measured(held_out: HeldOut | None) -> str:
     """Return a tuned prompt's result on held-out items: ``0.400 → 0.500, not beyond chance``."""
     if held_out is None:
         return "not measured"
     sure = "" if held_out.better else ", not beyond chance"
     return f"{figure(held_out.baseline.mean)} → {figure(held_out.tuned.mean)}{sure}"
-
-
-def unsigned_zero(value: float | None, digits: int = 3) -> float | None:
-    """Return ``value`` for a table that itself rounds to ``digits``: 0.0 in place of -0.000."""
-    if value is not None and value < 0 and float(figure(value, digits)) == 0.0:
-        return 0.0
-    return value
 
 
 def usage_in_words(usage: Usage) -> str:
@@ -128,11 +75,6 @@ def usage_in_words(usage: Usage) -> str:
     return " · ".join(parts)
 
 
-def rate_in_words(rate: float) -> str:
-    """Return items per second, or per minute where that says more."""
-    return f"{rate:,.1f} a second" if rate >= 1 else f"{rate * 60:,.1f} a minute"
-
-
 def cost_in_words(usage: Usage) -> str:
     """Return what model calls cost, with "about" where tokens were counted here."""
     if usage.cost is None:
@@ -140,8 +82,8 @@ def cost_in_words(usage: Usage) -> str:
     return ("about " if usage.uncounted else "") + money(usage.cost)
 
 
-def money(cost: float) -> str:
-    """Return US dollars: ``$0``, ``$0.0021``, ``$1,234.50``."""
-    if cost == 0:
-        return "$0"
-    return f"${cost:.2g}" if cost < 0.01 else f"${cost:,.2f}"
+def unsigned_zero(value: float | None, digits: int = 3) -> float | None:
+    """Return ``value`` for a table that itself rounds to ``digits``: 0.0 in place of -0.000."""
+    if value is not None and value < 0 and float(figure(value, digits)) == 0.0:
+        return 0.0
+    return value

@@ -166,7 +166,7 @@ def test_compare_shows_the_most_disagreed_item_and_walks_on_by_key(
     expect(page.locator(".marked mark")).to_have_text(["Paris", "Paris", "1867"])
     expect(page.locator(".marked .answer")).to_have_text([ANSWER] * 3)
     idle(page)
-    press_until(page, "n", "one · en · disagreement 0.00")
+    press_until(page, "n", "one · en · disagreement .00")
     expect(page).to_have_url(re.compile("item=one"))
     idle(page)
     press_until(page, "p", "apart · en · disagreement 1.00")

@@ -95,9 +95,10 @@ def test_mushroom_in_is_mushroom_out(spanlab: Run, shared: Path) -> None:
     scored = spanlab("score", "out.jsonl", val)
     assert scored.returncode == 0, scored.stderr
     table = scored.stdout.splitlines()
-    assert "mark all" in table[0]
-    assert table[1].split()[:2] == ["sv", "5"]
-    assert "44 gold items have no prediction" in scored.stdout
+    assert table[1].split()[:3] == ["Language", "Items", "IoU"]
+    assert table[2].split()[:2] == ["sv", "5"]
+    assert "44 gold items without a prediction" in scored.stdout
+    assert "All marked: IoU" in scored.stdout
 
 
 def test_annotated_files_have_the_fields_of_a_submission(

@@ -109,7 +109,7 @@ def test_the_verdict_s_prompt_is_tuned_measured_by_macro_f1_and_used(
     done = tuned("optimize", "mine", "--detector", *detector, "--name", "first", "--use", *SMALL)
     assert done.returncode == 0, done.stderr
     # All 24 called supported: F1 is 2/3 for supported and 0 for refuted.
-    said = "better than the untuned prompt: macro F1 0.333 → 1.000 on 24 held-out claims (2 folds)"
+    said = "better than the untuned prompt: macro F1 .333 → 1.000 on 24 held-out claims (2 folds)"
     assert said in done.stderr
     assert f"{detector[0]} uses first" in done.stderr
     program = Programs(tmp_path / "home" / "programs").load("first")

@@ -32,9 +32,9 @@ def test_the_list_says_which_one_is_used_and_what_each_is_worth(
     used = spanlab("programs", "use", "sure")
     assert (used.returncode, used.stderr) == (0, "ucsc-extract uses sure\n")
     _, maybe, sure = spanlab("programs", "list").stdout.splitlines()
-    common = ["ucsc-extract", "iou", "0.400", "→", "0.500"]
+    common = ["ucsc-extract", "iou", ".400", "→", ".500"]
     when = ["small", "2026-11-25", "12:00"]
-    assert maybe.split() == ["maybe", *common[:-1], "0.500,", "not", "beyond", "chance", *when]
+    assert maybe.split() == ["maybe", *common[:-1], ".500,", "not", "beyond", "chance", *when]
     assert sure.split() == ["*", "sure", *common, "small", "2026-11-24", "12:00"]
     assert programs.default("ucsc-extract") == "sure"
     assert spanlab("programs", "use", "--untuned", "ucsc-extract").returncode == 0
@@ -54,8 +54,8 @@ def test_programs_lie_beside_the_database_or_where_the_environment_says(
 
 def test_a_program_is_shown_with_its_worth_and_prompt(spanlab: Run, programs: Programs) -> None:
     shown = spanlab("programs", "show", "maybe").stdout
-    assert "does not beat the untuned prompt beyond chance: 0.400 → 0.500" in shown
-    assert "difference +0.100 [-0.020, +0.180], p = 0.0123\nde 0.300 → 0.500, en" in shown
+    assert "does not beat the untuned prompt beyond chance: .400 → .500" in shown
+    assert "difference +.100 [-.020, +.180], p = 0.0123\nde .300 → .500, en" in shown
     assert "extract, 1 demonstrations:\n\nQuote it.\nBe quick." in shown
     assert Program.model_validate_json(spanlab("programs", "show", "sure", "--json").stdout)
 

@@ -45,13 +45,13 @@ def test_ways_of_verifying_are_compared_on_the_same_questions(
     assert done.returncode == 0, done.stderr
     ids = [record.item.id for record in read(tmp_path / "out.jsonl")]
     assert ids == ["5a7/none", "5a7/safe"]
-    none, safe = done.stderr.splitlines()[-2:]
-    # Nobody has verified the steps of the first way: none of them is known to be wrong, or right.
-    assert none.startswith("none: 1 question; exact match 1.000; F1 1.000; judged right 0.000;")
-    assert safe.startswith(
-        "safe: 1 question; exact match 1.000; F1 1.000; right despite a wrong step 0; judged right"
-    )
-    assert safe.endswith("errors: Redundancy 2 (100% in the first three steps)")
+    lines = [" ".join(line.split()) for line in done.stderr.splitlines()]
+    # questions, failed, exact match, F1, judged correct, correct despite a wrong step. Nobody has
+    # verified the steps of the first way: none of them is known to be wrong, or right.
+    assert any(line.startswith("No verification 1 0 1.000 1.000 .000 – ") for line in lines)
+    assert any(line.startswith("SAFE 1 0 1.000 1.000 .000 0 ") for line in lines)
+    assert "safe Redundancy 2 100.0 %" in lines
+    assert lines[-1] == "In the first three steps: safe 100%."
 
 
 def test_a_generator_that_repeats_itself_is_shown_every_refused_attempt(
@@ -76,7 +76,7 @@ def test_a_generator_that_repeats_itself_is_shown_every_refused_attempt(
     model_server.script(answer)
     done = spanlab("reason", "q.json", "--model", "m", "-o", "out.jsonl")
     assert done.returncode == 0, done.stderr
-    assert "exact match 1.000" in done.stderr
+    assert "SAFE 1 0 1.000" in " ".join(done.stderr.split())
     first, second, third, after = told
     assert first == "(none yet)"
     assert second.splitlines() == [
@@ -129,7 +129,8 @@ def test_missing_evidence_is_an_error_only_where_somebody_can_search(
         assert asked
         assert {"Missing Evidence" in text for text in asked} == {bool(more)}
         assert {'"query"' in text for text in asked} == {bool(more)}
-        assert f"errors: {told[bool(more)]} (" in done.stderr
+        told_as = f"safe {told[bool(more)]} 100.0 %"
+        assert told_as in " ".join(done.stderr.split())
         again = len(model_server.requests)
         spanlab("annotate", "out.jsonl", "--detector", "safe", "--model", f"{model}a", *more)
         asked = [ask.text for ask in model_server.requests[again:]]
@@ -144,7 +145,7 @@ def test_a_run_in_which_every_question_fails_exits_with_1(
     model_server.script(lambda _ask: say(""))
     done = spanlab("reason", "q.json", "--model", "m", "-o", "out.jsonl")
     assert done.returncode == 1
-    assert "safe: 1 question; 1 failed" in done.stderr
+    assert "SAFE 1 1 – –" in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
 
 

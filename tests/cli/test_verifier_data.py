@@ -252,7 +252,7 @@ def test_the_verifier_s_types_are_scored_against_a_person_s(spanlab: Run, tmp_pa
     sides = ("score", "reviewed.jsonl", "reviewed.jsonl", "--steps", "--gold", "anna")
     done = spanlab(*sides)
     assert done.returncode == 0, done.stderr
-    assert "3 steps of 1 item: accuracy 0.667, macro F1 over types 0.000" in done.stdout
-    assert "Off-topic taken for right: 1" in done.stdout
+    assert "Accuracy .667, macro F1 over types .000." in done.stdout
+    assert ["Off-topic", "right", "1"] in [line.split() for line in done.stdout.splitlines()]
     assert json.loads(spanlab(*sides, "--json").stdout)["types"][0]["name"] == "Off-topic"
     assert spanlab(*sides, "--claims").returncode == 2

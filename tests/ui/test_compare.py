@@ -260,7 +260,7 @@ def test_a_correlation_that_rounds_to_zero_has_no_minus_sign(
     store.import_records("near", [record("one", "en", gold, ann, answer=answer)])
     scores = compare_dataset(store, "near", reference="gold").scores
     assert -0.005 < scores[0].report.macro.corr.mean < 0
-    assert "Corr 0.00" in html(open_page("compare", dataset="near", item="one"))
+    assert "Corr .00" in html(open_page("compare", dataset="near", item="one"))
 
 
 def test_models_are_compared_by_a_field_of_the_items(store: Store, open_page: OpenPage) -> None:
@@ -366,5 +366,5 @@ def test_ways_of_verifying_are_compared_on_the_same_questions(
     ]
     said = " ".join(each.value for each in app.caption)
     assert "1 question left out" in said
-    assert "F1 of SAFE minus No verification: +0.500" in said.replace("\\", "")
+    assert "F1 of SAFE minus No verification: +.500" in said.replace("\\", "")
     assert "In the first three steps: safe 75%" in said

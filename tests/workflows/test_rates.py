@@ -172,7 +172,8 @@ def test_an_interval_of_a_detectors_share_lacks_the_detectors_own_error(
 def test_a_group_of_one_item_has_no_interval(store: Store, tmp_path: Path) -> None:
     store.import_records("d", [record("q", "a", (0, 2))])
     shown = run_here(["rates", "d", "--by", "lang"], tmp_path, {"SPANLAB_HOME": f"{tmp_path}/home"})
-    assert shown.stdout.splitlines()[1].split() == ["en", "1", "1.000", "0.200", "100.00", "-"]
+    (row,) = (line.split() for line in shown.stdout.splitlines() if line.startswith("en"))
+    assert row[:7] == ["en", "1", "20.0", "%", "100.0", "%", "100.0"]
     assert "One item alone has no interval" in shown.stdout
 
 
@@ -181,6 +182,6 @@ def test_the_command_prints_a_table_and_json(store: Store, tmp_path: Path) -> No
     environment = {"SPANLAB_HOME": str(tmp_path / "home")}
     shown = run_here(["rates", "d", "--by", "meta.run.model"], tmp_path, environment)
     assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.splitlines()[2].split()[:3] == ["a", "1", "1.000"]
+    assert shown.stdout.splitlines()[3].split()[:4] == ["a", "1", "20.0", "%"]
     printed = run_here(["rates", "d", "--by", "lang", "--json"], tmp_path, environment)
     assert json.loads(printed.stdout)["groups"][0]["characters"]["mean"] == pytest.approx(0.1)

@@ -63,9 +63,9 @@ def test_a_report_tells_date_counts_scores_agreement_labels_and_rates(
     assert "one 3 0 1 0" in text  # done, skipped, failed, not annotated
     assert "ann 3 0 0 1" in text
     # mean over languages of (½ + 1) / 2 and 1
-    assert "one 3 0.875 (" in text
-    assert "mark nothing 4 0.750 (" in text
-    assert text.index("one 3 0.875") < text.index("ann 3 1.000")
+    assert "one 3 .875 (" in text
+    assert "mark nothing 4 .750 (" in text
+    assert text.index("one 3 .875") < text.index("ann 3 1.000")
     assert "people 1.000 on 3 items; people and detectors " in text
     assert "Label Gold labels Detectors People number 1 1 2" in text
     assert "Hallucinations by meta.Model according to gold, with 95 % intervals" in text

@@ -1,0 +1,334 @@
+"""Results as typed tables, and how their figures are written: as text, as CSV, as JSON.
+
+An analysis says once, by ``tables``, how its figures read; commands, pages, files and reports only
+render that. A unit is written in one way everywhere.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+
+from spanlab.schema.fields import Frozen
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+ONE_ITEM: Final = "One item alone has no interval: it says nothing of others."
+MISSING: Final = "–"
+_NAMED: Final = 3  # names in a sentence
+_IDS: Final = 10  # ids in a remark
+_UNBOUNDED: Final = 1_000_000  # columns: what is piped is never folded
+# Control characters, and those that turn the direction of what follows, could hide other cells.
+_UNSAFE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+
+Unit = Literal["text", "count", "share", "score", "difference", "p", "seconds", "dollars"]
+
+
+class MeanInterval(Frozen):
+    """A mean with its 95 % bootstrap interval; of a single item all three are equal."""
+
+    mean: float
+    low: float
+    high: float
+
+
+Cell: TypeAlias = str | int | float | MeanInterval | None
+
+
+class Column(Frozen):
+    """A column of a table.
+
+    Attributes:
+        key: what programs call it.
+        title: what people read above it; no two columns of a table have the same.
+        unit: how its cells are written: a share is in [0, 1] and written in per cent, a score is
+            in [-1, 1], a difference is one with its sign.
+        digits: decimals of scores, differences and seconds, and of counts that are no integers.
+        about: what it means, in a sentence.
+    """
+
+    key: str
+    title: str
+    unit: Unit = "text"
+    digits: int = 3
+    about: str = ""
+
+
+class Chart(Frozen):
+    """How a table is drawn: ``x`` and ``y`` are columns by key; ``group`` tells series apart."""
+
+    kind: Literal["dots", "bars", "stack", "days", "line", "matrix", "calibration"]
+    x: str
+    y: str
+    group: str | None = None
+
+
+class ResultTable(Frozen):
+    """A table of figures: every row has a cell for every column, None where nothing is known.
+
+    ``empty`` is the sentence that stands in place of the rows where there are none, ``remarks``
+    are those below.
+    """
+
+    key: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    remarks: tuple[str, ...] = ()
+    chart: Chart | None = None
+    empty: str = ""
+
+
+LANGUAGE: Final = Column(key="language", title="Language")
+ITEMS: Final = Column(key="items", title="Items", unit="count")
+P_VALUE: Final = Column(
+    key="p",
+    title="p",
+    unit="p",
+    about="Chance of a difference at least this far from 0 if both were equally good: paired "
+    "permutation test, two-sided.",
+)
+
+
+class Result(Protocol):
+    """What an analysis returns: its figures, and how they read."""
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the figures as tables for people."""
+
+    def figures(self) -> dict[str, Any]:
+        """Return all figures as JSON has them."""
+
+
+def as_text(
+    tables: Iterable[ResultTable], *, width: int | None = None, colour: bool = False
+) -> str:
+    """Return tables as text, one below the other, each with its title and remarks.
+
+    Args:
+        tables: what to write.
+        width: the columns of a terminal, beyond which cells are folded; None never folds.
+        colour: whether titles and heads stand out, as on a terminal.
+    """
+    return "\n\n".join(_text_of(table, width, colour) for table in tables)
+
+
+def _text_of(table: ResultTable, width: int | None, colour: bool) -> str:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(
+        file=io.StringIO(),
+        width=width or _UNBOUNDED,
+        color_system="standard" if colour else None,
+        force_terminal=colour,
+        legacy_windows=False,
+    )
+    if table.title:
+        console.print(Text(table.title, style="bold"), soft_wrap=True)
+    if table.rows:
+        cells = [
+            [Text(_isolated(text) if width else text) for text in written]
+            for written in (map(write_cell, row, table.columns) for row in table.rows)
+        ]
+        grid = _grid(table, cells)
+        is_wide = console.measure(grid).minimum > console.width
+        console.print(_cards(table, cells) if is_wide else grid)
+    for line in (table.empty if not table.rows else "", *table.remarks):
+        if line:
+            console.print(Text(_UNSAFE.sub("·", line)), soft_wrap=True)
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+def _grid(table: ResultTable, cells: Sequence[Sequence[Text]]) -> Table:
+    """Return a line per row; titles stand above unless none is given."""
+    from rich.table import Table
+    from rich.text import Text
+
+    has_head = any(column.title for column in table.columns)
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=has_head)
+    for column in table.columns:
+        justify: Literal["left", "right"] = "left" if column.unit == "text" else "right"
+        grid.add_column(Text(column.title), justify=justify, overflow="fold", header_style="bold")
+    for row in cells:
+        grid.add_row(*row)
+    return grid
+
+
+def _cards(table: ResultTable, cells: Sequence[Sequence[Text]]) -> Table:
+    """Return a line per cell, for a table of which not even the words fit beside each other."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    grid.add_column(overflow="fold", style="bold")
+    grid.add_column(overflow="fold")
+    for number, row in enumerate(cells):
+        if number:
+            grid.add_row()
+        for column, cell in zip(table.columns, row, strict=True):
+            grid.add_row(Text(column.title), cell)
+    return grid
+
+
+def _isolated(text: str) -> str:
+    """Keep a cell that runs from right to left from taking the figures beside it along."""
+    return f"\u2068{text}\u2069" if _RIGHT_TO_LEFT.search(text) else text
+
+
+def as_csv(table: ResultTable) -> str:
+    """Return a table as CSV with its titles as head; an interval is three columns."""
+    stream = io.StringIO()
+    rows = flat_rows(table)
+    writer = csv.DictWriter(stream, [title for title, _ in _flat(table)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def flat_rows(table: ResultTable) -> list[dict[str, Cell]]:
+    """Return a row's plain values by title; of an interval also its ends, "… from" and "… to"."""
+    rows = []
+    for row in table.rows:
+        cells: dict[str, Cell] = {}
+        for (title, has_ends), cell in zip(_intervals(table), row, strict=True):
+            inner = cell if isinstance(cell, MeanInterval) else None
+            cells[title] = inner.mean if inner else cell
+            if has_ends:
+                cells[f"{title} from"] = inner.low if inner else None
+                cells[f"{title} to"] = inner.high if inner else None
+        rows.append(cells)
+    return rows
+
+
+def _intervals(table: ResultTable) -> list[tuple[str, bool]]:
+    """Return each column's title, and whether it has an interval anywhere."""
+    return [
+        (column.title, any(isinstance(row[at], MeanInterval) for row in table.rows))
+        for at, column in enumerate(table.columns)
+    ]
+
+
+def _flat(table: ResultTable) -> list[tuple[str, bool]]:
+    ends = ("", " from", " to")
+    return [
+        (f"{title}{end}", has_ends)
+        for title, has_ends in _intervals(table)
+        for end in (ends if has_ends else ends[:1])
+    ]
+
+
+def as_json(result: Result, *, ascii_only: bool = True) -> str:
+    """Return all figures of a result as JSON, as it names them itself."""
+    return json.dumps(result.figures(), ensure_ascii=ascii_only, indent=1)
+
+
+def write_cell(cell: Cell, column: Column) -> str:
+    """Return a cell as people read it: ``.513 [.498, .530]``, ``12.0 %``, ``–`` where unknown."""
+    if isinstance(cell, MeanInterval):
+        return f"{_figure_in(cell.mean, column)} {write_interval(cell, column)}"
+    if cell is None:
+        return MISSING
+    return _UNSAFE.sub("·", cell) if isinstance(cell, str) else _figure_in(cell, column)
+
+
+def write_interval(cell: MeanInterval, column: Column) -> str:
+    """Return the ends of an interval: ``[.498, .530]``."""
+    low, high = (
+        _figure_in(end, column).removesuffix(" %" if column.unit == "share" else "\0")
+        for end in (cell.low, cell.high)
+    )
+    return f"[{low}, {high}]"
+
+
+def _figure_in(value: float, column: Column) -> str:
+    written = {
+        "share": percent,
+        "score": lambda number: figure(number, column.digits),
+        "difference": lambda number: figure(number, column.digits, signed=True),
+        "p": lambda number: figure(number) if number >= 0.001 else "< .001",
+        "seconds": lambda number: _seconds(number, column.digits),
+        "dollars": money,
+    }
+    if column.unit in written:
+        return written[column.unit](value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:z,.{column.digits}f}"
+
+
+def _seconds(value: float, digits: int) -> str:
+    return duration(value) if value >= 60 else f"{value:z.{digits}f} s"
+
+
+def figure(value: float, digits: int = 3, *, signed: bool = False) -> str:
+    """Return a score with so many decimals: ``.513``, ``1.000``, ``-.020``.
+
+    Args:
+        value: in [-1, 1]; below 1 nothing stands before the point, and what rounds to zero has no
+            minus sign.
+        digits: decimals, at least 1.
+        signed: write a plus sign, too, as for differences.
+    """
+    return re.sub(r"^([+-]?)0\.", r"\1.", f"{value:{'+' if signed else ''}z.{digits}f}")
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent with one decimal: ``2.1 %``."""
+    return f"{100 * share:z.1f} %"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``1 item``, ``2,000 items``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """Return ``12 s``, ``3 min 05 s``, ``2 h 10 min``."""
+    whole = max(round(seconds), 0)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def rate_in_words(rate: float) -> str:
+    """Return items per second, or per minute where that says more."""
+    return f"{rate:,.1f} a second" if rate >= 1 else f"{rate * 60:,.1f} a minute"
+
+
+def money(cost: float) -> str:
+    """Return US dollars: ``$0``, ``$0.0021``, ``$1,234.50``."""
+    if cost == 0:
+        return "$0"
+    return f"${cost:.2g}" if cost < 0.01 else f"${cost:,.2f}"
+
+
+def several(mean: MeanInterval | None, items: int, *, groups: int = 1) -> Cell:
+    """Return a mean with its interval where there are more items than groups, else alone."""
+    return mean if mean is None or items > groups else mean.mean
+
+
+def named_ids(ids: Sequence[str]) -> str:
+    """Return the first ids of many, with commas between."""
+    return ", ".join(ids[:_IDS]) + (", …" if len(ids) > _IDS else "")
+
+
+def sampling_alone(detectors: Sequence[str]) -> str:
+    """Say what the interval of a share lacks that these detectors, at least one, have counted."""
+    names = [f"“{name}”" for name in detectors[:_NAMED]]
+    if len(detectors) > _NAMED:
+        names = [*names, f"{len(detectors) - _NAMED:,} more"]
+    whose = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    makes = "makes" if len(detectors) == 1 else "make"
+    return (
+        f"The intervals count sampling alone: the errors that {whose} {makes} are not in them, "
+        "and the true shares may lie outside."
+    )
