@@ -26,7 +26,8 @@ from spanlab.ui.score_charts import (
     places,
     ranked,
 )
-from spanlab.workflows.comparing import METRICS, Confusion, DatasetComparison, Means, Scored
+from spanlab.workflows.comparing import METRICS, Confusion, DatasetComparison, Means
+from spanlab.workflows.comparison_tables import Scored
 from spanlab.workflows.wording import unsigned_zero
 
 MACRO = "all languages"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
 from spanlab.agreement import (
     Agreement,
     ItemMarks,
-    LanguageAgreement,
     Pair,
     agreement,
     clustered,
@@ -20,14 +19,13 @@ from spanlab.agreement import (
     rated,
 )
 from spanlab.labels import Extent, Labels, disagreement, labels_in, labels_of
-from spanlab.results import Cell, Column, ResultTable
+from spanlab.results import ResultTable
 from spanlab.schema import Cursor, Kind, Page, QueueQuery, Record
 from spanlab.scorers import (
     METRICS,
     ItemScore,
     LanguageMeans,
     Means,
-    Report,
     mark_all,
     mark_none,
     score,
@@ -35,7 +33,8 @@ from spanlab.scorers import (
 )
 from spanlab.storage import Store
 from spanlab.workflows.calibrating import Calibrated, CalibrationTally
-from spanlab.workflows.claim_comparing import ClaimComparison, ClaimTally, VerdictAgreement
+from spanlab.workflows.claim_comparing import ClaimComparison, ClaimTally
+from spanlab.workflows.comparison_tables import AgreedOn, Scored, alpha_table
 from spanlab.workflows.label_confusion import Confusion, ConfusionSums
 from spanlab.workflows.lookup import check_annotators, summary_of
 from spanlab.workflows.progress import reported
@@ -56,7 +55,6 @@ __all__ = [
     "Order",
     "Page",
     "Pair",
-    "Scored",
     "clustered",
     "compare_dataset",
     "compare_records",
@@ -74,29 +72,6 @@ NOTHING = "mark nothing"
 Order = Literal["disagreement", "import"]
 
 _REPORT_EVERY = 100  # items between two calls of `on_progress`
-
-
-_MEANING = (
-    "1 is perfect agreement, 0 what chance would give, below 0 systematic disagreement. Unknown "
-    "where it is undefined: all marked everything, or all nothing."
-)
-AgreedOn: TypeAlias = Agreement | LanguageAgreement | VerdictAgreement
-_ALPHA = (
-    Column(key="of", title="Agreement on"),
-    Column(key="people", title="People", unit="score", about=_MEANING),
-    Column(key="people-n", title="Items of people", unit="count"),
-    Column(key="both", title="People and detectors", unit="score", about=_MEANING),
-    Column(key="both-n", title="Items of both", unit="count"),
-)
-
-
-@dataclass(frozen=True)
-class Scored:
-    """Scores of one annotator against the reference; ``kind`` is None for the two baselines."""
-
-    name: str
-    kind: Kind | None
-    report: Report
 
 
 @dataclass(frozen=True)
@@ -139,28 +114,15 @@ class DatasetComparison:
     def tables(self) -> tuple[ResultTable, ...]:
         """Return Krippendorff's alpha of people, and of people and detectors."""
         persons = {row.lang: row for row in self.persons.languages}
-        verdicts = (self.claims.persons, self.claims.independent)
-        lines: list[tuple[str, *tuple[AgreedOn | None, ...]]] = [
+        lines: list[tuple[str, AgreedOn | None, AgreedOn | None]] = [
             *(
                 (f"characters, {row.lang}", persons.get(row.lang), row)
                 for row in self.independent.languages
             ),
             ("characters", self.persons, self.independent),
-            ("verdicts on claims", *verdicts),
+            ("verdicts on claims", self.claims.persons, self.claims.independent),
         ]
-        return (
-            ResultTable(
-                key="agreement",
-                title="Krippendorff's alpha",
-                columns=_ALPHA,
-                rows=tuple(
-                    (name, *(cell for side in sides for cell in _alpha_cells(side)))
-                    for name, *sides in lines
-                    if any(side and side.n for side in sides)
-                ),
-                empty="Agreement needs items that two or more annotators have finished.",
-            ),
-        )
+        return (alpha_table(lines),)
 
     def figures(self) -> dict[str, Any]:
         """Return the figures of agreement, those of all pairs included."""
@@ -184,10 +146,6 @@ class DatasetComparison:
             for item in self.marks
         )
         return agreement(chosen, with_pairs=False)
-
-
-def _alpha_cells(agreed: AgreedOn | None) -> tuple[Cell, Cell]:
-    return (None, 0) if agreed is None else (agreed.alpha, agreed.n)
 
 
 def compare_dataset(

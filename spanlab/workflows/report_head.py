@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
-from spanlab.results import MeanInterval, counted, figure, percent
+from spanlab.results import Column, ResultTable, counted, write_cell
 from spanlab.schema import Kind, Status
-from spanlab.workflows.comparing import Agreement, Scored
+from spanlab.workflows.comparison_tables import ANNOTATOR, Scored, score_table
 from spanlab.workflows.overview import Overview
 from spanlab.workflows.rates import Rates
 
@@ -19,7 +20,7 @@ _KINDS = {Kind.GOLD: "gold labels", Kind.VOTE: "votes", Kind.DETECTOR: "detector
 
 def head_html(overview: Overview) -> str:
     """Return the figures of a report; every text of the data is escaped."""
-    at = overview.at
+    at, agreement = overview.at, overview.comparison.tables()[0]
     made = f"<time datetime='{at.isoformat(timespec='minutes')}'>{at:%Y-%m-%d %H:%M} UTC</time>"
     languages = ", ".join(
         f"{escape(lang)} {count:,}" for lang, count in sorted(overview.languages.items())
@@ -27,7 +28,8 @@ def head_html(overview: Overview) -> str:
     items = f"{counted(overview.n_items, 'item')} ({languages})" if languages else "no items"
     return (
         f"<p>Made on {made} of {items}.</p>\n"
-        f"{_annotators(overview)}{_scores(overview.comparison.scores)}{_agreement(overview)}"
+        f"{_annotators(overview)}{_scores(overview.comparison.scores)}"
+        f"{as_html(agreement) if agreement.rows else ''}"
         f"{_labels(overview)}{_rates(overview.rates) if overview.rates else ''}"
     )
 
@@ -36,23 +38,32 @@ def _annotators(overview: Overview) -> str:
     kinds = overview.comparison.kinds
     people = [name for name in overview.states if kinds[name] is Kind.PERSON]
     rows = [
-        (name, _counts([name], overview))
+        (name, *_counts([name], overview))
         for kind in (*_KINDS, Kind.PERSON)
         for name in overview.states
         if kinds[name] is kind and not (kind is Kind.PERSON and len(people) > _NAMED)
     ]
     if len(people) > _NAMED:
-        rows.append((f"{len(people):,} people together", _counts(people, overview)))
-    if not rows:
-        return "<p>Nobody has annotated them yet.</p>\n"
-    columns = ("Annotator", "Done", "Skipped", "Failed", "Not annotated")
-    return _table("Items by annotator", columns, ((name, *counts) for name, counts in rows))
+        rows.append((f"{len(people):,} people together", *_counts(people, overview)))
+    return as_html(
+        ResultTable(
+            key="annotators",
+            title="Items by annotator",
+            columns=(ANNOTATOR, *_counted("Done", "Skipped", "Failed", "Not annotated")),
+            rows=tuple(rows),
+            empty="Nobody has annotated them yet.",
+        )
+    )
 
 
-def _counts(names: Sequence[str], overview: Overview) -> tuple[str, ...]:
+def _counted(*titles: str) -> list[Column]:
+    return [Column(key=title, title=title, unit="count") for title in titles]
+
+
+def _counts(names: Sequence[str], overview: Overview) -> tuple[int, ...]:
     states = (Status.DONE, Status.SKIPPED, Status.FAILED)
     counts = [sum(overview.states[name].get(state, 0) for name in names) for state in states]
-    return tuple(f"{n:,}" for n in (*counts, len(names) * overview.n_items - sum(counts)))
+    return (*counts, len(names) * overview.n_items - sum(counts))
 
 
 def _scores(scores: Sequence[Scored]) -> str:
@@ -62,39 +73,14 @@ def _scores(scores: Sequence[Scored]) -> str:
     if not any(one.kind for one in scores):
         return ""
     shown = [*_best_first(others), *_best_first(people)[:_PEOPLE]]
-    rows = (
-        (
-            one.name,
-            f"{one.report.macro.n:,}",
-            *(
-                _interval(mean, has_interval=one.report.macro.n > len(one.report.languages))
-                for mean in (one.report.macro.iou, one.report.macro.corr, one.report.macro.f1)
-            ),
-        )
-        for one in shown
-    )
     title = "Scores against the gold labels, means over languages with 95 % intervals"
     if len(people) > _PEOPLE:
         title += f"; of {len(people):,} people the best {_PEOPLE}"
-    return _table(title, ("Annotator", "Items", "IoU", "Corr", "F1"), rows)
+    return as_html(score_table(shown, ("iou", "corr", "f1"), "iou", title))
 
 
 def _best_first(scores: Sequence[Scored]) -> list[Scored]:
     return sorted(scores, key=lambda one: (-one.report.macro.iou.mean, one.name))
-
-
-def _agreement(overview: Overview) -> str:
-    groups = {
-        "people": overview.comparison.persons,
-        "people and detectors": overview.comparison.independent,
-    }
-    said = "; ".join(_alpha(name, found) for name, found in groups.items() if found.n)
-    return f"<p>Agreement (Krippendorff's alpha over characters): {said}.</p>\n" if said else ""
-
-
-def _alpha(name: str, found: Agreement) -> str:
-    alpha = "undefined" if found.alpha is None else figure(found.alpha)
-    return f"{name} {alpha} on {counted(found.n, 'item')}"
 
 
 def _labels(overview: Overview) -> str:
@@ -104,58 +90,46 @@ def _labels(overview: Overview) -> str:
         totals[label] = totals.get(label, 0) + count
     if not totals:
         return ""
-    rows = (
-        (label, *(f"{overview.labels.get((label, kind), 0):,}" for kind in kinds))
-        for label in sorted(totals, key=lambda label: (-totals[label], label))
+    names = (_KINDS.get(kind, "people").capitalize() for kind in kinds)
+    return as_html(
+        ResultTable(
+            key="labels",
+            title="Spans by label",
+            columns=(Column(key="label", title="Label"), *_counted(*names)),
+            rows=tuple(
+                (label, *(overview.labels.get((label, kind), 0) for kind in kinds))
+                for label in sorted(totals, key=lambda label: (-totals[label], label))
+            ),
+        )
     )
-    columns = ("Label", *(_KINDS.get(kind, "people").capitalize() for kind in kinds))
-    return _table("Spans by label", columns, rows)
 
 
 def _rates(rates: Rates) -> str:
     most = sorted(rates.groups, key=lambda group: -group.n)[:_GROUPS]
-    groups = [group for group in rates.groups if group in most]
-    has_claims = any(group.rates.claims for group in groups)
-    rows = (
-        (
-            group.value,
-            f"{group.n:,}",
-            _share(group.rates.answers, group.n),
-            _share(group.rates.characters, group.n),
-            _interval(group.rates.spans, has_interval=group.n > 1, digits=1),
-            *([_share(group.rates.claims, group.n)] if has_claims else []),
-        )
-        for group in groups
-    )
-    whose = ", ".join(rates.annotators[:5]) + (" and others" if len(rates.annotators) > 5 else "")
-    title = f"Hallucinations by {rates.field} according to {whose}, with 95 % intervals"
-    claims = ["Claims"] if has_claims else []
-    columns = (rates.field, "Items", "Answers", "Characters", "Spans per 1,000", *claims)
+    groups = tuple(replace(group, labels={}) for group in rates.groups if group in most)
     left_out = len(rates.groups) - len(groups)
-    remarks = [*rates.remarks, *([f"{left_out:,} more with fewer items."] if left_out else [])]
-    told = "".join(f"<p class='about'>{escape(remark)}</p>\n" for remark in remarks)
-    return _table(title, columns, rows) + told
+    more = (f"{left_out:,} more with fewer items.",) if left_out else ()
+    shown = replace(rates, groups=groups, remarks=(*rates.remarks, *more), unlabelled=0)
+    return as_html(shown.tables()[0])
 
 
-def _share(rate: MeanInterval | None, n: int) -> str:
-    if rate is None:
-        return "–"
-    low, high = (figure(100 * end, 1) for end in (rate.low, rate.high))
-    return f"{percent(rate.mean)} ({low} to {high})" if n > 1 else percent(rate.mean)
-
-
-def _interval(mean: MeanInterval, *, has_interval: bool, digits: int = 3) -> str:
-    value, low, high = (figure(end, digits) for end in (mean.mean, mean.low, mean.high))
-    return f"{value} ({low} to {high})" if has_interval else value
-
-
-def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th scope='col'>{escape(name)}</th>" for name in columns)
+def as_html(table: ResultTable) -> str:
+    """Return a table with its title and remarks; every text is escaped, and there is no script."""
+    told = "".join(f"<p class='about'>{escape(remark)}</p>\n" for remark in table.remarks)
+    if not table.rows:
+        return f"<p>{escape(table.empty)}</p>\n{told}"
+    head = "".join(
+        f"<th scope='col'{_about(column)}>{escape(column.title)}</th>" for column in table.columns
+    )
     body = "".join(
         f"<tr><th scope='row' dir='auto'>{escape(name)}</th>"
         + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
         + "</tr>\n"
-        for name, *cells in rows
+        for name, *cells in (map(write_cell, row, table.columns) for row in table.rows)
     )
-    caption = f"<caption dir='auto'>{escape(title)}</caption>"
-    return f"<table>{caption}\n<tr>{head}</tr>\n{body}</table>\n"
+    caption = f"<caption dir='auto'>{escape(table.title)}</caption>"
+    return f"<table>{caption}\n<tr>{head}</tr>\n{body}</table>\n{told}"
+
+
+def _about(column: Column) -> str:
+    return f" title='{escape(column.about)}'" if column.about else ""

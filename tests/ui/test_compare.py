@@ -313,7 +313,7 @@ def test_errors_are_counted_by_the_stage_at_which_they_came_in(
     store.import_records("traced", read(traced_file(tmp_path / "traced.jsonl")))
     app = open_page("compare", view="Error stages", dataset="traced")
     assert not app.exception
-    shares, pairs = app.dataframe
+    runs, shares, pairs = app.dataframe
     assert shares.value[["Stage", "Run", "Share"]].values.tolist() == [
         ["summary", "first", 0.75],
         ["answer", "first", 0.25],
@@ -321,7 +321,7 @@ def test_errors_are_counted_by_the_stage_at_which_they_came_in(
         ["answer", "second", 1.0],
     ]
     assert pairs.value["Spearman"].tolist() == [-1.0]
-    assert "3 claims not supported; the stage is known of 2" in app.caption[0].value
+    assert runs.value.astype(str).values.tolist() == [["first", "3", "2"], ["second", "1", "1"]]
 
 
 def test_ways_of_verifying_are_compared_on_the_same_questions(

@@ -63,15 +63,15 @@ def test_a_report_tells_date_counts_scores_agreement_labels_and_rates(
     assert "one 3 0 1 0" in text  # done, skipped, failed, not annotated
     assert "ann 3 0 0 1" in text
     # mean over languages of (½ + 1) / 2 and 1
-    assert "one 3 .875 (" in text
-    assert "mark nothing 4 .750 (" in text
-    assert text.index("one 3 .875") < text.index("ann 3 1.000")
-    assert "people 1.000 on 3 items; people and detectors " in text
+    assert "one detector 3 .875 [" in text
+    assert "mark nothing baseline 4 .750 [" in text
+    assert text.index("one detector 3 .875") < text.index("ann person 3 1.000")
+    assert "Krippendorff's alpha" in text
+    assert "characters 1.000 3 " in text
     assert "Label Gold labels Detectors People number 1 1 2" in text
     assert "Hallucinations by meta.Model according to gold, with 95 % intervals" in text
-    assert "b 2 0.0 % (0.0 to 0.0) 0.0 % (0.0 to 0.0) 0.0 (0.0 to 0.0)" in text
-    assert "a 2 50.0 % (" in text
-    assert " 20.0 % (0.0 to 40.0) " in text
+    assert "b 2 0.0 % [0.0, 0.0] 0.0 % [0.0, 0.0] 0.0 [0.0, 0.0]" in text
+    assert "a 2 20.0 % [0.0, 40.0] 50.0 % [" in text
     assert "sampling alone" not in text
 
 
@@ -79,7 +79,7 @@ def test_where_gold_stands_alone_nothing_is_scored(report: Callable[..., str]) -
     text = report(record("q1", "a", says("gold", Kind.GOLD, (0, 4))))
     assert "mark everything" not in text
     assert "Scores" not in text
-    assert "a 1 100.0 % 40.0 % 100.0 One item alone has no interval" in text
+    assert "a 1 40.0 % 100.0 % 100.0 One item alone has no interval" in text
 
 
 def test_the_errors_of_a_detector_are_said_not_to_be_in_its_rates(

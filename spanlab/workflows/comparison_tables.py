@@ -1,0 +1,216 @@
+"""A comparison of annotators as tables: scores, agreement of pairs, calibration, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from spanlab.agreement import Agreement, LanguageAgreement, Pair
+from spanlab.results import ITEMS, LANGUAGE, Cell, Chart, Column, ResultTable, several
+from spanlab.schema import Kind
+from spanlab.scorers import Means, Report
+from spanlab.workflows.calibrating import Calibrated
+from spanlab.workflows.claim_comparing import ScoredClaims, VerdictAgreement
+from spanlab.workflows.claim_scores import MEASURES
+from spanlab.workflows.evaluating import SCORES
+from spanlab.workflows.label_confusion import Confusion
+
+PERSON: Final = "person"
+BASELINE: Final = "baseline"
+KINDS: Final = {
+    Kind.PERSON: PERSON,
+    Kind.DETECTOR: "detector",
+    Kind.VOTE: "vote",
+    Kind.GOLD: "gold labels",
+    None: BASELINE,
+}
+ANNOTATOR: Final = Column(key="annotator", title="Annotator")
+KIND: Final = Column(key="kind", title="Kind")
+_ALPHA: Final = (
+    "1 is perfect agreement, 0 what chance would give, below 0 systematic disagreement. Unknown "
+    "where it is undefined: all marked everything, or all nothing."
+)
+
+AgreedOn = Agreement | LanguageAgreement | VerdictAgreement
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores of one annotator against the reference; ``kind`` is None for the two baselines."""
+
+    name: str
+    kind: Kind | None
+    report: Report
+
+
+def score_table(
+    scores: Sequence[Scored], metrics: Sequence[str], drawn: str, title: str = ""
+) -> ResultTable:
+    """Return the macro scores, a row per annotator in the order given; ``drawn`` is charted."""
+    rows: list[tuple[Cell, ...]] = []
+    for scored in scores:
+        macro, groups = scored.report.macro, len(scored.report.languages)
+        cells = (several(getattr(macro, name), macro.n, groups=groups) for name in metrics)
+        rows.append((scored.name, KINDS[scored.kind], macro.n, *cells))
+    return ResultTable(
+        key=f"{drawn}-scores",
+        title=title,
+        columns=(ANNOTATOR, KIND, ITEMS, *(SCORES[name] for name in metrics)),
+        rows=tuple(rows),
+        chart=Chart(kind="dots", x=drawn, y="annotator"),
+    )
+
+
+def language_table(scores: Sequence[Scored], metric: str) -> ResultTable:
+    """Return one metric with a row per annotator and language."""
+    pairs: list[tuple[Scored, str, Means]] = [
+        (scored, means.lang, means) for scored in scores for means in scored.report.languages
+    ]
+    return ResultTable(
+        key=f"{metric}-languages",
+        title="",
+        columns=(ANNOTATOR, KIND, LANGUAGE, ITEMS, SCORES[metric]),
+        rows=tuple(
+            (scored.name, KINDS[scored.kind], lang, means.n, several(value, means.n))
+            for scored, lang, means in pairs
+            if (value := getattr(means, metric)) is not None
+        ),
+        chart=Chart(kind="dots", x=metric, y="annotator", group="language"),
+    )
+
+
+def claim_table(scores: Sequence[ScoredClaims], drawn: str = "accuracy") -> ResultTable:
+    """Return a row per annotator: claims, searches if any, and each score that somebody has."""
+    searched = any(scored.searches or scored.recalled for scored in scores)
+    counts = {
+        "items": ("Items", ""),
+        "n": ("Claims", ""),
+        "unjudged": ("Without a verdict", ""),
+        "inconclusive": ("Inconclusive", ""),
+    }
+    tools = {
+        "searches": (
+            "Tool calls",
+            "Calls of tools and searches for these items, as their traces tell.",
+        ),
+        "recalled": (
+            "Recalled",
+            "Passages that a memory had for them, which may spare searches.",
+        ),
+    }
+    measures = claim_measures(scores)
+    rows: list[tuple[Cell, ...]] = []
+    for scored in scores:
+        report, items = scored.report, len({claim.item for claim in scored.judged})
+        extra = (scored.searches, scored.recalled) if searched else ()
+        cells = (several(getattr(report, name), items) for name in measures)
+        named = (scored.name, KINDS[scored.kind], items, report.n)
+        rows.append((*named, report.unjudged, report.inconclusive, *extra, *cells))
+    shown = {**counts, **(tools if searched else {})}
+    return ResultTable(
+        key="claims",
+        title="",
+        columns=(
+            ANNOTATOR,
+            KIND,
+            *(
+                Column(key=key, title=title, unit="count", about=about)
+                for key, (title, about) in shown.items()
+            ),
+            *(MEASURES[name] for name in measures),
+        ),
+        rows=tuple(rows),
+        chart=Chart(kind="dots", x=drawn, y="annotator"),
+    )
+
+
+def claim_measures(scores: Sequence[ScoredClaims]) -> list[str]:
+    """Return the measures of verdicts that somebody has."""
+    return [name for name in MEASURES if any(getattr(one.report, name) for one in scores)]
+
+
+def alpha_table(lines: Sequence[tuple[str, AgreedOn | None, AgreedOn | None]]) -> ResultTable:
+    """Return Krippendorff's alpha of people, and of people and detectors, a row for each line."""
+    return ResultTable(
+        key="agreement",
+        title="Krippendorff's alpha",
+        columns=(
+            Column(key="of", title="Agreement on"),
+            Column(key="people", title="People", unit="score", about=_ALPHA),
+            Column(key="people-n", title="Items of people", unit="count"),
+            Column(key="both", title="People and detectors", unit="score", about=_ALPHA),
+            Column(key="both-n", title="Items of both", unit="count"),
+        ),
+        rows=tuple(
+            (name, *_alpha(people), *_alpha(both))
+            for name, people, both in lines
+            if any(agreed and agreed.n for agreed in (people, both))
+        ),
+        empty="Agreement needs items that two or more annotators have finished.",
+    )
+
+
+def _alpha(agreed: AgreedOn | None) -> tuple[Cell, Cell]:
+    return (None, 0) if agreed is None else (agreed.alpha, agreed.n)
+
+
+def pair_table(pairs: Sequence[Pair]) -> ResultTable:
+    """Return a row per pair: both annotators, the number of common items, IoU and F1."""
+    return ResultTable(
+        key="pairs",
+        title="Agreement of pairs",
+        columns=(
+            Column(key="a", title="A"),
+            Column(key="b", title="B"),
+            Column(key="n", title="Common items", unit="count"),
+            SCORES["iou"],
+            SCORES["f1"],
+        ),
+        rows=tuple((pair.a, pair.b, pair.n, pair.iou, pair.f1) for pair in pairs),
+    )
+
+
+def calibration_table(calibrations: Sequence[Calibrated]) -> ResultTable:
+    """Return a row per detector and bin of probability."""
+    shares = {
+        "prob": "Probability",
+        "share": "Share of people",
+        "low": "From",
+        "high": "To",
+    }
+    return ResultTable(
+        key="calibration",
+        title="",
+        columns=(
+            Column(key="detector", title="Detector"),
+            *(Column(key=key, title=title, unit="share") for key, title in shares.items()),
+            Column(key="characters", title="Characters", unit="count"),
+        ),
+        rows=tuple(
+            (one.name, bin_.prob, bin_.share, bin_.low, bin_.high, bin_.characters)
+            for one in calibrations
+            for bin_ in one.calibration.bins
+        ),
+        chart=Chart(kind="calibration", x="prob", y="share", group="detector"),
+    )
+
+
+def label_table(reference: str, labels: Mapping[str, Confusion]) -> ResultTable:
+    """Return characters by annotator, the reference's label and theirs."""
+    return ResultTable(
+        key="labels",
+        title="",
+        columns=(
+            ANNOTATOR,
+            Column(key="right", title=f"Label of {reference}"),
+            Column(key="said", title="Label"),
+            Column(key="characters", title="Characters", unit="count"),
+        ),
+        rows=tuple(
+            (name, right, said, count)
+            for name, confusion in labels.items()
+            for (right, said), count in sorted(confusion.items())
+        ),
+        chart=Chart(kind="matrix", x="said", y="right"),
+    )
