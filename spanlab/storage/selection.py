@@ -93,8 +93,7 @@ class Selection:
         seen = (
             each.id
             for each in self._annotators.values()
-            if each.kind is Kind.DETECTOR
-            or (each.kind is Kind.PERSON and each.name == self.query.reviewer)
+            if each.kind is Kind.DETECTOR or each.name == self.query.reviewer
         )
         return {search.THE_ITEM, *seen}
 
