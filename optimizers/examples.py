@@ -11,7 +11,8 @@ from typing import Literal, Self
 from spanlab.detectors.safe.labels import error_marked, right_answers
 from spanlab.detectors.safe.reading import steps_in
 from spanlab.errors import UsageError
-from spanlab.labels import Extent, Labels, hard_of, intersection, labels_of, length, vote
+from spanlab.extents import Extent, intersection, length
+from spanlab.labels import Labels, hard_of, labels_of, vote
 from spanlab.options import OptionModel, option
 from spanlab.schema import Annotation, Frozen, Item, Kind, Name, Record, Status, Unit
 from spanlab.scorers import RIGHT

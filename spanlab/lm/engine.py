@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dspy.lm15 import LM15Error, response_from_openai_chat
 
-from spanlab.background import wait
 from spanlab.errors import ModelError
 from spanlab.lm.cache import AnswerCache
 from spanlab.lm.endpoint import EndpointClient
 from spanlab.lm.replies import check
 from spanlab.lm.thinking import thoughts_of, without_thoughts
 from spanlab.lm.usage import Usage
+from spanlab.runtime import wait
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response

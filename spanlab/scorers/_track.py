@@ -9,7 +9,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.labels import Extent, Soft
+from spanlab.extents import Extent
+from spanlab.labels import Soft
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

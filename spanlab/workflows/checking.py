@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from spanlab.background import wait
 from spanlab.errors import ModelError, UsageError
 from spanlab.lm import Meter, ModelChoice
 from spanlab.lm.building import endpoint_client
 from spanlab.lm.checks import STRUCTURED, CheckedCall, ModelCheck, keep, recall
 from spanlab.lm.dialects import dialect_of
+from spanlab.runtime import wait
 from spanlab.settings import Settings
 from spanlab.workflows.choosing import DetectorSelection, specifications, specs_in
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from spanlab.background import ahead
 from spanlab.datasets import ReadOptions, read
 from spanlab.detectors import DetectorSpec, Finding
 from spanlab.detectors.building import kit_of
 from spanlab.errors import BudgetError, UsageError
 from spanlab.lm import Budget, Meter, ModelChoice, Usage
+from spanlab.runtime import ahead
 from spanlab.schema import CallsStep, Item, Record, Status
 from spanlab.settings import Settings
 from spanlab.workflows.choosing import DetectorSelection, specifications

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spanlab.background import ahead
 from spanlab.detectors import DetectorSpec, Finding
 from spanlab.detectors.building import kit_of
 from spanlab.errors import BudgetError
 from spanlab.lm import Budget, Meter, Usage
+from spanlab.runtime import ahead
 from spanlab.schema import Item, Record, Status
 from spanlab.settings import Settings
 from spanlab.workflows.choosing import DetectorSelection, specifications

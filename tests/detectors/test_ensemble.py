@@ -15,7 +15,8 @@ from spanlab.datasets import read
 from spanlab.detectors import Detector, DetectorSpec, EnsembleSpec, build, spec_of
 from spanlab.detectors.ensemble import tally
 from spanlab.errors import UsageError
-from spanlab.labels import hard_of, labels_of, length
+from spanlab.extents import length
+from spanlab.labels import hard_of, labels_of
 from spanlab.lm import Meter, ModelChoice
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.scorers import score

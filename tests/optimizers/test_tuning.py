@@ -25,7 +25,8 @@ from spanlab.errors import (
     UsageError,
     WrongKeyError,
 )
-from spanlab.labels import Extent, Labels, Soft
+from spanlab.extents import Extent
+from spanlab.labels import Labels, Soft
 from spanlab.lm import Budget, ModelChoice
 from spanlab.schema import Trial
 from spanlab.testing import ModelServer, Reply, fail, say
