@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.errors import InputError
-from spanlab.extents import Extent, coverage
-from spanlab.labels import hard_of
+from spanlab.labels import Extent, coverage, hard_of
 from spanlab.schema import Frozen, Kind, Record, Status, Verdict
 from spanlab.scorers import coarse, interval, weights
 

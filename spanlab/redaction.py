@@ -19,8 +19,9 @@ _NOBODY: Final = -1  # a level below all that handlers take
 _LIBRARIES: Final = frozenset(
     re.findall(
         r"\w+",
-        "alembic asyncio client dbos dspy fastapi httpcore httpcore2 httpx httpx2 huggingface_hub "
-        "mcp openai pypdf sqlalchemy starlette streamlit tornado trafilatura transformers uvicorn",
+        "aiohttp alembic asyncio client dbos dspy fastapi httpcore httpcore2 httpx httpx2 "
+        "huggingface_hub mcp openai pypdf sqlalchemy starlette streamlit tornado trafilatura "
+        "transformers uvicorn",
     )
 )
 _seen: set[str] = set()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from spanlab.agreement import ItemMarks, Pair, agreement, alpha_interval, clustered, rated
 from spanlab.datasets import ReadOptions, read
 from spanlab.errors import InputError
-from spanlab.extents import Extent, merge
+from spanlab.labels import Extent, merge
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 
 Marks = dict[str, list[tuple[int, int]]]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.extents import Extent
-from spanlab.labels import Soft
+from spanlab.labels import Extent, Soft
 from spanlab.scorers import CalibrationSums, shares
 
 

@@ -8,9 +8,123 @@ from typing import Annotated, Literal
 
 import typer
 
-from spanlab.cli.options import Cleanup, ExportFormat, Output
+from spanlab.cli import model_options
+from spanlab.cli.options import (
+    ChatTurns,
+    Cleanup,
+    Columns,
+    Contexts,
+    ExportFormat,
+    ListOfRecords,
+    Output,
+    Turns,
+)
 from spanlab.errors import UsageError
 from spanlab.results import counted
+
+
+def annotate(
+    source: Annotated[list[str], typer.Argument(help="A dataset, or files or globs.")],
+    detector: model_options.Detectors,
+    contexts: Contexts = None,
+    column: Columns = None,
+    records: ListOfRecords = None,
+    turns: ChatTurns = Turns.LAST,
+    output: Output = None,
+    format: Annotated[
+        ExportFormat | None,
+        typer.Option(
+            help="Format of the output file; without it, the one of its ending or the input's."
+        ),
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1024,
+            help="Items under way at once (default 32), for offline processes (default 1).",
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many items.")] = None,
+    item: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this item of a dataset, also if it is finished. Repeatable."),
+    ] = None,
+    vote: Annotated[
+        str | None, typer.Option(help="Name of a vote of all these detectors, cast as well.")
+    ] = None,
+    model: model_options.Model = None,
+    retriever: model_options.Retriever = None,
+    search_url: model_options.SearchUrl = None,
+    corpus: model_options.Corpus = None,
+    claims: model_options.Claims = False,
+    english: model_options.English = False,
+    config: model_options.Config = None,
+    program: model_options.Program = None,
+    price: model_options.Price = None,
+    option: model_options.Options = None,
+    model_option: model_options.ModelOption = None,
+    max_calls: model_options.MaxCalls = None,
+    max_cost: model_options.MaxCost = None,
+    max_searches: model_options.MaxSearches = None,
+    rate: model_options.Rate = None,
+    again: model_options.Again = False,
+) -> None:
+    """Let detectors mark spans, in a dataset or from file to file.
+
+    A dataset keeps the results as they come; items that a detector has finished are not done
+    again, unless --again says so. What Ctrl+C leaves undone goes on with `spanlab jobs resume`, or
+    the same command.
+
+    \b
+    spanlab annotate mine --detector offline
+    spanlab annotate mine --detector ucsc-extract --model gpt-4o-mini --max-cost 2
+    spanlab annotate mine --detector ucsc --search web --claims
+    spanlab annotate claims --detector papelo --search searxng --max-searches 500
+    spanlab annotate val/*.jsonl --contexts contexts/ --detector offline -o pred.jsonl
+    spanlab annotate outputs.csv --column answer=reply --detector offline -o pred.csv
+    """
+    from spanlab.cli import files_to_file, inputs, progress
+    from spanlab.datasets import ReadOptions
+    from spanlab.workflows.choosing import remarks_on, specifications
+    from spanlab.workflows.requesting import budget_of, request_of
+
+    asked = (config, program, price, option, model_option, search_url)
+    choice = model_options.choice(detector, model, retriever, corpus, claims, english, *asked)
+    specs = specifications(choice)
+    for remark in remarks_on(specs):
+        progress.say(remark)
+    budget = budget_of(max_calls, max_cost, searches=max_searches)
+    if inputs.are_files(source):
+        if vote is not None:
+            raise UsageError("--vote is for a dataset; for files: spanlab vote")
+        if rate is not None:
+            raise UsageError("--rate is for a dataset: import the files first")
+        if item:
+            raise UsageError("--item is for a dataset: import the files first")
+        if again:
+            raise UsageError("--again is for a dataset: files are annotated anew each time")
+        job = files_to_file.Job(inputs.files(source), output, format)
+        run = files_to_file.Detection(specs, concurrency, limit, budget)
+        columns = inputs.mapping(column or [])
+        reading = ReadOptions(
+            contexts=contexts, columns=columns, records=records, turns=turns.value
+        )
+        files_to_file.annotate(job, run, reading)
+        return
+    dataset = source[0]
+    of_files = (output, contexts, column, records, format)
+    if turns is not Turns.LAST or any(each is not None for each in of_files):
+        raise UsageError(
+            "-o, --format, --contexts, --column, --records and --turns are for files; a dataset "
+            f"keeps its annotations: spanlab export {dataset} -o FILE"
+        )
+    from spanlab.cli import working
+
+    bounds = {"concurrency": concurrency, "limit": limit, "budget": budget, "rate": rate}
+    named = {"items": tuple(item) if item else None, "again": again or bool(item)}
+    request = request_of(dataset, specs, vote=vote, **bounds, **named)
+    working.annotate(request, again=again)
 
 
 def vote(

@@ -100,11 +100,10 @@ def check(
     \b
     spanlab encoder check my-checkpoint/ --option supported=LABEL_0
     """
-    from spanlab.workflows.choosing import DetectorSelection
+    from spanlab.cli import model_options
     from spanlab.workflows.encoder_check import check_encoder
 
-    options = DetectorSelection.checked({"options": option or ()}).options
-    found = check_encoder(name, options)
+    found = check_encoder(name, model_options.option_pairs(option or ()))
     for label, text in _lines(found).items():
         typer.echo(f"{label:<10} {text}")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import dspy
 
     from spanlab.lm.cache import AnswerCache
-    from spanlab.lm.endpoint import EndpointClient
+    from spanlab.lm.client import EndpointClient
     from spanlab.lm.model import Model
 
 
@@ -37,23 +37,27 @@ def language_model(choice: ModelChoice, meter: Meter, *, cache: AnswerCache | No
         MissingKeyError: the endpoint is OpenAI's and no key is set.
         UsageError: a budget in money is set and no price.
     """
-    client = endpoint_client(choice, meter)
-    from spanlab.lm.engine import Engine
+    client = endpoint_client(choice, meter, cache)
     from spanlab.lm.model import Model
 
-    lm = Model(Engine(client, cache))
+    lm = Model(client)
     lm.kwargs.update(choice.sent)
     return lm
 
 
 def endpoint_client(
-    choice: ModelChoice, meter: Meter, *, price_variable: str = "SPANLAB_PRICE"
+    choice: ModelChoice,
+    meter: Meter,
+    cache: AnswerCache | None = None,
+    *,
+    price_variable: str = "SPANLAB_PRICE",
 ) -> EndpointClient:
-    """Build the client of a choice's endpoint, without cache.
+    """Build the client of a choice's endpoint.
 
     Args:
         choice: model, endpoint and how to call it.
         meter: counts the calls and stops them at its budget.
+        cache: the answers so far, from ``answer_cache``; None asks anew every time.
         price_variable: the environment variable that an error advises to set.
 
     Raises:
@@ -62,7 +66,7 @@ def endpoint_client(
     """
     # Keep dspy from fetching model metadata over the network when it is imported.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    from spanlab.lm.endpoint import EndpointClient
+    from spanlab.lm.client import EndpointClient
 
     if meter.budget.cost is not None and choice.price is None:
         raise UsageError(
@@ -70,7 +74,7 @@ def endpoint_client(
             f"set {price_variable}=input,cached,output (per million tokens)"
         )
     logging.getLogger("dspy").setLevel(logging.ERROR)
-    return EndpointClient(choice, meter, key_of(choice), headers_of(choice))
+    return EndpointClient(choice, meter, key_of(choice), headers_of(choice), cache)
 
 
 @contextmanager

@@ -69,7 +69,7 @@ class Dialect:
 
     def adapted(self, body: bytes) -> bytes:
         """Return a request's body without what is refused."""
-        if not self.refused:
+        if not (self.refused and body):
             return body
         asked = json.loads(body)
         for name in self.refused & asked.keys():
@@ -90,7 +90,7 @@ class Dialect:
         Returns:
             Whether it names something that was sent and can be left out.
         """
-        if reply.status not in _STATUSES or is_too_long(reply):
+        if not sent or reply.status not in _STATUSES or is_too_long(reply):
             return False  # "use fewer max_tokens" of an account without credit is no refusal
         asked, words = json.loads(sent), f"{reply.parameter} {reply.message}"[:_LOOKED_AT]
         named = next(

@@ -18,7 +18,7 @@ from spanlab.errors import (
     UnparsableAnswerError,
     WrongKeyError,
 )
-from spanlab.lm.http_replies import HttpReply
+from spanlab.lm.http_replies import HttpReply, words_of
 from spanlab.redaction import redact
 
 _EXCERPT = 200  # characters of a provider's message or a model's answer that a reason quotes
@@ -46,6 +46,8 @@ _NO_MODEL = re.compile(
 _NO_MEMORY = re.compile(
     r"out of memory|\boom\b|(more|not enough|insufficient).{0,20} memory", re.IGNORECASE
 )
+
+_REFUSED_CONNECTIONS = {"ConnectError", "ClientConnectorError"}  # as httpx and aiohttp name them
 
 
 def failure_of(reply: HttpReply, *, host: str, model: str, key_name: str) -> ModelError:
@@ -128,8 +130,8 @@ def no_connection(host: str, cause: BaseException) -> UnavailableError:
         cause: what the client raised; its cause tells whether a connection was made at all.
     """
     why = cause.__cause__ or cause
-    # Clients have their own class for it, and agree on the name.
-    kind = NoConnectionError if type(why).__name__ == "ConnectError" else UnavailableError
+    names = {base.__name__ for base in type(why).__mro__}
+    kind = NoConnectionError if names & _REFUSED_CONNECTIONS else UnavailableError
     return kind(
         f"no connection to {host}{quoted(str(why))}; check OPENAI_BASE_URL and the network, "
         "then retry the failed items"
@@ -140,6 +142,14 @@ def no_answer_in_time(host: str, seconds: float) -> UnavailableError:
     """Return the error for an endpoint that did not answer in time."""
     return UnavailableError(
         f"{host} gave no answer within {seconds:g} s; raise the timeout or retry the failed items"
+    )
+
+
+def no_completion(host: str, said: str) -> UnparsableAnswerError:
+    """Return the error for a reply that is neither an answer nor an error."""
+    return UnparsableAnswerError(
+        f"{host} sent a reply that is no chat completion{quoted(words_of(said))}; "
+        "check OPENAI_BASE_URL"
     )
 
 

@@ -108,7 +108,7 @@ class SearchModel:
             limit = {"search_before_date_filter": f"{before:%m/%d/%Y}"}
             request = replace(request, config=replace(request.config, extensions=limit))
         try:
-            response = await self._client.ask(request)
+            response = await self._client.complete(request)
         except ModelError as error:
             raise _renamed(error) from None
         return _answer(response)

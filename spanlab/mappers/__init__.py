@@ -10,7 +10,7 @@ Pure functions. Offsets are code points of the untouched answer, start inclusive
 - ``closest_sentence``: the sentence of some passages that comes closest to a text.
 """
 
-from spanlab.extents import Extent
+from spanlab.labels import Extent
 from spanlab.mappers.closest import Closest, closest_sentence
 from spanlab.mappers.edit_distance import Refine, map_revision
 from spanlab.mappers.fact_to_span import map_fact

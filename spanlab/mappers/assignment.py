@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.extents import Extent
+from spanlab.labels import Extent
 
 _PAIRS: Final = 4_000_000  # quotes x places that are weighed; bounds memory, not a real answer
 

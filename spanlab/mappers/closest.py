@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from rapidfuzz import fuzz, process
 
-from spanlab.extents import Extent
+from spanlab.labels import Extent
+from spanlab.mappers.scripts import UNSPACED
 from spanlab.mappers.tokens import sentences
-from spanlab.text import UNSPACED
 
 
 class Closest(NamedTuple):

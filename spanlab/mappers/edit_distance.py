@@ -16,11 +16,12 @@ from typing import Final, Literal
 import Levenshtein as Characters
 from rapidfuzz.distance import Levenshtein
 
-from spanlab.extents import Extent
+from spanlab.labels import Extent
 from spanlab.mappers.alignment import Change, changes, settle
+from spanlab.mappers.folding import fold
 from spanlab.mappers.places import MappedSpan
+from spanlab.mappers.scripts import whole
 from spanlab.mappers.tokens import tokens
-from spanlab.text import fold, whole
 
 Refine = Literal["word", "char"]
 

@@ -12,12 +12,12 @@ from typing import Final
 
 from rapidfuzz.distance import LCSseq
 
-from spanlab.extents import Extent
+from spanlab.labels import Extent
 from spanlab.mappers.closest import closest_sentence
+from spanlab.mappers.folding import fold
 from spanlab.mappers.places import Mapped, Quote, QuoteMapping
 from spanlab.mappers.substring import FLOOR, map_quotes, spans_of
 from spanlab.mappers.tokens import sentences, tokens
-from spanlab.text import fold
 
 _RETOLD: Final = 0.75  # score from which the closest sentence counts as the source
 _SHARE: Final = 0.6  # of a quote's letters that must stand in the sentence, in order

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from spanlab.extents import Extent
+from spanlab.labels import Extent
 
 
 class Quote(NamedTuple):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import ceil
 
-from spanlab.extents import Extent, coverage
-from spanlab.labels import Soft
+from spanlab.labels import Extent, Soft, coverage
 from spanlab.schema import Frozen
 
 _BINS = 10

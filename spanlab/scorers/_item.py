@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 
 from spanlab.errors import InputError
-from spanlab.extents import Extent
-from spanlab.labels import Labels, Soft
+from spanlab.labels import Extent, Labels, Soft
 from spanlab.schema import Frozen
 from spanlab.scorers._spearman import spearman
 from spanlab.scorers._track import Floats, Ints, Track

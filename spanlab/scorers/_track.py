@@ -9,8 +9,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.extents import Extent
-from spanlab.labels import Soft
+from spanlab.labels import Extent, Soft
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

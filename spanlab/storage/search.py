@@ -1,7 +1,7 @@
 """Full-text search: which items have given words in their question, answer or id, or in comments.
 
 One table, ``item_search``, says for each item and for each annotator who commented on it which
-terms (see ``spanlab.text``) stand there: SQLite's FTS5 or PostgreSQL's text search finds them by
+terms (see ``spanlab.terms``) stand there: SQLite's FTS5 or PostgreSQL's text search finds them by
 their beginnings. Terms are made here and not by the databases, whose own rules for words differ and
 know no writing without spaces. A row's number names its dataset, its position and who wrote it.
 """
@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSQUERY
 
 from spanlab.schema import Annotation, Item
-from spanlab.text import beginnings, sought
+from spanlab.terms import beginnings, sought
 
 THE_ITEM = -1  # in place of an annotator: the question, the answer and the id
 

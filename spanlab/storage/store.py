@@ -60,10 +60,8 @@ class Store:
     refuses or cannot be reached, and ``NotFoundError`` for a dataset or item that is not there.
     """
 
-    reader: tuple[str, bool] | None = None  # who may see a part of it alone, in that class of store
-
     def __init__(self, database: Database) -> None:
-        self.database = self._database = database
+        self._database = database
 
     @classmethod
     def open(cls, settings: Settings | None = None) -> Self:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from pydantic import JsonValue, ValidationError
 
-from spanlab import runtime
+from spanlab import background
 from spanlab.errors import ToolError, UsageError, missing_package
 from spanlab.inbound import reply_limit
 from spanlab.redaction import redact, remember
@@ -63,7 +63,7 @@ class Connection:
             UsageError: the SDK is not installed.
         """
         try:
-            return await asyncio.wrap_future(runtime.submit(self._ask(method, arguments)))
+            return await asyncio.wrap_future(background.submit(self._ask(method, arguments)))
         except TimeoutError as error:
             raise TimeoutError(f"the tool server {self._name!r} {error}") from None
         except UsageError:

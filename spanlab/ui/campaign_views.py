@@ -12,10 +12,9 @@ import streamlit as st
 from spanlab.results import ONE_ITEM, MeanInterval
 from spanlab.schema import DatasetSummary
 from spanlab.ui.chart_style import LIGHT, NEUTRAL, axis_of, colour_of, names_axis, scale_of
-from spanlab.ui.common import plain
+from spanlab.ui.common import plain, store
 from spanlab.ui.comparisons import campaign_of
 from spanlab.ui.downloads import show_chart
-from spanlab.ui.reviewer import seen_store
 from spanlab.ui.score_charts import PERSON, Dot, Wording, dot_plot
 from spanlab.workflows.campaign import Campaign, Finished, Pace, agreement_over_time, pace
 from spanlab.workflows.managing import plan_of
@@ -40,9 +39,7 @@ class _Asked(NamedTuple):
 
 def show_campaign(summary: DatasetSummary, chosen: Collection[str]) -> None:
     """Draw what those people among ``chosen`` have done, one view at a time."""
-    found = tuple(
-        each for each in seen_store(summary).finished(summary.name) if each.annotator in chosen
-    )
+    found = tuple(each for each in store().finished(summary.name) if each.annotator in chosen)
     people = tuple(who.name for who in summary.annotators if who.name in chosen)
     first = "Plan" if summary.settings.overlap else "Items by day"
     view = st.segmented_control(
@@ -52,7 +49,7 @@ def show_campaign(summary: DatasetSummary, chosen: Collection[str]) -> None:
 
 
 def _plan(asked: _Asked) -> None:
-    plan = plan_of(seen_store(asked.summary), asked.summary)
+    plan = plan_of(store(), asked.summary)
     if plan is None:
         st.info(
             "This dataset has no plan. Its settings on the Datasets page take one: how many people "

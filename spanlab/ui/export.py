@@ -15,12 +15,11 @@ from spanlab.errors import InputError
 from spanlab.results import counted
 from spanlab.schema import AnnotatorSummary, DatasetSummary, Kind, Status
 from spanlab.ui.choose_annotators import choose_annotators
-from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, title
+from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, store, title
 from spanlab.ui.counts import counts_html
 from spanlab.ui.export_preview import preview_of, show_preview
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
-from spanlab.ui.reviewer import seen_store, seen_summary
 from spanlab.workflows.access import ServerFiles
 from spanlab.workflows.exporting import (
     REPORT,
@@ -98,7 +97,6 @@ class _Request:
 
     dataset: str
     choice: ExportChoice
-    reader: tuple[str, bool] | None
 
     @property
     def format(self) -> _Format:
@@ -130,7 +128,7 @@ def page() -> None:
         return
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     with left:
-        summary = seen_summary(choose_dataset(summaries))
+        summary = choose_dataset(summaries)
     with right:
         chosen = choose_annotators(
             summary.annotators, key=f"export-{summary.name}", label="Annotators"
@@ -143,11 +141,7 @@ def page() -> None:
         st.info("Choose whose annotations go into the file.", icon=":material/group:")
         return
     beginning = preview_of(summary, choice)
-    _act(
-        summary,
-        _Request(summary.name, choice, seen_store(summary).reader),
-        ready=beginning is not None,
-    )
+    _act(summary, _Request(summary.name, choice), ready=beginning is not None)
     _progress(summary, chosen)
     if beginning is not None:
         show_preview(summary, choice, beginning)
@@ -188,7 +182,7 @@ def _only(summary: DatasetSummary) -> ExportChoice:
         )
         labels = right.multiselect(
             "Labels",
-            [*seen_store(summary).labels(summary.name), ""],
+            [*store().labels(summary.name), ""],
             format_func=lambda label: label or "(no label)",
             placeholder="all",
             help="Spans with these labels; the others are left out, the items stay.",
@@ -217,7 +211,7 @@ def _summary(summary: DatasetSummary, chosen: Sequence[str]) -> None:
     if not summary.annotators:
         st.markdown(f"{items} Nobody has annotated them yet: the file has the items alone.")
         return
-    plan = plan_of(seen_store(summary), summary)
+    plan = plan_of(store(), summary)
     missing = [text for who in whose if (text := _missing(who, summary.n_items, plan))]
     if len(missing) > _NAMED:
         missing = [f"{len(missing):,} of {len(whose):,} annotators have not annotated all of them."]
@@ -234,7 +228,7 @@ def _progress(summary: DatasetSummary, chosen: Sequence[str]) -> None:
     """Draw how far those chosen are."""
     whose = [who for who in summary.annotators if who.name in chosen]
     if whose:
-        st.html(counts_html(summary, whose, plan_of(seen_store(summary), summary)))
+        st.html(counts_html(summary, whose, plan_of(store(), summary)))
 
 
 def _missing(who: AnnotatorSummary, n_items: int, plan: PlanProgress | None) -> str:
@@ -295,9 +289,7 @@ def _make(summary: DatasetSummary, request: _Request) -> _File:
 
 def _export(summary: DatasetSummary, request: _Request, target: Path) -> int:
     with progress("Writing", summary.n_items) as advance:
-        return export_dataset(
-            seen_store(summary), request.dataset, target, request.choice, on_progress=advance
-        )
+        return export_dataset(store(), request.dataset, target, request.choice, on_progress=advance)
 
 
 def _write(summary: DatasetSummary, request: _Request, files: ServerFiles, *, ready: bool) -> None:

@@ -12,13 +12,12 @@ import streamlit as st
 from spanlab.results import MeanInterval, figure
 from spanlab.schema import DatasetSummary
 from spanlab.ui.choose_annotators import choose_annotators
-from spanlab.ui.common import plain
+from spanlab.ui.common import plain, store
 from spanlab.ui.downloads import show_chart
 from spanlab.ui.progress import progress
-from spanlab.ui.reviewer import seen_store
 from spanlab.ui.score_charts import PERSON, Dot, Wording, dot_plot
 from spanlab.workflows.item_fields import fields_of, model_field
-from spanlab.workflows.managing import Store, count_edits
+from spanlab.workflows.managing import count_edits
 from spanlab.workflows.rates import Group, Rates, rates, usual
 
 _MOST = 40  # values in the chart
@@ -34,7 +33,7 @@ _MEASURES = {
 def show_rates(summary: DatasetSummary) -> None:
     """Ask for the field and whose labels count, then draw the rates of each value."""
     left, right = st.columns(2, vertical_alignment="bottom")
-    fields = fields_of(seen_store(summary), summary.name)
+    fields = fields_of(store(), summary.name)
     likely = model_field(fields) or fields[0]
     field = left.selectbox(
         "Compare by",
@@ -55,9 +54,8 @@ def show_rates(summary: DatasetSummary) -> None:
         st.info("Choose whose labels count: the mean of several.", icon=":material/group:")
         return
     counts = tuple((a.name, tuple(sorted(a.counts.items()))) for a in summary.annotators)
-    look = seen_store(summary)
-    seen = (summary.created, summary.n_items, counts, count_edits(look, summary.name), look.reader)
-    found = _rates(summary.name, field, tuple(names), seen, look)
+    seen = (summary.created, summary.n_items, counts, count_edits(store(), summary.name))
+    found = _rates(summary.name, field, tuple(names), seen)
     st.caption(
         f"According to {plain(', '.join(found.annotators[:5]))}"
         f"{' and others' if len(found.annotators) > 5 else ''}, with 95 % intervals"
@@ -67,12 +65,10 @@ def show_rates(summary: DatasetSummary) -> None:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _rates(
-    dataset: str, field: str, names: tuple[str, ...], seen: tuple[object, ...], _store: Store
-) -> Rates:
+def _rates(dataset: str, field: str, names: tuple[str, ...], seen: tuple[object, ...]) -> Rates:
     """Count now, or return what any session has counted; ``seen`` tells changes."""
     with progress("Counting", None) as advance:
-        return rates(_store, dataset, field, names, advance)
+        return rates(store(), dataset, field, names, advance)
 
 
 def rate_table(found: Rates) -> pd.DataFrame:

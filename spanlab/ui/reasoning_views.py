@@ -11,11 +11,9 @@ import streamlit as st
 from spanlab.results import counted, figure
 from spanlab.schema import DatasetSummary
 from spanlab.ui.chart_style import axis_of, colour_of, names_axis, scale_of
-from spanlab.ui.common import plain
+from spanlab.ui.common import plain, store
 from spanlab.ui.downloads import show_chart
 from spanlab.ui.progress import progress
-from spanlab.ui.reviewer import seen_store
-from spanlab.workflows.managing import Store
 from spanlab.workflows.reasoning_results import (
     METHODS,
     MethodResult,
@@ -33,9 +31,7 @@ _SHARES = ("Exact match", "F1", "Judged correct")
 def show_reasoning(summary: DatasetSummary, chosen: Collection[str]) -> None:
     """Draw what ways of verifying came to on the same questions, and where errors were found."""
     counts = tuple((a.name, tuple(sorted(a.counts.items()))) for a in summary.annotators)
-    look = seen_store(summary)
-    seen = (summary.created, summary.n_items, counts, look.reader)
-    found = _counted(summary.name, seen, look)
+    found = _counted(summary.name, (summary.created, summary.n_items, counts))
     if not found.methods and not found.judges:
         st.info(
             "No reasoning steps are verified yet: run the detector `safe`, or import the output of "
@@ -53,10 +49,10 @@ def show_reasoning(summary: DatasetSummary, chosen: Collection[str]) -> None:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _counted(dataset: str, seen: tuple[object, ...], _store: Store) -> ReasoningResults:
+def _counted(dataset: str, seen: tuple[object, ...]) -> ReasoningResults:
     """Count now, or return what any session has counted; ``seen`` tells changes."""
     with progress("Counting", None) as advance:
-        return reasoning_results(_store, dataset, advance)
+        return reasoning_results(store(), dataset, advance)
 
 
 def method_table(methods: Mapping[str, MethodResult]) -> pd.DataFrame:

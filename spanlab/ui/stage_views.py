@@ -11,11 +11,9 @@ from spanlab.errors import UsageError
 from spanlab.schema import DatasetSummary
 from spanlab.ui.chart_style import axis_of, colour_of, names_axis, scale_of
 from spanlab.ui.choose_annotators import choose_annotators
-from spanlab.ui.common import plain
+from spanlab.ui.common import plain, store
 from spanlab.ui.downloads import show_chart
 from spanlab.ui.progress import progress
-from spanlab.ui.reviewer import seen_store
-from spanlab.workflows.managing import Store
 from spanlab.workflows.stages import ErrorStages, error_stages, judges
 
 if TYPE_CHECKING:
@@ -31,10 +29,8 @@ def show_stages(summary: DatasetSummary) -> None:
         label="Annotators",
     )
     counts = tuple((a.name, tuple(sorted(a.counts.items()))) for a in summary.annotators)
-    look = seen_store(summary)
-    seen = (summary.created, summary.n_items, counts, look.reader)
     try:
-        found = _counted(summary.name, tuple(names), seen, look)
+        found = _counted(summary.name, tuple(names), (summary.created, summary.n_items, counts))
     except UsageError:
         found = None
     if not names or found is None or not any(run.shares for run in found.runs):
@@ -51,12 +47,10 @@ def show_stages(summary: DatasetSummary) -> None:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _counted(
-    dataset: str, names: tuple[str, ...], seen: tuple[object, ...], _store: Store
-) -> ErrorStages:
+def _counted(dataset: str, names: tuple[str, ...], seen: tuple[object, ...]) -> ErrorStages:
     """Count now, or return what any session has counted; ``seen`` tells changes."""
     with progress("Counting", None) as advance:
-        return error_stages(_store, dataset, names, advance)
+        return error_stages(store(), dataset, names, advance)
 
 
 def _show(found: ErrorStages) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spanlab.agreement import AlphaInterval, ItemMarks, alpha_interval, rated
-from spanlab.extents import size
+from spanlab.labels import size
 from spanlab.schema import Kind, Record, Status
 from spanlab.storage import Finished, Store
 from spanlab.workflows.comparing import sample_records

@@ -10,19 +10,19 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from spanlab.background import wait
 from spanlab.errors import ModelError, UsageError
 from spanlab.lm import Meter, ModelChoice
 from spanlab.lm.building import endpoint_client
 from spanlab.lm.checks import STRUCTURED, CheckedCall, ModelCheck, keep, recall
 from spanlab.lm.dialects import dialect_of
-from spanlab.runtime import wait
 from spanlab.settings import Settings
-from spanlab.workflows.choosing import DetectorSelection, specifications, specs_in
+from spanlab.workflows.choosing import Choice, specifications, specs_in
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
 
-    from spanlab.lm.endpoint import EndpointClient
+    from spanlab.lm.client import EndpointClient
 
 __all__ = ["CheckedCall", "ModelCheck", "check_models", "last_checks"]
 
@@ -43,9 +43,7 @@ _BY_SCHEMA = {
 }
 
 
-def check_models(
-    choice: DetectorSelection, settings: Settings | None = None
-) -> tuple[ModelCheck, ...]:
+def check_models(choice: Choice, settings: Settings | None = None) -> tuple[ModelCheck, ...]:
     """Ask each model of a choice one call of each kind, and keep what came of it.
 
     Later runs go by that: they ask for JSON by a schema where the endpoint can do it.
@@ -70,15 +68,13 @@ def check_models(
     return tuple(checks)
 
 
-def last_checks(
-    choice: DetectorSelection, settings: Settings | None = None
-) -> tuple[ModelCheck, ...]:
+def last_checks(choice: Choice, settings: Settings | None = None) -> tuple[ModelCheck, ...]:
     """Return the kept checks of a choice's models, as many as there are."""
     found = (recall(model.endpoint, model.model, settings) for model in _models(choice))
     return tuple(check for check in found if check is not None)
 
 
-def _models(choice: DetectorSelection) -> list[ModelChoice]:
+def _models(choice: Choice) -> list[ModelChoice]:
     """Return the models that a choice asks, each with its endpoint once."""
     models: dict[tuple[str, str], ModelChoice] = {}
     for spec in (each for one in specifications(choice) for each in specs_in(one)):
@@ -115,7 +111,7 @@ class _Check:
             note = "" if counted else "the endpoint counts no tokens"
             self.trials.append(CheckedCall(kind="usage", works=counted, note=note))
             await self._parallel(client)
-            self.window = await client.window(_request(choice, _QUESTION))
+            self.window = await client.window()
         usage, seconds = self.meter.usage, median(self.seconds)
         dialect_of(choice.endpoint, choice.model).refused = self.refused
         return ModelCheck(
@@ -142,7 +138,9 @@ class _Check:
 
     async def _parallel(self, client: EndpointClient) -> None:
         began = time.perf_counter()
-        many = (client.ask(_request(self.choice, f"{n}. {_QUESTION}")) for n in range(_AT_ONCE))
+        many = (
+            client.complete(_request(self.choice, f"{n}. {_QUESTION}")) for n in range(_AT_ONCE)
+        )
         results = await asyncio.gather(*many, return_exceptions=True)
         failed = [str(each) for each in results if isinstance(each, BaseException)]
         times = (time.perf_counter() - began) / median(self.seconds)
@@ -156,7 +154,7 @@ class _Check:
         dialect, began = dialect_of(self.choice.endpoint, self.choice.model), time.perf_counter()
         dialect.refused = frozenset()
         try:
-            response = await client.ask(_request(self.choice, question, **more))
+            response = await client.complete(_request(self.choice, question, **more))
         except ModelError as error:
             self.trials.append(CheckedCall(kind=kind, works=False, note=str(error)))
             return None

@@ -18,8 +18,7 @@ from spanlab.agreement import (
     pairwise_ious,
     rated,
 )
-from spanlab.extents import Extent
-from spanlab.labels import Labels, disagreement, labels_in, labels_of
+from spanlab.labels import Extent, Labels, disagreement, labels_in, labels_of
 from spanlab.results import ResultTable
 from spanlab.schema import Cursor, Kind, Page, QueueQuery, Record
 from spanlab.scorers import (

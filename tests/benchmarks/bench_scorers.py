@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from spanlab.agreement import ItemMarks, agreement
 from spanlab.datasets import read_labels
-from spanlab.extents import Extent
-from spanlab.labels import Labels, Soft, disagreement, harden
+from spanlab.labels import Extent, Labels, Soft, disagreement, harden
 from spanlab.schema import Annotation, Kind, Span
 from spanlab.scorers import score, score_items
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -247,3 +250,26 @@ def test_nothing_is_written_about_calls(
     assert shown.out == ""
     assert KEY not in shown.err
     assert task.lm.history == []
+
+
+def test_a_process_ends_without_a_word_on_its_connections(choose: Choose) -> None:
+    """Those of a loop that ended, of one that was closed, of threads, and of a model forgotten."""
+    program = (
+        "import asyncio, gc, sys\n"
+        "from model_task import Task\n"
+        "from spanlab.lm import Meter, ModelChoice\n"
+        "choice = ModelChoice.model_validate_json(sys.argv[1])\n"
+        "task, forgotten = Task(choice, Meter(), None), Task(choice, Meter(), None)\n"
+        "loop = asyncio.new_event_loop()\n"
+        "print(task.ask('1'), asyncio.run(task.aask('2')))\n"
+        "print(loop.run_until_complete(task.aask('3')))\n"
+        "loop.close()\n"
+        "forgotten.ask('4'), asyncio.run(forgotten.aask('5'))\n"
+        "del forgotten\n"
+        "gc.collect()\n"
+    )
+    tests = Path(__file__).resolve().parents[1]
+    environ = {**os.environ, "PYTHONPATH": str(tests / "model_server")}
+    command = [sys.executable, "-c", program, choose().model_dump_json()]
+    ended = subprocess.run(command, env=environ, timeout=240, check=True, capture_output=True)
+    assert (ended.stdout, ended.stderr) == (b"4 4\n4\n", b"")

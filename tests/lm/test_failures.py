@@ -31,7 +31,6 @@ from spanlab.errors import (
     WrongKeyError,
 )
 from spanlab.lm import Budget, Meter, ModelChoice, Price, Usage, language_model, translate
-from spanlab.lm.replies import setback_of
 from spanlab.testing import ModelServer, Reply, fail, in_turn, say
 
 Choose = Callable[..., ModelChoice]
@@ -198,20 +197,6 @@ def test_a_silent_endpoint_is_given_up_in_time(
     error, _ = failure_of(Task(choose(timeout=0.2), Meter(), None), asynchronous)
     assert type(error) is UnavailableError
     assert "0.2 s" in str(error)
-
-
-def test_a_connection_that_the_system_gave_up_is_tried_again(choose: Choose) -> None:
-    """As lm15 raises it where it has no limit of its own: it cannot say after how long."""
-    try:
-        try:
-            raise TimeoutError(110, "Connection timed out")
-        except TimeoutError:
-            f"{None:g}"
-    except TypeError as error:
-        setback = setback_of(error, choose(timeout=7.0))
-    assert setback.again
-    assert type(setback.error) is UnavailableError
-    assert "7 s" in str(setback.error)
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["thread", "loop"])

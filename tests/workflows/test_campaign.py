@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spanlab.agreement import ItemMarks
-from spanlab.extents import Extent
+from spanlab.labels import Extent
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 from spanlab.settings import Settings
 from spanlab.storage import Finished, Store

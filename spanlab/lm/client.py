@@ -1,0 +1,393 @@
+"""The client of one endpoint: answers from the cache, or from openai, each of them counted."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+import weakref
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Self
+from urllib.parse import parse_qs
+
+import httpx2
+import openai
+from dspy.lm15 import (
+    LM15Error,
+    OpenAIChatCompat,
+    OpenAIChatLM,
+    Request,
+    Response,
+    response_from_openai_chat,
+)
+
+from spanlab.errors import (
+    BudgetError,
+    ModelError,
+    RefusedError,
+    SpanlabError,
+    UnparsableAnswerError,
+)
+from spanlab.lm.addresses import Address
+from spanlab.lm.cache import AnswerCache
+from spanlab.lm.choice import OPENAI, ModelChoice
+from spanlab.lm.failures import (
+    at_first,
+    no_answer_in_time,
+    no_completion,
+    no_connection,
+    unreadable,
+)
+from spanlab.lm.thinking import thoughts_of, without_thoughts
+from spanlab.lm.tokens import count_tokens
+from spanlab.lm.transport import ANSWER, FAILURE, BoundedClient
+from spanlab.lm.usage import Meter, Usage
+from spanlab.redaction import redact
+
+_PATH = "/chat/completions"
+_ENDLESS = 2**53  # tokens
+# Of an entry in the list of models: vLLM; Groq; OpenRouter and Together; Mistral.
+_WINDOWS = ("max_model_len", "context_window", "context_length", "max_context_length")
+
+
+class SharedObject:
+    """What copies of an LM have in common, and what is never stored."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> str:
+        raise TypeError("a client holds a key and open connections: it is never stored")
+
+
+class EndpointClient(SharedObject):
+    """A client of the endpoint of one choice, for all threads and event loops.
+
+    Args:
+        choice: model, endpoint, time limit and retries.
+        meter: counts the calls, stops them at its budget and limits their rate.
+        key: the endpoint's key.
+        headers: sent with every request, beside the key.
+        cache: the answers so far; None asks anew every time.
+    """
+
+    def __init__(
+        self,
+        choice: ModelChoice,
+        meter: Meter,
+        key: str,
+        headers: dict[str, str],
+        cache: AnswerCache | None = None,
+    ) -> None:
+        self.choice = choice
+        self.meter = meter
+        self._key = key
+        self._headers = headers
+        self._cache = cache
+        self._address = Address.parse(choice.endpoint)
+        self._answered = False  # whether the endpoint has answered a call so far
+        # OpenAI has renamed the limit on the answer; other servers know the old name.
+        renamed = choice.endpoint == OPENAI
+        limit = "max_completion_tokens" if renamed else "max_tokens"
+        self._builder = OpenAIChatLM(
+            api_key="none",  # it writes bodies alone
+            base_url=self._address.base,
+            compat=OpenAIChatCompat(max_tokens_field=limit),
+        )
+        self._lock = threading.Lock()
+        self._apis: dict[asyncio.AbstractEventLoop, openai.AsyncOpenAI] = {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.choice.model!r} at {self.choice.host})"
+
+    async def complete(self, request: Request) -> Response:
+        """Return the answer to a request: from the cache, or from who asks the same, or anew.
+
+        Raises:
+            BudgetError: the budget is used up; nothing was sent.
+            ModelError: there is no answer; the message says why and holds no key.
+        """
+        body = self._builder.build_request(request, stream=False).body
+        response = await (self._ask(body) if self._cache is None else self._answer(body))
+        self.meter.think(thoughts_of(response))
+        return response
+
+    async def window(self) -> int | None:
+        """Return how many tokens prompt and answer may have, as the endpoint's list of models says.
+
+        Returns:
+            None where there is no list, or the list does not say so.
+        """
+        try:
+            api = await self._api()
+            once: Any = {"max_retries": 0}
+            listed = await api.get("/models", cast_to=httpx2.Response, options=once)
+            models = listed.extensions[ANSWER]["data"]
+            (model,) = (each for each in models if each["id"] == self.choice.model)
+        except (SpanlabError, openai.OpenAIError, ValueError, KeyError, TypeError):
+            return None  # not every server has one, and nothing but this figure hangs on it
+        sizes = (model.get(name) for name in _WINDOWS)
+        return next((size for size in sizes if isinstance(size, int) and size > 0), None)
+
+    async def _answer(self, body: bytes) -> Response:
+        """Return an answer that is in the cache, is being asked for, or is put there."""
+        assert self._cache is not None
+        cache, call = self._cache, _call.get(None) or EngineCall()
+        key = _key(self._address.completed(f"{self._address.base}{_PATH}"), body, call)
+        call.kept.append((cache, key))
+        kept = self._kept(await cache.get(key))
+        if kept is not None:
+            return self._unpaid(kept)
+        asked_here = False
+
+        async def ask() -> Response:
+            nonlocal asked_here
+            asked_here = True
+            response = await self._ask(body)
+            await cache.put(key, dict(response.provider_data or {}))
+            return response
+
+        # Others may be asking just that, in another part or job; with the same patience and key.
+        same = (key, self._key, self.choice)
+        response: Response = await cache.single_flight.join(same, ask)
+        return response if asked_here else self._unpaid(response)
+
+    def _kept(self, answer: dict[str, object] | None) -> Response | None:
+        """Return a cached answer; None for one that cannot be used, which is asked for anew."""
+        if answer is None:
+            return None
+        try:
+            response = without_thoughts(response_from_openai_chat(answer, model=self.choice.model))
+            _check(response, self.choice)
+        except (LM15Error, ModelError, AttributeError, KeyError, TypeError, ValueError):
+            return None
+        return response
+
+    def _unpaid(self, response: Response) -> Response:
+        self.meter.note(self.choice.model, Usage(from_cache=1))
+        return response
+
+    async def _ask(self, body: bytes) -> Response:
+        """Send a request, again if that may help, and count what it came to."""
+        choice = self.choice
+        with self._counted() as call:
+            answer = await self._posted(body)
+            usage = answer.pop("usage", None)
+            if isinstance(usage, dict):
+                answer["usage"] = {name: part for name, part in usage.items() if _is_count(part)}
+            try:
+                whole = response_from_openai_chat(answer, model=choice.model)
+            except Exception as error:  # noqa: BLE001 - of what servers send, dspy raises all kinds
+                raise no_completion(choice.host, type(error).__name__) from None
+            self._answered = True
+            call.usage = usage_of(whole, choice, body)
+            response = without_thoughts(whole)
+            _check(response, choice)
+        return response
+
+    async def _posted(self, body: bytes) -> dict[str, Any]:
+        """Return the JSON that openai's client gets for a body.
+
+        Raises:
+            SpanlabError: it gets none; never its own error, which may quote a key.
+        """
+        try:
+            api = await self._api()
+            reply = await api.post(_PATH, cast_to=httpx2.Response, content=body)
+        except SpanlabError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told in our words
+            raise _failure_of(error, self.choice) from None
+        answer: dict[str, Any] = reply.extensions[ANSWER]
+        return answer
+
+    @contextmanager
+    def _counted(self) -> Iterator[_CallUsage]:
+        """Count a call: within the budget before it starts, and whatever it came to afterwards."""
+        self.meter.start()
+        call = _CallUsage()
+        try:
+            yield call
+        except BudgetError:
+            raise  # nothing went out
+        except ModelError as error:
+            call.usage += Usage(failed=1)
+            raise (error if self._answered else at_first(error)) from None
+        finally:
+            self.meter.finish(self.choice.model, call.usage)
+
+    async def _api(self) -> openai.AsyncOpenAI:
+        """Return openai's client for the running event loop, to which connections belong."""
+        loop = asyncio.get_running_loop()
+        api = self._apis.get(loop)
+        if api is None:
+            opening = _opened(self.choice, self.meter, self._key, self._headers)
+            api = await anext(opening)
+            weakref.finalize(self, _end, loop, opening).atexit = False
+            with self._lock:
+                going_on = {loop: api for loop, api in self._apis.items() if not loop.is_closed()}
+                self._apis = {**going_on, loop: api}
+        return api
+
+
+async def _opened(
+    choice: ModelChoice, meter: Meter, key: str, headers: dict[str, str]
+) -> AsyncGenerator[openai.AsyncOpenAI]:
+    """Give openai's client, and close it where asyncio ends its generators: with the event loop."""
+    address = Address.parse(choice.endpoint)
+    options: dict[str, Any] = {
+        "api_key": key,
+        "base_url": address.base,
+        "max_retries": choice.retries,
+        "default_headers": {"Accept-Encoding": "gzip, deflate", **headers},
+        "http_client": BoundedClient(choice, meter, (key, *headers.values())),
+    }
+    if address.query:
+        (version,) = parse_qs(address.query)["api-version"]
+        api: openai.AsyncOpenAI = openai.AsyncAzureOpenAI(api_version=version, **options)
+    else:
+        api = openai.AsyncOpenAI(**options)
+    try:
+        yield api
+    finally:
+        await api.close()
+
+
+def _end(loop: asyncio.AbstractEventLoop, opening: AsyncGenerator[openai.AsyncOpenAI]) -> None:
+    """Close the client of somebody who is gone; this may run in any thread."""
+    closing = opening.aclose()
+    with suppress(RuntimeError, StopIteration):
+        if loop.is_closed():  # nothing is left to wait for
+            closing.send(None)
+        else:
+            loop.call_soon_threadsafe(loop.create_task, closing)
+
+
+@dataclass
+class _CallUsage:
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass
+class EngineCall:
+    """A call of an LM: dspy's rollout_id, and where its answers (``n`` of them) are cached."""
+
+    rollout: object = None
+    kept: list[tuple[AnswerCache, str]] = field(default_factory=list)
+
+
+_call: ContextVar[EngineCall] = ContextVar("_call")
+
+
+def begin_call(rollout: object) -> None:
+    """Note in this context that a call of an LM begins, and its rollout_id."""
+    _call.set(EngineCall(rollout))
+
+
+async def forget_last_call() -> None:
+    """Drop the answers of this task's last call from the cache: one of them is of no use."""
+    call = _call.get(None) or EngineCall()
+    while call.kept:
+        cache, key = call.kept.pop()
+        await cache.forget(key)
+
+
+def _key(url: str, body: bytes, call: EngineCall) -> str:
+    """Return the cache key of a request, which says all that the answer depends on.
+
+    The key of the endpoint is no part of it; which rollout of dspy's, and which of several
+    answers to it, is.
+    """
+    digest = hashlib.sha256(url.encode())
+    digest.update(f"\n{call.rollout!r} {len(call.kept)}\n".encode())
+    digest.update(body)
+    return digest.hexdigest()
+
+
+def _failure_of(error: Exception, choice: ModelChoice) -> ModelError:
+    """Return the error of ours that stands for one of openai's client; it has no cause."""
+    if isinstance(error, openai.APIStatusError):
+        failure: ModelError = error.response.extensions[FAILURE]
+        return failure
+    cause = error.__cause__ or error
+    if isinstance(cause, httpx2.ReadTimeout):
+        return no_answer_in_time(choice.host, choice.timeout)
+    if isinstance(error, openai.APIConnectionError):
+        return no_connection(choice.host, cause)
+    return no_completion(choice.host, type(error).__name__)
+
+
+def usage_of(response: Response, choice: ModelChoice, sent: bytes) -> Usage:
+    """Return one call's tokens as the endpoint counts them, and their cost.
+
+    The cost is what the endpoint states, else what the tokens come to at the choice's price; None
+    if there is no price. Tokens that the endpoint does not count are counted here, about.
+
+    Args:
+        response: the answer.
+        choice: whose price holds.
+        sent: the request's body.
+    """
+    spent = response.usage
+    counted = bool(spent.input_tokens)
+    asked = spent.input_tokens or count_tokens(sent.decode())
+    answered = spent.output_tokens or (0 if counted else count_tokens(response.text or ""))
+    cached = min(spent.cache_read_tokens or 0, asked)
+    cost = _stated_cost(response)
+    if cost is None and choice.price is not None:
+        cost = choice.price.of(asked, cached, answered)
+    return Usage(
+        calls=1,
+        input_tokens=asked,
+        cached_tokens=cached,
+        output_tokens=answered,
+        cost=cost,
+        uncounted=0 if counted else 1,
+    )
+
+
+def _stated_cost(response: Response) -> float | None:
+    usage = (response.provider_data or {}).get("usage")
+    cost = usage.get("cost") if isinstance(usage, dict) else None
+    total = cost.get("total_cost") if isinstance(cost, dict) else None
+    return float(total) if isinstance(total, int | float) else None
+
+
+def _is_count(count: object) -> bool:
+    """Say whether a figure of a reply, or what it has in place of one, can be added up."""
+    return isinstance(count, dict) or (isinstance(count, int) and 0 <= count < _ENDLESS)
+
+
+def _check(response: Response, choice: ModelChoice) -> None:
+    """Refuse an answer that is none.
+
+    Raises:
+        RefusedError: the model or its provider's filter declined.
+        UnparsableAnswerError: the answer was cut off or is empty, or there is none at all.
+    """
+    if not (response.provider_data or {}).get("choices"):
+        raise no_completion(choice.host, "")
+    declined = next((part.text for part in response.message.parts if part.type == "refusal"), None)
+    if declined or response.finish_reason == "content_filter":
+        words = " ".join((declined or "").split())[:200]
+        raise RefusedError(
+            redact(f"{choice.model} refused to answer" + (f": “{words}”" if words else ""))
+        )
+    if response.finish_reason == "length":
+        raise UnparsableAnswerError(
+            f"the answer of {choice.model} was cut off after "
+            f"{response.usage.output_tokens or 'too many'} tokens; raise max_tokens and retry"
+        )
+    if not (response.text or "").strip() and not response.tool_calls:
+        if thoughts_of(response):
+            raise UnparsableAnswerError(
+                f"{choice.model} thought and never answered: its reasoning fills the reply; "
+                "raise max_tokens or lower the reasoning effort, then retry the failed items"
+            )
+        raise unreadable("")
