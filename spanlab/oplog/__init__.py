@@ -6,7 +6,7 @@ survive a reload. ``ui/span_editor/js/operations.js`` replays the same log in th
 browser test holds the two to the same results.
 """
 
-from spanlab.oplog._claims import (
+from spanlab.oplog.claim_operations import (
     AcceptClaim,
     AddClaim,
     ClaimMark,
@@ -15,8 +15,7 @@ from spanlab.oplog._claims import (
     RemoveClaim,
     ReplaceClaims,
 )
-from spanlab.oplog._log import in_force, replay
-from spanlab.oplog._operations import (
+from spanlab.oplog.operations import (
     OPERATION,
     Accept,
     AcceptAll,
@@ -34,9 +33,10 @@ from spanlab.oplog._operations import (
     Resize,
     SetStatus,
     Undo,
+    in_force,
+    replay,
 )
-from spanlab.oplog._state import ReviewState
-from spanlab.oplog._suggestions import Cited, Mark
+from spanlab.oplog.state import Cited, Mark, ReviewState
 
 __all__ = [
     "OPERATION",

@@ -1,5 +1,6 @@
 """The annotation database: datasets, annotations, review logs and queues behind one Store."""
 
+from spanlab.oplog.operations import Applied, Refusal, Review, Write
 from spanlab.schema import (
     COLOUR_NAMES,
     LABEL_SETS,
@@ -20,7 +21,6 @@ from spanlab.storage.api_jobs import StoredJob
 from spanlab.storage.finished import Finished
 from spanlab.storage.plan import PersonProgress, PlanProgress
 from spanlab.storage.store import Store
-from spanlab.storage.writes import Applied, Refusal, Review, Write
 
 __all__ = [
     "COLOUR_NAMES",

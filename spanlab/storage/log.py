@@ -10,13 +10,13 @@ from sqlalchemy import ColumnElement, Connection, Table, insert, select
 
 from spanlab.errors import OperationError
 from spanlab.oplog import OPERATION, Operation, Redo, ReviewState, Undo, replay
+from spanlab.oplog.operations import Refusal, Write
 from spanlab.schema import Annotation, Item
 from spanlab.storage.annotating import AnnotationRow, put
 from spanlab.storage.catalog import Annotator, Dataset
 from spanlab.storage.items import to_json
 from spanlab.storage.sql import insert_or_replace
 from spanlab.storage.tables import annotated, items, operations, reviews
-from spanlab.storage.writes import Refusal, Write
 
 
 class Log:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, func, select
 
 from spanlab.errors import UsageError
 from spanlab.oplog import OPERATION, Operation, ReviewState, replay
+from spanlab.oplog.operations import Applied, Refusal, Review, Write
 from spanlab.schema import Annotation, Kind
 from spanlab.storage.annotators import labels_of, register
 from spanlab.storage.catalog import Dataset, annotators_of
@@ -16,7 +17,6 @@ from spanlab.storage.items import lock, one, position_of
 from spanlab.storage.log import Log
 from spanlab.storage.reservations import renew
 from spanlab.storage.tables import annotated, operations, reviews
-from spanlab.storage.writes import Applied, Refusal, Review, Write
 
 
 def review(

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from spanlab.errors import StoreError
 from spanlab.oplog import ReviewState
+from spanlab.oplog.operations import Applied, Review, Write
 from spanlab.schema import (
     Annotation,
     DatasetSettings,
@@ -47,7 +48,6 @@ from spanlab.storage.items import Stored
 from spanlab.storage.plan import PlanProgress
 from spanlab.storage.selection import Selection
 from spanlab.storage.upgrade import opened
-from spanlab.storage.writes import Applied, Review, Write
 
 _Place = tuple[Connection, Dataset]
 

@@ -1,13 +1,16 @@
-"""The operations a reviewer can make, and what each does to the state."""
+"""What a reviewer can do, what each operation does to the state, their log, writes of browsers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
+from pydantic.dataclasses import dataclass as validated
 
 from spanlab.errors import OperationError
-from spanlab.oplog._claims import (
+from spanlab.oplog.claim_operations import (
     AcceptClaim,
     AddClaim,
     EditClaim,
@@ -15,10 +18,49 @@ from spanlab.oplog._claims import (
     RemoveClaim,
     ReplaceClaims,
 )
-from spanlab.oplog._edit import BaseEdit, Comment, named
-from spanlab.oplog._state import ReviewState
-from spanlab.oplog._suggestions import Mark, place_of, quote, refuse, suggested, take, without
-from spanlab.schema import Frozen, Item, Name, Offset, Span, Status
+from spanlab.oplog.state import (
+    BaseEdit,
+    Comment,
+    Mark,
+    ReviewState,
+    named,
+    place_of,
+    quote,
+    refuse,
+    suggested,
+    take,
+    without,
+)
+from spanlab.schema import Frozen, Item, Kind, Name, Offset, Record, Span, Status
+
+
+def replay(item: Item, snapshot: ReviewState, operations: Iterable[Operation]) -> ReviewState:
+    """Return the state after ``operations`` on ``snapshot``.
+
+    Raises:
+        OperationError: an operation names a missing span or characters outside the answer.
+    """
+    state = snapshot
+    for operation in in_force(operations):
+        state = operation.apply(item, state)
+    return state
+
+
+def in_force(operations: Iterable[Operation]) -> list[Edit]:
+    """Return the operations left in force once undo and redo have done their work."""
+    stack: list[Edit] = []
+    undone: list[Edit] = []
+    for operation in operations:
+        if isinstance(operation, Undo):
+            if stack:
+                undone.append(stack.pop())
+        elif isinstance(operation, Redo):
+            if undone:
+                stack.append(undone.pop())
+        else:
+            stack.append(operation)
+            undone.clear()
+    return stack
 
 
 class Accept(BaseEdit):
@@ -218,7 +260,11 @@ Edit = (
     | RemoveClaim
     | ReplaceClaims
 )
+
+
 Operation = Annotated[Edit | Undo | Redo, Field(discriminator="kind")]
+
+
 OPERATION: TypeAdapter[Operation] = TypeAdapter(Operation)
 
 
@@ -232,3 +278,66 @@ def _own(state: ReviewState, name: str) -> Span:
         return state.spans[name]
     except KeyError:
         raise OperationError(f"there is no span with the id {name!r}") from None
+
+
+@validated(frozen=True)
+class Write:
+    """One operation as a writer sends it.
+
+    ``seq`` counts the writes of ``session`` from 1; ``base`` is the number of operations that
+    the writer believes the log to have before this one. ``author`` is the person who adjudicates:
+    gold labels' logs alone have one, and several people may write to the same. ``guidelines``
+    is the version of the dataset's guidelines that the writer had, 0 for none. ``seconds`` is how
+    long the item was worked on, in a write that ends this.
+    """
+
+    session: Name
+    seq: Annotated[int, Field(ge=1)]
+    base: Annotated[int, Field(ge=0)]
+    operation: Operation
+    author: Name | None = None
+    guidelines: Annotated[int, Field(ge=0)] = 0
+    seconds: Annotated[float, Field(ge=0)] | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What sort of annotator's log it belongs to."""
+        return Kind.PERSON if self.author is None else Kind.GOLD
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A write that was not stored; ``stale`` if somebody else changed the annotation meanwhile."""
+
+    seq: int
+    reason: str
+    stale: bool
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The outcome of some writes.
+
+    ``acknowledged`` is the highest ``seq`` of the session that is stored (0 if none is),
+    ``version`` the number of operations that the log has now.
+    """
+
+    acknowledged: int
+    version: int
+    refused: tuple[Refusal, ...] = ()
+
+
+@dataclass(frozen=True)
+class Review:
+    """One person's review of one item; ``version`` is the length of the log.
+
+    ``hidden`` is how many annotations were left out of the record, None where not even that is to
+    be told.
+    """
+
+    record: Record
+    snapshot: ReviewState
+    operations: tuple[Operation, ...]
+    version: int
+    state: ReviewState
+    hidden: int | None = 0

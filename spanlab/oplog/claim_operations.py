@@ -8,12 +8,12 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from spanlab.errors import OperationError
-from spanlab.oplog._edit import BaseEdit, Comment, named
-from spanlab.oplog._state import ReviewState
-from spanlab.oplog._suggestions import Cited, cite, quote
+from spanlab.oplog.state import BaseEdit, Cited, Comment, ReviewState, cite, named, quote
 from spanlab.schema import Claim, Frozen, Interval, Item, Name, Probability, Verdict
 
 _ClaimText = Annotated[str, Field(min_length=1, max_length=10_000)]
+
+
 # What makes two claims the same: whether it is a suggestion, whoever makes it, its text and place.
 _Key: TypeAlias = tuple[bool, str, int | None, int | None]
 

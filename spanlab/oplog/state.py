@@ -1,13 +1,59 @@
-"""Suggestions as operations name them: looked up, taken over, refused."""
+"""What a reviewer has made of an item, and the suggestions that it was made of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Annotated, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from spanlab.errors import OperationError
-from spanlab.oplog._state import ReviewState
-from spanlab.schema import Evidence, Frozen, Item, Name, Offset, Probability, Span, Stance
+from spanlab.schema import (
+    Annotation,
+    Claim,
+    Evidence,
+    Frozen,
+    Item,
+    Kind,
+    Name,
+    Offset,
+    Probability,
+    Span,
+    Stance,
+    Status,
+)
+
+_T = TypeVar("_T")
+
+
+Comment = Annotated[str, Field(max_length=10_000)]  # empty takes a comment away
+
+
+class BaseEdit(Frozen):
+    """An operation that makes one state from another; undo and redo need the whole log."""
+
+    def apply(self, item: Item, state: ReviewState) -> ReviewState:
+        """Return the state after this edit.
+
+        Raises:
+            OperationError: it names a span or claim that is not there, or characters outside the
+                answer.
+        """
+        raise NotImplementedError
+
+
+def named(kind: str, names: Sequence[str], marks: Sequence[_T]) -> list[tuple[str, _T]]:
+    """Return what an operation of this kind takes over, each with the id it gets.
+
+    Raises:
+        OperationError: there are not as many ids as suggestions, or one is there twice.
+    """
+    if len(set(names)) < len(names):
+        raise OperationError(f"{kind} has an id twice")
+    if len(names) != len(marks):
+        raise OperationError(f"{kind} has {len(names)} ids for {len(marks)} suggestions")
+    return list(zip(names, marks, strict=True))
+
 
 _Key: TypeAlias = tuple[str | None, int, int, str | None]  # what makes two suggestions the same
 
@@ -144,3 +190,53 @@ def cite(item: Item, cited: Cited) -> Evidence:
 
 def _key(span: Span) -> _Key:
     return (span.source, span.start, span.end, span.label)
+
+
+class ReviewState(BaseModel):
+    """A person's annotation with an id per span and claim, in the order in which they were made.
+
+    ``noted`` are suggestions with a comment that are not decided: they are no part of the
+    annotation, and a comment moves to the span once its suggestion is accepted or rejected.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    spans: dict[str, Span] = Field(default_factory=dict)
+    rejected: tuple[Span, ...] = ()
+    noted: tuple[Span, ...] = ()
+    claims: dict[str, Claim] = Field(default_factory=dict)
+    rejected_claims: tuple[Claim, ...] = ()
+    status: Status = Status.NOT_ANNOTATED
+    note: str | None = None
+
+    @classmethod
+    def of(cls, annotation: Annotation | None) -> ReviewState:
+        """Return the state an imported annotation starts from; ids count up from ``i0``."""
+        if annotation is None:
+            return cls()
+        return cls(
+            spans={f"i{index}": span for index, span in enumerate(annotation.spans)},
+            rejected=annotation.rejected,
+            claims={f"i{index}": claim for index, claim in enumerate(annotation.claims)},
+            rejected_claims=annotation.rejected_claims,
+            status=annotation.status,
+            note=annotation.note,
+        )
+
+    def annotation(self, annotator: str, kind: Kind = Kind.PERSON) -> Annotation:
+        """Return what this state says as the annotation of ``annotator``, spans in text order."""
+        return Annotation(
+            annotator=annotator,
+            kind=kind,
+            status=self.status,
+            spans=tuple(sorted(self.spans.values(), key=_place)),
+            rejected=tuple(sorted(self.rejected, key=_place)),
+            claims=tuple(self.claims.values()),
+            rejected_claims=self.rejected_claims,
+            # A review may take the note of an imported failure, but a failure has a reason.
+            note=self.note or ("no reason was given" if self.status is Status.FAILED else None),
+        )
+
+
+def _place(span: Span) -> tuple[int, int, str]:
+    return (span.start, span.end, span.label or "")
