@@ -20,11 +20,13 @@ from spanlab.errors import ToolError, UsageError, missing_package
 from spanlab.inbound import reply_limit
 from spanlab.redaction import redact, remember
 from spanlab.schema import Passage, storable
+from spanlab.tools import guard
 from spanlab.tools.base import OfItem, Tool
 from spanlab.tools.config import ToolServer
 
 if TYPE_CHECKING:
     from mcp import Client
+    from mcp.client.session import IncomingMessage, MessageHandlerFnT
 
 _FIRST: Final = asyncio.FIRST_COMPLETED
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,80}")
@@ -96,7 +98,9 @@ class _Session:
     def __init__(self, server: ToolServer) -> None:
         self.users = 0
         self._server = server
-        self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._client: asyncio.Future[Client] = loop.create_future()
+        self._unreadable: asyncio.Future[None] = loop.create_future()
         self._serving = asyncio.create_task(self._serve())
         self._serving.add_done_callback(lambda task: task.cancelled() or task.exception())
 
@@ -114,20 +118,30 @@ class _Session:
 
     async def _soon(self, wanted: asyncio.Future[Any], seconds: float) -> Any:
         """Wait for something that comes before the connection ends."""
-        await asyncio.wait([wanted, self._serving], timeout=seconds, return_when=_FIRST)
+        ends = [wanted, self._serving, self._unreadable]
+        await asyncio.wait(ends, timeout=seconds, return_when=_FIRST)
         if wanted.done():
             return wanted.result()
+        if self._unreadable.done():  # whoever waits for that reply would do so until the end
+            raise ToolError("its reply is no JSON in UTF-8, or has half an emoji")
         if self._serving.done():
             return self._serving.result()  # it raises what has ended it
         raise TimeoutError(f"gave no answer within {seconds:g} s")
 
     async def _serve(self) -> None:
-        async with _client(self._server) as client:
+        async with _client(self._server, self._hear) as client:
             self._client.set_result(client)
             await asyncio.Event().wait()
 
+    async def _hear(self, message: IncomingMessage) -> None:
+        if not isinstance(message, ValidationError) or self._unreadable.done():
+            return
+        # Any other line is something that the server logs to its standard output.
+        if "jsonrpc" in str(message.errors()[0]["input"]):
+            self._unreadable.set_result(None)
 
-def _client(server: ToolServer) -> Client:
+
+def _client(server: ToolServer, hear: MessageHandlerFnT) -> Client:
     try:
         from mcp import Client, StdioServerParameters, stdio_client
     except ModuleNotFoundError as error:
@@ -140,10 +154,15 @@ def _client(server: ToolServer) -> Client:
         given = dict(os.environ)
         command = (sys.executable, "-c", _OURS, "mcp", "--source", server.source)
         command += ("--corpus", str(server.corpus)) if server.corpus else ()
-    guarded = ["-m", "spanlab.tools.guard", *command]
-    process = StdioServerParameters(command=sys.executable, args=guarded, env=given)
+    guarded = ["-I", guard.__file__, str(os.getpid()), *command]
+    process = StdioServerParameters(
+        command=sys.executable,
+        args=guarded,
+        env=given,
+        encoding_error_handler="replace",  # "strict" has the SDK wait on after a byte of no UTF-8
+    )
     # What it logs may hold keys, and nobody of ours reads it.
-    return Client(stdio_client(process, errlog=_nowhere()))
+    return Client(stdio_client(process, errlog=_nowhere()), message_handler=hear)
 
 
 @asynccontextmanager

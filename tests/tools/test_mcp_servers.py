@@ -21,7 +21,7 @@ from spanlab.tools.config import ToolServer, chosen_servers
 from spanlab.tools.mcp_servers import Connection, server_states
 
 SERVER = Path(__file__).with_name("strange_server.py")
-ALLOWED = ("look_up", "key", "huge", "binary", "broken", "dies", "hangs")
+ALLOWED = ("look_up", "key", "huge", "binary", "broken", "dies", "hangs", "breeds", "says")
 
 
 def strange(seconds: float = 300.0, **more: object) -> ToolServer:
@@ -66,14 +66,32 @@ def test_whatever_a_tool_gives_is_an_observation(monkeypatch: pytest.MonkeyPatch
     asyncio.run(run())
 
 
-def test_a_wedged_server_costs_its_time_and_is_ended() -> None:
+def test_a_wedged_server_costs_its_time_and_is_ended_with_what_it_started() -> None:
     async def run() -> None:
         others = _children(os.getpid())
-        connection = Connection("strange", strange(seconds=1.0))
+        connection = Connection("strange", strange(seconds=1.0, start=300.0))
         with pytest.raises(TimeoutError, match="the tool server 'strange' gave no answer within 1"):
             await connection.ask("call_tool", name="hangs", arguments={})
         while set(_children(os.getpid())) - set(others):
             await asyncio.sleep(0.05)
+
+    asyncio.run(asyncio.wait_for(run(), 300))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":{"x":"\\ud83d"}}', id="half-an-emoji"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":{', id="half-a-reply"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":"\xff"}', id="no-utf-8"),
+    ],
+)
+def test_a_reply_that_nobody_can_read_is_an_error_at_once(line: bytes) -> None:
+    async def run() -> None:
+        box = await toolbox(strange(seconds=600.0))
+        said = await tried(box, "says", line=line.hex())
+        assert said.startswith("ToolError: the tool server 'strange': ")
+        assert "1889" in await tried(box, "look_up", name="Aldmere"), "it was started again"
 
     asyncio.run(asyncio.wait_for(run(), 300))
 
@@ -92,30 +110,44 @@ def test_a_server_that_does_not_greet_says_so(command: tuple[str, ...]) -> None:
     assert (state.tools, str(state.problem)[:22]) == ((), "the tool server 'gone'")
 
 
-_WEDGED = """
-import asyncio, sys, json
+_WORKER = """
+import asyncio, sys
 from spanlab.tools.config import ToolServer
-from spanlab.tools.mcp_servers import Connection, server_states
+from spanlab.tools.mcp_servers import server_states
 async def run():
     (state,) = await server_states({"s": ToolServer.model_validate_json(sys.argv[1])})
-    print("listed", flush=True)
-    await state.tools[0].run({})
+    tools = {tool.name: tool for tool in state.tools}
+    (brood,) = await tools["s.breeds"].run({})
+    print(brood.text, flush=True)
+    await tools["s." + sys.argv[2]].run({})
 asyncio.run(run())
 """
 
 
-def test_a_wedged_server_ends_with_a_worker_that_is_killed() -> None:
-    server = strange(tools=("hangs",), seconds=300).model_dump_json()
-    worker = subprocess.Popen([sys.executable, "-c", _WEDGED, server], stdout=subprocess.PIPE)
+@pytest.mark.parametrize(
+    ("last", "killed"),
+    [
+        pytest.param("hangs", True, id="a-worker-that-is-killed"),
+        pytest.param("breeds", False, id="a-worker-at-its-end"),
+        pytest.param("dies", False, id="the-server"),
+    ],
+)
+def test_what_a_server_started_ends_with(last: str, killed: bool) -> None:
+    server = strange(tools=("hangs", "breeds", "dies")).model_dump_json()
+    command = [sys.executable, "-c", _WORKER, server, last]
+    worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert worker.stdout is not None
-    assert worker.stdout.readline() == b"listed\n"
-    (child,) = _children(worker.pid)
-    worker.send_signal(signal.SIGKILL)
+    brood = [int(pid) for pid in worker.stdout.readline().split()]
+    assert len(brood) == 2, "a child, and one of a session of its own"
+    guards = _children(worker.pid) if killed else []
+    servers = [server for guard in guards for server in _children(guard)]
+    if killed:
+        worker.send_signal(signal.SIGKILL)
     worker.wait()
-    deadline = time.monotonic() + 20
-    while _is_alive(child) and time.monotonic() < deadline:
+    deadline = time.monotonic() + 60
+    while any(map(_is_alive, [*brood, *guards, *servers])) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not _is_alive(child)
+    assert not [pid for pid in [*brood, *guards, *servers] if _is_alive(pid)]
     worker.stdout.close()
 
 
