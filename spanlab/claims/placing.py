@@ -12,7 +12,7 @@ import dspy
 
 from spanlab.lm.lenient import ReplyModel, Text
 from spanlab.mappers import Quote, QuoteMapping, map_fact
-from spanlab.mappers.substring import FLOOR
+from spanlab.mappers.quotes import FLOOR
 
 
 class WrongWords(ReplyModel):

@@ -11,11 +11,9 @@ Pure functions. Offsets are code points of the untouched answer, start inclusive
 """
 
 from spanlab.labels import Extent
-from spanlab.mappers.closest import Closest, closest_sentence
-from spanlab.mappers.edit_distance import Refine, map_revision
-from spanlab.mappers.fact_to_span import map_fact
-from spanlab.mappers.places import Mapped, MappedSpan, Quote, QuoteMapping
-from spanlab.mappers.substring import map_quotes
+from spanlab.mappers.corrections import Refine, map_revision
+from spanlab.mappers.facts import Closest, closest_sentence, map_fact
+from spanlab.mappers.quotes import Mapped, MappedSpan, Quote, QuoteMapping, map_quotes
 from spanlab.mappers.tokens import load, sentences, tokens
 
 __all__ = [

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 from perfect import ORDERS, VARIANTS, Answer, answers, correction, extraction, macro, repeated
 
 from spanlab.mappers import Quote, closest_sentence, map_fact, map_quotes, map_revision, tokens
-from spanlab.mappers.alignment import changes
+from spanlab.mappers.corrections import changes
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _LENGTHS = (1_000, 10_000, 30_000, 100_000)

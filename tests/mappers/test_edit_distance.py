@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from spanlab.mappers import Refine, map_revision
-from spanlab.mappers.alignment import changes
+from spanlab.mappers.corrections import changes
 
 
 def marked(answer: str, revised: str, lang: str = "en", refine: Refine = "word") -> list[str]:

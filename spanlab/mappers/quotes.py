@@ -1,21 +1,137 @@
-"""Assigns every quote one of its places: in the order given, with the least movement."""
+"""Every quote of a model to its own place in the answer, in the order given.
+
+Huang et al. (2025), "UCSC at SemEval-2025 Task 3", let a model quote what is hallucinated and look
+the quotes up. Looking up the first occurrence puts a repeated word in the wrong place; here all
+quotes are placed together (``assignment``), after every place of each is known (``occurrences``).
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.labels import Extent
+from spanlab.mappers.occurrences import Finder
+
+FLOOR: Final = 0.85
+
+
+def map_quotes(answer: str, quotes: Sequence[Quote], *, floor: float = FLOOR) -> QuoteMapping:
+    """Find the place in ``answer`` of every quote.
+
+    A place is used once: a quote given more often than it occurs is a duplicate. Quotes may
+    overlap only if their words differ (one inside the other, or sharing a word at an edge). A
+    quote that stands more than once goes where its words ``before`` stand before it, if it has any.
+
+    Args:
+        answer: the text as it is; offsets are code points of it.
+        quotes: in the order in which the model gave them. A quote without ``prob`` counts 1.0.
+        floor: how alike a quote and its place must be, in [0, 1]; ``Finder.find`` lists the
+            scores. 1.0 accepts only quotes that are there word for word.
+
+    Returns:
+        The places found, and the quotes that were not; empty for no quotes.
+    """
+    finder = Finder(answer, floor)
+    found = [finder.find(quote.text) for quote in quotes]
+    places = assign(
+        [
+            finder.preceded(occurrences.places, quote.before)
+            for occurrences, quote in zip(found, quotes, strict=True)
+        ]
+    )
+    mapped = tuple(
+        Mapped(index, (place,), found[index].score)
+        for index, place in enumerate(places)
+        if place is not None
+    )
+    missing = [index for index, place in enumerate(places) if place is None]
+    return QuoteMapping(
+        mapped,
+        spans_of(mapped, quotes),
+        unmatched=tuple(index for index in missing if not found[index].places),
+        duplicates=tuple(index for index in missing if found[index].places),
+    )
+
+
+def spans_of(mapped: Sequence[Mapped], quotes: Sequence[Quote]) -> tuple[MappedSpan, ...]:
+    """Return the places of quotes as spans with the quotes' probabilities, sorted by place."""
+    return tuple(
+        sorted(
+            MappedSpan(start, end, 1.0 if prob is None else prob, found.quote)
+            for found in mapped
+            for prob in (quotes[found.quote].prob,)
+            for start, end in found.places
+        )
+    )
+
+
+class Quote(NamedTuple):
+    """Words that a model quotes from the answer, how sure it is, and why.
+
+    ``prob`` in [0, 1] is the model's own probability that they are hallucinated, None if it gave
+    none. ``before`` are the words that stand right before the quote in the answer: of several
+    places of the quote, those count before which most of them stand; None or no match leaves all.
+    """
+
+    text: str
+    prob: float | None = None
+    reason: str | None = None
+    before: str | None = None
+
+
+class Mapped(NamedTuple):
+    """A quote (by its 0-based index) that was found.
+
+    ``places`` are its characters of the answer, in order, several where other words lie between;
+    ``score`` in (0, 1] says how alike quote and answer are, 1.0 being word for word.
+    """
+
+    quote: int
+    places: tuple[Extent, ...]
+    score: float
+
+
+class MappedSpan(NamedTuple):
+    """Characters ``[start, end)`` of the answer that are hallucinated with probability ``prob``.
+
+    ``quote`` is the index of the quote they come from, None where no quote was given (a revision).
+    """
+
+    start: int
+    end: int
+    prob: float
+    quote: int | None = None
+
+
+@dataclass(frozen=True)
+class QuoteMapping:
+    """The places of quotes in an answer.
+
+    ``mapped`` holds one entry per quote that was found, in the order of the quotes; ``spans`` the
+    same by place. ``unmatched`` are the indices of quotes that were not found, ``duplicates`` of
+    those whose places all belong to other quotes.
+    """
+
+    mapped: tuple[Mapped, ...]
+    spans: tuple[MappedSpan, ...]
+    unmatched: tuple[int, ...] = ()
+    duplicates: tuple[int, ...] = ()
+
 
 _PAIRS: Final = 4_000_000  # quotes x places that are weighed; bounds memory, not a real answer
 
+
 Ints = NDArray[np.int64]
+
+
 Places = tuple[Extent, ...]
 
 
