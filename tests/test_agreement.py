@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.agreement import ItemMarks, Pair, agreement, alpha_interval, clustered, rated
 from spanlab.datasets import ReadOptions, read
 from spanlab.errors import InputError
 from spanlab.labels import Extent, merge
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.scorers.agreement import ItemMarks, Pair, agreement, alpha_interval, clustered, rated
 
 Marks = dict[str, list[tuple[int, int]]]
 LENGTH = 10

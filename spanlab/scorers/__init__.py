@@ -5,16 +5,19 @@ Shared-task on Hallucinations and Related Observable Overgeneration Mistakes". E
 intervals: the cost follows the number of spans, not the length of the answers.
 """
 
-from spanlab.scorers._averitec import (
+from spanlab.scorers.agreement import StageAgreement, stage_agreement, stage_shares
+from spanlab.scorers.answers import (
     LABELS,
     MOST_PAIRS,
+    AnswerScore,
     AveritecReport,
     GoldClaim,
     PredictedClaim,
     averitec,
+    score_answer,
 )
-from spanlab.scorers._calibration import Calibration, CalibrationBin, CalibrationSums, shares
-from spanlab.scorers._claims import (
+from spanlab.scorers.calibration import Calibration, CalibrationBin, CalibrationSums, shares
+from spanlab.scorers.claims import (
     RIGHT,
     ClaimReport,
     JudgedClaim,
@@ -26,7 +29,7 @@ from spanlab.scorers._claims import (
     decided,
     score_claims,
 )
-from spanlab.scorers._compare import (
+from spanlab.scorers.comparison import (
     Comparison,
     Difference,
     Differences,
@@ -34,11 +37,8 @@ from spanlab.scorers._compare import (
     compare,
     paired,
 )
-from spanlab.scorers._item import METRICS, ItemScore, mark_all, mark_none, score_item, score_items
-from spanlab.scorers._report import LanguageMeans, Means, Report, mean_of, score
-from spanlab.scorers._resample import interval, weights
-from spanlab.scorers._short_answers import AnswerScore, score_answer
-from spanlab.scorers._stages import StageAgreement, stage_agreement, stage_shares
+from spanlab.scorers.report import LanguageMeans, Means, Report, interval, mean_of, score, weights
+from spanlab.scorers.spans import METRICS, ItemScore, mark_all, mark_none, score_item, score_items
 
 __all__ = [
     "LABELS",

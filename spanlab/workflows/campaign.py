@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spanlab.agreement import AlphaInterval, ItemMarks, alpha_interval, rated
 from spanlab.labels import size
 from spanlab.schema import Kind, Record, Status
+from spanlab.scorers.agreement import AlphaInterval, ItemMarks, alpha_interval, rated
 from spanlab.storage import Finished, Store
 from spanlab.workflows.comparing import sample_records
 from spanlab.workflows.label_confusion import UNLABELLED

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from spanlab.agreement import verdict_alpha
 from spanlab.schema import Kind, PairStep, RecallStep, Record, Status, Step, ThoughtStep, Verdict
 from spanlab.scorers import (
     ClaimReport,
@@ -16,6 +15,7 @@ from spanlab.scorers import (
     decided,
     score_claims,
 )
+from spanlab.scorers.agreement import verdict_alpha
 from spanlab.workflows.claim_scores import by_text, judged
 
 __all__ = [

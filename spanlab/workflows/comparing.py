@@ -9,15 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from spanlab.agreement import (
-    Agreement,
-    ItemMarks,
-    Pair,
-    agreement,
-    clustered,
-    pairwise_ious,
-    rated,
-)
 from spanlab.labels import Extent, Labels, disagreement, labels_in, labels_of
 from spanlab.results import ResultTable
 from spanlab.schema import Cursor, Kind, Page, QueueQuery, Record
@@ -30,6 +21,15 @@ from spanlab.scorers import (
     mark_none,
     score,
     score_item,
+)
+from spanlab.scorers.agreement import (
+    Agreement,
+    ItemMarks,
+    Pair,
+    agreement,
+    clustered,
+    pairwise_ious,
+    rated,
 )
 from spanlab.storage import Store
 from spanlab.workflows.calibrating import Calibrated, CalibrationTally

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from spanlab.agreement import Agreement, LanguageAgreement, Pair
 from spanlab.results import ITEMS, LANGUAGE, Cell, Chart, Column, ResultTable, several
 from spanlab.schema import Kind
 from spanlab.scorers import Means, Report
+from spanlab.scorers.agreement import Agreement, LanguageAgreement, Pair
 from spanlab.workflows.calibrating import Calibrated
 from spanlab.workflows.claim_comparing import ScoredClaims, VerdictAgreement
 from spanlab.workflows.claim_scores import MEASURES

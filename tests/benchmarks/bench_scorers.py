@@ -12,11 +12,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.agreement import ItemMarks, agreement
 from spanlab.datasets import read_labels
 from spanlab.labels import Extent, Labels, Soft, disagreement, harden
 from spanlab.schema import Annotation, Kind, Span
 from spanlab.scorers import score, score_items
+from spanlab.scorers.agreement import ItemMarks, agreement
 
 Pair = tuple[Labels, Labels]
 Result = TypeVar("Result")

@@ -11,9 +11,9 @@ import pytest
 from crowd import crowd
 from streamlit.testing.v1 import AppTest
 
-from spanlab.agreement import Pair
 from spanlab.results import figure
 from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Verdict
+from spanlab.scorers.agreement import Pair
 from spanlab.storage import Store
 from spanlab.ui.agreement_views import matrix_html
 from spanlab.workflows.comparing import compare_dataset

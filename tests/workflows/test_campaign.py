@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.agreement import ItemMarks
 from spanlab.labels import Extent
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.scorers.agreement import ItemMarks
 from spanlab.settings import Settings
 from spanlab.storage import Finished, Store
 from spanlab.workflows.campaign import Pace, agreement_over_time, campaign, pace

@@ -11,9 +11,9 @@ from unittest import mock
 import pytest
 from commands import run_here
 
-from spanlab.agreement import agreement, rated
 from spanlab.errors import NotFoundError
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.scorers.agreement import agreement, rated
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.comparing import (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spanlab.agreement import rated
 from spanlab.schema import Annotation, Item, Kind, Record, Span
+from spanlab.scorers.agreement import rated
 from spanlab.workflows.label_confusion import UNLABELLED, UNMARKED, Confusion, ConfusionSums
 
 ANSWER = "0123456789"

@@ -16,12 +16,18 @@ from numpy.typing import NDArray
 from spanlab.errors import InputError
 from spanlab.results import MeanInterval
 from spanlab.schema import Frozen
-from spanlab.scorers._compare import Difference, paired
-from spanlab.scorers._resample import Table, interval, p_value, swaps, weights
+from spanlab.scorers.comparison import Difference, paired
+from spanlab.scorers.report import Table, interval, p_value, swaps, weights
 
 RIGHT: Final = "right"
+
+
 INCONCLUSIVE: Final = "inconclusive"
+
+
 _NAME: Final = "claims"  # of what is resampled
+
+
 _COARSE: Final[dict[str, str]] = {
     "refuted": "not-supported",
     "not-enough-evidence": "not-supported",

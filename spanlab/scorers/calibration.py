@@ -1,4 +1,4 @@
-"""Calibration: whether what is called 70 % probable is marked by 70 % of the people."""
+"""Probabilities against the shares of annotators, and labels that are confused."""
 
 from __future__ import annotations
 

@@ -8,9 +8,19 @@ import numpy as np
 
 from spanlab.errors import InputError
 from spanlab.schema import Frozen
-from spanlab.scorers._item import METRICS, ItemScore
-from spanlab.scorers._report import Report, by_language, macro_mean, values
-from spanlab.scorers._resample import Table, bootstrap, flipped, interval, means, p_value
+from spanlab.scorers.report import (
+    Report,
+    Table,
+    bootstrap,
+    by_language,
+    flipped,
+    interval,
+    macro_mean,
+    means,
+    p_value,
+    values,
+)
+from spanlab.scorers.spans import METRICS, ItemScore
 
 
 class Difference(Frozen):
