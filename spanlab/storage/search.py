@@ -13,12 +13,14 @@ from dataclasses import dataclass
 
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Connection,
     Integer,
     Select,
     cast,
     column,
     false,
+    literal,
     literal_column,
     select,
     table,
@@ -28,6 +30,8 @@ from sqlalchemy.dialects.postgresql import TSQUERY
 
 from spanlab.schema import Annotation, Item
 from spanlab.terms import beginnings, sought
+
+RowRange = tuple[ColumnElement[int], ColumnElement[int]]
 
 THE_ITEM = -1  # in place of an annotator: the question, the answer and the id
 
@@ -100,36 +104,42 @@ def remove(connection: Connection, dataset: int, start: int, stop: int) -> None:
 
 
 def with_text(
-    connection: Connection, dataset: int, searched: str, authors: Collection[int] | None
+    dialect: str, searched: str, within: RowRange, authors: Collection[int] | None
 ) -> Select[int]:
     """Select the positions at which one of ``authors`` (None: anybody) has all words of a search.
 
     There are none if the search has no letters and digits.
+
+    Args:
+        dialect: of the database.
+        searched: what somebody typed.
+        within: the numbers of rows (see ``row_number``) from which and below which to look.
+        authors: annotators' numbers, and ``THE_ITEM``.
     """
-    begins = _BEGINS[connection.dialect.name]
-    words = [begins.format(term[:_LONGEST]) for term in sought(searched)]
-    return _having(connection, dataset, words, authors)
+    words = [_BEGINS[dialect].format(term[:_LONGEST]) for term in sought(searched)]
+    return _having(dialect, words, within, authors)
 
 
 def with_label(
-    connection: Connection, dataset: int, label: str, authors: Collection[int] | None
+    dialect: str, label: str, within: RowRange, authors: Collection[int] | None
 ) -> Select[int]:
     """Select the positions at which one of ``authors`` has a span with this label."""
-    words = [_IS[connection.dialect.name].format(_label(label))]
-    return _having(connection, dataset, words, authors)
+    return _having(dialect, [_IS[dialect].format(_label(label))], within, authors)
+
+
+def row_number(dataset: int, position: ColumnElement[int]) -> ColumnElement[int]:
+    """Return the number of the first row of a position."""
+    return (position + literal(dataset << _POSITION, BigInteger)) * literal(2**_AUTHOR, BigInteger)
 
 
 def _having(
-    connection: Connection, dataset: int, words: Sequence[str], authors: Collection[int] | None
+    dialect: str, words: Sequence[str], within: RowRange, authors: Collection[int] | None
 ) -> Select[int]:
     rowid = _SEARCH.c.rowid
     position = rowid // 2**_AUTHOR % 2**_POSITION
-    found = select(cast(position, Integer)).where(
-        rowid >= _row(dataset, 0, THE_ITEM), rowid < _row(dataset + 1, 0, THE_ITEM)
-    )
+    found = select(cast(position, Integer)).where(rowid >= within[0], rowid < within[1])
     if not words:
         return found.where(false())
-    dialect = connection.dialect.name
     terms = _AND[dialect].join(words)
     if dialect == "sqlite":
         found = found.where(literal_column("item_search").op("MATCH")(terms))

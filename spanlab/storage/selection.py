@@ -9,12 +9,14 @@ from math import inf
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
     Float,
     FromClause,
     Select,
     and_,
+    bindparam,
     case,
     cast,
     false,
@@ -31,6 +33,10 @@ from spanlab.storage.catalog import Annotator, Dataset, annotators_of
 from spanlab.storage.tables import annotated, queue_values
 
 STATUSES = tuple(Status)  # in the order of a queue by status
+
+START = bindparam("start", type_=BigInteger)  # of the positions that a statement looks at
+STOP = bindparam("stop", type_=BigInteger)
+_WINDOW = 4096  # positions looked at first
 
 _Condition = ColumnElement[bool]
 _position = queue_values.c.position
@@ -55,7 +61,7 @@ class Selection:
 
     def positions(self) -> list[int]:
         """Return the positions of all items, in import order."""
-        return list(self.connection.execute(self._select(true()).order_by(_position)).scalars())
+        return self._run(self._select(true()).order_by(_position), 0, self.dataset.n_items)
 
     def search(self, place: Cursor | None, limit: int, *, forward: bool) -> list[int]:
         """Return up to ``limit`` positions next to ``place`` in the order asked for.
@@ -63,23 +69,30 @@ class Selection:
         Without a place it begins at the start (backward: at the end).
         """
         found: list[int] = []
+        ahead = self._goes_ahead(forward=forward)
         for segment in self._segments if forward else reversed(self._segments):
-            beyond = self._beyond(segment, place, forward=forward)
-            if beyond is not None and len(found) < limit:
-                rows = self._select(segment.items, beyond).limit(limit - len(found))
-                rows = rows.order_by(*self._order(segment, forward=forward))
-                found += self.connection.execute(rows).scalars()
+            start, stop, beyond = self._reach(segment, place, forward=forward)
+            rows = self._select(segment.items, beyond)
+            order = [_position.asc() if ahead else _position.desc()]
+            windows = _windows(start, stop, ahead=ahead)
+            if segment.value is not None:
+                rising = forward == self.query.reverse
+                order.insert(0, segment.value.asc() if rising else segment.value.desc())
+                windows = iter([(start, stop)])
+            for window in windows:
+                if len(found) < limit:
+                    left = limit - len(found)
+                    found += self._run(rows.order_by(*order).limit(left), *window)
         return found
 
     def standing(self, place: Cursor) -> Standing:
         """Return which of the selected items the one at ``place`` is, and of how many."""
-        n_before = 0
+        before = 0
         for segment in self._segments:
-            before = self._beyond(segment, place, forward=False)
-            if before is not None:
-                n_before += self._count(segment.items, before)
-        is_in = self._count(_position == place.position)
-        return Standing(n_before + 1 if is_in else None, self._count())
+            start, stop, beyond = self._reach(segment, place, forward=False)
+            before += self._count(start, stop, segment.items, beyond)
+        is_in = self._count(place.position, place.position + 1)
+        return Standing(before + 1 if is_in else None, self._count(0, self.dataset.n_items))
 
     def annotator(self, name: str | None) -> Annotator | None:
         """Return an annotator by name; None for one who has annotated nothing."""
@@ -138,11 +151,12 @@ class Selection:
             yield people <= query.max_annotators
         if query.share is not None:
             yield is_of_share(query.share)
-        here = (self.connection, self.dataset.id)
+        dialect, authors = self.connection.dialect.name, self.seen_authors
+        within = search.row_number(self.dataset.id, START), search.row_number(self.dataset.id, STOP)
         if query.text is not None:
-            yield _position.in_(search.with_text(*here, query.text, self.seen_authors))
+            yield _position.in_(search.with_text(dialect, query.text, within, authors))
         if query.label is not None:
-            yield _position.in_(search.with_label(*here, query.label, self.seen_authors))
+            yield _position.in_(search.with_label(dialect, query.label, within, authors))
 
     def _has_status(self, name: str, status: Status) -> _Condition:
         if status is Status.NOT_ANNOTATED:
@@ -165,6 +179,8 @@ class Selection:
         return select(annotated.c.position).where(
             annotated.c.dataset_id == self.dataset.id,
             annotated.c.annotator_id == self._annotators[name].id,
+            annotated.c.position >= START,
+            annotated.c.position < STOP,
             what,
         )
 
@@ -226,47 +242,59 @@ class Selection:
             return inf
         return -value if self.query.reverse else value
 
-    def _beyond(
+    def _reach(
         self, segment: QueueSegment, place: Cursor | None, *, forward: bool
-    ) -> _Condition | None:
-        """Return which items of a segment come after ``place`` (or before it); None for none."""
-        if place is None:
-            return true()
-        rank = self._rank(place.value)
-        if rank != segment.rank:
-            return true() if (segment.rank > rank) == forward else None
-        ahead = forward != (self.query.order == "import" and self.query.reverse)
-        further = _position > place.position if ahead else _position < place.position
+    ) -> tuple[int, int, _Condition]:
+        """Return where items of a segment stand that come after ``place`` (or before it).
+
+        Returns:
+            The positions from which and up to which, and what else holds for them.
+        """
+        n_items = self.dataset.n_items
+        rank = None if place is None else self._rank(place.value)
+        if place is None or rank is None or rank != segment.rank:
+            is_beyond = rank is None or (segment.rank > rank) == forward
+            return 0, n_items if is_beyond else 0, true()
         if segment.value is None:
-            return further
+            ahead = self._goes_ahead(forward=forward)
+            start, stop = (place.position + 1, n_items) if ahead else (0, place.position)
+            return max(start, 0), min(stop, n_items), true()
         rising = forward == self.query.reverse
         beyond = segment.value > place.value if rising else segment.value < place.value
-        return or_(beyond, and_(segment.value == place.value, further))
+        further = _position > place.position if forward else _position < place.position
+        return 0, n_items, or_(beyond, and_(segment.value == place.value, further))
 
-    def _order(self, segment: QueueSegment, *, forward: bool) -> list[ColumnElement[Any]]:
-        ahead = forward != (self.query.order == "import" and self.query.reverse)
-        order: list[ColumnElement[Any]] = [_position.asc() if ahead else _position.desc()]
-        if segment.value is not None:
-            rising = forward == self.query.reverse
-            order.insert(0, segment.value.asc() if rising else segment.value.desc())
-        return order
+    def _goes_ahead(self, *, forward: bool) -> bool:
+        """Say whether positions rise where nothing else decides."""
+        return forward != (self.query.order == "import" and self.query.reverse)
+
+    def _count(self, start: int, stop: int, *conditions: _Condition) -> int:
+        count = self._from(select(func.count())).where(*conditions)
+        return self._run(count, start, stop)[0] if start < stop else 0
 
     def _select(self, *conditions: _Condition) -> Select[int]:
         return self._from(select(_position)).where(*conditions)
-
-    def _count(self, *conditions: _Condition) -> int:
-        count = self._from(select(func.count())).where(*conditions)
-        return int(self.connection.execute(count).scalar_one())
 
     def _from(self, what: Select[Any]) -> Select[Any]:
         values: FromClause = queue_values
         if self._own is not None:
             values = values.outerjoin(self._own, self._own.c.position == _position)
-        return what.select_from(values).where(
-            queue_values.c.dataset_id == self.dataset.id,
-            _position < self.dataset.n_items,  # an import may be under way above
-            *self._conditions,
-        )
+        here = (queue_values.c.dataset_id == self.dataset.id, _position >= START, _position < STOP)
+        return what.select_from(values).where(*here, *self._conditions)
+
+    def _run(self, what: Select[Any], start: int, stop: int) -> list[int]:
+        bounds = {START.key: start, STOP.key: stop}
+        return list(self.connection.execute(what, bounds).scalars())
+
+
+def _windows(start: int, stop: int, *, ahead: bool) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a range of positions, the first ones short: mostly matches are near."""
+    size = _WINDOW
+    while start < stop:
+        middle = min(start + size, stop) if ahead else max(stop - size, start)
+        yield (start, middle) if ahead else (middle, stop)
+        start, stop = (middle, stop) if ahead else (start, middle)
+        size *= 4
 
 
 def is_of_share(share: Share) -> ColumnElement[bool]:
