@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Kind, Record
@@ -17,6 +17,7 @@ from spanlab.storage.catalog import Dataset
 from spanlab.storage.engine import Database
 from spanlab.storage.items import to_json
 from spanlab.storage.processes import ProcessWriter
+from spanlab.storage.sql import insert_rows
 from spanlab.storage.staging import publish, stage
 from spanlab.storage.tables import annotated, items, queue_values
 from spanlab.storage.values import AnnotationValues, annotation_values, position_values
@@ -77,9 +78,7 @@ class _Batch:
     """The rows of one transaction."""
 
     def __init__(self) -> None:
-        self.items: list[dict[str, Any]] = []
-        self.annotations: list[dict[str, Any]] = []
-        self.values: list[dict[str, Any]] = []
+        self.rows: dict[str, list[dict[str, Any]]] = defaultdict(list)  # by table
         self.found_by: list[search.Entry] = []
         self.characters = 0
 
@@ -107,7 +106,7 @@ class _Load:
     @property
     def is_full(self) -> bool:
         """Whether the current batch should be written: it is large."""
-        return len(self._batch.items) >= _ITEMS or self._batch.characters >= _CHARACTERS
+        return len(self._batch.rows[items.name]) >= _ITEMS or self._batch.characters >= _CHARACTERS
 
     def new(self, chunk: list[Record], on_taken: OnTaken) -> Iterator[Record]:
         """Yield the records whose ids are new; what was yielded before must be written by now."""
@@ -134,13 +133,11 @@ class _Load:
 
     def write(self) -> None:
         """Write the batch in one transaction, above what readers see."""
-        if not self._batch.items:
+        if not self._batch.rows:
             return
         with self._database.writing() as connection:
-            connection.execute(insert(items), self._batch.items)
-            if self._batch.annotations:
-                connection.execute(insert(annotated), self._batch.annotations)
-            connection.execute(insert(queue_values), self._batch.values)
+            for table in (items, annotated, queue_values):
+                insert_rows(connection, table.name, self._batch.rows[table.name])
             search.add(connection, self._dataset.id, self._batch.found_by)
         self._batch = _Batch()
 
@@ -157,7 +154,7 @@ class _Load:
         item = self._processes.take(record.item, position)
         self._languages[item.lang] += 1
         text = to_json(item)
-        batch.items.append(
+        batch.rows[items.name].append(
             {"dataset_id": dataset, "position": position, "item_id": item.id, "json": text}
         )
         batch.found_by.append(search.of_item(position, item))
@@ -167,14 +164,18 @@ class _Load:
             number = self._number(annotation)
             values = annotation_values(annotation)
             row = annotation_row(dataset, position, number, place, annotation, values)
-            batch.annotations.append(row)
+            batch.rows[annotated.name].append(row)
             numbers.append(values)
-            batch.found_by.append(search.of_annotation(position, number, annotation))
+            if search.may_find(row["json"]):
+                batch.found_by.append(search.of_annotation(position, number, annotation))
             batch.characters += len(row["json"])
             self._tally.move(number, None, annotation.status)
-            self._labels |= dict.fromkeys(labels_of(annotation))
+            if values.n_labels:
+                self._labels |= dict.fromkeys(labels_of(annotation))
         row = {"dataset_id": dataset, "position": position}
-        batch.values.append(row | position_values(item, record.annotations, numbers))
+        batch.rows[queue_values.name].append(
+            row | position_values(item, record.annotations, numbers)
+        )
 
     def _number(self, annotation: Annotation) -> int:
         who = (annotation.annotator, annotation.kind)

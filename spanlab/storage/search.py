@@ -8,8 +8,9 @@ know no writing without spaces. A row's number names its dataset, its position a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from sqlalchemy import (
     BigInteger,
@@ -29,6 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSQUERY
 
 from spanlab.schema import Annotation, Item
+from spanlab.storage.sql import insert_rows
 from spanlab.terms import beginnings, sought
 
 RowRange = tuple[ColumnElement[int], ColumnElement[int]]
@@ -42,7 +44,6 @@ _MOST = 900_000  # bytes of terms in a row, of the 1 MiB that PostgreSQL takes
 _LONGEST = 64  # characters of a word that count
 _LABEL = "\ue000"  # begins the term that stands for a label; no text becomes such a term
 
-_WORDS = {"sqlite": ":words", "postgresql": "array_to_tsvector(string_to_array(:words, ' '))"}
 _AND = {"sqlite": " ", "postgresql": " & "}
 _BEGINS = {"sqlite": '"{}"*', "postgresql": "'{}':*"}
 _IS = {"sqlite": '"{}"', "postgresql": "'{}'"}
@@ -78,15 +79,16 @@ def may_find(json: str) -> bool:
 
 def add(connection: Connection, dataset: int, entries: Iterable[Entry]) -> None:
     """Store entries that are not there yet; those without terms are left out."""
+    listed = _LISTED[connection.dialect.name]
     rows = [
-        {"row": _row(dataset, entry.position, entry.author), "words": _listed(entry.terms)}
+        {
+            "rowid": _row(dataset, entry.position, entry.author),
+            "words": listed(_bounded(entry.terms)),
+        }
         for entry in entries
         if entry.terms
     ]
-    if rows:
-        words = _WORDS[connection.dialect.name]
-        sql = f"INSERT INTO item_search (rowid, words) VALUES (:row, {words})"  # noqa: S608
-        connection.execute(text(sql), rows)
+    insert_rows(connection, "item_search", rows)
 
 
 def put(connection: Connection, dataset: int, entries: Sequence[Entry]) -> None:
@@ -158,15 +160,18 @@ def _label(label: str) -> str:
     return _LABEL + label.encode().hex()
 
 
-def _listed(terms: Iterable[str]) -> str:
-    return " ".join(_bounded(terms))
+def _bounded(terms: Iterable[str]) -> list[str]:
+    """Return terms in order, each as long and all together as large as a row may have them."""
+    words = sorted(terms)
+    if max(map(len, words)) > _LONGEST:
+        words = [word if word.startswith(_LABEL) else word[:_LONGEST] for word in words]
+    if 5 * sum(map(len, words)) > _MOST:  # it may be too much: a character has up to four bytes
+        sizes = accumulate(len(word.encode()) + 1 for word in words)
+        words = [word for word, size in zip(words, sizes, strict=True) if size <= _MOST]
+    return words
 
 
-def _bounded(terms: Iterable[str]) -> Iterator[str]:
-    size = 0
-    for term in sorted(terms):
-        word = term if term.startswith(_LABEL) else term[:_LONGEST]
-        size += len(word.encode()) + 1
-        if size > _MOST:
-            return
-        yield word
+_LISTED: dict[str, Callable[[Iterable[str]], str]] = {
+    "sqlite": " ".join,
+    "postgresql": lambda words: "'" + "' '".join(words) + "'",  # no term has a quote in it
+}

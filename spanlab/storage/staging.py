@@ -33,6 +33,7 @@ from spanlab.storage.catalog import Dataset
 from spanlab.storage.engine import Database
 from spanlab.storage.items import lock
 from spanlab.storage.locks import claim
+from spanlab.storage.sql import insert_rows
 from spanlab.storage.tables import (
     DELETING,
     LOADING,
@@ -146,7 +147,7 @@ def duplicate(database: Database, name: str, new: str) -> int:
             for rows in snapshot.execute(query).mappings().partitions():
                 copies: list[dict[str, Any]] = [{**row, "dataset_id": copy.id} for row in rows]
                 with database.writing() as connection:
-                    connection.execute(insert(table), copies)
+                    insert_rows(connection, table.name, copies)
                     search.add(connection, copy.id, _found_by(table, rows))
         with database.writing() as connection:
             publish(connection, copy.id, source.n_items)

@@ -26,6 +26,7 @@ from spanlab.datasets.limits import longest, record_limit, too_large
 from spanlab.errors import InputError
 from spanlab.results import counted
 from spanlab.schema import Item, Record
+from spanlab.workflows.interpreter import rarely_collected
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
@@ -133,7 +134,8 @@ def import_files(
         on_reject(RejectedRecord(file, line, str(error), dumps(record).decode().rstrip("\n")))
 
     records = _some(places.records(), log)
-    count = store.import_records(dataset, records, on_progress, on_taken)
+    with rarely_collected():
+        count = store.import_records(dataset, records, on_progress, on_taken)
     missing = without_passages(min(places.without_passages, count), count)
     return Imported(count, tuple(log.warnings), tuple(log.rejects), missing)
 

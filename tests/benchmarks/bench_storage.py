@@ -36,6 +36,7 @@ from spanlab.schema import (
 )
 from spanlab.settings import Settings
 from spanlab.storage import Store, Write
+from spanlab.workflows.importing import import_files
 
 _ITEMS = 1_000_000 if os.environ.get("SPANLAB_BENCH_FULL") == "1" else 100_000
 _LANGUAGES = ("ar", "ca", "cs", "de", "en", "es", "eu", "fa", "fi", "fr", "hi", "it", "sv", "zh")
@@ -201,7 +202,7 @@ def _settings(home: Path) -> Settings:
 
 def _import(home: Path, source: Path) -> None:
     with Store.open(_settings(home)) as store:
-        store.import_records("bench", read(source))
+        import_files(store, [source], "bench")
 
 
 def _export(home: Path, target: Path) -> None:
