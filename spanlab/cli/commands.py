@@ -306,10 +306,17 @@ def datasets(
     spanlab datasets mine --overlap 2 --assign Ada --assign Ben --assign Cleo
     spanlab datasets mine --labels RAGTruth --guidelines guidelines.md
     """
-    from spanlab.cli import inputs, tables
+    from spanlab.cli import inputs, output
     from spanlab.schema import Undecided
     from spanlab.workflows.lookup import summary_of
-    from spanlab.workflows.managing import change_settings, label_set, open_store, plan_of
+    from spanlab.workflows.managing import (
+        change_settings,
+        dataset_tables,
+        label_set,
+        open_store,
+        plan_of,
+        plan_table,
+    )
 
     changed = {
         **({} if undecided is None else {"undecided": Undecided(undecided)}),
@@ -325,7 +332,7 @@ def datasets(
     text = None if guidelines is None else inputs.text_of(guidelines)
     with open_store() as store:
         if name is None:
-            typer.echo(tables.datasets(store.datasets()))
+            output.write_tables(dataset_tables(list(store.datasets())))
             return
         if changed or text is not None:
             change_settings(
@@ -336,7 +343,6 @@ def datasets(
                 ),
             )
         summary = summary_of(store, name)
-        typer.echo(tables.datasets([summary]))
         plan = plan_of(store, summary)
-        if plan is not None:
-            typer.echo(tables.plan(summary, plan))
+        plans = [] if plan is None else [plan_table(summary, plan)]
+        output.write_tables([*dataset_tables([summary]), *plans])

@@ -10,20 +10,16 @@ import streamlit as st
 from spanlab.errors import NotFoundError
 from spanlab.results import counted, figure
 from spanlab.schema import DatasetSummary, Item, Kind, Record, Status
-from spanlab.ui.agreement_views import show_agreement
-from spanlab.ui.campaign_views import show_campaign
 from spanlab.ui.choose_annotators import choose_annotator, choose_annotators
-from spanlab.ui.claim_views import show_claims
 from spanlab.ui.common import choose_dataset, datasets_for, link, plain, store, title
 from spanlab.ui.comparisons import compared
 from spanlab.ui.counts import in_groups
 from spanlab.ui.item_list import ITEM, item_list, open_item
 from spanlab.ui.marked import item_html, legend_html, passage_html, question_html
 from spanlab.ui.messages import errors_shown
-from spanlab.ui.model_rates import show_rates
-from spanlab.ui.reasoning_views import show_reasoning
-from spanlab.ui.score_views import show_scores
-from spanlab.ui.stage_views import show_stages
+from spanlab.ui.results.analyses import show_claims, show_rates, show_reasoning, show_stages
+from spanlab.ui.results.campaign import show_campaign
+from spanlab.ui.results.scores import show_agreement, show_scores
 from spanlab.workflows.comparing import (
     Order,
     disagreement,

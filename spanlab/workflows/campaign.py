@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spanlab.labels import size
+from spanlab.results import ITEMS, ONE_ITEM, Chart, Column, MeanInterval, ResultTable, several
 from spanlab.schema import Kind, Record, Status
 from spanlab.scorers.agreement import AlphaInterval, ItemMarks, alpha_interval, rated
 from spanlab.storage import Finished, Store
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 _REPORT_EVERY = 100  # items between two calls of `on_progress`
+_PERSON = Column(key="person", title="Person")
 _MOST_PERIODS = 60  # days, or weeks, that can be told apart in a chart
 
 
@@ -169,3 +171,125 @@ def _periods(days: Collection[date]) -> Callable[[date], date]:
     )
     few = (start for start in periods if len(set(map(start, days))) <= _MOST_PERIODS)
     return next(few, periods[-1])
+
+
+def day_table(finished: Iterable[Finished]) -> ResultTable:
+    """Return items by the day (UTC) and the person who finished them, the last day first."""
+    days = Counter((each.at.date().isoformat(), each.annotator) for each in finished)
+    rows = [(day, who, items) for (day, who), items in days.items()]
+    rows.sort(key=lambda row: row[1])
+    rows.sort(key=lambda row: (row[0], row[2]), reverse=True)
+    return ResultTable(
+        key="items-by-day",
+        title="Items finished by day and person",
+        columns=(Column(key="day", title="Day"), _PERSON, ITEMS),
+        rows=tuple(rows),
+        chart=Chart(kind="days", x="items", y="day", group="person"),
+    )
+
+
+def label_table(labels: Mapping[str, PersonLabels]) -> ResultTable:
+    """Return a row per person, who has most items first: shares marked, and spans by label."""
+    totals = Counter[str]()
+    for counts in labels.values():
+        totals.update(counts.spans)
+    names = [name for name, _ in totals.most_common()]
+    shares = {"marked": "Items marked", "characters": "Characters marked"}
+    return ResultTable(
+        key="labels",
+        title="Spans by person and label",
+        columns=(
+            _PERSON,
+            ITEMS,
+            *(Column(key=key, title=title, unit="share") for key, title in shares.items()),
+            Column(key="spans", title="Spans", unit="count"),
+            # quoted, so that a label called "Items" is no second column of that name
+            *(
+                Column(key=f"label-{at}", title=f"“{name}”", unit="count")
+                for at, name in enumerate(names)
+            ),
+        ),
+        rows=tuple(
+            (
+                *(who, counts.items, counts.marked / counts.items),
+                *(counts.characters / max(counts.length, 1), counts.spans.total()),
+                *(counts.spans[name] for name in names),
+            )
+            for who, counts in sorted(labels.items(), key=lambda pair: (-pair[1].items, pair[0]))
+        ),
+    )
+
+
+def label_shares(labels: Mapping[str, PersonLabels], people: int, most: int) -> ResultTable:
+    """Return the spans of the first people by label, all but the ``most`` frequent together."""
+    first = sorted(labels.items(), key=lambda pair: (-pair[1].items, pair[0]))[:people]
+    totals = Counter[str]()
+    for _, counts in first:
+        totals.update(counts.spans)
+    kept = [name for name, _ in totals.most_common(most if len(totals) <= most else most - 1)]
+    rows: list[tuple[str, str, int]] = []
+    for who, counts in first:
+        rows += [(who, f"“{name}”", counts.spans[name]) for name in kept]
+        if len(kept) < len(totals):
+            rest = counts.spans.total() - sum(counts.spans[name] for name in kept)
+            rows.append((who, f"{len(totals) - len(kept)} other labels", rest))
+    return ResultTable(
+        key="labels",
+        title="Spans by person and label",
+        columns=(
+            _PERSON,
+            Column(key="label", title="Label"),
+            Column(key="spans", title="Spans", unit="count"),
+        ),
+        rows=tuple(rows),
+        chart=Chart(kind="stack", x="spans", y="person", group="label"),
+    )
+
+
+def agreement_table(periods: Iterable[AgreementOn]) -> ResultTable:
+    """Return Krippendorff's alpha by period, with its interval where there are several items."""
+    rows = tuple(
+        (
+            start.isoformat(),
+            alpha.n,
+            several(MeanInterval(mean=alpha.alpha, low=alpha.low, high=alpha.high), alpha.n),
+        )
+        for start, alpha in periods
+    )
+    alone = any(isinstance(row[2], float) for row in rows)
+    return ResultTable(
+        key="agreement-over-time",
+        title="Agreement over time",
+        columns=(
+            Column(key="from", title="From"),
+            ITEMS,
+            Column(key="alpha", title="Alpha", unit="score"),
+        ),
+        rows=rows,
+        remarks=(f"{ONE_ITEM} It is drawn as a ring.",) if alone else (),
+        chart=Chart(kind="line", x="alpha", y="from"),
+    )
+
+
+def pace_table(paces: Iterable[Pace]) -> ResultTable:
+    """Return the time that people took, who finished one item alone last."""
+    return ResultTable(
+        key="time-per-item",
+        title="Time per item by person: median, and the middle half",
+        columns=(
+            _PERSON,
+            ITEMS,
+            Column(key="median", title="Median", unit="seconds", digits=1),
+            Column(key="total", title="Sum", unit="seconds", digits=0),
+        ),
+        rows=tuple(
+            (
+                who.annotator,
+                who.items,
+                several(MeanInterval(mean=who.median, low=who.low, high=who.high), who.items),
+                who.total,
+            )
+            for who in sorted(paces, key=lambda who: (who.items == 1, who.median))
+        ),
+        chart=Chart(kind="dots", x="median", y="person"),
+    )

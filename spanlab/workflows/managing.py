@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from spanlab.errors import UsageError
+from spanlab.results import ITEMS, Column, ResultTable
 from spanlab.schema import (
     COLOUR_NAMES,
     LABEL_SETS,
@@ -12,9 +13,11 @@ from spanlab.schema import (
     DatasetSettings,
     DatasetSummary,
     Label,
+    Status,
     Undecided,
 )
 from spanlab.storage import PersonProgress, PlanProgress, Store
+from spanlab.workflows.wording import plan_in_words
 
 __all__ = [
     "LABEL_SETS",
@@ -29,14 +32,18 @@ __all__ = [
     "change_settings",
     "colour_of",
     "count_edits",
+    "dataset_tables",
     "delete_dataset",
     "duplicate_dataset",
     "label_set",
     "list_datasets",
     "open_store",
     "plan_of",
+    "plan_table",
     "rename_dataset",
 ]
+
+_DATASET = Column(key="dataset", title="Dataset")
 
 
 def open_store() -> Store:
@@ -154,3 +161,76 @@ def delete_dataset(store: Store, dataset: str) -> None:
         NotFoundError: there is no such dataset.
     """
     store.delete_dataset(dataset)
+
+
+def plan_table(summary: DatasetSummary, plan: PlanProgress) -> ResultTable:
+    """Return how far each person is with a dataset's plan."""
+    counts = ("Assigned", "Done", "Skipped", "Left", "Done beyond")
+    head = plan_in_words(summary.settings)
+    return ResultTable(
+        key="plan",
+        title=f"{head}: {plan.done:,} of {plan.needed:,} annotations done",
+        columns=(
+            Column(key="person", title="Person"),
+            *(Column(key=title, title=title, unit="count") for title in counts),
+        ),
+        rows=tuple(
+            (who.annotator, who.assigned, who.done, who.skipped, who.left, who.beyond)
+            for who in plan.people
+        ),
+    )
+
+
+def dataset_tables(summaries: Sequence[DatasetSummary]) -> tuple[ResultTable, ...]:
+    """Return the datasets with their settings, and how far each annotator is with them."""
+    states = (Status.DONE, Status.SKIPPED, Status.FAILED, Status.NOT_ANNOTATED)
+    datasets = ResultTable(
+        key="datasets",
+        title="Datasets",
+        columns=(
+            _DATASET,
+            ITEMS,
+            *(Column(key=key, title=key) for key in ("Languages", "Settings")),
+        ),
+        rows=tuple(
+            (
+                summary.name,
+                summary.n_items,
+                " ".join(f"{lang}:{count}" for lang, count in summary.languages.items()),
+                _settings_in_words(summary.settings),
+            )
+            for summary in summaries
+        ),
+        empty="no datasets yet: spanlab import FILE --dataset NAME",
+    )
+    annotators = ResultTable(
+        key="annotators",
+        title="Annotators, with the number of items in each state",
+        columns=(
+            _DATASET,
+            *(Column(key=key, title=key) for key in ("Annotator", "Kind")),
+            *(
+                Column(key=state.value, title=state.value.replace("-", " "), unit="count")
+                for state in states
+            ),
+        ),
+        rows=tuple(
+            (summary.name, who.name, who.kind.value, *(who.counts.get(s, 0) for s in states))
+            for summary in summaries
+            for who in summary.annotators
+        ),
+    )
+    return (datasets, annotators) if annotators.rows else (datasets,)
+
+
+def _settings_in_words(settings: DatasetSettings) -> str:
+    parts = [
+        f"undecided suggestions: {settings.undecided}",
+        f"labels: {len(settings.labels)}",
+        f"people per item: {settings.overlap or 'any number'}",
+    ]
+    if settings.assigned_to:
+        parts.append(f"assigned to: {', '.join(settings.assigned_to)}")
+    if settings.guidelines_now:
+        parts.append(f"guidelines: version {len(settings.guidelines)}")
+    return "; ".join(parts)

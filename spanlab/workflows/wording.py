@@ -80,10 +80,3 @@ def cost_in_words(usage: Usage) -> str:
     if usage.cost is None:
         return "unknown"
     return ("about " if usage.uncounted else "") + money(usage.cost)
-
-
-def unsigned_zero(value: float | None, digits: int = 3) -> float | None:
-    """Return ``value`` for a table that itself rounds to ``digits``: 0.0 in place of -0.000."""
-    if value is not None and value < 0 and float(figure(value, digits)) == 0.0:
-        return 0.0
-    return value

@@ -15,8 +15,9 @@ from spanlab.results import figure
 from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Verdict
 from spanlab.scorers.agreement import Pair
 from spanlab.storage import Store
-from spanlab.ui.agreement_views import matrix_html
+from spanlab.ui.results.scores import matrix_html
 from spanlab.workflows.comparing import compare_dataset
+from spanlab.workflows.comparison_tables import pair_table
 
 OpenPage = Callable[..., AppTest]
 
@@ -133,7 +134,9 @@ def test_the_matrix_says_on_how_many_items_each_figure_stands(
 
 def test_a_hostile_name_stays_text_in_the_matrix() -> None:
     evil = "<img src=x onerror=alert(1)>"
-    html = matrix_html([Pair(a="Ann", b=evil, n=1, iou=0.0, f1=0.0)], "IoU", ["Ann", evil])
+    html = matrix_html(
+        pair_table([Pair(a="Ann", b=evil, n=1, iou=0.0, f1=0.0)]), "iou", ["Ann", evil]
+    )
     assert "<img" not in html
     assert "&lt;img" in html
     assert ">.00<small>1</small>" in html

@@ -73,4 +73,6 @@ def test_progress_lists_what_everybody_is_to_do_has_done_and_has_left(
     assert table["Left"].sum() == 3
     planned.change_settings("mine", lambda now: now.model_copy(update={"assigned_to": ()}))
     app.run()
-    assert "1 person per item, whoever comes first: 4 of 6" in app.caption[0].value
+    assert "1 person per item, whoever comes first: 4 of 6" in app.markdown[-1].value.replace(
+        "\\", ""
+    )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from spanlab.results import flat_rows
 from spanlab.schema import (
     Annotation,
     Claim,
@@ -19,8 +20,8 @@ from spanlab.schema import (
     ThoughtStep,
     Verdict,
 )
-from spanlab.ui.claim_views import claim_table
 from spanlab.workflows.claim_comparing import ClaimComparison, ClaimTally
+from spanlab.workflows.comparison_tables import claim_table
 
 KINDS = {"gold": Kind.GOLD, "Ann": Kind.PERSON, "Ben": Kind.PERSON, "tool": Kind.DETECTOR}
 YES: Verdict = "supported"
@@ -91,7 +92,8 @@ def test_searches_are_counted_with_what_the_memory_spared() -> None:
     tally.add(Record(item=item, annotations=tuple(annotations)))
     (tool,) = tally.result().scores
     assert (tool.searches, tool.recalled) == (2, 2)
-    assert claim_table([tool])[["Tool calls", "Recalled"]].to_numpy().tolist() == [[2, 2]]
+    (row,) = flat_rows(claim_table([tool]))
+    assert (row["Tool calls"], row["Recalled"]) == (2, 2)
 
 
 def test_agreement_of_people_by_hand() -> None:

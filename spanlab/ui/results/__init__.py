@@ -1,0 +1,1 @@
+"""Results on pages: tables, their charts and files."""

@@ -1,0 +1,272 @@
+"""Claims, rates, stages of errors and reasonings: what people choose, and the tables of that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from spanlab.errors import UsageError
+from spanlab.results import ONE_ITEM, MeanInterval, counted, figure
+from spanlab.ui.choose_annotators import choose_annotators
+from spanlab.ui.common import plain, store
+from spanlab.ui.progress import progress
+from spanlab.ui.results.dots import best, ranked
+from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
+from spanlab.workflows.claim_comparing import ClaimComparison, ScoredClaims
+from spanlab.workflows.claim_scores import MEASURES, verdict_table
+from spanlab.workflows.comparison_tables import claim_measures, claim_table
+from spanlab.workflows.item_fields import fields_of, model_field
+from spanlab.workflows.managing import DatasetSummary, count_edits
+from spanlab.workflows.rates import MEASURES as RATES
+from spanlab.workflows.rates import Group, Rates, rates, usual
+from spanlab.workflows.reasoning_results import (
+    MethodResult,
+    ReasoningResults,
+    error_tables,
+    reasoning_results,
+)
+from spanlab.workflows.stages import ErrorStages, error_stages, judges
+
+_MOST = 20  # people, and others, in a chart of verdicts
+_MOST_GROUPS = 40  # values in a chart of rates
+_MOST_JUDGES = 6  # that a chart can tell apart
+
+
+def show_claims(found: ClaimComparison, reference: str | None, chosen: Collection[str]) -> None:
+    """Draw the scores of verdicts and the agreement on them.
+
+    Args:
+        found: the verdicts compared.
+        reference: whose verdicts count as right; None gives agreement alone.
+        chosen: the annotators to draw.
+    """
+    if not found.n:
+        st.info(
+            "Nobody has judged claims here yet: run a detector that judges claims, or write and "
+            "judge them in Review.",
+            icon=":material/fact_check:",
+        )
+        return
+    _show_verdict_agreement(found)
+    scores = [one for one in found.scores if one.name in chosen]
+    if reference is None or not scores:
+        st.caption(
+            "Scores need a reference with verdicts on the claims of others: choose it above."
+        )
+        return
+    st.caption(
+        f"Against the verdicts of {plain(reference)}; a claim that an annotator lacks counts as "
+        "wrong, one that either side calls inconclusive is left out. Intervals are bootstrap over "
+        "items."
+    )
+    measure = _choose_measure(scores)
+    table = ranked(claim_table(scores, measure))
+    show_grid(table, "Scores of verdicts per annotator, with 95 % intervals")
+    if any(not isinstance(row[-1], MeanInterval) for row in table.rows):
+        st.caption(ONE_ITEM)
+    show_chart(best(table, _MOST), f"{MEASURES[measure].title} of verdicts per annotator")
+    csv_button(table, "The chart's toolbar, at its upper right, downloads the picture.")
+    order = [row[0] for row in table.rows]
+    _show_one(sorted(scores, key=lambda one: order.index(one.name)))
+
+
+def _show_verdict_agreement(found: ClaimComparison) -> None:
+    groups = {"people": found.persons, "people and detectors": found.independent}
+    parts = [
+        f"{name} {'undefined' if agreed.alpha is None else figure(agreed.alpha)} "
+        f"on {counted(agreed.n, 'claim')}"
+        for name, agreed in groups.items()
+        if agreed.n
+    ]
+    st.markdown(
+        "**Krippendorff's alpha of verdicts:** "
+        f"{'; '.join(parts) or 'no claim has two verdicts yet'}.",
+        help="1 is perfect agreement, 0 what chance would give; undefined where all verdicts "
+        "are the same.",
+    )
+
+
+def _choose_measure(scores: Sequence[ScoredClaims]) -> str:
+    measure: str = st.segmented_control(
+        "Score of verdicts",
+        claim_measures(scores),
+        default="balanced_accuracy",
+        required=True,
+        format_func=lambda name: MEASURES[name].title,
+        key="spanlab.claims.measure",
+    )
+    st.caption(MEASURES[measure].about)
+    return measure
+
+
+def _show_one(scores: Sequence[ScoredClaims]) -> None:
+    """Draw one annotator's figures per verdict, and its difference from another."""
+    by_name = {one.name: one for one in scores}
+    left, right = st.columns(2)
+    name = left.selectbox("Per verdict", list(by_name), key="spanlab.claims.one")
+    one = by_name[name]
+    others = [None, *(other for other in by_name if other != name)]
+    other = right.selectbox(
+        "Compared with", others, format_func=lambda who: who or "Nobody", key="spanlab.claims.two"
+    )
+    if other is not None:
+        _show_difference(one, by_name[other])
+    table = verdict_table(one.report)
+    show_grid(table, f"Precision, recall and F1 of {name} per verdict")
+    csv_button(table)
+
+
+def _show_difference(one: ScoredClaims, other: ScoredClaims) -> None:
+    found = one.minus(other)
+    if found is None:
+        st.caption(f"{plain(one.name)} and {plain(other.name)} judged no item both.")
+        return
+    mean, low, high = (
+        figure(value, signed=True) for value in (found.difference, found.low, found.high)
+    )
+    st.markdown(
+        f"Accuracy of {plain(one.name)} minus {plain(other.name)}: **{plain(mean)}** "
+        f"{plain(f'[{low}, {high}]')}, p {figure(found.p)}.",
+        help="On the claims of items that both judged: paired bootstrap interval, p from a "
+        "permutation test.",
+    )
+
+
+def show_rates(summary: DatasetSummary) -> None:
+    """Ask for the field and whose labels count, then draw the rates of each value."""
+    left, right = st.columns(2, vertical_alignment="bottom")
+    fields = fields_of(store(), summary.name)
+    likely = model_field(fields) or fields[0]
+    field = left.selectbox(
+        "Compare by",
+        fields,
+        index=fields.index(likely),
+        key=f"rates-by-{summary.name}",
+        help="The language, the label of the spans, or what the items' meta says, such as the "
+        "model that answered.",
+    )
+    with right:
+        names = choose_annotators(
+            summary.annotators,
+            key=f"rates-{summary.name}",
+            default=usual({who.name: who.kind for who in summary.annotators}),
+            label="Annotators",
+        )
+    if not names:
+        st.info("Choose whose labels count: the mean of several.", icon=":material/group:")
+        return
+    seen = (*_seen(summary), count_edits(store(), summary.name))
+    found = _count_rates(summary.name, field, tuple(names), seen)
+    measure = st.segmented_control(
+        "Rate",
+        found.measures,
+        default="characters",
+        required=True,
+        format_func=lambda name: RATES[name].title,
+        key="spanlab.rate",
+    )
+    st.caption(RATES[measure].about)
+    found = _lowest_first(found, measure)
+    most = sorted(found.groups, key=lambda group: -group.n)[:_MOST_GROUPS]
+    drawn = replace(found, groups=tuple(group for group in found.groups if group in most))
+    table, *pairs = found.tables(measure)
+    show_table(table, drawn=drawn.tables(measure)[0])
+    for pair in pairs:
+        show_table(pair)
+
+
+def _lowest_first(found: Rates, measure: str) -> Rates:
+    """Return the groups by one of their rates; those that lack it come last."""
+
+    def place(group: Group) -> tuple[bool, float, str]:
+        rate: MeanInterval | None = getattr(group.rates, measure)
+        return rate is None, rate.mean if rate else 0.0, group.value
+
+    return replace(found, groups=tuple(sorted(found.groups, key=place)))
+
+
+def show_stages(summary: DatasetSummary) -> None:
+    """Ask whose claims count, then draw each stage's share of their errors."""
+    names = choose_annotators(
+        summary.annotators,
+        key=f"stages-{summary.name}",
+        default=judges(summary),
+        label="Annotators",
+    )
+    try:
+        found = _count_stages(summary.name, tuple(names), _seen(summary))
+    except UsageError:
+        found = None
+    if not names or found is None or not any(run.shares for run in found.runs):
+        st.info(
+            "No claim is traced to the stage at which an error came in: have VeriTrail judge items "
+            "that say how their answers were made.",
+            icon=":material/account_tree:",
+        )
+        return
+    for table in found.tables():
+        show_table(table)
+
+
+def show_reasoning(summary: DatasetSummary, chosen: Collection[str]) -> None:
+    """Draw what ways of verifying came to on the same questions, and where errors were found."""
+    found = _count_reasonings(summary.name, _seen(summary))
+    if not found.methods and not found.judges:
+        st.info(
+            "No reasoning steps are verified yet: run the detector `safe`, or import the output of "
+            "`spanlab reason`.",
+            icon=":material/rule:",
+        )
+        return
+    for table in found.tables():
+        show_table(table)
+    chosen_judges = {name: one for name, one in found.judges.items() if name in chosen}
+    if chosen_judges:
+        _show_errors(chosen_judges)
+    elif found.judges:
+        st.caption("None of the annotators chosen has found an error in a step.")
+
+
+def _show_errors(judges: Mapping[str, MethodResult]) -> None:
+    most = sorted(judges, key=lambda name: judges[name].errors.total(), reverse=True)
+    drawn = {name: judges[name] for name in most[:_MOST_JUDGES]}
+    if len(drawn) < len(judges):
+        st.caption(
+            f"Drawn are the {_MOST_JUDGES} who found most of {len(judges):,}; the files have all. "
+            "Choose others under Annotators."
+        )
+    for table, chart in zip(error_tables(judges), error_tables(drawn), strict=True):
+        st.markdown(f"**{table.title}**")
+        show_chart(chart, f"{table.title}, as shares of what each annotator found")
+        csv_button(table, " ".join(map(plain, chart.remarks)))
+
+
+def _seen(summary: DatasetSummary) -> tuple[object, ...]:
+    """Return what tells that a dataset has changed."""
+    counts = tuple((who.name, tuple(sorted(who.counts.items()))) for who in summary.annotators)
+    return summary.created, summary.n_items, counts
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _count_rates(
+    dataset: str, field: str, names: tuple[str, ...], seen: tuple[object, ...]
+) -> Rates:
+    """Count now, or return what any session has counted; ``seen`` tells changes."""
+    with progress("Counting", None) as advance:
+        return rates(store(), dataset, field, names, advance)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _count_stages(dataset: str, names: tuple[str, ...], seen: tuple[object, ...]) -> ErrorStages:
+    """Count now, or return what any session has counted, as for rates."""
+    with progress("Counting", None) as advance:
+        return error_stages(store(), dataset, names, advance)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _count_reasonings(dataset: str, seen: tuple[object, ...]) -> ReasoningResults:
+    """Count now, or return what any session has counted, as for rates."""
+    with progress("Counting", None) as advance:
+        return reasoning_results(store(), dataset, advance)

@@ -1,0 +1,133 @@
+"""How an annotation campaign goes: plan, items by day, labels by person, agreement, times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+import streamlit as st
+
+from spanlab.schema import DatasetSummary
+from spanlab.ui.common import store
+from spanlab.ui.comparisons import campaign_of
+from spanlab.ui.results.charts import MOST_COLOURS
+from spanlab.ui.results.tables import show_table
+from spanlab.workflows.campaign import (
+    Finished,
+    agreement_over_time,
+    agreement_table,
+    day_table,
+    label_shares,
+    label_table,
+    pace,
+    pace_table,
+)
+from spanlab.workflows.managing import plan_of, plan_table
+
+_MOST = 20  # people in a chart
+_NO_LOG = "Imported annotations do not say when they were made."
+
+
+class _Asked(NamedTuple):
+    summary: DatasetSummary
+    people: tuple[str, ...]
+    finished: tuple[Finished, ...]
+
+
+def show_campaign(summary: DatasetSummary, chosen: Collection[str]) -> None:
+    """Draw what those people among ``chosen`` have done, one view at a time."""
+    found = tuple(each for each in store().finished(summary.name) if each.annotator in chosen)
+    people = tuple(who.name for who in summary.annotators if who.name in chosen)
+    first = "Plan" if summary.settings.overlap else "Items by day"
+    view = st.segmented_control(
+        "Show", list(_VIEWS), default=first, required=True, key="spanlab.campaign"
+    )
+    _VIEWS[view](_Asked(summary, people, found))
+
+
+def _plan(asked: _Asked) -> None:
+    plan = plan_of(store(), asked.summary)
+    if plan is None:
+        st.info(
+            "This dataset has no plan. Its settings on the Datasets page take one: how many people "
+            "are to finish each item, and who.",
+            icon=":material/event_available:",
+        )
+        return
+    show_table(plan_table(asked.summary, plan), alt="Items assigned, done and left by person")
+    st.caption(
+        f"{plan.needed - plan.done:,} left. Everybody is listed, whoever is chosen above. Done "
+        "beyond are items that the plan gives to others."
+    )
+
+
+def _by_day(asked: _Asked) -> None:
+    table = day_table(asked.finished)
+    if not table.rows:
+        _say_nothing("None of the annotators chosen has pressed Done in Review yet.")
+        return
+    st.caption(
+        "Items that are done now, each on the day (UTC) on which its annotator last pressed Done. "
+        + _NO_LOG
+    )
+    n_people = len({row[1] for row in table.rows})
+    if n_people > MOST_COLOURS:
+        st.caption(f"{n_people:,} people together; the table has each of them.")
+    show_table(table)
+
+
+def _labels(asked: _Asked) -> None:
+    found = campaign_of(asked.summary)
+    if found is None:
+        return
+    labels = {who: counts for who, counts in found.labels.items() if who in asked.people}
+    if not labels:
+        _say_nothing("None of the annotators chosen is a person who has finished an item.")
+        return
+    show_table(label_table(labels), drawn=label_shares(labels, _MOST, MOST_COLOURS))
+
+
+def _agreement(asked: _Asked) -> None:
+    found = campaign_of(asked.summary)
+    if found is None:
+        return
+    table = agreement_table(agreement_over_time(found.marks, asked.finished, asked.people))
+    if not table.rows:
+        _say_nothing(
+            "Agreement over time needs items that two of the people chosen have finished, one of "
+            "them in Review."
+        )
+        return
+    st.caption(
+        "Krippendorff's alpha over characters, with its 95 % interval from resampling the items. "
+        "An item that two or more of the people chosen have finished counts when the last of them "
+        "pressed Done (UTC); long campaigns are shown by week or month. " + _NO_LOG
+    )
+    show_table(table)
+
+
+def _times(asked: _Asked) -> None:
+    paces = pace(asked.finished)
+    if not paces:
+        _say_nothing("No time has been measured yet for the people chosen.")
+        return
+    st.caption(
+        "From when an item is opened in Review until it is done or skipped, over all visits; a "
+        "pause counts as one minute at most, and not at all while the tab is hidden. Nothing else "
+        "is recorded. " + _NO_LOG
+    )
+    most = sorted(paces, key=lambda who: -who.items)[:_MOST]
+    show_table(pace_table(paces), drawn=pace_table(most))
+
+
+_VIEWS: dict[str, Callable[[_Asked], None]] = {
+    "Plan": _plan,
+    "Items by day": _by_day,
+    "Labels": _labels,
+    "Agreement over time": _agreement,
+    "Time per item": _times,
+}
+
+
+def _say_nothing(why: str) -> None:
+    st.info(f"{why} {_NO_LOG}", icon=":material/event_available:")

@@ -1,0 +1,138 @@
+"""A result table on a page: its grid, its chart, its file and its remarks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from spanlab.results import (
+    MISSING,
+    Cell,
+    Column,
+    MeanInterval,
+    ResultTable,
+    as_csv,
+    write_cell,
+    write_interval,
+)
+from spanlab.ui.common import plain
+from spanlab.ui.results.charts import chart_of, is_fixed
+
+if TYPE_CHECKING:
+    from pandas.io.formats.style import Styler
+
+
+def show_table(
+    table: ResultTable,
+    *,
+    alt: str = "",
+    drawn: ResultTable | None = None,
+    icon: str = ":material/info:",
+) -> None:
+    """Draw a table with the chart that it names, a button for its figures, and its remarks.
+
+    Args:
+        table: what to show; without rows, the sentence for that.
+        alt: what it shows, for those who do not see it; by default its title.
+        drawn: what the chart shows instead, such as the first rows.
+        icon: of the sentence in place of the rows.
+    """
+    if not table.rows:
+        st.info(table.empty, icon=icon)
+        return
+    if table.title:
+        st.markdown(f"**{plain(table.title)}**")
+    show_grid(table, alt)
+    drawn = drawn or table
+    if drawn.chart is not None:
+        show_chart(drawn, alt or table.title)
+        csv_button(table, "The chart's toolbar, at its upper right, downloads the picture.")
+    for remark in table.remarks:
+        st.caption(plain(remark))
+
+
+def show_grid(table: ResultTable, alt: str = "") -> None:
+    """Draw the grid of a table, its first column pinned."""
+    st.dataframe(
+        _styled(table),
+        hide_index=True,
+        column_config=_config(table),
+        placeholder=MISSING,
+        alt=alt or table.title,
+    )
+
+
+def show_chart(table: ResultTable, alt: str) -> None:
+    """Draw the chart that a table names, if it has rows."""
+    if table.rows:
+        width: Any = "content" if is_fixed(table) else "stretch"
+        st.altair_chart(chart_of(table), alt=f"{alt}; the file has the figures", width=width)
+
+
+def csv_button(table: ResultTable, hint: str = "") -> None:
+    """Draw the button that downloads a table as CSV, with a hint beside it."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button(
+            "Download as CSV",
+            as_csv(table),
+            file_name=f"{table.key}.csv",
+            mime="text/csv",
+            icon=":material/download:",
+            type="tertiary",
+            on_click="ignore",
+            key=f"csv-{table.key}",
+        )
+        if hint:
+            st.caption(hint)
+
+
+def _styled(table: ResultTable) -> Styler:
+    """Return the values, by which a grid sorts, with how they are written."""
+    series: dict[str, pd.Series[Any]] = {}
+    for at, column in enumerate(table.columns):
+        cells = [row[at] for row in table.rows]
+        series[column.title] = _values(cells, column)
+        if any(isinstance(cell, MeanInterval) for cell in cells):
+            series[_ends(column)] = pd.Series(
+                [
+                    write_interval(cell, column) if isinstance(cell, MeanInterval) else None
+                    for cell in cells
+                ],
+                dtype=object,
+            )
+    written: dict[Any, Any] = {
+        column.title: partial(_written, column=column) for column in table.columns
+    }
+    return pd.DataFrame(series).style.format(written, na_rep=MISSING)
+
+
+def _values(cells: Sequence[Cell], column: Column) -> pd.Series[Any]:
+    values = [cell.mean if isinstance(cell, MeanInterval) else cell for cell in cells]
+    whole = all(value is None or isinstance(value, int) for value in values)
+    kind = "Int64" if whole else float
+    return pd.Series(values, dtype=object if column.unit == "text" else kind)
+
+
+def _written(value: Any, column: Column) -> str:
+    is_missing = value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+    whole = column.unit == "count" and not isinstance(value, float)
+    return MISSING if is_missing else write_cell(int(value) if whole else value, column)
+
+
+def _ends(column: Column) -> str:
+    return f"{column.title} 95 %"
+
+
+def _config(table: ResultTable) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        _ends(column): st.column_config.TextColumn("95 %") for column in table.columns
+    }
+    for column in table.columns:
+        config[column.title] = st.column_config.Column(help=column.about or None)
+    config[table.columns[0].title] = st.column_config.Column(pinned=True)
+    return config
