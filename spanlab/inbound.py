@@ -21,6 +21,7 @@ from spanlab.schema import storable
 _LIMIT: Final = 16.0  # MiB
 _PIECE: Final = 2**16  # bytes that are unpacked at a time: a packed one can be a thousand
 _VALUES: Final = 1_000_000  # lists and objects of a reply: each takes up to 250 bytes of memory
+ABOUT: Final = 500  # characters of a name, title or address in a prompt
 _REASON: Final = 300  # characters of a library's words
 _HEADS: Final = b"\x1f\x78"  # first bytes; servers send deflate without a head, too
 _ZLIB, _BARE = 47, -15  # how zlib is told of heads: gzip or its own, and none

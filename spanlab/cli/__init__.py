@@ -6,6 +6,7 @@ import os
 import sys
 
 from spanlab.errors import SpanlabError, UsageError
+from spanlab.redaction import bound_logs
 
 
 def main() -> None:
@@ -13,6 +14,7 @@ def main() -> None:
     # Products of matrices are small here: numpy's threads wait for each other, and a third of the
     # processor time of a comparison went there. Read when numpy is imported, by children too.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    bound_logs()
     try:
         _run()
     except UsageError as error:

@@ -13,6 +13,7 @@ from spanlab.lm.choice import ModelChoice
 from spanlab.lm.failures import translate
 from spanlab.lm.secrets import headers_of, key_of
 from spanlab.lm.usage import Meter
+from spanlab.redaction import bound_logs
 
 if TYPE_CHECKING:
     import dspy
@@ -74,6 +75,7 @@ def endpoint_client(
             f"set {price_variable}=input,cached,output (per million tokens)"
         )
     logging.getLogger("dspy").setLevel(logging.ERROR)
+    bound_logs()
     return EndpointClient(choice, meter, key_of(choice), headers_of(choice), cache)
 
 

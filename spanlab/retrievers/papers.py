@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Final
 from urllib.parse import urlencode, urljoin
@@ -12,6 +11,7 @@ from pydantic import JsonValue
 
 from spanlab.retrievers.provider import Provider, ProviderName
 from spanlab.retrievers.results import Shape
+from spanlab.schema import storable_json
 
 _ATOM: Final = "{http://www.w3.org/2005/Atom}"
 _FOUND: Final = Shape(results="papers", text="text", title="title", url="url", date="date")
@@ -30,7 +30,7 @@ def _arxiv(text: str) -> JsonValue:
 def _pubmed(text: str) -> JsonValue:
     """Read either answer: the numbers of papers as JSON, and then these papers as XML."""
     if not text.lstrip().startswith("<"):
-        numbers: JsonValue = json.loads(text)
+        numbers: JsonValue = storable_json(text)
         return numbers
     papers: list[JsonValue] = []
     for paper in _xml(text).iter("PubmedArticle"):

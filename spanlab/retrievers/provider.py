@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -13,6 +12,7 @@ from pydantic import JsonValue
 
 from spanlab.retrievers.base import Query
 from spanlab.retrievers.results import Shape
+from spanlab.schema import storable_json
 
 ProviderName = Literal[
     "arxiv",
@@ -91,7 +91,7 @@ class Provider:
     key: str = ""
     needs_key: bool = True
     header: str = "Authorization"
-    read: Callable[[str], JsonValue] = json.loads
+    read: Callable[[str], JsonValue] = storable_json
     then: Callable[[JsonValue, str], str | None] = _it_counts
     posts: bool = False
     query: str = "q"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,7 +26,7 @@ from spanlab.retrievers.fetched import Fetched
 from spanlab.retrievers.pace import pace_of
 from spanlab.retrievers.provider import Request
 from spanlab.retrievers.results import passages_of
-from spanlab.schema import Passage
+from spanlab.schema import Passage, storable_json
 
 if TYPE_CHECKING:
     import httpx
@@ -136,14 +135,15 @@ class SearchApi:
         request = client.build_request("GET" if body is None else "POST", url, json=body)
         response = await client.send(request, stream=True)
         try:
-            data = await collected(response.aiter_bytes(), reply_limit(), endpoint.host)
+            packed = response.headers.get("content-encoding")
+            data = await collected(response.aiter_raw(), reply_limit(), endpoint.host, packed)
             if not response.is_success:
                 reply = HttpReply.read(response.status_code, response.headers, data)
                 raise _StatusError(reply)
         finally:
             await response.aclose()
         text = hidden(data.decode("utf-8", errors="replace"), [endpoint.key])
-        read = json.loads if endpoint.provider is None else endpoint.provider.read
+        read = storable_json if endpoint.provider is None else endpoint.provider.read
         try:
             answer: JsonValue = read(text)
         except ValueError:

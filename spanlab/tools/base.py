@@ -182,7 +182,8 @@ def asked(tool: Tool, arguments: Mapping[str, JsonValue]) -> str:
 
 def _type(tool: Tool, name: str) -> str:
     schema = tool.parameters[name]
-    return str(schema.get("type", "")) if isinstance(schema, dict) else ""
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    return kind if isinstance(kind, str) and kind in _TYPES else ""
 
 
 def _parameters(tool: Tool) -> list[str]:

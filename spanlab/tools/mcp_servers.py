@@ -6,10 +6,11 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -17,8 +18,8 @@ from pydantic import JsonValue, ValidationError
 
 from spanlab import background
 from spanlab.errors import ToolError, UsageError, missing_package
-from spanlab.inbound import reply_limit
-from spanlab.redaction import redact, remember
+from spanlab.inbound import bounding, is_end, one_line, reason_of, reply_limit
+from spanlab.redaction import bound_logs, redact, remember
 from spanlab.schema import Passage, storable
 from spanlab.tools import guard
 from spanlab.tools.base import OfItem, Tool
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 _FIRST: Final = asyncio.FIRST_COMPLETED
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,80}")
 _ABOUT: Final = 500  # characters of a description in the prompt
+_VALUES: Final = 100_000  # lists and objects of a reply, of each of which the SDK makes a model
 _READ: Final = 1_000_000  # characters of a part that are looked at
+_PARAMETERS: Final = 30  # of a tool
 _MOST: Final = 100  # tools of a server
 _PATIENCE: Final = 5.0  # seconds that a server has to end
 _OURS: Final = "from spanlab.cli import main; main()"
@@ -70,9 +73,10 @@ class Connection:
             raise TimeoutError(f"the tool server {self._name!r} {error}") from None
         except UsageError:
             raise
-        except Exception as error:  # noqa: BLE001 - the SDK raises of all kinds, in groups, too
-            words = redact(str(_first(error)))[:300]
-            raise ToolError(f"the tool server {self._name!r}: {words or 'it failed'}") from None
+        except BaseException as error:
+            if is_end(error):
+                raise
+            raise ToolError(f"the tool server {self._name!r}: {reason_of(error)}") from None
 
     async def _ask(self, method: str, arguments: dict[str, Any]) -> Any:
         if self._session is None:
@@ -146,6 +150,7 @@ def _client(server: ToolServer, hear: MessageHandlerFnT) -> Client:
         from mcp import Client, StdioServerParameters, stdio_client
     except ModuleNotFoundError as error:
         raise missing_package("a tool server", error.name, "mcp") from None
+    bound_logs()
     if server.url is not None:
         return Client(_over_http(server.url, os.environ.get(server.key or "", "")))
     given = {name: os.environ[name] for name in server.env if name in os.environ}
@@ -167,36 +172,13 @@ def _client(server: ToolServer, hear: MessageHandlerFnT) -> Client:
 
 @asynccontextmanager
 async def _over_http(url: str, key: str) -> AsyncGenerator[Any, None]:
-    from httpx2 import AsyncByteStream, Response
+    import httpx2
     from mcp.client.streamable_http import streamable_http_client
     from mcp.shared._httpx_utils import create_mcp_http_client
 
-    class Bounded(AsyncByteStream):
-        def __init__(self, stream: AsyncByteStream) -> None:
-            self.stream = stream
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            left = reply_limit()
-            async for piece in self.stream:
-                left -= len(piece)
-                if left < 0:
-                    raise ToolError(f"a reply has more than {reply_limit():,} bytes")
-                yield piece
-
-        async def aclose(self) -> None:
-            await self.stream.aclose()
-
-    async def bound(response: Response) -> None:
-        # Events of a stream, which may go on for long, the SDK bounds itself.
-        stream = response.stream
-        if "json" in response.headers.get("content-type", "") and isinstance(
-            stream, AsyncByteStream
-        ):
-            response.stream = Bounded(stream)
-
     headers = {"Authorization": f"Bearer {key}"} if key else None
     async with create_mcp_http_client(headers) as http:
-        http.event_hooks["response"].append(bound)
+        http.event_hooks["response"].append(bounding(httpx2, reply_limit(), _VALUES))
         async with streamable_http_client(url, http_client=http) as streams:
             yield streams
 
@@ -235,7 +217,11 @@ async def _state(name: str, server: ToolServer) -> ServerState:
 
 def _tool(name: str, server: ToolServer, connection: Connection, told: Any) -> Tool:
     schema = told.input_schema if isinstance(told.input_schema, dict) else {}
-    parameters = schema.get("properties") or {}
+    properties = schema.get("properties")
+    properties = properties if isinstance(properties, dict) else {}
+    named = {name: each for name, each in properties.items() if _NAME.fullmatch(name)}
+    parameters = dict(islice(named.items(), _PARAMETERS))
+    required = schema.get("required")
     title = f"{name}.{told.name}"
 
     async def run(arguments: Mapping[str, JsonValue]) -> Sequence[Passage]:
@@ -252,10 +238,10 @@ def _tool(name: str, server: ToolServer, connection: Connection, told: Any) -> T
 
     return Tool(
         title,
-        storable(redact(told.description or ""))[:_ABOUT],
-        parameters if isinstance(parameters, dict) else {},
+        one_line(redact(told.description or ""), _ABOUT),
+        parameters,
         run,
-        tuple(str(each) for each in schema.get("required") or ()),
+        tuple(name for name in parameters if isinstance(required, list) and name in required),
         source=f"tool:{title}",
         kind=server.source or server.kind,
         seconds=server.start + server.seconds + _PATIENCE,
@@ -282,9 +268,3 @@ def _connection(name: str, server: ToolServer) -> Connection:
 @cache
 def _nowhere() -> TextIO:
     return Path(os.devnull).open("w", encoding="utf-8")
-
-
-def _first(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

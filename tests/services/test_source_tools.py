@@ -182,7 +182,7 @@ def test_a_reply_over_http_that_is_too_large_is_cut_off(monkeypatch: pytest.Monk
         async with over_http(endless) as url:
             (state,) = await server_states({"endless": ToolServer(url=url)})
             assert state.problem is not None
-            assert "more than 1,048,576 bytes" in state.problem
+            assert "sent more than 1 MiB" in state.problem
 
     asyncio.run(run())
 

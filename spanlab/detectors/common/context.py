@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spanlab.detectors.common.selection import Piece, joined, select
+from spanlab.inbound import ABOUT, one_line
 from spanlab.schema import Item, Passage, QueryStep, Retrieval
 
 NOTHING_FOUND = "(none: judge by what you know for certain)"
@@ -98,5 +99,5 @@ def _retrieval(item: Item, retriever: str) -> Retrieval | None:
 
 def passage_shown(passage: Passage, number: int, text: str) -> str:
     """Show a passage, or some text of it, as prompts do."""
-    about = ", ".join(part for part in (passage.title, passage.date) if part)
+    about = one_line(", ".join(filter(None, (passage.title, passage.date))), ABOUT)
     return f"[{number}] {about}\n{text}" if about else f"[{number}] {text}"

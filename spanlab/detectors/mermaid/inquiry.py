@@ -28,6 +28,7 @@ from spanlab.detectors.mermaid.prompts import (
 )
 from spanlab.detectors.mermaid.tools import own_tools
 from spanlab.detectors.mermaid.trajectory import Seen, Trajectory, background, passages_of
+from spanlab.inbound import ABOUT, one_line
 from spanlab.memory import Memory
 from spanlab.memory.names import names_of
 from spanlab.retrievers import Query
@@ -203,5 +204,6 @@ class Inquiry:
 
 
 def _source(passage: Passage, note: str | None) -> str:
-    about_it = ", ".join(filter(None, (passage.title, passage.url, passage.date, note)))
+    told = (passage.title, passage.url, passage.date, note)
+    about_it = one_line(", ".join(filter(None, told)), ABOUT)
     return f" ({about_it})" if about_it else ""
