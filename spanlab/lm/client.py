@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self
 from urllib.parse import parse_qs
 
 import httpx2
@@ -91,14 +91,17 @@ class EndpointClient(SharedObject):
         self._headers = headers
         self._cache = cache
         self._address = Address.parse(choice.endpoint)
+        self._url = f"{self._address.base}{_PATH}"  # whole: openai takes longer with a part of it
         self._answered = False  # whether the endpoint has answered a call so far
         # OpenAI has renamed the limit on the answer; other servers know the old name.
         renamed = choice.endpoint == OPENAI
-        limit = "max_completion_tokens" if renamed else "max_tokens"
+        self.limit_name: Literal["max_completion_tokens", "max_tokens"] = (
+            "max_completion_tokens" if renamed else "max_tokens"
+        )
         self._builder = OpenAIChatLM(
             api_key="none",  # it writes bodies alone
             base_url=self._address.base,
-            compat=OpenAIChatCompat(max_tokens_field=limit),
+            compat=OpenAIChatCompat(max_tokens_field=self.limit_name),
         )
         self._lock = threading.Lock()
         self._apis: dict[asyncio.AbstractEventLoop, openai.AsyncOpenAI] = {}
@@ -113,8 +116,11 @@ class EndpointClient(SharedObject):
             BudgetError: the budget is used up; nothing was sent.
             ModelError: there is no answer; the message says why and holds no key.
         """
-        body = self._builder.build_request(request, stream=False).body
-        response = await (self._ask(body) if self._cache is None else self._answer(body))
+        return await self.answer(self._builder.build_request(request, stream=False).body)
+
+    async def answer(self, body: bytes) -> Response:
+        """Return the answer to what a request is written as; see ``complete``."""
+        response = await (self._ask(body) if self._cache is None else self._kept(body))
         self.meter.think(thoughts_of(response))
         return response
 
@@ -135,13 +141,13 @@ class EndpointClient(SharedObject):
         sizes = (model.get(name) for name in _WINDOWS)
         return next((size for size in sizes if isinstance(size, int) and size > 0), None)
 
-    async def _answer(self, body: bytes) -> Response:
+    async def _kept(self, body: bytes) -> Response:
         """Return an answer that is in the cache, is being asked for, or is put there."""
         assert self._cache is not None
         cache, call = self._cache, _call.get(None) or EngineCall()
-        key = _key(self._address.completed(f"{self._address.base}{_PATH}"), body, call)
+        key = _key(self._address.completed(self._url), body, call)
         call.kept.append((cache, key))
-        kept = self._kept(await cache.get(key))
+        kept = self._usable(await cache.get(key))
         if kept is not None:
             return self._unpaid(kept)
         asked_here = False
@@ -158,7 +164,7 @@ class EndpointClient(SharedObject):
         response: Response = await cache.single_flight.join(same, ask)
         return response if asked_here else self._unpaid(response)
 
-    def _kept(self, answer: dict[str, object] | None) -> Response | None:
+    def _usable(self, answer: dict[str, object] | None) -> Response | None:
         """Return a cached answer; None for one that cannot be used, which is asked for anew."""
         if answer is None:
             return None
@@ -199,7 +205,7 @@ class EndpointClient(SharedObject):
         """
         try:
             api = await self._api()
-            reply = await api.post(_PATH, cast_to=httpx2.Response, content=body)
+            reply = await api.post(self._url, cast_to=httpx2.Response, content=body)
         except SpanlabError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told in our words

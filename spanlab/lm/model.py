@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import dspy
-from dspy.lm15 import Request, Response, request_from_openai_chat
+from dspy.lm15 import Request, Response
 from pydantic import JsonValue
 
 from spanlab.background import wait
@@ -13,10 +14,7 @@ from spanlab.lm.adapters import ChatAnswers, JsonAnswers
 from spanlab.lm.client import EndpointClient, SharedObject, begin_call
 from spanlab.lm.options import ModelOptions
 
-_PLAIN = frozenset(
-    {"max_completion_tokens", "max_tokens", "reasoning_effort", "rollout_id", "seed"}
-    | {"temperature", "top_p"}
-)
+_PLAIN = ("temperature", "top_p", "seed", "reasoning_effort")  # in dspy's order
 _NAMES = {"max_completion_tokens": "max_tokens"}
 
 
@@ -85,16 +83,45 @@ class Model(dspy.LM):
 
         dspy sends every call through two worker threads, for images read from disk and for a
         list of prices. A plain call with nobody listening, where there is neither, goes to the
-        client directly, which saves 0.23 of the 0.67 ms of processor time that a call takes.
+        client directly.
         """
         begin_call(kwargs.get("rollout_id", self.kwargs.get("rollout_id")))
-        given = {**self.kwargs, **kwargs}
-        options = {name: value for name, value in given.items() if value is not None}
-        if messages is None or not options.keys() <= _PLAIN or self._has_listeners():
+        body = None if self._has_listeners() else self._plain_body(messages, **self.kwargs | kwargs)
+        if body is None:
             return await super().acall(prompt, messages=messages, **kwargs)
+        return [(await self._client.answer(body)).text]
+
+    def _plain_body(self, messages: Any, **options: Any) -> bytes | None:
+        """Return the body of a call as dspy writes it, byte by byte: it is a part of cache keys.
+
+        Args:
+            messages: of the call.
+            options: what is said with it; None leaves one to the endpoint.
+
+        Returns:
+            None for a call with more to it than texts and the usual options.
+        """
+        limits = [options.pop(name, None) for name in ("max_tokens", "max_completion_tokens")]
+        given = {
+            self._client.limit_name: next((limit for limit in limits if limit is not None), None),
+            **{name: options.pop(name, None) for name in _PLAIN},
+        }
         options.pop("rollout_id", None)
-        request = request_from_openai_chat({"model": self.model, "messages": messages, **options})
-        return [(await self._client.complete(request)).text]
+        efforts = {None, "low", "medium", "high"}
+        others = any(value is not None for value in options.values())
+        if others or None not in limits or given["reasoning_effort"] not in efforts:
+            return None
+        if not messages or any(list(each) != ["role", "content"] for each in messages):
+            return None
+        roles = tuple(each["role"] for each in messages)
+        texts = all(type(each["content"]) is str for each in messages)
+        if roles not in {("user",), ("system", "user")} or not texts:
+            return None
+        for name in ("temperature", "top_p"):
+            given[name] = None if given[name] is None else float(given[name])
+        said = {name: value for name, value in given.items() if value is not None}
+        body = {"model": self.model, "messages": messages, **said}
+        return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
 
     def _has_listeners(self) -> bool:
         settings = dspy.settings

@@ -81,26 +81,25 @@ class BoundedClient(openai.DefaultAioHttpClient):
         """Send a request without what the endpoint refuses, of which more may be learnt."""
         while True:
             sent = _with_body(request, self._dialect.adapted(request.content))
-            status, headers, data = await self._sent(sent)
-            if status < 400:
+            reply, data = await self._sent(sent)
+            if reply.status_code < 400:
                 self._meter.remark(self._dialect.remarks)
-                return self._read(request, status, data)
-            report = HttpReply.read(status, headers, data)
+                return self._read(reply, data)
+            report = HttpReply.read(reply.status_code, reply.headers, data)
             if not self._dialect.learn(report, sent.content):
-                return self._failed(request, report, headers)
+                return self._failed(request, report, reply.headers)
 
-    async def _sent(self, request: httpx2.Request) -> tuple[int, httpx2.Headers, bytes]:
-        """Return status, headers and unpacked body of a reply."""
+    async def _sent(self, request: httpx2.Request) -> tuple[httpx2.Response, bytes]:
+        """Return a reply and its body, unpacked."""
         reply = await super().send(request, stream=True)
         try:
             packed = reply.headers.get("content-encoding")
             pieces = reply.aiter_raw()
-            data = await collected(pieces, self._limit, self._choice.host, packed)
-            return reply.status_code, reply.headers, data
+            return reply, await collected(pieces, self._limit, self._choice.host, packed)
         finally:
             await reply.aclose()
 
-    def _read(self, request: httpx2.Request, status: int, data: bytes) -> httpx2.Response:
+    def _read(self, reply: httpx2.Response, data: bytes) -> httpx2.Response:
         """Return what a reply says that calls itself no error: it may be one."""
         text = hidden(data.decode("utf-8", "replace"), self._secrets)
         try:
@@ -109,10 +108,11 @@ class BoundedClient(openai.DefaultAioHttpClient):
             raise no_completion(self._choice.host, text) from None
         report = reported(body)
         if report is not None:
-            return self._failed(request, report, {})
-        if not isinstance(body, dict) or status >= 300:
+            return self._failed(reply.request, report, {})
+        if not isinstance(body, dict) or not reply.is_success:
             raise no_completion(self._choice.host, text)
-        return httpx2.Response(status, request=request, extensions={ANSWER: body})
+        reply.extensions[ANSWER] = body
+        return reply
 
     def _failed(
         self, request: httpx2.Request, report: HttpReply, headers: Mapping[str, str]
