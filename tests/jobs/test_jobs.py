@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+import tiny_encoders
 from working_jobs import NOTHING, SECONDS, Process, fill, request, states, wait_until
 
 from spanlab import jobs
@@ -208,6 +211,23 @@ def test_a_job_that_cannot_be_done_says_why(
     assert broken.state is JobState.FAILED
     assert broken.error is not None
     assert "no-such-program" in broken.error
+
+
+def test_items_on_which_a_tokenizer_panics_fail_and_the_job_comes_to_its_end(
+    settings: Settings, worker: Start, tmp_path: Path
+) -> None:
+    """A panic of Rust is no Exception, and would leave the job "queued" for ever."""
+    folder = tiny_encoders.write(tmp_path / "model")
+    tokenizer = folder / "tokenizer.json"
+    rules = {"type": "FixedLength", "length": 0}
+    tokenizer.write_text(json.dumps(json.loads(tokenizer.read_text()) | {"pre_tokenizer": rules}))
+    fill(settings, 3)
+    worker(settings)
+    spec = DetectorSpec(detector="encoder", options={"model": str(folder)})
+    job_id = jobs.submit_detection(RunRequest(dataset="d", detectors=(spec,)), settings)
+    done = jobs.wait(job_id, timeout=SECONDS, settings=settings)
+    assert (done.state, done.progress.done, done.progress.failed) == (JobState.DONE, 3, 3)
+    assert "the tokenizer broke: PanicException" in done.failures[0].reason
 
 
 def test_a_key_that_is_wrong_from_some_moment_on_ends_the_job_and_a_retry_goes_on(
