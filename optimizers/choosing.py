@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
 from optimizers.estimates import SearchEstimate, estimate_search
-from optimizers.examples import LabelKind, LabelSource
+from optimizers.examples import LabelSource
 from optimizers.metrics import METRICS
 from optimizers.preparing import DRAWING, resolved
-from optimizers.request import SEED, THREADS, Auto, Optimisation, Search
-from optimizers.splitting import Transfer
+from optimizers.request import Optimisation, Search, SearchSettings
 from spanlab.detectors import DetectorSpec, check_tunable, entries, entry_of, spec_of, tunable
 from spanlab.errors import UsageError
-from spanlab.lm import ModelChoice, Price
+from spanlab.lm import CallLimits, ModelChoice, Price
 from spanlab.lm.options import addressed, of_environment
-from spanlab.workflows.choosing import Choice, is_ensemble, specifications, specs_in
+from spanlab.options import option, problem
+from spanlab.workflows.choosing import DetectorSelection, is_ensemble, specifications, specs_in
 from spanlab.workflows.programs import registry
-from spanlab.workflows.requesting import budget_of, problem
 
 __all__ = [
+    "LabelSource",
     "SearchEstimate",
-    "TuningForm",
+    "SearchOptions",
     "estimate_search",
     "free_name",
     "metrics_of",
@@ -34,37 +33,49 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class TuningForm:
-    """The form of an optimisation, filled in; empty texts are what was left out. See ``Search``.
+_METRIC_TITLES: Final = {
+    "iou": "IoU of the marked characters",
+    "corr": "Corr of the probabilities",
+    "max-iou": "MaxIoU, the best with any one annotator",
+    "iou+corr": "mean of IoU and Corr",
+    "all": "mean of all three",
+    "verdict-f1": "macro F1 of verdicts on claims",
+    "type-f1": "macro F1 of types of errors in steps",
+    "answer-f1": "F1 of the generator's answers to questions",
+}
 
-    ``choice`` names one detector; its program is where the search begins. Of an ensemble
-    ``member`` names the member that is tuned. Without ``metric`` it is what the member is for, or
-    the first of ``metrics_of``.
+
+class SearchOptions(CallLimits, SearchSettings, DetectorSelection):
+    """What people set of an optimisation; empty texts are what was left out.
+
+    Of ``detectors`` there is one; its ``program`` is where the search begins. Without ``metric`` it
+    is what the member is for, or the first of ``metrics_of``.
     """
 
-    dataset: str
-    choice: Choice
-    name: str = ""
-    member: str = ""
-    prompt_model: str | ModelChoice = ""
-    metric: str = ""
-    strategy: Literal["mipro", "gepa"] = "mipro"
-    auto: Auto | None = "light"
-    trials: int | None = None
-    folds: int = 2
-    labels: LabelKind = "gold"
-    annotators: tuple[str, ...] = ()
-    languages: tuple[str, ...] = ()
-    target: str = ""
-    transfer: Transfer = "each"
-    limit: int | None = None
-    threads: int = THREADS
-    seed: int = SEED
-    budget_calls: int | None = None
-    budget_cost: float | None = None
-    budget_searches: int | None = None
-    rate: float | None = None
+    name: str = option(
+        "",
+        title="Program name (optional)",
+        help="What the program will be called.",
+        group="Limits",
+        placeholder="chosen for you",
+    )
+    member: str = option(
+        "", title="Member", help="Of an ensemble, such as ucsc: the member to tune."
+    )
+    prompt_model: str | ModelChoice = option(
+        "",
+        title="Prompt model (optional)",
+        help="Writes new instructions (default: the task's model); a larger one pays.",
+        placeholder="the task model",
+    )
+    metric: str = option(
+        "",
+        title="Metric to optimise",
+        help="iou, corr, max-iou, iou+corr or all (default: what the member is for, or iou); "
+        "verdict-f1 for detectors that judge claims; type-f1 (types of errors in steps) or "
+        "answer-f1 (the generator of `spanlab reason`, on questions) for safe.",
+        titles=_METRIC_TITLES,
+    )
 
 
 def metrics_of(detector: str) -> tuple[str, ...]:
@@ -89,44 +100,46 @@ def free_name(detector: str, metric: str) -> str:
     return f"{stem}-{number}"
 
 
-def optimisation_of(form: TuningForm) -> Optimisation:
-    """Return the request that a filled-in form amounts to.
+def optimisation_of(dataset: str, options: SearchOptions) -> Optimisation:
+    """Return the request that options amount to.
+
+    Args:
+        dataset: where the labelled items are.
+        options: what was set.
 
     Raises:
         UsageError: something is missing or cannot be meant so; says what would be right.
     """
-    _check_together(form)
-    spec = _tuned(form)
-    metric = form.metric or spec.metric or metrics_of(spec.detector)[0]
-    same = ("strategy", "auto", "trials", "languages", "transfer", "folds", "limit")
-    fields = {name: getattr(form, name) for name in (*same, "threads", "seed")} | {
-        "name": form.name.strip() or free_name(spec.signs, metric),
+    _check_together(options)
+    spec = _tuned(options)
+    metric = options.metric or spec.metric or metrics_of(spec.detector)[0]
+    settings = {name: getattr(options, name) for name in SearchSettings.model_fields}
+    fields = settings | {
+        "name": options.name.strip() or free_name(spec.signs, metric),
         "metric": metric,
         "detector": spec,
-        "prompt_model": _prompt_model(form),
-        "labels": LabelSource(kind=form.labels, annotators=form.annotators),
-        "target": form.target or None,
+        "prompt_model": _prompt_model(options),
     }
     try:
         request = Optimisation(
-            dataset=form.dataset,
+            dataset=dataset,
             search=Search.model_validate(fields),
-            budget=budget_of(form.budget_calls, form.budget_cost, searches=form.budget_searches),
-            rate=form.rate,
+            budget=options.budget,
+            rate=options.rate,
         )
     except ValidationError as error:
         raise UsageError(problem(error)) from None
     return resolved(request)
 
 
-def _check_together(form: TuningForm) -> None:
+def _check_together(options: SearchOptions) -> None:
     """Refuse what would be left out without a word."""
-    if form.transfer != "each" and not form.target:
+    if options.transfer != "each" and not options.target:
         raise UsageError(
-            f"'{form.transfer}' (--transfer) says what is learnt from for one language: "
+            f"'{options.transfer}' (--transfer) says what is learnt from for one language: "
             "name it (--target)"
         )
-    if form.annotators and form.labels == "gold":
+    if options.labels.annotators and options.labels.kind == "gold":
         raise UsageError(
             "gold labels are nobody's: with annotators, take reviewed labels or a vote (--labels)"
         )
@@ -158,42 +171,42 @@ def tunable_members() -> dict[str, Member]:
     }
 
 
-def _tuned(form: TuningForm) -> DetectorSpec:
+def _tuned(options: SearchOptions) -> DetectorSpec:
     """Return the specification of what is to be tuned, a detector or a member of an ensemble.
 
     Raises:
         UsageError: the detector has no prompts, or the ensemble no such member.
     """
-    (name,) = form.choice.detectors
-    if not (form.member and is_ensemble(name)):
-        if form.member:
-            raise UsageError(f"{name!r} is no ensemble: it has no member {form.member!r}")
+    (name,) = options.detectors
+    if not (options.member and is_ensemble(name)):
+        if options.member:
+            raise UsageError(f"{name!r} is no ensemble: it has no member {options.member!r}")
         check_tunable(name)
-    (spec,) = specifications(form.choice)
+    (spec,) = specifications(options)
     found = {each.signs: each for each in specs_in(spec)}
-    member = found.get(form.member or name)
+    member = found.get(options.member or name)
     if member is None:
-        raise UsageError(f"{name!r} has no member {form.member!r} (it has {', '.join(found)})")
+        raise UsageError(f"{name!r} has no member {options.member!r} (it has {', '.join(found)})")
     check_tunable(member.detector)
     return member
 
 
-def _prompt_model(form: TuningForm) -> ModelChoice | None:
+def _prompt_model(options: SearchOptions) -> ModelChoice | None:
     """Return the model that writes instructions, asked as all models are but for how it draws.
 
     Raises:
         UsageError: price or options cannot be read.
     """
-    named, price = form.prompt_model, form.choice.price.strip()
+    named, price = options.prompt_model, options.price.strip()
     if not isinstance(named, ModelChoice):
         if not named.strip():
             return None
         named = ModelChoice.read(model=named.strip())
-    layers = (of_environment(os.environ), form.choice.model_options)
+    layers = (of_environment(os.environ), options.model_options)
     chosen = {
         name: value
-        for options in layers
-        for name, value in addressed(options, ("",)).chosen.items()
+        for chosen_options in layers
+        for name, value in addressed(chosen_options, ("",)).chosen.items()
         if name not in DRAWING
     }
     named = named.model_copy(update=chosen)

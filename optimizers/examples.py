@@ -11,7 +11,9 @@ from typing import Literal, Self
 from spanlab.detectors.safe.labels import error_marked, right_answers
 from spanlab.detectors.safe.reading import steps_in
 from spanlab.errors import UsageError
-from spanlab.labels import Extent, Labels, hard_of, intersection, labels_of, length, vote
+from spanlab.extents import Extent, intersection, length
+from spanlab.labels import Labels, hard_of, labels_of, vote
+from spanlab.options import OptionModel, option
 from spanlab.schema import Annotation, Frozen, Item, Kind, Name, Record, Status, Unit
 from spanlab.scorers import RIGHT
 from spanlab.workflows.claim_scores import by_text
@@ -19,7 +21,7 @@ from spanlab.workflows.claim_scores import by_text
 LabelKind = Literal["gold", "reviewed", "vote"]
 
 
-class LabelSource(Frozen):
+class LabelSource(OptionModel):
     """Whose labels count as gold labels.
 
     - ``gold``: the dataset's gold labels.
@@ -27,8 +29,23 @@ class LabelSource(Frozen):
     - ``vote``: the vote of the named annotators, whatever their kind.
     """
 
-    kind: LabelKind = "gold"
-    annotators: tuple[Name, ...] = ()
+    kind: LabelKind = option(
+        "gold",
+        title="Reference labels",
+        help="Reference labels: gold, those of people's reviews, or a vote.",
+        flags="--labels",
+        titles={
+            "gold": "Gold labels of the dataset",
+            "reviewed": "What people have reviewed",
+            "vote": "A vote of annotators",
+        },
+    )
+    annotators: tuple[Name, ...] = option(
+        (),
+        title="Annotators",
+        help="For reviewed and vote: names with commas between.",
+        commas=True,
+    )
 
     def __str__(self) -> str:
         names = ", ".join(self.annotators)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from optimizers.mipro import AUTO
 from optimizers.strategies import SearchRound
-from spanlab.workflows.interpreter import quiet
+from spanlab.runtime import quiet
 
 if TYPE_CHECKING:
     import dspy

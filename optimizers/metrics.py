@@ -17,7 +17,8 @@ from typing import Final
 
 from spanlab.detectors.entry import Entry
 from spanlab.errors import UsageError
-from spanlab.labels import Extent, Labels, overlap
+from spanlab.extents import Extent, overlap
+from spanlab.labels import Labels
 from spanlab.schema import Frozen, Unit
 from spanlab.scorers import coarse, score_answer, score_item
 

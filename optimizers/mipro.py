@@ -18,7 +18,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from optimizers.strategies import SearchRound
-from spanlab.workflows.interpreter import quiet
+from spanlab.runtime import quiet
 
 if TYPE_CHECKING:
     import dspy

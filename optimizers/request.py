@@ -2,29 +2,153 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, Self
+from collections.abc import Mapping
+from typing import Final, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from optimizers.examples import LabelSource
 from optimizers.metrics import check_metric, unit_of
 from optimizers.splitting import Transfer
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import UsageError
-from spanlab.lm import Budget, ModelChoice
-from spanlab.schema import Frozen, Name, ProgramName, Rate, Unit
+from spanlab.lm import CallLimits, ModelChoice
+from spanlab.options import OptionModel, option
+from spanlab.schema import Name, ProgramName, Unit
 
 Auto = Literal["light", "medium", "heavy"]
 
 # Huang et al. 2025, released settings.
 TASK_TEMPERATURE: Final = 0.2
 PROMPT_TEMPERATURE: Final = 1.0
-SEED: Final = 9
-THREADS: Final = 8  # calls under way at once, unless a search says otherwise
 
 
-class Search(Frozen):
-    """One optimisation: what is tuned, on whose labels, for which metric, with how many trials.
+class SearchSettings(OptionModel):
+    """How a prompt is searched: for how long, on which items, and what is held out."""
+
+    strategy: Literal["mipro", "gepa"] = option(
+        "mipro",
+        title="Optimiser",
+        help="How prompts are searched: instructions and demonstrations together (MIPROv2), or "
+        "instructions from the prompt model's reflection on feedback (GEPA).",
+        group="Search",
+        titles={"mipro": "MIPROv2", "gepa": "GEPA"},
+    )
+    auto: Auto | None = option(
+        "light",
+        title="Effort",
+        help="How much to try, unless a number of candidate prompts says it.",
+        group="Search",
+        titles={"light": "Light", "medium": "Medium", "heavy": "Heavy", "": "Custom"},
+    )
+    trials: int | None = option(
+        None,
+        title="Candidate prompts",
+        help="So many candidate prompts, instead of an effort.",
+        group="Search",
+        ge=1,
+        le=1000,
+    )
+    folds: int = option(
+        2,
+        title="Cross-validation folds",
+        help="Cross-validate in so many folds, each held out once: only scores on items that the "
+        "search has not seen tell what a prompt is worth; 0 measures nothing and is quicker.",
+        group="Search",
+        ge=0,
+        le=20,
+    )
+    languages: tuple[str, ...] = option(
+        (),
+        title="Languages",
+        help="Only items of this language. Repeatable.",
+        flags="--lang",
+        placeholder="all languages",
+    )
+    target: str | None = option(
+        None,
+        title="Target language (optional)",
+        help="Tune for this language alone, also one without labels: it then learns from others.",
+        group="Limits",
+    )
+    transfer: Transfer = option(
+        "each",
+        title="Training items",
+        help="For a target language: learn from its own items, from all, or the others'.",
+        group="Limits",
+        titles={
+            "each": "items of that language",
+            "pooled": "items of all languages",
+            "others": "items of the other languages",
+        },
+    )
+    labels: LabelSource = LabelSource()
+    bootstrapped: int = option(
+        4,
+        title="Demonstrations by the model",
+        help="At most so many demonstrations that the model itself has made, per predictor.",
+        sides=("command", "python"),
+        ge=0,
+        le=16,
+    )
+    labelled: int = option(
+        16,
+        title="Demonstrations from labels",
+        help="At most so many demonstrations made from the labels, per predictor.",
+        sides=("command", "python"),
+        ge=0,
+        le=64,
+    )
+    success: float = option(
+        0.5,
+        title="Good enough to demonstrate",
+        help="Metric from which on an answer of the model's own may be a demonstration.",
+        sides=("command", "python"),
+        ge=0,
+        le=1,
+    )
+    threads: int = option(
+        8,
+        title="Concurrent calls",
+        help="Calls under way at once.",
+        flags="--concurrency",
+        group="Limits",
+        ge=1,
+        le=256,
+    )
+    limit: int | None = option(
+        None,
+        title="Maximum items",
+        help="At most so many labelled items (claims, steps, questions), chosen by the seed.",
+        group="Limits",
+        placeholder="no limit",
+        ge=1,
+    )
+    seed: int = option(
+        9,  # Huang et al. 2025, released settings
+        title="Seed",
+        help="Of every random choice.",
+        sides=("command", "python"),
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _trials_stand_for_an_effort(cls, fields: object) -> object:
+        if isinstance(fields, Mapping) and fields.get("trials") and "auto" not in fields:
+            return {**fields, "auto": None}
+        return fields
+
+    @model_validator(mode="after")
+    def _is_one_effort(self) -> Self:
+        if (self.auto is None) == (self.trials is None):
+            raise ValueError("either auto (light, medium, heavy) or trials, not both")
+        if self.folds == 1:
+            raise ValueError("one fold holds nothing out; take 2 or more, or 0")
+        return self
+
+
+class Search(SearchSettings):
+    """One optimisation: what is tuned, on whose labels, for which metric.
 
     Attributes:
         name: what the tuned program will be called.
@@ -32,49 +156,15 @@ class Search(Frozen):
             where the search begins.
         prompt_model: writes new instructions; None takes the detector's model.
         metric: one of ``optimizers.metrics.METRICS`` that fits the detector.
-        strategy: "mipro" searches instructions and demonstrations together, "gepa" lets the
-            prompt model reflect on the feedback.
-        auto: how much to try; None needs ``trials``.
-        trials: number of candidate prompts to evaluate instead of ``auto``.
-        labels: whose labels are the truth.
-        languages: only items of these; empty for all.
-        target: tune for this one language; ``transfer`` then says what is learnt from.
-        transfer: see ``optimizers.splitting.transferred``.
-        folds: cross-validate in so many folds, for held-out scores; 0 measures nothing.
-        bootstrapped: most demonstrations made by the model itself, per predictor.
-        labelled: most demonstrations made from the labels, per predictor.
-        success: metric from which on an own answer is good enough to demonstrate, 0 to 1.
-        threads: calls under way at once.
-        limit: at most so many labelled items (claims, steps, questions), chosen by the seed;
-            None for all.
-        seed: of every random choice.
     """
 
     name: ProgramName
     detector: DetectorSpec
     prompt_model: ModelChoice | None = None
     metric: str = "iou"
-    strategy: Literal["mipro", "gepa"] = "mipro"
-    auto: Auto | None = "light"
-    trials: Annotated[int, Field(ge=1, le=1000)] | None = None
-    labels: LabelSource = LabelSource()
-    languages: tuple[str, ...] = ()
-    target: str | None = None
-    transfer: Transfer = "each"
-    folds: Annotated[int, Field(ge=0, le=20)] = 2
-    bootstrapped: Annotated[int, Field(ge=0, le=16)] = 4
-    labelled: Annotated[int, Field(ge=0, le=64)] = 16
-    success: Annotated[float, Field(ge=0, le=1)] = 0.5
-    threads: Annotated[int, Field(ge=1, le=256)] = THREADS
-    limit: Annotated[int, Field(ge=1)] | None = None
-    seed: int = SEED
 
     @model_validator(mode="after")
-    def _is_one_budget(self) -> Self:
-        if (self.auto is None) == (self.trials is None):
-            raise ValueError("either auto (light, medium, heavy) or trials, not both")
-        if self.folds == 1:
-            raise ValueError("one fold holds nothing out; take 2 or more, or 0")
+    def _has_a_known_metric(self) -> Self:
         try:
             check_metric(self.metric)
         except UsageError as error:
@@ -87,17 +177,13 @@ class Search(Frozen):
         return unit_of(self.metric)
 
 
-class Optimisation(Frozen):
-    """A search as a job: its dataset, and the budget of its model calls.
+class Optimisation(CallLimits):
+    """A search as a job: its dataset, and the limits on all calls.
 
     Attributes:
         dataset: where the labelled items are.
         search: what to do.
-        budget: limits on all calls.
-        rate: how many calls may begin in a minute; jobs keep it, searches that are none do not.
     """
 
     dataset: Name
     search: Search
-    budget: Budget | None = None
-    rate: Rate | None = None

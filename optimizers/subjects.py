@@ -10,10 +10,10 @@ import dspy
 
 from optimizers.examples import Labelled, targets
 from optimizers.metrics import ScoredAnswer, judge, judge_answer, judge_verdict, unit_of
-from spanlab.background import wait
 from spanlab.detectors import Tunable
 from spanlab.labels import Labels, flatten, hard_of
 from spanlab.mappers import Quote
+from spanlab.runtime import wait
 from spanlab.schema import Annotation, Item, Status
 
 Predictors = Mapping[str, dspy.Module]

@@ -24,9 +24,9 @@ from optimizers.watching import (
 )
 from spanlab.detectors.programs import program_state
 from spanlab.lm import predicting, translate
+from spanlab.runtime import quiet
 from spanlab.schema import HeldOut, Predictor, Program, Stage, Trial
 from spanlab.scorers import JudgedClaim
-from spanlab.workflows.interpreter import quiet
 
 __all__ = ["Event", "OnEvent", "Remark", "Trial", "Tuner"]
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from spanlab.errors import InputError, NotFoundError, UsageError
-from spanlab.json_files import read_json
 from spanlab.schema import Program
 from spanlab.schema.programs import PROGRAM_NAME
+from spanlab.settings import read_json
 
 _DEFAULTS = "defaults"
 

@@ -1,13 +1,14 @@
-"""Where spanlab keeps its work and how it is configured: environment variables, nothing else."""
+"""Where spanlab keeps its work and how it is configured: variables and files."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from spanlab.errors import UsageError
+from spanlab.errors import InputError, UsageError
 
 _RECORD_LIMIT = 128  # MiB
 
@@ -63,3 +64,33 @@ def _mebibytes(name: str, default: int) -> int:
     if not (written.isdecimal() and int(written)):
         raise UsageError(f"{name}={written}: it is a number of MiB, 1 or more")
     return int(written)
+
+
+LARGEST: Final = 4_000_000  # bytes; a program of sixteen demonstrations with long passages: a tenth
+
+
+_M = TypeVar("_M", bound=BaseModel)
+
+
+def read_json(kind: type[_M], path: Path, what: str, *, most: int = LARGEST) -> _M:
+    """Return what a file holds.
+
+    Args:
+        kind: its type.
+        path: the file.
+        what: what it should be, such as "a calibration", for messages.
+        most: bytes that it may have.
+
+    Raises:
+        InputError: it cannot be read, is larger, or is something else; names the field.
+    """
+    try:
+        if path.stat().st_size > most:
+            raise InputError(f"too large for {what}", file=path, expected=f"at most {most:,} bytes")
+        return kind.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(map(str, first["loc"])) or None
+        raise InputError(f"not {what}", file=path, field=field, expected=first["msg"]) from None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from spanlab.datasets import ReadOptions, read
 from spanlab.errors import InputError
-from spanlab.labels import Extent, merge
+from spanlab.extents import Extent, merge
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 from spanlab.scorers.agreement import ItemMarks, Pair, agreement, alpha_interval, clustered, rated
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.labels import Extent, Soft
+from spanlab.extents import Extent
+from spanlab.labels import Soft
 from spanlab.scorers import CalibrationSums, shares
 
 

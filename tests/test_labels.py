@@ -9,24 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.errors import InputError
-from spanlab.labels import (
+from spanlab.extents import (
     Covered,
     Extent,
-    Labels,
-    Soft,
     coverage,
-    disagreement,
-    flatten,
-    hard_of,
-    harden,
     intersection,
     iou,
-    labels_of,
     length,
     merge,
     mushroom_extents,
     overlap,
 )
+from spanlab.labels import Labels, Soft, disagreement, flatten, hard_of, harden, labels_of
 from spanlab.schema import Annotation, Interval, Item, Kind, Record, Span, Status
 
 SIZE = 24  # characters in the texts that properties are checked on

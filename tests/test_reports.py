@@ -8,7 +8,8 @@ from statistics import fmean, stdev
 import pytest
 
 from spanlab.errors import InputError
-from spanlab.labels import Extent, Labels, Soft
+from spanlab.extents import Extent
+from spanlab.labels import Labels, Soft
 from spanlab.scorers import Report, compare, mean_of, paired, score
 
 Pair = tuple[Labels, Labels]

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from spanlab.datasets import read_labels
 from spanlab.errors import InputError
-from spanlab.labels import Extent, Labels, Soft, flatten, harden, merge
+from spanlab.extents import Extent, merge
+from spanlab.labels import Labels, Soft, flatten, harden
 from spanlab.scorers import ItemScore, mark_all, mark_none, score_item, score_items
 
 LENGTH = 20

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from spanlab.datasets import ReadOptions, read
 from spanlab.errors import UsageError
-from spanlab.labels import Extent, flatten, hard_of, mushroom_extents, vote
+from spanlab.extents import Extent, mushroom_extents
+from spanlab.labels import flatten, hard_of, vote
 from spanlab.schema import Annotation, Interval, Item, Kind, Record, Span, Status
 
 TEXT = "Paris is big, and Paris is old."

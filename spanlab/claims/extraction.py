@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 import dspy
 
-from spanlab.background import wait
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.lm.gathering import keep, together
 from spanlab.mappers import sentences
+from spanlab.runtime import wait
 
 NEIGHBOURS: Final = 5  # sentences before and after that a prompt shows
 SENTENCES_AT_ONCE: Final = 4

@@ -2,39 +2,129 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
+import typer.main
+from typer.core import TyperGroup
 
-from spanlab.cli import (
-    agreement,
-    annotators,
-    calibrate,
-    check_model,
-    commands,
-    detectors,
-    encoder,
-    exporting,
-    importing,
-    index,
-    jobs,
-    memory,
-    offering,
-    optimize,
-    programs,
-    rates,
-    reasoning,
-    serving,
-    stages,
-    supervision,
-    tools,
-    train_offline,
-    verifier_data,
-)
+
+class _Command(NamedTuple):
+    """A command: the module below ``spanlab.cli`` and the name in it, and what it does."""
+
+    place: str
+    about: str
+
+
+COMMANDS: Final = {
+    "import": _Command("importing:import_command", "Read files into a dataset."),
+    "annotate": _Command(
+        "annotate:annotate", "Let detectors mark spans, in a dataset or from file to file."
+    ),
+    "reason": _Command(
+        "reasoning:reason", "Answer questions step by step; a verifier checks every step."
+    ),
+    "vote": _Command("commands:vote", "Turn the marks of many annotators into soft labels."),
+    "score": _Command(
+        "commands:score", "Score predictions against gold labels: IoU, Corr and more."
+    ),
+    "rates": _Command(
+        "rates:rates", "Say how often answers are hallucinated, by model or another field."
+    ),
+    "agreement": _Command(
+        "agreement:agreement", "Say how far annotators agree on characters, and on verdicts."
+    ),
+    "export": _Command("exporting:export", "Write a dataset with its annotations."),
+    "stages": _Command(
+        "stages:stages", "Say at which stages of their processes errors of answers came in."
+    ),
+    "index": _Command("index:index", "Index a corpus, so that detectors can look things up in it."),
+    "detectors": _Command(
+        "detectors:detectors", "List the detectors: what each does and what it needs."
+    ),
+    "tools": _Command("tools:tools", "Start tool servers, to see which tools they offer."),
+    "check-model": _Command(
+        "check_model:check_model", "Ask a model one call of each kind: what its endpoint can do."
+    ),
+    "datasets": _Command(
+        "commands:datasets", "List datasets with their settings and annotators, or change one."
+    ),
+    "serve": _Command("serving:serve", "Serve the app on this machine until Ctrl+C."),
+    "demo": _Command("serving:demo", "Import and annotate the samples once, and serve the app."),
+    "mcp": _Command(
+        "offering:mcp", "Offer detectors, verification, scores and sources as MCP tools."
+    ),
+    "api": _Command("offering:api", "Offer detectors, verification and scores as a JSON API."),
+    "train-offline": _Command(
+        "train_offline:train_offline", "Train the offline detector on labelled items."
+    ),
+    "calibrate": _Command(
+        "calibrate:calibrate", "Calibrate the probabilities of the detector encoder."
+    ),
+    "optimize": _Command(
+        "optimize:optimize", "Tune a detector's prompt on labels that people made."
+    ),
+    "verify-benchmark": _Command(
+        "supervision:verify_benchmark",
+        "Verify that passages of questions lead to their known answers.",
+    ),
+    "ideal-trajectories": _Command(
+        "supervision:ideal_trajectories",
+        "Have a model write an ideal reasoning for every question.",
+    ),
+    "verifier-data": _Command(
+        "verifier_data:verifier_data", "Write chats to train a verifier of steps on."
+    ),
+    "worker": _Command("jobs:worker", "Work on queued jobs until Ctrl+C; any number share them."),
+    "annotators": _Command(
+        "annotators:app", "Annotators of a dataset: rename, merge, remove, mark as gold."
+    ),
+    "encoder": _Command(
+        "encoder:app", "Get, convert, list and check checkpoints for the encoders."
+    ),
+    "memory": _Command("memory:app", "The evidence that detectors keep for later claims."),
+    "programs": _Command(
+        "programs:app", "Tuned prompts: list, show, compare, use, export, import."
+    ),
+    "jobs": _Command("jobs:app", "List and steer jobs."),
+}
+
+
+class CommandGroup(TyperGroup):
+    """Loads a command when it is called: the help of all of them must not wait for pydantic."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: dict[str, Any] = dict.fromkeys(COMMANDS)  # None until it is loaded
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, or None if there is none of this name."""
+        if cmd_name in COMMANDS and self.commands[cmd_name] is None:
+            self.commands[cmd_name] = _loaded(cmd_name)
+        return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands from what stands here of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.about) for name, command in COMMANDS.items()])
+
+
+def _loaded(name: str) -> Any:
+    module, _, attribute = COMMANDS[name].place.partition(":")
+    found = getattr(import_module(f"spanlab.cli.{module}"), attribute)
+    around = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    if isinstance(found, typer.Typer):
+        around.add_typer(found, name=name)
+    else:
+        around.command(name)(found)
+    return typer.main.get_group(around).commands[name]
+
 
 app = typer.Typer(
     name="spanlab",
+    cls=CommandGroup,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -75,35 +165,3 @@ def _spanlab(
     ] = False,
 ) -> None:
     pass
-
-
-app.command("import")(importing.import_command)
-app.command()(commands.annotate)
-app.command()(reasoning.reason)
-app.command()(commands.vote)
-app.command()(commands.score)
-app.command()(rates.rates)
-app.command()(agreement.agreement)
-app.command()(exporting.export)
-app.command()(stages.stages)
-app.command()(index.index)
-app.command()(detectors.detectors)
-app.command()(tools.tools)
-app.command()(check_model.check_model)
-app.command()(commands.datasets)
-app.command()(serving.serve)
-app.command()(serving.demo)
-app.command()(offering.mcp)
-app.command()(offering.api)
-app.command()(train_offline.train_offline)
-app.command()(calibrate.calibrate)
-app.command()(optimize.optimize)
-app.command()(supervision.verify_benchmark)
-app.command()(supervision.ideal_trajectories)
-app.command()(verifier_data.verifier_data)
-app.add_typer(annotators.app, name="annotators")
-app.add_typer(encoder.app, name="encoder")
-app.add_typer(memory.app, name="memory")
-app.add_typer(programs.app, name="programs")
-app.add_typer(jobs.app, name="jobs")
-app.command()(jobs.worker)

@@ -46,11 +46,12 @@ def calibrate(
     spanlab calibrate mine --option model=lettuce -o lettuce.json
     spanlab calibrate 'val/*.jsonl' --option model=lettuce --method isotonic -o lettuce.json
     """
-    from spanlab.cli import model_options, progress
+    from spanlab.cli import progress
     from spanlab.datasets.files import replacing
     from spanlab.workflows import encoder_calibration as workflow
+    from spanlab.workflows.choosing import DetectorSelection
 
-    options = model_options.option_pairs(option)
+    options = DetectorSelection.checked({"options": option}).options
     with progress.bar("rating", unit="items") as advance:
         found = workflow.calibrate(
             _records(source, contexts), options, method, annotator=annotator, on_progress=advance

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
-from spanlab.cli import model_options
+from spanlab.cli.options import Only, takes_options
+from spanlab.workflows.choosing import DetectorSelection
+
+Models = Annotated[DetectorSelection, Only("detector", "model", "price", "model_option")]
 
 
-def check_model(
-    detector: model_options.Checked = None,
-    model: model_options.Model = None,
-    price: model_options.Price = None,
-    model_option: model_options.ModelOption = None,
-) -> None:
+@takes_options
+def check_model(models: Models) -> None:
     """Ask a model one call of each kind: what its endpoint can do, what it costs, how fast it is.
 
     What came of it is kept for that endpoint and model, and later runs go by it: they ask for
@@ -25,10 +26,8 @@ def check_model(
     from spanlab.cli import tables
     from spanlab.workflows.checking import check_models
 
-    choice = model_options.choice(
-        detector or ["ucsc-extract"], model, price=price, model_option=model_option
-    )
-    checks = check_models(choice)
+    detectors = models.detectors or ("ucsc-extract",)
+    checks = check_models(models.model_copy(update={"detectors": detectors}))
     typer.echo("\n\n".join(map(tables.checked, checks)))
     if not all(check.works("chat") for check in checks):
         raise typer.Exit(1)

@@ -22,7 +22,7 @@ def detectors(
     spanlab detectors ucsc > mine.json
     """
     from spanlab.detectors import Broken, installed, spec_of
-    from spanlab.detectors.options import fields_of
+    from spanlab.detectors.registry import options_of
 
     if name is not None:
         typer.echo(spec_of(name).model_dump_json(indent=2, exclude_unset=True))
@@ -32,7 +32,7 @@ def detectors(
             lines = [f"cannot be used: {found.problem}", f"needs another {found.package}"]
         else:
             lines = [found.what, f"needs {found.needs}"]
-            options = ", ".join(option.shown for option in fields_of(known))
+            options = ", ".join(option.shown for option in options_of(known))
             lines += [f"options {options}"] if options else []
             lines += ["--config FILE replaces its members"] if found.members else []
         for label, line in zip((known, "", "", ""), lines, strict=False):

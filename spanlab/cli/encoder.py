@@ -100,10 +100,11 @@ def check(
     \b
     spanlab encoder check my-checkpoint/ --option supported=LABEL_0
     """
-    from spanlab.cli import model_options
+    from spanlab.workflows.choosing import DetectorSelection
     from spanlab.workflows.encoder_check import check_encoder
 
-    found = check_encoder(name, model_options.option_pairs(option or ()))
+    options = DetectorSelection.checked({"options": option or ()}).options
+    found = check_encoder(name, options)
     for label, text in _lines(found).items():
         typer.echo(f"{label:<10} {text}")
 

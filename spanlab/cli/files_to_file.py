@@ -14,10 +14,10 @@ from spanlab.cli import progress
 from spanlab.datasets import WRITABLE, ReadOptions, detect, format_of, read, write
 from spanlab.detectors import Spec, asks_models
 from spanlab.errors import UsageError
-from spanlab.lm import Budget
 from spanlab.results import counted
 from spanlab.schema import Record
 from spanlab.workflows.requesting import request_of
+from spanlab.workflows.runs import RunLimits
 from spanlab.workflows.streaming import Outcomes, Stream
 from spanlab.workflows.voting import Cleanup, vote_records
 from spanlab.workflows.wording import usage_in_words
@@ -34,24 +34,13 @@ class Job:
     format: str | None
 
 
-@dataclass(frozen=True)
-class Detection:
-    """What is to annotate files, and how much of it at once."""
-
-    specs: Sequence[Spec]
-    concurrency: int | None = None
-    limit: int | None = None
-    budget: Budget | None = None
-
-
-def annotate(job: Job, run: Detection, reading: ReadOptions) -> None:
+def annotate(job: Job, specs: Sequence[Spec], limits: RunLimits, reading: ReadOptions) -> None:
     """Annotate the records of files; the output keeps the input's format unless told otherwise."""
     options = replace(reading, on_warning=progress.say)
-    records = islice(_read(job.files, options), run.limit)
-    names = [spec.signs for spec in run.specs]
-    request = request_of("files", run.specs, concurrency=run.concurrency, budget=run.budget)
+    records = islice(_read(job.files, options), limits.limit)
+    request = request_of("files", specs, concurrency=limits.concurrency, budget=limits.budget)
     stream = Stream.of(request)
-    _write(stream.annotated(records), job, annotator=names[-1], task="annotating")
+    _write(stream.annotated(records), job, annotator=specs[-1].signs, task="annotating")
     if stream.spent is not None:
         progress.say(str(stream.spent))
     if any(asks_models(spec.detector) for spec in request.specs):

@@ -8,8 +8,11 @@ from typing import Annotated
 
 import typer
 
-from spanlab.cli import model_options
+from spanlab.cli.options import But, takes_options
 from spanlab.errors import missing_package
+from spanlab.workflows.choosing import DetectorSelection
+
+Selection = Annotated[DetectorSelection, But("detector", "corpus")]
 
 Detectors = Annotated[
     list[str] | None,
@@ -23,7 +26,9 @@ Corpus = Annotated[
 ]
 
 
+@takes_options
 def mcp(
+    selection: Selection,
     detector: Detectors = None,
     source: Annotated[
         list[str] | None,
@@ -32,16 +37,6 @@ def mcp(
         ),
     ] = None,
     corpus: Corpus = None,
-    model: model_options.Model = None,
-    retriever: model_options.Retriever = None,
-    search_url: model_options.SearchUrl = None,
-    claims: model_options.Claims = False,
-    english: model_options.English = False,
-    config: model_options.Config = None,
-    program: model_options.Program = None,
-    price: model_options.Price = None,
-    option: model_options.Options = None,
-    model_option: model_options.ModelOption = None,
     port: Annotated[
         int | None,
         typer.Option(min=1, max=65535, help="Serve streamable HTTP at this port, not stdio."),
@@ -73,10 +68,7 @@ def mcp(
         check_key(key, host)
     sources = dict.fromkeys([*(source or ()), *(["corpus"] if corpus else ())])
     offered = detector or ([] if source else ["offline"])
-    searched = corpus if retriever else None
-    asked = (config, program, price, option, model_option, search_url)
-    choice = model_options.choice(offered, model, retriever, searched, claims, english, *asked)
-    offers = Offers(choice) if offered else None
+    offers = Offers(_offered(selection, offered, corpus)) if offered else None
     server = mcp_server(offers, tuple(sources), Settings.read(), corpus)
     if port is None:
         server.run("stdio")
@@ -85,19 +77,11 @@ def mcp(
         serve(Gate(JsonBodies(server.streamable_http_app(host=host)), key), host, port)
 
 
+@takes_options
 def api(
+    selection: Selection,
     detector: Detectors = None,
     corpus: Corpus = None,
-    model: model_options.Model = None,
-    retriever: model_options.Retriever = None,
-    search_url: model_options.SearchUrl = None,
-    claims: model_options.Claims = False,
-    english: model_options.English = False,
-    config: model_options.Config = None,
-    program: model_options.Program = None,
-    price: model_options.Price = None,
-    option: model_options.Options = None,
-    model_option: model_options.ModelOption = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8600,
     rate: Annotated[int, typer.Option(min=1, help="Maximum requests per minute.")] = 600,
@@ -120,13 +104,19 @@ def api(
         from spanlab.services.http_api import http_api
     except ModuleNotFoundError as error:
         raise missing_package("the HTTP API", error.name, "api") from None
-    searched = corpus if retriever else None
-    asked = (config, program, price, option, model_option, search_url)
-    offered = detector or ["offline"]
-    choice = model_options.choice(offered, model, retriever, searched, claims, english, *asked)
-    offers = Offers(choice, corpus)
+    offers = Offers(_offered(selection, detector or ["offline"], corpus), corpus)
     with Store.open() as store:
         app = http_api(offers, ApiJobs(store, offers), os.environ.get(KEY, ""), rate)
         start_embedded_worker()
         typer.echo(f"http://{host}:{port}/docs says what can be asked.", err=True)
         serve(app, host, port)
+
+
+def _offered(
+    selection: DetectorSelection, detectors: list[str], corpus: Path | None
+) -> DetectorSelection:
+    """Return what is offered; detectors search the corpus only where --search names a source."""
+    passages = selection.passages
+    if passages.kind != "given":
+        passages = passages.model_copy(update={"corpus": corpus})
+    return selection.model_copy(update={"detectors": tuple(detectors), "passages": passages})

@@ -1,12 +1,135 @@
-"""Options that several commands share."""
+"""Options of commands: those made from option models, and those that several commands share."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
+
+from spanlab.options import Option, OptionModel, options_in
+
+_TYPES: dict[str, Any] = {
+    "integer": int | None,
+    "number": float | None,
+    "path": Path | None,
+    "list": list[str] | None,
+    "pairs": list[str] | None,
+}
+
+
+class But:
+    """Leaves options of a model to the command, by their keywords: ``Annotated[Model, But(…)]``."""
+
+    def __init__(self, *keywords: str) -> None:
+        self.keywords = frozenset(keywords)
+
+    def has(self, option: Option) -> bool:
+        """Say whether the command takes an option from the model."""
+        return option.keyword not in self.keywords
+
+
+class Only(But):
+    """Takes only these options of a model: ``Annotated[Model, Only("model", "price")]``."""
+
+    def has(self, option: Option) -> bool:
+        """Say whether the command takes an option from the model."""
+        return option.keyword in self.keywords
+
+
+def takes_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Make a command of a function some of whose parameters are option models.
+
+    Each of these parameters becomes the options of its model; the function gets the model, with
+    what the command line said. Its other parameters stay as they are.
+
+    Raises:
+        TypeError: two options have the same name.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    own = inspect.signature(function).parameters.values()
+    models = {each.name: _model_in(hints[each.name]) for each in own}
+    taken = {
+        name: [each for each in options_in(model) if "command" in each.sides and which.has(each)]
+        for name, (model, which) in models.items()
+        if model is not None
+    }
+    parameters = [_CONTEXT]
+    for each in own:
+        made = [_parameter(option) for option in taken.get(each.name, ())]
+        kept = each.replace(annotation=hints[each.name], kind=inspect.Parameter.KEYWORD_ONLY)
+        parameters += made if each.name in taken else [kept]
+
+    def command(context: typer.Context, **given: Any) -> None:
+        for name, options in taken.items():
+            model, _ = models[name]
+            values = {
+                option.keyword: _read(option, given.pop(option.keyword)) for option in options
+            }
+            given[name] = model.checked(  # type: ignore[union-attr]  # taken has those with a model
+                {key: value for key, value in values.items() if _is_given(context, key)}
+            )
+        function(**given)
+
+    command.__name__ = function.__name__
+    command.__doc__ = function.__doc__
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect's
+    command.__annotations__ = {}
+    return command
+
+
+_CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+
+
+def _model_in(hint: Any) -> tuple[type[OptionModel] | None, But]:
+    which: But = But()
+    if get_origin(hint) is Annotated:
+        hint, *marks = get_args(hint)
+        which = next((mark for mark in marks if isinstance(mark, But)), which)
+    is_model = isinstance(hint, type) and issubclass(hint, OptionModel)
+    return (hint if is_model else None), which
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    names = list(option.flags)
+    kind = _TYPES.get(option.kind, str | None)
+    default = option.default
+    bounds: dict[str, Any] = {}
+    if option.kind == "choice":
+        kind = Literal[option.choices] | None
+    elif option.kind == "flag":
+        kind = bool
+        names = [f"{names[-1]}/--no-{names[-1][2:]}"] if default else names
+    elif option.kind in {"list", "pairs"}:
+        default, kind = None, str | None if option.commas else kind
+    elif option.kind in {"integer", "number"}:
+        bounds = {"min": option.low, "max": option.high}
+        bounds = {name: _whole(value) for name, value in bounds.items() if value is not None}
+    shown = typer.Option(*names, help=option.about, **bounds)
+    return inspect.Parameter(
+        option.keyword,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default or None if option.kind == "text" else default,
+        annotation=Annotated[kind, shown],
+    )
+
+
+def _read(option: Option, value: Any) -> Any:
+    if option.commas and value is not None:
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value
+
+
+def _whole(value: float) -> float:
+    return int(value) if float(value).is_integer() else value
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name not in {"DEFAULT", "DEFAULT_MAP"}
 
 
 class ExportFormat(StrEnum):

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 import typer
 
-from spanlab.cli import model_options
-from spanlab.cli.options import Output
+from spanlab.cli.options import But, Output, takes_options
+from spanlab.lm import Budget
+from spanlab.workflows.choosing import DetectorSelection
 
 if TYPE_CHECKING:
     from spanlab.schema import Record
@@ -39,8 +40,11 @@ class Verifier(StrEnum):
     SAFE = "safe"
 
 
+@takes_options
 def reason(
     questions: Questions,
+    models: Annotated[DetectorSelection, But("detector", "config", "option")],
+    budget: Budget,
     passages: Passages = None,
     output: Output = None,
     verification: Annotated[
@@ -65,18 +69,9 @@ def reason(
     ] = False,
     concurrency: Concurrency = 32,
     limit: Limit = None,
-    model: model_options.Model = None,
     generator: Annotated[
         str | None, typer.Option(help="The model that reasons, if it is another than --model.")
     ] = None,
-    retriever: model_options.Retriever = None,
-    corpus: model_options.Corpus = None,
-    program: model_options.Program = None,
-    price: model_options.Price = None,
-    model_option: model_options.ModelOption = None,
-    max_calls: model_options.MaxCalls = None,
-    max_cost: model_options.MaxCost = None,
-    max_searches: model_options.MaxSearches = None,
 ) -> None:
     """Answer questions step by step from passages; a verifier checks every step (SAFE).
 
@@ -95,19 +90,16 @@ def reason(
     from spanlab.detectors.safe.reasoning import ReasonOptions
     from spanlab.workflows.reasoning import Reasoning
     from spanlab.workflows.reasoning_results import error_tables, method_table
-    from spanlab.workflows.requesting import budget_of
 
-    asked = (None, program, price, None, model_option)
-    choice = model_options.choice(["safe"], model, retriever, corpus, False, False, *asked)
     limits = {"feedback": feedback, "steps": steps, "retries": retries, "judge": judge}
     names = [each.value for each in verification or [Verifier.SAFE]]
     ways = [ReasonOptions.model_validate({"verification": name, **limits}) for name in names]
     work = Reasoning(
-        choice,
+        models,
         ways,
         generator=generator,
         concurrency=concurrency,
-        budget=budget_of(max_calls, max_cost, searches=max_searches),
+        budget=budget,
     )
     answer_questions(
         work, "reasoning", work.answered(records_in(questions, passages, limit)), output

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spanlab.cli import model_options
-from spanlab.cli.options import Output
+from spanlab.cli.options import Only, Output, takes_options
 from spanlab.cli.reasoning import (
     Concurrency,
     Limit,
@@ -17,24 +16,26 @@ from spanlab.cli.reasoning import (
     answer_questions,
     records_in,
 )
+from spanlab.lm import Budget
+from spanlab.workflows.choosing import DetectorSelection
 
 if TYPE_CHECKING:
     from spanlab.workflows.supervision import Supervised, Supervision
 
+Models = Annotated[DetectorSelection, Only("model", "price", "model_option")]
+Calls = Annotated[Budget, Only("max_calls", "max_cost")]
 _CAUSES = 5  # of failures that are named
 
 
+@takes_options
 def verify_benchmark(
     questions: Questions,
+    models: Models,
+    budget: Calls,
     passages: Passages = None,
     output: Output = None,
-    model: model_options.Model = None,
     concurrency: Concurrency = 32,
     limit: Limit = None,
-    price: model_options.Price = None,
-    model_option: model_options.ModelOption = None,
-    max_calls: model_options.MaxCalls = None,
-    max_cost: model_options.MaxCost = None,
 ) -> None:
     """Verify that the passages of questions lead to their known answers (SAFE).
 
@@ -46,32 +47,29 @@ def verify_benchmark(
     \b
     spanlab verify-benchmark hotpot_train_v1.1.json --limit 500 -o verified.jsonl
     """
-    from spanlab.workflows.requesting import budget_of
     from spanlab.workflows.supervision import Supervision
 
     work = Supervision(
         "verify",
-        model_options.choice(["safe"], model, price=price, model_option=model_option),
+        models,
         concurrency=concurrency,
-        budget=budget_of(max_calls, max_cost),
+        budget=budget,
     )
     _run(work, "verifying", questions, passages, output, limit)
 
 
+@takes_options
 def ideal_trajectories(
     questions: Questions,
+    models: Models,
+    budget: Calls,
     passages: Passages = None,
     output: Output = None,
-    model: model_options.Model = None,
     flagged: Annotated[
         bool, typer.Option("--unverifiable", help="Also for questions flagged as unverifiable.")
     ] = False,
     concurrency: Concurrency = 32,
     limit: Limit = None,
-    price: model_options.Price = None,
-    model_option: model_options.ModelOption = None,
-    max_calls: model_options.MaxCalls = None,
-    max_cost: model_options.MaxCost = None,
 ) -> None:
     """Have a model write an ideal reasoning for every question, to train a verifier on (SAFE).
 
@@ -85,15 +83,14 @@ def ideal_trajectories(
     spanlab ideal-trajectories verified.jsonl -o ideal.jsonl
     spanlab verifier-data ideal.jsonl --teacher gpt-4o -o verifier/
     """
-    from spanlab.workflows.requesting import budget_of
     from spanlab.workflows.supervision import Supervision
 
     work = Supervision(
         "ideal",
-        model_options.choice(["safe"], model, price=price, model_option=model_option),
+        models,
         flagged=flagged,
         concurrency=concurrency,
-        budget=budget_of(max_calls, max_cost),
+        budget=budget,
     )
     _run(work, "reasoning", questions, passages, output, limit)
 

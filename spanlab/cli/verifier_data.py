@@ -8,9 +8,11 @@ from typing import Annotated
 
 import typer
 
-from spanlab.cli.model_options import MaxCalls
+from spanlab.cli.options import Only, takes_options
+from spanlab.lm import Budget
 
 
+@takes_options
 def verifier_data(
     source: Annotated[list[str], typer.Argument(help="A dataset, or files or globs.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")],
@@ -28,7 +30,8 @@ def verifier_data(
         str | None,
         typer.Option(help="A model that injects errors of every type and explains hard cases."),
     ] = None,
-    max_calls: MaxCalls = None,
+    *,
+    budget: Annotated[Budget, Only("max_calls")],
     flagged: Annotated[
         bool, typer.Option("--unverifiable", help="Also from questions flagged as unverifiable.")
     ] = False,
@@ -51,11 +54,10 @@ def verifier_data(
     from spanlab.results import counted
     from spanlab.storage import Store
     from spanlab.workflows.reasoning import questions_in
-    from spanlab.workflows.requesting import budget_of
     from spanlab.workflows.verifier_data import Teacher, write_verifier_data
 
     model = ModelChoice.read(model=teacher) if teacher else None
-    teaching = Teacher(model, seed, budget_of(max_calls)) if model else None
+    teaching = Teacher(model, seed, budget) if model else None
     written = partial(
         write_verifier_data,
         folder=output,

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from spanlab.datasets.problems import input_error, within
 from spanlab.errors import InputError
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.schema import Interval, Span
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")

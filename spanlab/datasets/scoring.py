@@ -18,7 +18,8 @@ from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.problems import input_error
 from spanlab.datasets.readers import read_placed
 from spanlab.errors import InputError
-from spanlab.labels import Extent, Labels, Soft, flatten, harden, labels_of, merge
+from spanlab.extents import Extent, merge
+from spanlab.labels import Labels, Soft, flatten, harden, labels_of
 from spanlab.schema import UNDETERMINED, Claim
 
 _LANGUAGE_IN_ID = re.compile(r"^[a-z]+-([a-z]{2,3})-")

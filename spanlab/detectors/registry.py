@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from spanlab.detectors.entry import Entry
 from spanlab.errors import UsageError
+from spanlab.options import Option, options_in
 
 GROUP = "spanlab.detectors"
 _OURS = "spanlab"  # the distribution whose detectors come first, and keep their names
@@ -58,6 +59,15 @@ def entry_of(name: str) -> Entry:
     hint = f"; did you mean {close[0]!r}?" if close else ""
     known = ", ".join(names) or "none: install spanlab again"
     raise UsageError(f"no detector is called {name!r}{hint} (known: {known})")
+
+
+def options_of(name: str) -> tuple[Option, ...]:
+    """Return the options of a detector; none for an ensemble, whose members have their own.
+
+    Raises:
+        UsageError: no detector is called so.
+    """
+    return options_in(entry_of(name).options)
 
 
 def asks_models(name: str) -> bool:

@@ -18,12 +18,12 @@ from pydantic import (
 from spanlab.detectors.entry import Entry
 from spanlab.detectors.registry import entries, entry_of, installed
 from spanlab.errors import UsageError
-from spanlab.json_files import read_json
 from spanlab.lm import ModelChoice
 from spanlab.lm.checks import learnt_of
 from spanlab.lm.options import Options, addressed, of_environment
 from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import Frozen, Name, unique
+from spanlab.settings import read_json
 
 CONTEXT_BUDGET = 60_000  # characters of passages in a prompt: about 15,000 tokens of English
 

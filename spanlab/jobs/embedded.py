@@ -8,8 +8,8 @@ import threading
 
 from spanlab.errors import SpanlabError
 from spanlab.jobs import worker
+from spanlab.runtime import switch_threads_often
 from spanlab.settings import Settings
-from spanlab.workflows.interpreter import switch_threads_often
 
 NAME = "app"
 

@@ -16,12 +16,13 @@ from spanlab.lm.failures import translate
 from spanlab.lm.options import ChosenOptions, ModelOptions
 from spanlab.lm.secrets import key_of
 from spanlab.lm.tokens import count_tokens
-from spanlab.lm.usage import Budget, Collected, Meter, Usage
+from spanlab.lm.usage import Budget, CallLimits, Collected, Meter, Usage
 from spanlab.redaction import redact
 
 __all__ = [
     "AnswerCache",
     "Budget",
+    "CallLimits",
     "ChosenOptions",
     "Collected",
     "Meter",

@@ -23,9 +23,9 @@ from dspy.adapters.utils import format_field_value, translate_field_type
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import BaseModel
 
-from spanlab.background import wait
 from spanlab.lm.client import forget_last_call
 from spanlab.lm.parsing import form_of, forms_of, read_fields
+from spanlab.runtime import wait
 from spanlab.schema import storable
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import dspy
 from dspy.lm15 import Request, Response
 from pydantic import JsonValue
 
-from spanlab.background import wait
 from spanlab.lm.adapters import ChatAnswers, JsonAnswers
 from spanlab.lm.client import EndpointClient, SharedObject, begin_call
 from spanlab.lm.options import ModelOptions
+from spanlab.runtime import wait
 
 _PLAIN = ("temperature", "top_p", "seed", "reasoning_effort")  # in dspy's order
 _NAMES = {"max_completion_tokens": "max_tokens"}

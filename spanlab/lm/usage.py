@@ -8,14 +8,12 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
-from typing import Annotated
 from weakref import WeakKeyDictionary
 
-from pydantic import Field
+from pydantic import field_validator
 
 from spanlab.errors import BudgetError
-from spanlab.lm.choice import Dollars
-from spanlab.schema import Frozen
+from spanlab.options import OptionModel, option
 
 
 @dataclass(frozen=True)
@@ -67,16 +65,67 @@ class Usage:
 _COUNTS = tuple(field.name for field in fields(Usage) if field.name != "cost")
 
 
-class Budget(Frozen):
-    """Limits of one run: calls of models, tokens (input and output), US dollars, searches.
+class Budget(OptionModel):
+    """Limits of one run, each of the sum of that name in ``Usage``; None is no limit."""
 
-    Calls of tool servers count as searches. None is no limit.
-    """
+    calls: int | None = option(
+        None,
+        title="Maximum calls",
+        help="Stop after so many model calls.",
+        flags="--max-calls",
+        group="Model calls",
+        placeholder="no limit",
+        ge=0,
+    )
+    tokens: int | None = option(
+        None,
+        title="Maximum tokens",
+        help="Stop when input and output of model calls came to so many tokens.",
+        flags="--max-tokens",
+        group="Model calls",
+        placeholder="no limit",
+        ge=0,
+    )
+    cost: float | None = option(
+        None,
+        title="Maximum cost (US dollars)",
+        help="Stop when model calls and searches cost so many US dollars.",
+        flags="--max-cost",
+        group="Model calls",
+        placeholder="no limit",
+        ge=0.0,
+        allow_inf_nan=False,
+    )
+    searches: int | None = option(
+        None,
+        title="Maximum searches",
+        help="Stop after so many searches of services and calls of tool servers.",
+        flags="--max-searches",
+        group="Model calls",
+        placeholder="no limit",
+        ge=0,
+    )
 
-    calls: Annotated[int, Field(ge=0)] | None = None
-    tokens: Annotated[int, Field(ge=0)] | None = None
-    cost: Dollars | None = None
-    searches: Annotated[int, Field(ge=0)] | None = None
+
+class CallLimits(OptionModel):
+    """How fast models may be called, and what the calls may come to."""
+
+    rate: float | None = option(
+        None,
+        title="Rate limit (calls per minute)",
+        help="At most so many model calls a minute, of all workers together: for an endpoint that "
+        "refuses more.",
+        group="Model calls",
+        placeholder="no limit",
+        gt=0.0,
+        le=1_000_000.0,
+    )
+    budget: Budget | None = None
+
+    @field_validator("budget")
+    @classmethod
+    def _none_without_limits(cls, budget: Budget | None) -> Budget | None:
+        return None if budget == Budget() else budget
 
 
 @dataclass

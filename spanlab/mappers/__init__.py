@@ -10,7 +10,7 @@ Pure functions. Offsets are code points of the untouched answer, start inclusive
 - ``closest_sentence``: the sentence of some passages that comes closest to a text.
 """
 
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.mappers.corrections import Refine, map_revision
 from spanlab.mappers.facts import Closest, closest_sentence, map_fact
 from spanlab.mappers.quotes import Mapped, MappedSpan, Quote, QuoteMapping, map_quotes

@@ -19,11 +19,10 @@ from typing import Final, Literal, NamedTuple
 import Levenshtein as Characters
 from rapidfuzz.distance import Levenshtein
 
-from spanlab.labels import Extent
-from spanlab.mappers.folding import fold
+from spanlab.extents import Extent
 from spanlab.mappers.quotes import MappedSpan
-from spanlab.mappers.scripts import whole
 from spanlab.mappers.tokens import tokens
+from spanlab.text import fold, whole
 
 Refine = Literal["word", "char"]
 

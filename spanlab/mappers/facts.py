@@ -16,11 +16,10 @@ from typing import Final, NamedTuple
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import LCSseq
 
-from spanlab.labels import Extent
-from spanlab.mappers.folding import fold
+from spanlab.extents import Extent
 from spanlab.mappers.quotes import FLOOR, Mapped, Quote, QuoteMapping, map_quotes, spans_of
-from spanlab.mappers.scripts import UNSPACED
 from spanlab.mappers.tokens import sentences, tokens
+from spanlab.text import UNSPACED, fold
 
 _RETOLD: Final = 0.75  # score from which the closest sentence counts as the source
 

@@ -12,9 +12,8 @@ from typing import Final
 
 from rapidfuzz import fuzz
 
-from spanlab.labels import Extent
-from spanlab.mappers.folding import Folded, fold, skeleton
-from spanlab.mappers.scripts import UNSPACED, dependents
+from spanlab.extents import Extent
+from spanlab.text import UNSPACED, Folded, dependents, fold, skeleton
 
 PEELED, FOLDED, BARE, ELLIPSIS = 0.99, 0.98, 0.97, 0.96  # scores below 1.0 that need no measuring
 

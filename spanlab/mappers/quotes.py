@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.mappers.occurrences import Finder
 
 FLOOR: Final = 0.85

@@ -16,8 +16,8 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from spanlab.labels import Extent
-from spanlab.mappers.scripts import UNSPACED, whole
+from spanlab.extents import Extent
+from spanlab.text import UNSPACED, whole
 
 if TYPE_CHECKING:
     from spacy.language import Language

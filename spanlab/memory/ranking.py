@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from spanlab.storage.memory_entry import StoredEntry
-from spanlab.terms import terms
+from spanlab.text import terms
 
 MOST: Final = 8  # entries in a prompt
 ROOM: Final = 4_000  # characters of all of them together

@@ -18,6 +18,7 @@ from spanlab.retrievers.asking import ensure, retrieval_of, retrieve
 from spanlab.retrievers.base import Found, Query, Retriever
 from spanlab.retrievers.given import Given
 from spanlab.retrievers.results import Shape
+from spanlab.retrievers.source import PassageSource
 from spanlab.retrievers.spec import (
     AveritecSpec,
     Bm25Spec,
@@ -27,6 +28,7 @@ from spanlab.retrievers.spec import (
     WebSpec,
     retriever,
     retriever_spec,
+    specified,
 )
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "Found",
     "Given",
     "GivenSpec",
+    "PassageSource",
     "Query",
     "Retriever",
     "RetrieverSpec",
@@ -46,4 +49,5 @@ __all__ = [
     "retrieve",
     "retriever",
     "retriever_spec",
+    "specified",
 ]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from spanlab.retrievers.dates import latest_day
 from spanlab.schema import UNDETERMINED, Item, Passage
+
+PER_SEARCH: Final = 5  # passages, unless somebody says otherwise
 
 
 @dataclass(frozen=True)

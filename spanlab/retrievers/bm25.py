@@ -10,11 +10,9 @@ import asyncio
 from functools import lru_cache
 from pathlib import Path
 
-from spanlab.retrievers.base import Found, Query
+from spanlab.retrievers.base import PER_SEARCH, Found, Query
 from spanlab.retrievers.index import Manifest, PassageIndex
 from spanlab.schema import Passage
-
-K = 5  # passages per query
 
 
 class BM25:
@@ -39,7 +37,7 @@ class BM25:
             looked_at *= 4
 
 
-def bm25(index: Path, k: int = K) -> BM25:
+def bm25(index: Path, k: int = PER_SEARCH) -> BM25:
     """Return the retriever that searches an index.
 
     Its name holds the fingerprint of the corpus: passages of another state of it are not taken
@@ -55,7 +53,7 @@ def bm25(index: Path, k: int = K) -> BM25:
     folder = index.resolve()
     fingerprint = Manifest.read(folder).fingerprint
     called = "".join(letter for letter in folder.name if letter.isprintable())[:100]
-    name = f"bm25:{called}@{fingerprint[:8]}" + (f"/{k}" if k != K else "")
+    name = f"bm25:{called}@{fingerprint[:8]}" + (f"/{k}" if k != PER_SEARCH else "")
     return BM25(_opened(folder, fingerprint), name, k)
 
 

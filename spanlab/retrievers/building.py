@@ -19,7 +19,7 @@ from spanlab.retrievers.corpus import Document, documents
 from spanlab.retrievers.index import MANIFEST, OFFSETS, PASSAGES, Manifest, file_hash
 from spanlab.retrievers.splitting import LONGEST, split
 from spanlab.schema import Passage
-from spanlab.terms import terms
+from spanlab.text import terms
 
 
 def build(

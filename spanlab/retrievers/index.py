@@ -22,7 +22,7 @@ from pydantic import Field, ValidationError
 
 from spanlab.errors import InputError
 from spanlab.schema import Count, Frozen, Passage
-from spanlab.terms import terms
+from spanlab.text import terms
 
 MANIFEST = "manifest.json"
 PASSAGES = "passages.jsonl"

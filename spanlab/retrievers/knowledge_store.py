@@ -13,8 +13,8 @@ import re
 from pathlib import Path
 
 from spanlab.errors import InputError
-from spanlab.retrievers.base import Found, Query
-from spanlab.retrievers.bm25 import K, bm25
+from spanlab.retrievers.base import PER_SEARCH, Found, Query
+from spanlab.retrievers.bm25 import bm25
 from spanlab.retrievers.building import build
 from spanlab.retrievers.index import MANIFEST
 from spanlab.single_flight import SingleFlight
@@ -35,13 +35,13 @@ class KnowledgeStore:
         InputError: there is no such folder.
     """
 
-    def __init__(self, folder: Path, indexes: Path, k: int = K) -> None:
+    def __init__(self, folder: Path, indexes: Path, k: int = PER_SEARCH) -> None:
         if not folder.is_dir():
             raise InputError("there is no such folder", file=folder, expected="a knowledge store")
         self._folder, self._indexes, self._k = folder.resolve(), indexes, k
         self._building: SingleFlight[None] = SingleFlight()
         called = "".join(letter for letter in self._folder.name if letter.isprintable())[:100]
-        self.name = f"averitec:{called}" + (f"/{k}" if k != K else "")
+        self.name = f"averitec:{called}" + (f"/{k}" if k != PER_SEARCH else "")
 
     async def search(self, query: Query) -> Found:
         """Search the documents of the item that the query names."""

@@ -20,7 +20,7 @@ from spanlab.lm.http_replies import HttpReply, words_of
 from spanlab.lm.usage import Meter, Usage
 from spanlab.redaction import hidden, redact
 from spanlab.retrievers.addresses import AGENT, certificates
-from spanlab.retrievers.base import Found, Query
+from spanlab.retrievers.base import PER_SEARCH, Found, Query
 from spanlab.retrievers.endpoint import Endpoint
 from spanlab.retrievers.fetched import Fetched
 from spanlab.retrievers.pace import pace_of
@@ -30,8 +30,6 @@ from spanlab.schema import Passage, storable_json
 
 if TYPE_CHECKING:
     import httpx
-
-K = 5  # results per query
 
 
 class _StatusError(Exception):
@@ -58,7 +56,7 @@ class SearchApi:
         self,
         endpoint: Endpoint,
         cache: AnswerCache | None,
-        k: int = K,
+        k: int = PER_SEARCH,
         meter: Meter | None = None,
         name: str = "",
     ) -> None:
@@ -68,7 +66,7 @@ class SearchApi:
         self._meter = meter or Meter()
         self._called = f"search:{name or endpoint.host}"
         own = f"@{endpoint.host}" if name and endpoint.moved else ""
-        self.name = self._called + own + (f"/{k}" if k != K else "")
+        self.name = self._called + own + (f"/{k}" if k != PER_SEARCH else "")
 
     async def search(self, query: Query) -> Found:
         """Ask the API for a query, on one line."""

@@ -12,17 +12,21 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     TypeAdapter,
+    ValidationError,
     model_serializer,
     model_validator,
 )
 
+from spanlab.errors import UsageError
 from spanlab.lm import Meter, ModelChoice, answer_cache, language_model
-from spanlab.retrievers.base import Retriever
+from spanlab.options import problem
+from spanlab.retrievers.base import PER_SEARCH, Retriever
 from spanlab.retrievers.endpoint import Endpoint, price_per_search
 from spanlab.retrievers.given import Given
 from spanlab.retrievers.provider import ProviderName
 from spanlab.retrievers.providers import PROVIDERS
 from spanlab.retrievers.results import Shape
+from spanlab.retrievers.source import PassageSource
 from spanlab.schema import Frozen
 from spanlab.settings import Settings
 
@@ -62,7 +66,7 @@ class _Searching(_Spec):
     queries: Literal["question", "claims"] = "question"
     translate: bool = False
     writer: ModelChoice | None = None
-    k: Annotated[int, Field(ge=1, le=100)] = 5
+    k: Annotated[int, Field(ge=1, le=100)] = PER_SEARCH
 
 
 class _InCorpus(_Searching):
@@ -191,6 +195,45 @@ def retriever_spec(fields: Mapping[str, object]) -> RetrieverSpec:
         pydantic.ValidationError: there is no such kind, or a field does not fit.
     """
     return _ANY.validate_python(fields)
+
+
+# What not every source has, as messages name it.
+_ELSEWHERE = {"corpus": "a corpus (--corpus)", "url": "an address (--search-url)"}
+
+
+def specified(source: PassageSource) -> RetrieverSpec | None:
+    """Return the retriever that a source amounts to; None for the passages that items have.
+
+    Raises:
+        UsageError: something is missing, does not fit, or belongs to another source.
+    """
+    if source.kind == "given":
+        if source != PassageSource():
+            raise UsageError(
+                "passages that an item has are not searched: --corpus, --search-url, --claims and "
+                "--english go with another source (--search)"
+            )
+        return None
+    fields: dict[str, object] = {
+        "kind": "search" if source.kind in PROVIDERS else source.kind,
+        "provider": source.kind if source.kind in PROVIDERS else None,
+        "queries": "claims" if source.claims else "question",
+        "translate": source.translate,
+        "corpus": source.corpus,
+        "url": source.url.strip() or None,
+        "k": source.k,
+    }
+    try:
+        found = retriever_spec(fields)
+    except ValidationError as error:
+        raise UsageError(f"passages from {source.kind}: {problem(error)}") from None
+    named = {"a model (--search-model)": source.model.strip() and source.kind != "web"} | {
+        title: fields[name] and not hasattr(found, name) for name, title in _ELSEWHERE.items()
+    }
+    for title, elsewhere in named.items():
+        if elsewhere:
+            raise UsageError(f"passages from {source.kind}: {title} goes with another source")
+    return found
 
 
 def retriever(spec: RetrieverSpec, meter: Meter, settings: Settings) -> Retriever:

@@ -9,11 +9,9 @@ from pydantic import JsonValue
 from spanlab.lm import Meter, ModelChoice
 from spanlab.lm.cache import AnswerCache
 from spanlab.lm.search import CitedSource, SearchAnswer, SearchModel
-from spanlab.retrievers.base import Found, Query
+from spanlab.retrievers.base import PER_SEARCH, Found, Query
 from spanlab.retrievers.fetched import Fetched
 from spanlab.schema import Passage
-
-K = 5  # sources per query, beside the answer
 
 _LONGEST_NAME = 150  # characters of the model's; what wraps this one adds to it
 _MARK = re.compile(r"\[(\d{1,3})\]")
@@ -34,12 +32,12 @@ class Web:
     """
 
     def __init__(
-        self, choice: ModelChoice, meter: Meter, cache: AnswerCache | None, k: int = K
+        self, choice: ModelChoice, meter: Meter, cache: AnswerCache | None, k: int = PER_SEARCH
     ) -> None:
         self._model = SearchModel(choice, meter)
         self._fetched = Fetched(cache)
         self._k = k
-        self.name = f"web:{choice.model[:_LONGEST_NAME]}" + (f"/{k}" if k != K else "")
+        self.name = f"web:{choice.model[:_LONGEST_NAME]}" + (f"/{k}" if k != PER_SEARCH else "")
 
     async def search(self, query: Query) -> Found:
         """Ask the model; with a date in the query, what it says itself is no evidence.

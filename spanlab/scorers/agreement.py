@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.errors import InputError
-from spanlab.labels import Extent, coverage, hard_of
+from spanlab.extents import Extent, coverage
+from spanlab.labels import hard_of
 from spanlab.results import MeanInterval
 from spanlab.schema import Frozen, Kind, Record, Status, Verdict
 from spanlab.scorers.claims import coarse

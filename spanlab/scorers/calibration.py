@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import ceil
 
-from spanlab.labels import Extent, Soft, coverage
+from spanlab.extents import Extent, coverage
+from spanlab.labels import Soft
 from spanlab.schema import Frozen
 
 _BINS = 10

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.errors import InputError
-from spanlab.labels import Extent, Labels, Soft
+from spanlab.extents import Extent
+from spanlab.labels import Labels, Soft
 from spanlab.schema import Frozen
 
 METRICS: Final = ("iou", "corr", "max_iou", "precision", "recall", "f1", "span_f1")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,6 +16,7 @@ from spanlab.errors import ModelError, UsageError
 from spanlab.labels import Labels, flatten, hard_of
 from spanlab.lm import Meter
 from spanlab.retrievers import Query
+from spanlab.retrievers.base import PER_SEARCH
 from spanlab.schema import (
     UNDETERMINED,
     Annotation,
@@ -30,7 +30,7 @@ from spanlab.schema import (
     Status,
 )
 from spanlab.scorers import ItemScore, score_item
-from spanlab.workflows.choosing import Choice, specifications
+from spanlab.workflows.choosing import DetectorSelection, specifications
 
 LONGEST: Final = 200_000  # characters of an answer or a passage
 _WHOLE: Final = "claims"  # the option that lets an answer be one claim
@@ -119,11 +119,11 @@ class Offers:
         InputError: the index cannot be used.
     """
 
-    def __init__(self, choice: Choice, corpus: Path | None = None) -> None:
+    def __init__(self, choice: DetectorSelection, corpus: Path | None = None) -> None:
         self.detectors = tuple(dict.fromkeys(choice.detectors))
-        specs = specifications(replace(choice, detectors=self.detectors))
+        specs = specifications(choice.model_copy(update={"detectors": self.detectors}))
         self._specs = dict(zip(self.detectors, specs, strict=True))
-        self.searches = choice.sources.kind != "given"  # for what an answer is judged by
+        self.searches = choice.passages.kind != "given"  # for what an answer is judged by
         self._corpus = corpus
         self._built: Callable[[str, bool], Detector] = cache(partial(_built, self._specs))
 
@@ -144,7 +144,7 @@ class Offers:
         item = Item(id="asked", lang=asked.lang, answer=asked.claim, passages=asked.passages)
         return await self._detect(self._named(asked.detector, judges), item, whole=True)
 
-    async def search(self, query: str, k: int = 5) -> tuple[Passage, ...]:
+    async def search(self, query: str, k: int = PER_SEARCH) -> tuple[Passage, ...]:
         """Return the passages of the index that come closest to a query.
 
         Raises:

@@ -23,6 +23,7 @@ from spanlab.retrievers import (
     WebSpec,
     retriever,
 )
+from spanlab.retrievers.base import PER_SEARCH
 from spanlab.retrievers.papers import PAPERS
 from spanlab.retrievers.provider import Provider, ProviderName
 from spanlab.retrievers.providers import WEB
@@ -145,7 +146,7 @@ def _add_searches(server: Server, settings: Settings, named: Named) -> None:
 
 
 def _searching(found: Retriever) -> Callable[..., Awaitable[Shown]]:
-    async def tool(query: str, k: int = 5, language: str = "", before: str = "") -> Shown:
+    async def tool(query: str, k: int = PER_SEARCH, language: str = "", before: str = "") -> Shown:
         with refusals():
             day = date.fromisoformat(before) if before else None
             asked = Query(query, language or UNDETERMINED, max(1, min(k, _MOST)), day)

@@ -60,8 +60,10 @@ class Store:
     refuses or cannot be reached, and ``NotFoundError`` for a dataset or item that is not there.
     """
 
+    reader: tuple[str, bool] | None = None  # who may see a part of it alone, in that class of store
+
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self.database = self._database = database
 
     @classmethod
     def open(cls, settings: Settings | None = None) -> Self:

@@ -17,9 +17,8 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from spanlab.errors import UsageError
-from spanlab.json_files import read_json
 from spanlab.schema import Frozen
-from spanlab.settings import Settings
+from spanlab.settings import Settings, read_json
 from spanlab.tools.base import LONGEST, SECONDS
 
 FILE: Final = "SPANLAB_TOOLS"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from pydantic import JsonValue, ValidationError
 
-from spanlab import background
+from spanlab import runtime
 from spanlab.errors import ToolError, UsageError, missing_package
 from spanlab.inbound import bounding, is_end, one_line, reason_of, reply_limit
 from spanlab.redaction import bound_logs, redact, remember
@@ -68,7 +68,7 @@ class Connection:
             UsageError: the SDK is not installed.
         """
         try:
-            return await asyncio.wrap_future(background.submit(self._ask(method, arguments)))
+            return await asyncio.wrap_future(runtime.submit(self._ask(method, arguments)))
         except TimeoutError as error:
             raise TimeoutError(f"the tool server {self._name!r} {error}") from None
         except UsageError:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import streamlit as st
 
+from spanlab.errors import UsageError
 from spanlab.schema import DatasetSummary, Kind
 from spanlab.ui import common, span_editor
 from spanlab.ui.agreed import decided_at_once, offer_agreed
-from spanlab.ui.messages import errors_shown
+from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.review import answer_editor, entry_of
 from spanlab.ui.reviewer import ask_reviewer, may_review
 from spanlab.workflows import review
-from spanlab.workflows.adjudicating import ADJUDICATED, STATES, AdjudicationQueue
+from spanlab.workflows.adjudicating import (
+    ADJUDICATED,
+    STATES,
+    AdjudicationQueue,
+    check_adjudicator,
+)
 
 _PAGE = "adjudicate"
 
@@ -32,6 +38,11 @@ def page() -> None:
         )
         common.link("export", "Export", icon=":material/download:", dataset=summary.name)
     if not may_review(summary, author):
+        return
+    try:
+        check_adjudicator(summary, author)
+    except UsageError as error:
+        show_error(error)
         return
     described.caption(common.plain(f"{summary.name} · {queue.described} · decided by {author}"))
     with agreed:

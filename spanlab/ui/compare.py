@@ -11,7 +11,7 @@ from spanlab.errors import NotFoundError
 from spanlab.results import counted, figure
 from spanlab.schema import DatasetSummary, Item, Kind, Record, Status
 from spanlab.ui.choose_annotators import choose_annotator, choose_annotators
-from spanlab.ui.common import choose_dataset, datasets_for, link, plain, store, title
+from spanlab.ui.common import choose_dataset, datasets_for, link, plain, title
 from spanlab.ui.comparisons import compared
 from spanlab.ui.counts import in_groups
 from spanlab.ui.item_list import ITEM, item_list, open_item
@@ -20,6 +20,7 @@ from spanlab.ui.messages import errors_shown
 from spanlab.ui.results.analyses import show_claims, show_rates, show_reasoning, show_stages
 from spanlab.ui.results.campaign import show_campaign
 from spanlab.ui.results.scores import show_agreement, show_scores
+from spanlab.ui.reviewer import seen_store, seen_summary
 from spanlab.workflows.comparing import (
     Order,
     disagreement,
@@ -46,7 +47,7 @@ def page() -> None:
         return
     left, middle, right = st.columns([2, 2, 1], vertical_alignment="bottom")
     with left:
-        summary = choose_dataset(summaries)
+        summary = seen_summary(choose_dataset(summaries))
     if not summary.annotators:
         st.info("Nobody has annotated this dataset yet: review it, or run a detector.")
         return
@@ -84,7 +85,7 @@ def _items(asked: Asked) -> None:
     aside, main = st.columns([1, 2.1], gap="medium")
     with aside:
         order, lang = _choices(summary)
-        item_list(summary.name, order, lang)
+        item_list(summary, order, lang)
     with main:
         record = _record(summary, order, lang)
         if record is None:
@@ -107,16 +108,16 @@ def _record(summary: DatasetSummary, order: Order, lang: str | None) -> Record |
     wanted = st.query_params.get(ITEM)
     if wanted is not None:
         try:
-            record = open_record(store(), summary.name, wanted)
+            record = open_record(seen_store(summary), summary.name, wanted)
         except NotFoundError:
             record = None
         if record is not None and lang in {None, record.item.lang}:
             return record
-    rows = list_items(store(), summary.name, order=order, lang=lang).rows
+    rows = list_items(seen_store(summary), summary.name, order=order, lang=lang).rows
     if not rows:
         return None
     open_item(rows[0].item_id)
-    return open_record(store(), summary.name, rows[0].item_id)
+    return open_record(seen_store(summary), summary.name, rows[0].item_id)
 
 
 def _walk(summary: DatasetSummary, record: Record, order: Order, lang: str | None) -> None:
@@ -127,7 +128,9 @@ def _walk(summary: DatasetSummary, record: Record, order: Order, lang: str | Non
         about.append(f"disagreement {figure(disagreed, 2)}")
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, icon, key, step in _STEPS:
-            neighbour = neighbour_item(store(), summary.name, item.id, step, order=order, lang=lang)
+            neighbour = neighbour_item(
+                seen_store(summary), summary.name, item.id, step, order=order, lang=lang
+            )
             st.button(
                 label,
                 icon=icon,

@@ -10,11 +10,11 @@ import streamlit as st
 
 from spanlab.results import counted
 from spanlab.schema import DatasetSummary
-from spanlab.ui.common import store
 from spanlab.ui.progress import progress
+from spanlab.ui.reviewer import seen_store
 from spanlab.workflows.campaign import Campaign, campaign
 from spanlab.workflows.comparing import DatasetComparison, compare_dataset
-from spanlab.workflows.managing import count_edits
+from spanlab.workflows.managing import Store, count_edits
 
 if TYPE_CHECKING:
     from streamlit.runtime.caching.cache_utils import CachedFunc
@@ -57,16 +57,17 @@ def _result(
     """
     limit = _limit(summary)
     is_quick = summary.n_items <= _AT_ONCE
-    seen = (summary.created, summary.n_items, _counts(summary))
-    edits = count_edits(store(), summary.name) if is_quick else 0
+    look = seen_store(summary)
+    seen = (summary.created, summary.n_items, _counts(summary), look.reader)
+    edits = count_edits(look, summary.name) if is_quick else 0
     asked = (summary.name, reference, limit, seen, edits)
     if not is_quick and st.session_state.get(_ASKED) != asked:
         if not _asked(limit):
             return None
         st.session_state[_ASKED] = asked
-    made = make(*asked)
+    made = make(*asked, look)
     if _again(summary, made):
-        make.clear(*asked)
+        make.clear(*asked, look)
         st.rerun()
     return made.result
 
@@ -109,23 +110,28 @@ def _again(summary: DatasetSummary, made: _Made[_Result]) -> bool:
 
 @st.cache_resource(max_entries=_KEPT, show_spinner=False)
 def _compare(
-    dataset: str, reference: str | None, limit: int, seen: tuple[object, ...], edits: int
+    dataset: str,
+    reference: str | None,
+    limit: int,
+    seen: tuple[object, ...],
+    edits: int,
+    _store: Store,
 ) -> _Made[DatasetComparison]:
     """Compare now, or return what any session has compared; ``seen`` and ``edits`` tell changes."""
     with progress("Comparing", limit) as advance:
         comparison = compare_dataset(
-            store(), dataset, reference=reference, limit=limit, on_progress=advance
+            _store, dataset, reference=reference, limit=limit, on_progress=advance
         )
     return _Made(comparison, datetime.now().astimezone())
 
 
 @st.cache_resource(max_entries=_KEPT, show_spinner=False)
 def _count(
-    dataset: str, _: str | None, limit: int, seen: tuple[object, ...], edits: int
+    dataset: str, _: str | None, limit: int, seen: tuple[object, ...], edits: int, _store: Store
 ) -> _Made[Campaign]:
     """Count now, or return what any session has counted, as for ``_compare``."""
     with progress("Counting", limit) as advance:
-        found = campaign(store(), dataset, limit=limit, on_progress=advance)
+        found = campaign(_store, dataset, limit=limit, on_progress=advance)
     return _Made(found, datetime.now().astimezone())
 
 

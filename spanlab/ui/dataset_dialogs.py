@@ -20,7 +20,7 @@ from spanlab.ui.job_views import latest_job
 from spanlab.ui.job_watch import watch
 from spanlab.ui.messages import errors_shown, tell_after_rerun
 from spanlab.ui.progress import progress
-from spanlab.workflows.choosing import Choice, Entry, installed, specifications
+from spanlab.workflows.choosing import DetectorSelection, Entry, installed, specifications
 from spanlab.workflows.managing import (
     count_edits,
     delete_dataset,
@@ -87,7 +87,7 @@ def _detect(summary: DatasetSummary) -> None:
         st.info(f"{plain(going.title)} is {going.state} already.")
     if st.button("Start", type="primary", disabled=not left, key="start-detector"):
         with errors_shown("Nothing was started."):
-            specs = specifications(Choice((name,)))
+            specs = specifications(DetectorSelection(detectors=(name,)))
             watch(jobs.submit_detection(request_of(summary.name, specs, concurrency=_PROCESSES)))
             _forget()
             st.rerun()

@@ -39,12 +39,13 @@ def ask_settings(summary: DatasetSummary) -> bool:
             help="The editor says how many were counted how, and takes it back on request.",
         )
         people = st.radio(
-            "What other people marked, in Review",
+            "What other people marked",
             list(_PEOPLE),
             index=list(_PEOPLE.values()).index(
                 (now.always_blind, now.always_blind and now.shown_when_done)
             ),
-            help="Adjudicate and Compare show it in any case.",
+            help="Unless it is left to reviewers, Compare and Export show each of them the same as "
+            "Review, and Adjudicate is for people who do not review this dataset.",
         )
         overlap = st.number_input(
             "People to finish each item",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -29,7 +29,7 @@ from spanlab.workflows import review
 from spanlab.workflows.choosing import asks_models, remarks_on
 from spanlab.workflows.environment import ModelEnvironment, model_environment
 from spanlab.workflows.estimating import RunEstimate, estimate
-from spanlab.workflows.requesting import RunForm, requested
+from spanlab.workflows.requesting import RunOptions, requested
 
 _ESTIMATE = "spanlab.detect.estimate"
 _STARTED = "spanlab.detect.started"  # how many runs, in this session
@@ -50,9 +50,10 @@ def page() -> None:
     if latest is not None and started is None:
         _latest(latest, summary.name)
     here = model_environment(set_up=is_set_up())
-    form = replace(run_form(summary, here), item=_only_item(summary))
+    filled = run_form(summary, here)
+    item = _only_item(summary)
     with st.container(border=True):
-        _start(summary, form, here, started)
+        _start(summary, {**filled, "items": (item,) if item else ()}, here, started)
 
 
 def _only_item(summary: DatasetSummary) -> str | None:
@@ -100,17 +101,17 @@ def _job(job_id: str, dataset: str, was_over: bool) -> None:
 
 
 def _start(
-    summary: DatasetSummary, form: RunForm, here: ModelEnvironment, started: JobView | None
+    summary: DatasetSummary, filled: dict[str, Any], here: ModelEnvironment, started: JobView | None
 ) -> None:
     """Draw the run's estimate, what was started here, and the button that starts a run."""
     request = expected = None
-    if not form.choice.detectors:
+    if not filled["detectors"]:
         st.markdown("Choose at least one detector to see an estimate.")
-    elif here.problem and any(map(asks_models, form.choice.detectors)):
+    elif here.problem and any(map(asks_models, filled["detectors"])):
         st.markdown("These detectors need a model: see above.")
     else:
         with errors_shown():
-            request = requested(store(), form)
+            request = requested(store(), summary.name, RunOptions.checked(filled))
             expected = _estimated(summary, request)
             if not expected.items and _anew(summary, request):
                 request = request.model_copy(update={"again": True})

@@ -15,11 +15,12 @@ from spanlab.errors import InputError
 from spanlab.results import counted
 from spanlab.schema import AnnotatorSummary, DatasetSummary, Kind, Status
 from spanlab.ui.choose_annotators import choose_annotators
-from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, store, title
+from spanlab.ui.common import choose_dataset, datasets_for, plain, server_files, title
 from spanlab.ui.counts import counts_html
 from spanlab.ui.export_preview import preview_of, show_preview
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
+from spanlab.ui.reviewer import seen_store, seen_summary
 from spanlab.workflows.access import ServerFiles
 from spanlab.workflows.exporting import (
     REPORT,
@@ -97,6 +98,7 @@ class _Request:
 
     dataset: str
     choice: ExportChoice
+    reader: tuple[str, bool] | None
 
     @property
     def format(self) -> _Format:
@@ -128,7 +130,7 @@ def page() -> None:
         return
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     with left:
-        summary = choose_dataset(summaries)
+        summary = seen_summary(choose_dataset(summaries))
     with right:
         chosen = choose_annotators(
             summary.annotators, key=f"export-{summary.name}", label="Annotators"
@@ -141,7 +143,11 @@ def page() -> None:
         st.info("Choose whose annotations go into the file.", icon=":material/group:")
         return
     beginning = preview_of(summary, choice)
-    _act(summary, _Request(summary.name, choice), ready=beginning is not None)
+    _act(
+        summary,
+        _Request(summary.name, choice, seen_store(summary).reader),
+        ready=beginning is not None,
+    )
     _progress(summary, chosen)
     if beginning is not None:
         show_preview(summary, choice, beginning)
@@ -182,7 +188,7 @@ def _only(summary: DatasetSummary) -> ExportChoice:
         )
         labels = right.multiselect(
             "Labels",
-            [*store().labels(summary.name), ""],
+            [*seen_store(summary).labels(summary.name), ""],
             format_func=lambda label: label or "(no label)",
             placeholder="all",
             help="Spans with these labels; the others are left out, the items stay.",
@@ -211,7 +217,7 @@ def _summary(summary: DatasetSummary, chosen: Sequence[str]) -> None:
     if not summary.annotators:
         st.markdown(f"{items} Nobody has annotated them yet: the file has the items alone.")
         return
-    plan = plan_of(store(), summary)
+    plan = plan_of(seen_store(summary), summary)
     missing = [text for who in whose if (text := _missing(who, summary.n_items, plan))]
     if len(missing) > _NAMED:
         missing = [f"{len(missing):,} of {len(whose):,} annotators have not annotated all of them."]
@@ -228,7 +234,7 @@ def _progress(summary: DatasetSummary, chosen: Sequence[str]) -> None:
     """Draw how far those chosen are."""
     whose = [who for who in summary.annotators if who.name in chosen]
     if whose:
-        st.html(counts_html(summary, whose, plan_of(store(), summary)))
+        st.html(counts_html(summary, whose, plan_of(seen_store(summary), summary)))
 
 
 def _missing(who: AnnotatorSummary, n_items: int, plan: PlanProgress | None) -> str:
@@ -289,7 +295,9 @@ def _make(summary: DatasetSummary, request: _Request) -> _File:
 
 def _export(summary: DatasetSummary, request: _Request, target: Path) -> int:
     with progress("Writing", summary.n_items) as advance:
-        return export_dataset(store(), request.dataset, target, request.choice, on_progress=advance)
+        return export_dataset(
+            seen_store(summary), request.dataset, target, request.choice, on_progress=advance
+        )
 
 
 def _write(summary: DatasetSummary, request: _Request, files: ServerFiles, *, ready: bool) -> None:

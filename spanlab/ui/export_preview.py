@@ -7,9 +7,9 @@ from base64 import b64encode
 import streamlit as st
 
 from spanlab.schema import DatasetSummary
-from spanlab.ui.common import store
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.progress import progress
+from spanlab.ui.reviewer import seen_store
 from spanlab.workflows.exporting import (
     BINARY,
     REPORT,
@@ -18,7 +18,7 @@ from spanlab.workflows.exporting import (
     preview_dataset,
     preview_report,
 )
-from spanlab.workflows.managing import count_edits
+from spanlab.workflows.managing import Store, count_edits
 from spanlab.workflows.overview import Overview
 
 _ITEMS = 3  # whose lines are shown
@@ -30,16 +30,17 @@ _AT_ONCE = 2_000  # items that are counted for the head of a report's preview
 
 def preview_of(summary: DatasetSummary, choice: ExportChoice) -> str | None:
     """Return how the file will begin; say what is wrong, and return None, if there can be none."""
+    look = seen_store(summary)
     with errors_shown():
         if choice.format != REPORT:
-            return preview_dataset(store(), summary.name, _ITEMS, choice)
+            return preview_dataset(look, summary.name, _ITEMS, choice)
         overview = None
         if summary.n_items <= _AT_ONCE:
             counts = tuple((a.name, tuple(sorted(a.counts.items()))) for a in summary.annotators)
-            edits = count_edits(store(), summary.name)
-            seen = (summary.created, summary.n_items, counts, edits)
-            overview = _overview(summary.name, choice, seen)
-        return preview_report(store(), summary.name, overview, choice)
+            edits = count_edits(look, summary.name)
+            seen = (summary.created, summary.n_items, counts, edits, look.reader)
+            overview = _overview(summary.name, choice, seen, look)
+        return preview_report(look, summary.name, overview, choice)
     return None
 
 
@@ -72,7 +73,9 @@ def show_preview(summary: DatasetSummary, choice: ExportChoice, beginning: str) 
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _overview(dataset: str, choice: ExportChoice, seen: tuple[object, ...]) -> Overview:
+def _overview(
+    dataset: str, choice: ExportChoice, seen: tuple[object, ...], _store: Store
+) -> Overview:
     """Count now, or return what any session has counted; ``seen`` tells changes."""
     with progress("Counting", None) as advance:
-        return overview_dataset(store(), dataset, choice, advance)
+        return overview_dataset(_store, dataset, choice, advance)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from spanlab.schema import Cursor, Page
-from spanlab.ui.common import store
+from spanlab.schema import Cursor, DatasetSummary, Page
+from spanlab.ui.reviewer import seen_store
 from spanlab.workflows.comparing import Order, list_items
 
 ITEM = "item"  # the query parameter of deep links
@@ -20,19 +20,21 @@ def open_item(item_id: str) -> None:
     st.query_params[ITEM] = item_id
 
 
-def item_list(dataset: str, order: Order, lang: str | None) -> None:
+def item_list(summary: DatasetSummary, order: Order, lang: str | None) -> None:
     """Draw a page of items; choosing a row opens its item.
 
     Args:
-        dataset: an existing dataset.
+        summary: of an existing dataset.
         order: "disagreement" or "import".
         lang: only items of this language; None for all.
     """
-    asked = (dataset, order, lang)
+    asked = (summary.name, order, lang)
     place, after, before = st.session_state.get(_PLACE, (asked, None, None))
     if place != asked:
         after = before = None
-    shown = list_items(store(), dataset, order=order, lang=lang, after=after, before=before)
+    shown = list_items(
+        seen_store(summary), summary.name, order=order, lang=lang, after=after, before=before
+    )
     st.session_state[_IDS] = [row.item_id for row in shown.rows]
     st.dataframe(
         [

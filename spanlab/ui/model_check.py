@@ -10,12 +10,12 @@ from spanlab.errors import SpanlabError
 from spanlab.ui.common import plain
 from spanlab.ui.messages import errors_shown
 from spanlab.workflows.checking import ModelCheck, check_models, last_checks
-from spanlab.workflows.choosing import Choice
+from spanlab.workflows.choosing import DetectorSelection
 
 CHECKED = {True: ":material/check_circle:", False: ":material/cancel:"}
 
 
-def model_check(choice: Choice) -> None:
+def model_check(choice: DetectorSelection) -> None:
     """Draw the button, and for each model that a choice asks what the last test found."""
     clicked = st.button(
         "Test",

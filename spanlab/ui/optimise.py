@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
-from optimizers.choosing import SearchEstimate, TuningForm, estimate_search, optimisation_of
+from optimizers.choosing import SearchEstimate, SearchOptions, estimate_search, optimisation_of
 from spanlab import jobs
 from spanlab.jobs import JobView
 from spanlab.results import counted, money
@@ -22,7 +24,7 @@ from spanlab.ui.job_views import (
 from spanlab.ui.job_watch import is_started_here, start_here
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_setup import is_set_up
-from spanlab.ui.optimise_form import tuning_form
+from spanlab.ui.optimise_form import search_form
 from spanlab.ui.optimise_views import show_found, show_search
 from spanlab.ui.program_views import program_changed, show_programs
 from spanlab.workflows.environment import model_environment
@@ -44,14 +46,14 @@ def page() -> None:
     if latest is not None and started is None:
         _latest(latest)
     here = model_environment(set_up=is_set_up())
-    form = tuning_form(summary, here)
+    filled = search_form(summary, here)
     with st.container(border=True):
         if here.problem:
             st.markdown("Optimisation needs a model: see above.")
             if started is not None:
                 _latest(started)
         else:
-            _start(summary, form, started)
+            _start(summary, filled, started)
     show_programs()
 
 
@@ -79,11 +81,11 @@ def _search(job_id: str, was_over: bool) -> None:
             job_log(view)
 
 
-def _start(summary: DatasetSummary, form: TuningForm, started: JobView | None) -> None:
+def _start(summary: DatasetSummary, filled: dict[str, Any], started: JobView | None) -> None:
     """Draw the search's estimate, what was started here, and the button that starts a search."""
     request = estimate = None
     with errors_shown():
-        request = optimisation_of(form)
+        request = optimisation_of(summary.name, SearchOptions.checked(filled))
         key = (request.model_dump_json(exclude={"search": {"name"}}), repr(summary))
         known = st.session_state.get(_ESTIMATE)
         if known is None or known[0] != key:

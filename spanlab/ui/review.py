@@ -8,12 +8,12 @@ from typing import TypedDict
 import streamlit as st
 
 from spanlab.errors import NotFoundError, StoreError, UsageError
+from spanlab.runtime import leave_imports_uncollected
 from spanlab.schema import DatasetSettings, DatasetSummary, Kind, QueueQuery, Share, Status
 from spanlab.ui import common, span_editor
 from spanlab.ui.messages import errors_shown, show_error
 from spanlab.ui.reviewer import ask_reviewer, may_review
 from spanlab.workflows import review
-from spanlab.workflows.interpreter import leave_imports_uncollected
 
 _ALL = "All"
 _STATES = {

@@ -10,11 +10,15 @@ from pydantic import TypeAdapter
 
 from spanlab.errors import UsageError
 from spanlab.schema import DatasetSummary
-from spanlab.ui.common import kept, plain
+from spanlab.ui.common import kept, plain, store
 from spanlab.ui.messages import show_error
+from spanlab.workflows.blind import seen_by
+from spanlab.workflows.lookup import summary_of
+from spanlab.workflows.managing import Store
 from spanlab.workflows.reviewers import check_reviewer, has_reviewed
 
 _PARAMETER = "reviewer"  # of the URL
+_FIELD = "review.reviewer"
 _CONFIRMED = "spanlab.reviewers"
 _NAMES: TypeAdapter[frozenset[str]] = TypeAdapter(frozenset[str])
 _COOKIE = "spanlab_reviewers"  # names that this browser session has reviewed under; see the wire
@@ -23,8 +27,27 @@ _COOKIE = "spanlab_reviewers"  # names that this browser session has reviewed un
 def ask_reviewer() -> str:
     """Draw the field for the reviewer's name and return the name, empty if there is none."""
     default = st.query_params.get(_PARAMETER) or _login()
-    name = st.text_input("Reviewer", default, max_chars=200, **kept("review.reviewer"))
+    name = st.text_input("Reviewer", default, max_chars=200, **kept(_FIELD))
     return " ".join((name or "").split())
+
+
+def seen_store(summary: DatasetSummary) -> Store:
+    """Return the database as who is named in this session may see a dataset in it."""
+    name = st.session_state.get(kept(_FIELD)["key"])
+    return seen_by(store(), summary, " ".join(str(name or "").split()))
+
+
+def seen_summary(summary: DatasetSummary) -> DatasetSummary:
+    """Return a dataset with the annotators that may be seen; asks who looks where that matters."""
+    if not summary.settings.always_blind:
+        return summary
+    ask_reviewer()
+    more = ", and others on items that you have finished" * summary.settings.shown_when_done
+    st.caption(
+        "This dataset is reviewed blind: you see what detectors and you yourself said"
+        f"{more}. Its settings on the Datasets page change that."
+    )
+    return summary_of(seen_store(summary), summary.name)
 
 
 def may_review(summary: DatasetSummary, name: str) -> bool:

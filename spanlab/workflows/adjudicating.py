@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanlab.schema import QueueQuery, Status
-from spanlab.workflows.reviewers import ADJUDICATED
+from spanlab.errors import UsageError
+from spanlab.schema import DatasetSummary, QueueQuery, Status
+from spanlab.workflows.reviewers import ADJUDICATED, has_reviewed
 
 __all__ = ["ADJUDICATED", "STATES", "AdjudicationQueue"]
 
 STATES = {"All": None, "Not decided": Status.NOT_ANNOTATED, "Decided": Status.DONE}
+
+
+def check_adjudicator(summary: DatasetSummary, name: str) -> None:
+    """Check that a person may see what others said of a dataset, to decide.
+
+    Raises:
+        UsageError: the dataset is reviewed blind, and this person is one of its reviewers.
+    """
+    settings = summary.settings
+    if settings.always_blind and (has_reviewed(summary, name) or name in settings.assigned_to):
+        raise UsageError(
+            f"“{name}” reviews this dataset, and blind: somebody else decides, or its settings on "
+            "the Datasets page show reviewers what other people marked"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 from uuid import uuid4
 
-from spanlab.labels import merge
+from spanlab.extents import merge
 from spanlab.oplog import (
     Cited,
     ClaimMark,

@@ -5,11 +5,31 @@ rule people's, too), votes with a person among the voters, and all traces of the
 reviewers know of no disagreement, labels and claims but those of detectors and their own, and find
 by a search only what these said (``QueueQuery.blind``). That a second
 annotator is needed stays known: it says who has finished an item, not what they said.
+
+Where a dataset's settings leave no choice (``always_blind``), the same goes for whatever else shows
+its annotations in the browser: comparisons, figures, exports and reports read a ``BlindStore``.
 """
 
 from __future__ import annotations
 
-from spanlab.schema import Annotation, Kind, Record
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from spanlab.errors import UsageError
+from spanlab.schema import (
+    Annotation,
+    AnnotatorSummary,
+    DatasetSettings,
+    DatasetSummary,
+    Kind,
+    Page,
+    QueueQuery,
+    Record,
+    Status,
+)
+from spanlab.storage import Finished, Store
+from spanlab.workflows.lookup import check_annotators
+from spanlab.workflows.reviewers import check_reviewer
 
 
 def without_others(record: Record, reviewer: str) -> Record:
@@ -17,7 +37,8 @@ def without_others(record: Record, reviewer: str) -> Record:
     kept = tuple(
         each
         for each in record.annotations
-        if each.annotator == reviewer or is_of_detectors(record, each)
+        if (each.annotator == reviewer and each.kind is Kind.PERSON)
+        or is_of_detectors(record, each)
     )
     return record.model_copy(update={"annotations": kept})
 
@@ -30,3 +51,88 @@ def is_of_detectors(record: Record, annotation: Annotation) -> bool:
     return bool(annotation.voters) and all(
         kinds.get(voter) is Kind.DETECTOR for voter in annotation.voters
     )
+
+
+def seen_by(store: Store, summary: DatasetSummary, reviewer: str) -> Store:
+    """Return the store that a person is to read a dataset from: of a locked one a ``BlindStore``.
+
+    Args:
+        store: the annotation database.
+        summary: of the dataset, as the store has it.
+        reviewer: the person; a name that cannot be a person's is nobody's.
+    """
+    if not summary.settings.always_blind:
+        return store
+    try:
+        check_reviewer(summary, reviewer)
+    except UsageError:
+        reviewer = ""
+    return BlindStore(store, reviewer, summary.settings)
+
+
+class BlindStore(Store):
+    """The annotation database without what other people than ``reviewer`` said.
+
+    Those who said it are not among the annotators, either, unless the settings show what they said
+    of items that ``reviewer`` has finished.
+    """
+
+    def __init__(self, store: Store, reviewer: str, settings: DatasetSettings) -> None:
+        super().__init__(store.database)
+        self.reader = (reviewer, settings.shown_when_done)
+        self._reviewer, self._shown_when_done = self.reader
+
+    def datasets(self) -> list[DatasetSummary]:
+        """Return all datasets, of their annotators those that may be seen."""
+        return [
+            replace(summary, annotators=tuple(filter(self._may_see, summary.annotators)))
+            for summary in super().datasets()
+        ]
+
+    def records(self, dataset: str, *, annotators: Sequence[str] | None = None) -> Iterator[Record]:
+        """Yield the records; whose votes may be seen depends on all annotations of an item."""
+        if annotators is not None:
+            summary = next(each for each in self.datasets() if each.name == dataset)
+            check_annotators(summary, annotators)
+        for record in map(self._seen, super().records(dataset)):
+            kept = [each for each in record.annotations if each.annotator in (annotators or ())]
+            named = record.model_copy(update={"annotations": tuple(kept)})
+            yield record if annotators is None else named
+
+    def record(self, dataset: str, item_id: str) -> Record:
+        """Return one item."""
+        return self._seen(super().record(dataset, item_id))
+
+    def records_at(self, dataset: str, positions: Sequence[int]) -> list[Record]:
+        """Return the records at these places."""
+        return [self._seen(record) for record in super().records_at(dataset, positions)]
+
+    def page(self, dataset: str, query: QueueQuery) -> Page:
+        """Return rows of a queue, which is blind."""
+        return super().page(dataset, self._blind(query))
+
+    def neighbour(self, dataset: str, query: QueueQuery, item_id: str, step: int = 1) -> str | None:
+        """Return the next or previous item's id in a queue, which is blind."""
+        return super().neighbour(dataset, self._blind(query), item_id, step)
+
+    def finished(self, dataset: str) -> tuple[Finished, ...]:
+        """Return which items this person finished."""
+        return tuple(each for each in super().finished(dataset) if each.annotator == self._reviewer)
+
+    def labels(self, dataset: str, reviewer: str | None = None) -> tuple[str, ...]:
+        """Return the span labels that this person has used."""
+        return super().labels(dataset, self._reviewer)
+
+    def _blind(self, query: QueueQuery) -> QueueQuery:
+        return replace(query, blind=True, reviewer=self._reviewer)
+
+    def _seen(self, record: Record) -> Record:
+        mine = (self._reviewer, Kind.PERSON, Status.DONE)
+        done = ((each.annotator, each.kind, each.status) for each in record.annotations)
+        if self._shown_when_done and mine in done:
+            return record
+        return without_others(record, self._reviewer)
+
+    def _may_see(self, annotator: AnnotatorSummary) -> bool:
+        is_shown = annotator.kind in {Kind.DETECTOR, Kind.VOTE} or self._shown_when_done
+        return is_shown or (annotator.name, annotator.kind) == (self._reviewer, Kind.PERSON)

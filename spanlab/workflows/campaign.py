@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spanlab.labels import size
+from spanlab.extents import size
 from spanlab.results import ITEMS, ONE_ITEM, Chart, Column, MeanInterval, ResultTable, several
 from spanlab.schema import Kind, Record, Status
 from spanlab.scorers.agreement import AlphaInterval, ItemMarks, alpha_interval, rated

@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from spanlab.background import wait
 from spanlab.errors import ModelError, UsageError
 from spanlab.lm import Meter, ModelChoice
 from spanlab.lm.building import endpoint_client
 from spanlab.lm.checks import STRUCTURED, CheckedCall, ModelCheck, keep, recall
 from spanlab.lm.dialects import dialect_of
+from spanlab.runtime import wait
 from spanlab.settings import Settings
-from spanlab.workflows.choosing import Choice, specifications, specs_in
+from spanlab.workflows.choosing import DetectorSelection, specifications, specs_in
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
@@ -43,7 +43,9 @@ _BY_SCHEMA = {
 }
 
 
-def check_models(choice: Choice, settings: Settings | None = None) -> tuple[ModelCheck, ...]:
+def check_models(
+    choice: DetectorSelection, settings: Settings | None = None
+) -> tuple[ModelCheck, ...]:
     """Ask each model of a choice one call of each kind, and keep what came of it.
 
     Later runs go by that: they ask for JSON by a schema where the endpoint can do it.
@@ -68,13 +70,15 @@ def check_models(choice: Choice, settings: Settings | None = None) -> tuple[Mode
     return tuple(checks)
 
 
-def last_checks(choice: Choice, settings: Settings | None = None) -> tuple[ModelCheck, ...]:
+def last_checks(
+    choice: DetectorSelection, settings: Settings | None = None
+) -> tuple[ModelCheck, ...]:
     """Return the kept checks of a choice's models, as many as there are."""
     found = (recall(model.endpoint, model.model, settings) for model in _models(choice))
     return tuple(check for check in found if check is not None)
 
 
-def _models(choice: Choice) -> list[ModelChoice]:
+def _models(choice: DetectorSelection) -> list[ModelChoice]:
     """Return the models that a choice asks, each with its endpoint once."""
     models: dict[tuple[str, str], ModelChoice] = {}
     for spec in (each for one in specifications(choice) for each in specs_in(one)):

@@ -1,16 +1,17 @@
-"""What somebody chooses of detectors, and the specifications that the choice amounts to.
+"""Detectors as people select them, and the specifications that a selection amounts to.
 
-The command line, the pages and Python each gather a ``Choice``; ``specifications`` alone reads it.
+The command line, the pages and Python each fill in a ``DetectorSelection``; ``specifications``
+alone reads it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import JsonValue
+from pydantic import BeforeValidator, JsonValue
 
 from spanlab.detectors import (
     Broken,
@@ -23,25 +24,25 @@ from spanlab.detectors import (
     installed,
     spec_of,
 )
-from spanlab.detectors.options import OptionField, fields_in, fields_of
+from spanlab.detectors.registry import options_of
 from spanlab.errors import UsageError
 from spanlab.lm import ChosenOptions, ModelChoice, ModelOptions, Price
-from spanlab.lm.options import addressed, of_environment
-from spanlab.retrievers import GivenSpec, RetrieverSpec, WebSpec
+from spanlab.lm.options import addressed, of_environment, pairs
+from spanlab.lm.search import search_choice
+from spanlab.options import Option, OptionModel, option, options_in
+from spanlab.retrievers import GivenSpec, PassageSource, RetrieverSpec, WebSpec, specified
 from spanlab.retrievers.spec import SEARCHER, WRITER
-from spanlab.workflows.passage_sources import Sources, read, search_model
 
 __all__ = [
     "Broken",
-    "Choice",
+    "DetectorSelection",
     "Entry",
-    "OptionField",
     "asks_models",
-    "fields_of",
     "installed",
     "is_ensemble",
     "model_fields",
     "models_of",
+    "options_of",
     "remarks_on",
     "specifications",
     "specs_in",
@@ -51,35 +52,105 @@ __all__ = [
 _MANNER = set(ModelOptions.model_fields) - {"structured", "window"}
 
 
-@dataclass(frozen=True)
-class Choice:
+def _option_pairs(options: object) -> object:
+    """Read the texts of --option; what is a mapping stays."""
+    if isinstance(options, Mapping) or not isinstance(options, Sequence):
+        return options
+    found: dict[str, JsonValue] = {}
+    for text in map(str, options):
+        name, equals, value = text.partition("=")
+        if not name.strip() or not equals:
+            raise UsageError(f"--option takes NAME=VALUE, such as floor=0.9, not {text!r}")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _model_option_pairs(options: object) -> object:
+    if isinstance(options, Mapping) or not isinstance(options, Sequence):
+        return options
+    return pairs(map(str, options), "--model-option")
+
+
+DetectorOption = Annotated[Mapping[str, JsonValue], BeforeValidator(_option_pairs)]
+ModelOption = Annotated[Mapping[str, JsonValue], BeforeValidator(_model_option_pairs)]
+
+
+class DetectorSelection(OptionModel):
     """Detectors and what they work with; empty texts are what was left to defaults.
 
     Attributes:
-        detectors: names of detectors and ensembles.
-        model: the model that they ask; else the environment names it.
         one_model: whether ``model`` takes the place of the models that an ensemble's members name.
-        price: of that model, "input,cached,output" in US dollars per million tokens.
-        sources: where passages come from, for every detector that names no retriever itself.
-        program: a tuned prompt of the registry; "none" for the detector's own prompt.
-        config: a JSON file with the ensemble to take instead of the one chosen.
-        options: the detectors' own options by name, or for one detector by "detector.name".
-        model_options: how models are asked, by names of ``ChosenOptions``; for some of them by
-            "role.name", "detector.name" or "detector.role.name".
+        passages: where they come from, for every detector that names no retriever itself.
+        retriever: the same as a specification, which then counts.
+        model_options: by names of ``ChosenOptions``; for some models by "role.name",
+            "detector.name" or "detector.role.name".
     """
 
-    detectors: tuple[str, ...] = ()
-    model: str | ModelChoice = ""
-    one_model: bool = True
-    price: str = ""
-    sources: Sources | RetrieverSpec = field(default_factory=Sources)
-    program: str = ""
-    config: Path | None = None
-    options: Mapping[str, JsonValue] = field(default_factory=dict)
-    model_options: Mapping[str, JsonValue] = field(default_factory=dict)
+    detectors: tuple[str, ...] = option(
+        (),
+        title="Detectors",
+        help="Which detector, e.g. offline or ucsc-extract. Repeatable.",
+        flags="--detector",
+    )
+    model: str | ModelChoice = option(
+        "",
+        title="Model",
+        help="The model that detectors ask (default: SPANLAB_MODEL).",
+        group="Model",
+        placeholder="for example gpt-4o-mini",
+    )
+    one_model: bool = option(
+        True,
+        title="Use this model for all members",
+        help="Of an ensemble; otherwise each uses its own.",
+        group="Model",
+        sides=("page", "python"),
+    )
+    passages: PassageSource = PassageSource()
+    retriever: RetrieverSpec | None = option(
+        None, title="Retriever", help="A specification of a retriever.", sides=frozenset({"python"})
+    )
+    config: Path | None = option(
+        None,
+        title="Configuration",
+        help="An ensemble of your own, as JSON, in place of ucsc's members.",
+        sides=("command", "python"),
+    )
+    program: str = option(
+        "",
+        title="Program",
+        help="A tuned prompt of the registry; none: the detector's own.",
+        sides=("command", "python"),
+    )
+    price: str = option(
+        "",
+        title="Price per million tokens (optional)",
+        help="The model's price: input,cached,output in US dollars per million tokens (default: "
+        "SPANLAB_PRICE). Only with a price can cost be shown and limited.",
+        group="Model",
+        placeholder="0.15,0.075,0.60",
+    )
+    options: DetectorOption = option(
+        {},
+        title="Options",
+        help="An option of the detector: NAME=VALUE, or DETECTOR.NAME=VALUE; `spanlab detectors` "
+        "lists them. Repeatable.",
+        flags="--option",
+    )
+    model_options: ModelOption = option(
+        {},
+        title="Model options",
+        help="How models are asked: NAME=VALUE, for some of them ROLE.NAME=VALUE, "
+        "DETECTOR.NAME=VALUE or DETECTOR.ROLE.NAME=VALUE. Names: "
+        f"{', '.join(ChosenOptions.model_fields)}; the value none leaves one to the endpoint "
+        "(default: SPANLAB_MODEL_OPTIONS, with commas between). Repeatable.",
+        flags="--model-option",
+    )
 
 
-def specifications(choice: Choice, environ: Mapping[str, str] = os.environ) -> tuple[Spec, ...]:
+def specifications(
+    choice: DetectorSelection, environ: Mapping[str, str] = os.environ
+) -> tuple[Spec, ...]:
     """Return the specifications that a choice amounts to, one for each of its detectors.
 
     What the environment names now is written into them: it holds for the whole run, wherever its
@@ -101,7 +172,8 @@ def specifications(choice: Choice, environ: Mapping[str, str] = os.environ) -> t
     if choice.config is not None and not any(map(is_ensemble, choice.detectors)):
         raise UsageError("a configuration (--config) is for an ensemble, such as ucsc")
     about_models = choice.model or choice.price or choice.program or choice.model_options
-    if not asking and (about_models or choice.sources != Sources()):
+    about_passages = choice.retriever is not None or choice.passages != PassageSource()
+    if not asking and (about_models or about_passages):
         names = " and ".join(map(repr, choice.detectors))
         raise UsageError(f"{names} asks no model: it takes no model, program or retriever")
     _check_options(choice.options, single)
@@ -136,7 +208,7 @@ def models_of(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(model.model for model in models if model is not None))
 
 
-def model_fields(names: Iterable[str]) -> dict[str, tuple[OptionField, ...]]:
+def model_fields(names: Iterable[str]) -> dict[str, tuple[Option, ...]]:
     """Return what can be chosen of the models that detectors ask, by what it is for.
 
     Args:
@@ -147,7 +219,7 @@ def model_fields(names: Iterable[str]) -> dict[str, tuple[OptionField, ...]]:
         a detector where there is more than one.
     """
     specs = [one for name in names for one in specs_in(spec_of(name)) if asks_models(one.detector)]
-    fields = fields_in(ChosenOptions)
+    fields = options_in(ChosenOptions)
     several = {spec.detector for spec in specs if len(entry_of(spec.detector).roles) > 1}
     found = {"": fields}
     for spec in specs:
@@ -159,7 +231,7 @@ def model_fields(names: Iterable[str]) -> dict[str, tuple[OptionField, ...]]:
     return found
 
 
-def _named(name: str, choice: Choice) -> Spec:
+def _named(name: str, choice: DetectorSelection) -> Spec:
     if choice.config is not None and is_ensemble(name):
         return EnsembleSpec.read(choice.config)
     return spec_of(name)
@@ -171,7 +243,10 @@ def specs_in(spec: Spec) -> tuple[DetectorSpec, ...]:
 
 
 def _completed(
-    spec: Spec, choice: Choice, retriever: RetrieverSpec | None, environ: Mapping[str, str]
+    spec: Spec,
+    choice: DetectorSelection,
+    retriever: RetrieverSpec | None,
+    environ: Mapping[str, str],
 ) -> Spec:
     if isinstance(spec, EnsembleSpec):
         members = tuple(_detector(each, choice, retriever, environ) for each in spec.members)
@@ -181,7 +256,7 @@ def _completed(
 
 def _detector(
     spec: DetectorSpec,
-    choice: Choice,
+    choice: DetectorSelection,
     retriever: RetrieverSpec | None,
     environ: Mapping[str, str],
 ) -> DetectorSpec:
@@ -197,7 +272,7 @@ def _detector(
 
 
 def _models(
-    spec: DetectorSpec, choice: Choice, environ: Mapping[str, str]
+    spec: DetectorSpec, choice: DetectorSelection, environ: Mapping[str, str]
 ) -> dict[str, ModelChoice | dict[str, ModelChoice]]:
     """Return the detector's model, and those of the roles that ask another one."""
     roles = entry_of(spec.detector).roles
@@ -214,7 +289,7 @@ def _model(
     spec: DetectorSpec,
     own: ModelChoice | None,
     role: str,
-    choice: Choice,
+    choice: DetectorSelection,
     environ: Mapping[str, str],
 ) -> ModelChoice:
     model = own
@@ -229,7 +304,9 @@ def _model(
     return spec.asked(model, role, environ, choice.model_options)
 
 
-def _chosen(choice: Choice, environ: Mapping[str, str], role: str | tuple[str, ...]) -> ModelChoice:
+def _chosen(
+    choice: DetectorSelection, environ: Mapping[str, str], role: str | tuple[str, ...]
+) -> ModelChoice:
     """Return the chosen model, or that which the environment names for a role."""
     if isinstance(choice.model, ModelChoice):
         model = choice.model.located(environ)
@@ -240,24 +317,31 @@ def _chosen(choice: Choice, environ: Mapping[str, str], role: str | tuple[str, .
     return model.model_copy(update={"price": Price.parse(choice.price)})
 
 
-def _retriever(choice: Choice, environ: Mapping[str, str]) -> RetrieverSpec | None:
-    sources = choice.sources
-    found = read(sources) if isinstance(sources, Sources) else sources
+def _retriever(choice: DetectorSelection, environ: Mapping[str, str]) -> RetrieverSpec | None:
+    found = choice.retriever or specified(choice.passages)
     if found is None or isinstance(found, GivenSpec):
         return found
     changes: dict[str, object] = {}
     if found.writer is None and (found.queries == "claims" or found.translate):
         named = "" if environ.get(f"SPANLAB_MODEL_{WRITER.upper()}") else choice.model
-        writer = _chosen(Choice(model=named, price=choice.price), environ, WRITER)
+        writer = _chosen(DetectorSelection(model=named, price=choice.price), environ, WRITER)
         changes["writer"] = _asked(writer, WRITER, choice, environ)
     if isinstance(found, WebSpec):
-        searcher = found.model or search_model(sources, environ)
+        searcher = found.model or _search_model(choice.passages.model.strip(), environ)
         changes["model"] = _asked(searcher, SEARCHER, choice, environ)
     return found.model_copy(update=changes)
 
 
+def _search_model(name: str, environ: Mapping[str, str]) -> ModelChoice:
+    """Return the search model that is named, else that of the environment, with its endpoint."""
+    choice = search_choice(environ)
+    if not name or name == choice.model:
+        return choice
+    return choice.model_copy(update={"model": name, "price": None})
+
+
 def _asked(
-    model: ModelChoice, role: str, choice: Choice, environ: Mapping[str, str]
+    model: ModelChoice, role: str, choice: DetectorSelection, environ: Mapping[str, str]
 ) -> ModelChoice:
     """Return how a model is asked in a role that is no detector's."""
     general, chosen = (
@@ -296,7 +380,7 @@ def _check_required(spec: DetectorSpec) -> None:
     """Refuse a detector that lacks an option without which it cannot be built."""
     for name in entry_of(spec.detector).required:
         if not spec.options.get(name):
-            about = next(each.about for each in fields_of(spec.detector) if each.name == name)
+            about = next(each.about for each in options_of(spec.detector) if each.name == name)
             raise UsageError(
                 f"{spec.detector!r} needs the option {name!r} (--option {name}=…): {about}"
             )

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from spanlab.labels import Extent, Labels, disagreement, labels_in, labels_of
+from spanlab.extents import Extent
+from spanlab.labels import Labels, disagreement, labels_in, labels_of
 from spanlab.results import ResultTable
 from spanlab.schema import Cursor, Kind, Page, QueueQuery, Record
 from spanlab.scorers import (

@@ -16,7 +16,8 @@ from spanlab.detectors.encoder.calibration import FIT, Method, WordCalibration
 from spanlab.detectors.encoder.detector import EncoderDetector
 from spanlab.detectors.encoder.words import Words, marked
 from spanlab.errors import InputError, SpanlabError, UsageError
-from spanlab.labels import Extent, Soft, flatten, harden, iou, merge
+from spanlab.extents import Extent, iou, merge
+from spanlab.labels import Soft, flatten, harden
 from spanlab.schema import Record, Status
 from spanlab.scorers import CalibrationSums
 from spanlab.workflows.calibrating import marked_shares

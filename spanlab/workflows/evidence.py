@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanlab.background import submit
 from spanlab.errors import UsageError
+from spanlab.runtime import submit
 from spanlab.schema import BY_HAND, Annotation, Item, Passage, Retrieval, joined, storable
 from spanlab.settings import Settings
 from spanlab.storage import Store

@@ -25,8 +25,8 @@ from spanlab.datasets import (
 from spanlab.datasets.limits import longest, record_limit, too_large
 from spanlab.errors import InputError
 from spanlab.results import counted
+from spanlab.runtime import rarely_collected
 from spanlab.schema import Item, Record
-from spanlab.workflows.interpreter import rarely_collected
 
 if TYPE_CHECKING:
     from spanlab.storage import Store

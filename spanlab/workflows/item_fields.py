@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from spanlab.errors import UsageError
-from spanlab.labels import hard_of, intersection
+from spanlab.extents import intersection
+from spanlab.labels import hard_of
 from spanlab.schema import Annotation, Interval, Item, Record
 from spanlab.storage import Store
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.schema import Annotation, Record, Span
 
 UNMARKED = "(not marked)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -13,13 +14,14 @@ from spanlab.detectors import Detector, DetectorSpec, EnsembleSpec, LocalDetecto
 from spanlab.errors import InputError, UsageError
 from spanlab.labels import labels_of
 from spanlab.lm import Budget, ModelChoice
+from spanlab.options import problem
 from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import Record
 from spanlab.scorers import Report
 from spanlab.scorers import score as score_labels
-from spanlab.workflows.choosing import Choice, specifications
-from spanlab.workflows.passage_sources import Sources
-from spanlab.workflows.requesting import problem, request_of
+from spanlab.workflows.choosing import DetectorSelection, specifications
+from spanlab.workflows.requesting import RunOptions, check_without_dataset, request_of
+from spanlab.workflows.runs import RunLimits
 from spanlab.workflows.streaming import Stream
 from spanlab.workflows.voting import Cleanup, vote_records
 
@@ -60,12 +62,8 @@ def load(
 
 def annotate(
     records: Iterable[Record],
-    detector: str | Choice | Spec | Detector | LocalDetector = "offline",
-    *,
-    concurrency: int | None = None,
-    model: str | ModelChoice | None = None,
-    retriever: RetrieverSpec | None = None,
-    budget: Budget | None = None,
+    detector: str | DetectorSelection | Spec | Detector | LocalDetector = "offline",
+    **options: object,
 ) -> list[Record]:
     """Return the records with a detector's annotation added, or renewed.
 
@@ -73,33 +71,39 @@ def annotate(
 
     Args:
         records: what to annotate.
-        detector: a detector's or ensemble's name or specification, a `Choice` of one, or an object
-            with `name` and `annotate(item)` or `async detect(item)`.
-        concurrency: items annotated at once (None: 32); for detectors that ask no
-            model the number of processes (None: 1).
-        model: for a detector by name, the model it asks; None takes SPANLAB_MODEL.
-        retriever: for a detector by name, where passages come from; None reads the items' own.
-        budget: limits on the model calls.
+        detector: a detector's or ensemble's name or specification, a `DetectorSelection` of one, or
+            an object with `name` and `annotate(item)` or `async detect(item)`.
+        **options: for a detector by name, those of `spanlab annotate` with underscores, such as
+            ``model="gpt-4o-mini", search="brave", max_calls=500``, and ``retriever``, a
+            specification; for the others ``concurrency``, ``budget`` and the limits of a budget.
+            For detectors that ask no model ``concurrency`` is the number of processes (None: 1),
+            for the others that of items annotated at once (None: 32).
 
     Raises:
-        UsageError: no detector has this name, or something it needs is missing.
+        UsageError: no detector or option has this name, or something it needs is missing.
         BudgetError: the budget is used up; what was paid for is in the cache of answers.
         ConfigurationError: key, address or name of the model is wrong.
     """
     if isinstance(detector, str):
-        sources = Sources() if retriever is None else retriever
-        (detector,) = specifications(Choice((detector,), model or "", sources=sources))
-    elif model is not None or retriever is not None:
-        raise UsageError("model and retriever go with a detector's name; put them into the spec")
-    elif isinstance(detector, Choice):
+        chosen = RunOptions.checked({"detectors": (detector,), **options})
+        (detector,) = specifications(chosen)
+        limits: RunLimits = chosen
+    else:
+        try:
+            limits = RunLimits.checked(options)
+        except UsageError as error:
+            also = "what a detector works with goes with its name, or into its specification"
+            raise UsageError(f"{error}; {also}") from None
+    check_without_dataset(limits)
+    if isinstance(detector, DetectorSelection):
         (detector,) = specifications(detector)
     if isinstance(detector, DetectorSpec | EnsembleSpec):
-        bounds = {"concurrency": concurrency, "budget": budget}
+        bounds = {"concurrency": limits.concurrency, "budget": limits.budget}
         stream = Stream.of(request_of("records", [detector], **bounds))
     else:
-        stream = Stream.own(detector, concurrency)
+        stream = Stream.own(detector, limits.concurrency)
     found = []
-    for record in stream.annotated(records):
+    for record in stream.annotated(islice(records, limits.limit)):
         if stream.spent is not None:
             raise stream.spent
         found.append(record)
@@ -139,8 +143,7 @@ def reason(
     from spanlab.detectors.safe.reasoning import ReasonOptions
     from spanlab.workflows.reasoning import Reasoning
 
-    sources = Sources() if retriever is None else retriever
-    choice = Choice(("safe",), model or "", sources=sources)
+    choice = DetectorSelection(detectors=("safe",), model=model or "", retriever=retriever)
     try:
         way = ReasonOptions.model_validate({"verification": verification, **options})
     except ValidationError as error:

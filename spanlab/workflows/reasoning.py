@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from spanlab.background import ahead
 from spanlab.datasets import ReadOptions, read
 from spanlab.detectors import DetectorSpec, Finding
 from spanlab.detectors.building import kit_of
 from spanlab.errors import BudgetError, UsageError
 from spanlab.lm import Budget, Meter, ModelChoice, Usage
+from spanlab.runtime import ahead
 from spanlab.schema import CallsStep, Item, Record, Status
 from spanlab.settings import Settings
-from spanlab.workflows.choosing import Choice, specifications
+from spanlab.workflows.choosing import DetectorSelection, specifications
 from spanlab.workflows.reasoning_results import MethodResult, outcome_of
 from spanlab.workflows.runs import CONCURRENCY
 
@@ -48,7 +47,7 @@ class Reasoning:
 
     def __init__(
         self,
-        choice: Choice,
+        choice: DetectorSelection,
         ways: Sequence[ReasonOptions],
         *,
         generator: str | ModelChoice | None = None,
@@ -125,16 +124,16 @@ def questions_in(files: Sequence[Path], options: ReadOptions | None = None) -> I
         yield from read(file, options)
 
 
-def _specification(choice: Choice, generator: str | ModelChoice | None) -> DetectorSpec:
+def _specification(choice: DetectorSelection, generator: str | ModelChoice | None) -> DetectorSpec:
     """Return the verifier's specification, with the generator's model in its role."""
-    safe = replace(choice, detectors=("safe",))
+    safe = choice.model_copy(update={"detectors": ("safe",)})
     (spec,) = specifications(safe)
     assert isinstance(spec, DetectorSpec)  # it is no ensemble
     if not generator:
         return spec
     from spanlab.detectors.safe.entry import GENERATOR
 
-    (other,) = specifications(replace(safe, model=generator))
+    (other,) = specifications(safe.model_copy(update={"model": generator}))
     assert isinstance(other, DetectorSpec)
     models = {**spec.models, GENERATOR: other.choice(GENERATOR)}
     return spec.model_copy(update={"models": models})

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from spanlab.detectors import Spec, entry_of
 from spanlab.errors import UsageError
-from spanlab.lm import Budget
-from spanlab.schema import Kind, Status
-from spanlab.workflows.choosing import Choice, specifications
+from spanlab.options import option, problem
+from spanlab.schema import Kind, Name, Status
+from spanlab.workflows.choosing import DetectorSelection, specifications
 from spanlab.workflows.lookup import summary_of
-from spanlab.workflows.runs import CONCURRENCY, RunRequest
+from spanlab.workflows.runs import CONCURRENCY, RunLimits, RunRequest
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
@@ -24,65 +24,54 @@ if TYPE_CHECKING:
 _PAGE = 1000  # ids read at once
 
 
-@dataclass(frozen=True)
-class RunForm:
-    """The form of a run, filled in; see ``RunRequest`` and ``Budget``.
+class RunOptions(RunLimits, DetectorSelection):
+    """What people set of a run: the detectors, how much they do, and what it may come to."""
 
-    ``only_failed`` takes up nothing but items that one of the detectors failed on. ``item`` is the
-    id of the only one to do, also if the detectors have finished it.
-    """
+    items: tuple[Name, ...] = option(
+        (),
+        title="Only these items",
+        help="Only this item of a dataset, also if it is finished. Repeatable.",
+        flags="--item",
+        sides=("command", "python"),
+    )
+    only_failed: bool = option(
+        False,
+        title="Only items that failed",
+        help="Those on which one of these detectors failed before.",
+        group="Limits",
+    )
+    again: bool = option(
+        False,
+        title="Again",
+        help="Also what is done, and also if a job under way does the same.",
+        sides=("command", "python"),
+    )
 
-    dataset: str
-    choice: Choice = field(default_factory=Choice)
-    concurrency: int | None = None
-    limit: int | None = None
-    only_failed: bool = False
-    budget_calls: int | None = None
-    budget_tokens: int | None = None
-    budget_cost: float | None = None
-    budget_searches: int | None = None
-    rate: float | None = None
-    vote: str = ""
-    item: str | None = None
 
-
-def requested(store: Store, form: RunForm, environ: Mapping[str, str] = os.environ) -> RunRequest:
-    """Return the request that a filled-in form amounts to.
+def requested(
+    store: Store, dataset: str, options: RunOptions, environ: Mapping[str, str] = os.environ
+) -> RunRequest:
+    """Return the request that options amount to.
 
     Args:
         store: the annotation database, asked for the items that failed.
-        form: what was filled in.
-        environ: names models and endpoints where the form does not.
+        dataset: its name.
+        options: what was set.
+        environ: names models and endpoints where the options do not.
 
     Raises:
         NotFoundError: there is no such dataset.
         UsageError: something is missing or cannot be meant so; says what would be right.
     """
+    limits = {name: getattr(options, name) for name in RunLimits.model_fields}
     request = request_of(
-        form.dataset,
-        specifications(form.choice, environ),
-        vote=form.vote.strip() or None,
-        concurrency=form.concurrency,
-        limit=form.limit,
-        budget=budget_of(
-            form.budget_calls, form.budget_cost, form.budget_tokens, form.budget_searches
-        ),
-        rate=form.rate,
-        items=None if form.item is None else (form.item,),
-        again=form.item is not None,
+        dataset,
+        specifications(options, environ),
+        items=options.items or None,
+        again=options.again or bool(options.items),
+        **limits,
     )
-    return _of_failed(store, request) if form.only_failed else request
-
-
-def budget_of(
-    calls: int | None,
-    cost: float | None = None,
-    tokens: int | None = None,
-    searches: int | None = None,
-) -> Budget | None:
-    """Return the budget of model calls and searches; None without any limit."""
-    budget = Budget(calls=calls, tokens=tokens, cost=cost, searches=searches)
-    return None if budget == Budget() else budget
+    return _of_failed(store, request) if options.only_failed else request
 
 
 def request_of(dataset: str, detectors: Sequence[Spec], **options: object) -> RunRequest:
@@ -110,6 +99,21 @@ def request_of(dataset: str, detectors: Sequence[Spec], **options: object) -> Ru
     return request.model_copy(update={"concurrency": usual})
 
 
+def check_without_dataset(options: RunLimits) -> None:
+    """Refuse what only a run over a dataset can do, for files and for records in memory.
+
+    Raises:
+        UsageError: names the option, and what would be right.
+    """
+    instead = {"vote": "for files: spanlab vote", "again": "files are annotated anew each time"}
+    for name in ("vote", "rate", "items", "again", "only_failed"):
+        if getattr(options, name, None):
+            flag = f"--{name.replace('items', 'item').replace('_', '-')}"
+            raise UsageError(
+                f"{flag} is for a dataset: {instead.get(name, 'import the files first')}"
+            )
+
+
 def usual_concurrency(detectors: Iterable[str]) -> int:
     """Return how many items are under way at once if nobody says how many.
 
@@ -118,14 +122,6 @@ def usual_concurrency(detectors: Iterable[str]) -> int:
     """
     entries = (entry_of(name) for name in detectors)
     return CONCURRENCY if any(each.asks_models or each.batches for each in entries) else 1
-
-
-def problem(error: ValidationError) -> str:
-    """Return in one clause what is wrong with a request, without its values."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {message}" if where else message
 
 
 def check(store: Store, request: RunRequest) -> None:

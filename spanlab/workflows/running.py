@@ -13,8 +13,8 @@ import numpy as np
 from spanlab.detectors.base import Finding
 from spanlab.detectors.ensemble import Ensemble, ItemOutcome
 from spanlab.errors import BudgetError, ConfigurationError, InputError, StoreError
+from spanlab.runtime import rarely_collected
 from spanlab.schema import Annotation, Kind, Record, Status, storable
-from spanlab.workflows.interpreter import rarely_collected
 from spanlab.workflows.lookup import summary_of
 from spanlab.workflows.runs import Failure, Progress, RunRequest
 

@@ -10,38 +10,64 @@ from pydantic import Field, model_validator
 
 from spanlab.detectors.ensemble import Ensemble, Vote
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
-from spanlab.lm import Budget, Meter, Usage
-from spanlab.schema import Frozen, Name, Rate, unique
+from spanlab.lm import CallLimits, Meter, Usage
+from spanlab.options import option
+from spanlab.schema import Name, unique
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from spanlab.settings import Settings
 
-__all__ = ["Failure", "Progress", "RunRequest", "ensemble_of"]
+__all__ = ["Failure", "Progress", "RunLimits", "RunRequest", "ensemble_of"]
 
 CONCURRENCY = 32  # items annotated at once, unless a request says otherwise
 
 
-class RunRequest(Frozen):
+class RunLimits(CallLimits):
+    """How much of a dataset a run does, how fast, and what it may come to."""
+
+    limit: int | None = option(
+        None,
+        title="Maximum items",
+        help="At most so many items.",
+        group="Limits",
+        placeholder="no limit",
+        ge=1,
+    )
+    concurrency: int | None = option(
+        None,
+        title="Concurrent items",
+        help="Items under way at once, as far as the endpoint lets you (default 32), for offline "
+        "processes (default 1).",
+        group="Limits",
+        ge=1,
+        le=1024,
+    )
+    vote: Name | None = option(
+        None,
+        title="Vote of these detectors (optional)",
+        help="Name of a vote of all these detectors, cast as well: which share of them marks each "
+        "character.",
+        group="Limits",
+        placeholder="name of the vote",
+    )
+
+
+class RunRequest(RunLimits):
     """Which detectors are to annotate which items of a dataset.
 
     Of an ensemble every member annotates, and its vote is cast. ``vote`` names a vote of all
     detectors of the run. ``concurrency`` is how many detectors work on items at once in each
-    worker. ``limit`` bounds the number of items, ``budget`` what the model calls of the whole run
-    may come to. ``rate`` bounds how many model calls begin in a minute, those of all workers and
-    repeated attempts together; jobs keep it, runs that are none do not. ``retry_failed`` takes up
-    items on which a detector failed before. ``items`` are the ids to do (None: all that are not
-    finished); ``again`` does those also, and without ``items`` all that there are.
+    worker. ``rate`` counts the calls of all workers and repeated attempts together; jobs keep it,
+    runs that are none do not. ``retry_failed`` takes up items on which a detector failed before.
+    ``items`` are the ids to do (None: all that are not finished); ``again`` does those also, and
+    without ``items`` all that there are.
     """
 
     dataset: Name
     detectors: Annotated[tuple[Spec, ...], Field(min_length=1)]
-    vote: Name | None = None
     concurrency: Annotated[int, Field(ge=1, le=1024)] = CONCURRENCY
-    limit: Annotated[int, Field(ge=1)] | None = None
-    budget: Budget | None = None
-    rate: Rate | None = None
     retry_failed: bool = True
     items: tuple[Name, ...] | None = None
     again: bool = False

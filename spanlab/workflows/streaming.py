@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
-from spanlab.background import ahead
 from spanlab.detectors import BatchDetector, Detector, LocalDetector, as_detector, asks_models
 from spanlab.detectors.ensemble import Ensemble, ItemOutcome
 from spanlab.errors import BudgetError, ConfigurationError, UsageError
 from spanlab.lm import Meter, Usage
 from spanlab.processes import executor_of
+from spanlab.runtime import ahead
 from spanlab.schema import Kind, Record, Status
 from spanlab.settings import Settings
 from spanlab.workflows.runs import CONCURRENCY, RunRequest, ensemble_of

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spanlab.labels import trim_space
+from spanlab.extents import trim_space
 from spanlab.schema import Annotation, Interval, Span
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
-from spanlab.background import ahead
 from spanlab.detectors import DetectorSpec, Finding
 from spanlab.detectors.building import kit_of
 from spanlab.errors import BudgetError
 from spanlab.lm import Budget, Meter, Usage
+from spanlab.runtime import ahead
 from spanlab.schema import Item, Record, Status
 from spanlab.settings import Settings
-from spanlab.workflows.choosing import Choice, specifications
+from spanlab.workflows.choosing import DetectorSelection, specifications
 from spanlab.workflows.runs import CONCURRENCY
 
 Task = Literal["verify", "ideal"]
@@ -59,7 +59,7 @@ class Supervision:
     def __init__(
         self,
         task: Task,
-        choice: Choice,
+        choice: DetectorSelection,
         *,
         flagged: bool = False,
         concurrency: int = CONCURRENCY,
@@ -68,7 +68,7 @@ class Supervision:
         from spanlab.detectors.safe.benchmark import BenchmarkVerifier
         from spanlab.detectors.safe.ideal import IdealTrajectories
 
-        (spec,) = specifications(replace(choice, detectors=("safe",)))
+        (spec,) = specifications(choice.model_copy(update={"detectors": ("safe",)}))
         assert isinstance(spec, DetectorSpec)  # it is no ensemble
         self._meter = Meter(budget, concurrency=concurrency)
         kit = kit_of(spec, self._meter, Settings.read())

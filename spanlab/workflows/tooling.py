@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spanlab.background import wait
+from spanlab.runtime import wait
 from spanlab.settings import Settings
 from spanlab.tools.config import chosen_servers, tool_servers
 from spanlab.tools.mcp_servers import ServerState, server_states

@@ -14,11 +14,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 
-from spanlab.background import ahead
 from spanlab.datasets.files import replacing
 from spanlab.errors import BudgetError, ConfigurationError, InputError, SpanlabError
 from spanlab.lm import Budget, Meter, ModelChoice, answer_cache, language_model, predict
 from spanlab.lm.gathering import together
+from spanlab.runtime import ahead
 from spanlab.schema import Record
 from spanlab.settings import Settings
 

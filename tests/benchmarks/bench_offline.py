@@ -26,7 +26,8 @@ from spanlab.detectors.offline.passages import read_passages
 from spanlab.detectors.offline.synthetic import Made, Pool, injected, paraphrases, verbatim
 from spanlab.detectors.offline.validation import folds
 from spanlab.detectors.offline.words import read as read_words
-from spanlab.labels import Extent, Labels, Soft, hard_of, iou, labels_of, length
+from spanlab.extents import Extent, iou, length
+from spanlab.labels import Labels, Soft, hard_of, labels_of
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
 from spanlab.scorers import Report, mark_all, mark_none, score
 

@@ -27,7 +27,7 @@ from spanlab.datasets import read
 from spanlab.detectors.safe.reasoning import ReasonOptions
 from spanlab.schema import Record
 from spanlab.testing import Ask, ModelServer
-from spanlab.workflows.choosing import Choice
+from spanlab.workflows.choosing import DetectorSelection
 from spanlab.workflows.reasoning import Reasoning
 
 QUESTIONS, LATENCY, AT_ONCE = 500, 0.1, 32
@@ -107,7 +107,9 @@ def wall(records: list[Record]) -> None:
         ModelServer(script, latency=LATENCY, keep=False) as server,
     ):
         os.environ |= {"SPANLAB_HOME": home, "OPENAI_BASE_URL": server.url}
-        work = Reasoning(Choice(("safe",)), [ReasonOptions()], concurrency=AT_ONCE)
+        work = Reasoning(
+            DetectorSelection(detectors=("safe",)), [ReasonOptions()], concurrency=AT_ONCE
+        )
         list(islice(work.answered(questions(records, AT_ONCE)), AT_ONCE))  # connections, imports
         calls, started, worked = server.count, time.perf_counter(), time.process_time()
         more = islice(questions(records, QUESTIONS + AT_ONCE), AT_ONCE, None)

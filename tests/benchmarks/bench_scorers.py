@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.datasets import read_labels
-from spanlab.labels import Extent, Labels, Soft, disagreement, harden
+from spanlab.extents import Extent
+from spanlab.labels import Labels, Soft, disagreement, harden
 from spanlab.schema import Annotation, Kind, Span
 from spanlab.scorers import score, score_items
 from spanlab.scorers.agreement import ItemMarks, agreement

@@ -10,7 +10,7 @@ import pytest
 
 from spanlab.datasets import ReadOptions, read, read_labels, write
 from spanlab.errors import InputError
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.schema import Annotation, Interval, Item, Kind, Record, Span, Status
 
 ANSWER = "Ada was born in 1815 in London."

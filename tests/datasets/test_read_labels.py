@@ -10,7 +10,8 @@ import pytest
 
 from spanlab.datasets import Role, read_labels, write
 from spanlab.errors import InputError
-from spanlab.labels import Extent, Labels, Soft
+from spanlab.extents import Extent
+from spanlab.labels import Labels, Soft
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 
 ANSWER = "abcdefghij"

@@ -15,13 +15,14 @@ from spanlab.datasets import read
 from spanlab.detectors import Detector, DetectorSpec, EnsembleSpec, build, spec_of
 from spanlab.detectors.ensemble import tally
 from spanlab.errors import UsageError
-from spanlab.labels import hard_of, labels_of, length
+from spanlab.extents import length
+from spanlab.labels import hard_of, labels_of
 from spanlab.lm import Meter, ModelChoice
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.scorers import score
 from spanlab.settings import Settings
 from spanlab.testing import Ask, ModelServer, Reply, caller_with, fail, say_fields
-from spanlab.workflows.choosing import Choice, specifications
+from spanlab.workflows.choosing import DetectorSelection, specifications
 
 NAMES = [
     "ucsc-1-llama-extract",
@@ -95,14 +96,14 @@ def test_a_member_is_asked_at_its_own_provider_with_its_own_key(
         assert llama.body["model"].startswith("meta-llama/")
         assert llama.caller == caller_with("sk-of-the-llama")
         assert len(model_server.requests) == 5, "the other members' answers are in the cache"
-        (spec,) = specifications(Choice(("ucsc",), model="one for all"))
+        (spec,) = specifications(DetectorSelection(detectors=("ucsc",), model="one for all"))
         assert isinstance(spec, EnsembleSpec)
         assert {each.model and each.model.host for each in spec.members} == {
             urlsplit(model_server.url).netloc
         }
     monkeypatch.setenv("SPANLAB_LLAMA_BASE_URL", "llama.example")
     with pytest.raises(UsageError, match="SPANLAB_LLAMA_BASE_URL"):
-        specifications(Choice(("ucsc",)))
+        specifications(DetectorSelection(detectors=("ucsc",)))
 
 
 def test_a_detector_that_asks_no_model_can_be_a_member(
@@ -179,7 +180,7 @@ def test_members_are_replaced_by_a_file(
     path = tmp_path / "mine.json"
     path.write_text(own.model_dump_json(), encoding="utf-8")
     model_server.script(answers)
-    (spec,) = specifications(Choice(("ucsc",), config=path))
+    (spec,) = specifications(DetectorSelection(detectors=("ucsc",), config=path))
     built = build(spec, Meter(), settings)
     finding = detect(built)
     assert [each.annotator for each in finding.annotations] == ["one", "two", "anything"]
@@ -190,7 +191,7 @@ def test_one_model_can_take_every_member_s_place(
     model_server: ModelServer, settings: Settings
 ) -> None:
     model_server.script(answers)
-    (spec,) = specifications(Choice(("ucsc",), "mine"))
+    (spec,) = specifications(DetectorSelection(detectors=("ucsc",), model="mine"))
     built = build(spec, Meter(), settings)
     detect(built)
     assert {ask.body["model"] for ask in model_server.requests} == {"mine"}

@@ -9,18 +9,17 @@ from typing import Literal
 import pytest
 from pydantic import JsonValue
 
-from spanlab.cli import model_options
 from spanlab.detectors import DetectorSpec, entries, entry_of
 from spanlab.detectors.entry import Entry, Options
-from spanlab.detectors.options import OptionField, fields_in
 from spanlab.errors import UsageError
-from spanlab.workflows.choosing import specifications
+from spanlab.options import Option, options_in
+from spanlab.workflows.choosing import DetectorSelection, specifications
 
 NEEDED = {"encoder": "model", "encoder-nli": "model", "encoder-nli-claims": "model"}
 ONLY_WITH = {"agreeing": "samples=25"}  # of so many samples so many agree
 
 
-def other_values(field: OptionField) -> tuple[JsonValue, ...]:
+def other_values(field: Option) -> tuple[JsonValue, ...]:
     """Values of an option that are not its default."""
     if field.choices:
         return tuple(choice for choice in field.choices if choice != field.default)
@@ -36,7 +35,7 @@ def other_values(field: OptionField) -> tuple[JsonValue, ...]:
 def written() -> Iterator[object]:
     """Every other value of every option of every detector, as a command line writes it."""
     for entry in entries():
-        for field in fields_in(entry.options):
+        for field in options_in(entry.options):
             for value in other_values(field):
                 text = str(value).lower() if isinstance(value, bool) else str(value)
                 option = f"{field.name}={text}"
@@ -51,7 +50,9 @@ def test_every_option_of_every_detector_is_set_on_the_command_line(
     more = [f"{NEEDED[detector]}=x"] if detector in NEEDED and NEEDED[detector] != name else []
     more += [ONLY_WITH[name]] if name in ONLY_WITH else []
     model = None if not entry_of(detector).asks_models else "scripted"
-    chosen = model_options.choice([detector], model, option=[*more, option])
+    chosen = DetectorSelection.checked(
+        {"detectors": (detector,), "model": model or "", "option": [*more, option]}
+    )
     (spec,) = specifications(chosen, {})
     assert isinstance(spec, DetectorSpec)
     assert spec.options[name] == value

@@ -16,7 +16,7 @@ from spanlab.jobs import JobState, RunRequest
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.testing import ModelServer, fail
-from spanlab.workflows.choosing import Choice, specifications
+from spanlab.workflows.choosing import DetectorSelection, specifications
 from spanlab.workflows.requesting import request_of
 
 Start = Callable[..., Process]
@@ -68,7 +68,7 @@ def test_a_command_takes_up_what_waits_and_leaves_alone_what_somebody_works_on(
 ) -> None:
     fill(settings, 6)
     here = environment(settings) | {"OPENAI_BASE_URL": model.url, "SPANLAB_MODEL": "scripted"}
-    asked = request_of("d", specifications(Choice(("ucsc-extract",)), here))
+    asked = request_of("d", specifications(DetectorSelection(detectors=("ucsc-extract",)), here))
     command = ["annotate", "d", "--detector", "ucsc-extract"]
     waiting = jobs.submit_detection(asked, settings)
     done = run_here(command, tmp_path, here)

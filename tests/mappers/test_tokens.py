@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from perfect import answers
 
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.mappers import sentences, tokens
 
 LANGS = ["en", "zh", "ja", "th", "hi", "ar", "de", "ko", "vi", "und", "zh-Hant"]

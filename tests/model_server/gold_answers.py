@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from spanlab.labels import Extent, flatten, hard_of
+from spanlab.extents import Extent
+from spanlab.labels import flatten, hard_of
 from spanlab.schema import Kind, Record
 from spanlab.testing import Ask, Reply, say, say_fields
 

@@ -20,7 +20,8 @@ from optimizers.examples import (
 from optimizers.splitting import folds, halves, transferred
 from spanlab.datasets import read
 from spanlab.errors import UsageError
-from spanlab.labels import Extent, Labels, Soft
+from spanlab.extents import Extent
+from spanlab.labels import Labels, Soft
 from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status, Verdict
 
 ANSWER = "Ada was born in Paris in 1816."

@@ -6,7 +6,8 @@ import pytest
 
 from optimizers.metrics import judge, judge_verdict
 from spanlab.errors import UsageError
-from spanlab.labels import Extent, Labels, Soft
+from spanlab.extents import Extent
+from spanlab.labels import Labels, Soft
 from spanlab.schema import Verdict
 
 ANSWER = "Ada was born in Paris in 1816."

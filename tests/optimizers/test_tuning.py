@@ -25,7 +25,8 @@ from spanlab.errors import (
     UsageError,
     WrongKeyError,
 )
-from spanlab.labels import Extent, Labels, Soft
+from spanlab.extents import Extent
+from spanlab.labels import Labels, Soft
 from spanlab.lm import Budget, ModelChoice
 from spanlab.schema import Trial
 from spanlab.testing import ModelServer, Reply, fail, say
@@ -247,7 +248,7 @@ def test_a_language_without_labels_learns_from_the_others(
 def test_what_makes_no_search_is_refused() -> None:
     spec = {"detector": "ucsc-extract"}
     with pytest.raises(ValueError, match="either auto"):
-        Search(name="x", detector=spec, trials=3)
+        Search(name="x", detector=spec, auto="light", trials=3)
     with pytest.raises(ValueError, match="one fold holds nothing out"):
         Search(name="x", detector=spec, folds=1)
     with pytest.raises(ValueError, match="no metric is called 'f1'"):

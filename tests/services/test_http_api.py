@@ -30,7 +30,7 @@ from spanlab.services.offers import Offers, ScoreReply, ScoreRequest
 from spanlab.settings import Settings
 from spanlab.storage import Store, Write
 from spanlab.testing import Ask, ModelServer, Reply, say_fields
-from spanlab.workflows.choosing import Choice
+from spanlab.workflows.choosing import DetectorSelection
 
 KEY = "a-key-that-is-long-enough"
 OFFLINE = DetectorSpec(detector="offline")
@@ -49,7 +49,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 @contextmanager
 def serving(store: Store, *detectors: str, rate: int = 600) -> Iterator[TestClient]:
     """Serve as `spanlab api` does; doing it again on the same store is a restart."""
-    offers = Offers(Choice(detectors or ("offline",)))
+    offers = Offers(DetectorSelection(detectors=detectors or ("offline",)))
     app = http_api(offers, ApiJobs(store, offers), KEY, rate)
     with TestClient(app, headers={"Authorization": f"Bearer {KEY}"}) as opened:
         yield opened
@@ -215,7 +215,7 @@ def test_passages_of_an_index_are_offered(store: Store, tmp_path: Path) -> None:
     corpus = tmp_path / "towers.jsonl"
     corpus.write_text(json.dumps({"text": PASSAGE}) + "\n")
     build(corpus, tmp_path / "index")
-    offers = Offers(Choice(("offline",)), tmp_path / "index")
+    offers = Offers(DetectorSelection(detectors=("offline",)), tmp_path / "index")
     app = http_api(offers, ApiJobs(store, offers), KEY)
     with TestClient(app, headers={"Authorization": f"Bearer {KEY}"}) as client:
         found = client.post("/v1/passages", json={"query": "Eiffel tower"})
@@ -317,7 +317,7 @@ def test_half_an_emoji_of_an_answer_is_replaced_and_the_others_go_their_way(
 
 
 def test_an_error_of_ours_has_the_same_shape_and_says_nothing_of_it(store: Store) -> None:
-    offers = Offers(Choice(("offline",)))
+    offers = Offers(DetectorSelection(detectors=("offline",)))
     app = http_api(offers, ApiJobs(store, offers), KEY)
 
     @app.get("/v1/broken")
@@ -354,7 +354,7 @@ def test_spans_are_there_also_where_there_are_none(client: TestClient) -> None:
 
 
 def test_a_short_key_is_refused(store: Store) -> None:
-    offers = Offers(Choice(("offline",)))
+    offers = Offers(DetectorSelection(detectors=("offline",)))
     with pytest.raises(UsageError, match="SPANLAB_API_KEY"):
         http_api(offers, ApiJobs(store, offers), "short")
 
@@ -409,7 +409,7 @@ HEAD = f"POST /v1/detections HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\
 def test_a_request_that_is_begun_and_never_finished_ends(
     begun: str, status: bytes, store: Store
 ) -> None:
-    offers = Offers(Choice(("offline",)))
+    offers = Offers(DetectorSelection(detectors=("offline",)))
     inner = http_api(offers, ApiJobs(store, offers), KEY)
     with (
         listening(Gate(inner, KEY, patience=0.3)) as port,

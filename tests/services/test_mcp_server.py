@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from ports import free_port
 from trail_answers import TrailAnswers
 
-from spanlab.cli.offering import mcp
+from spanlab.cli.app import app
 from spanlab.errors import UsageError
 from spanlab.testing import ModelServer
 
@@ -152,7 +152,7 @@ def test_it_listens_nowhere_else_without_a_key(
     monkeypatch.setenv("SPANLAB_HOME", str(tmp_path))
     monkeypatch.setenv("SPANLAB_API_KEY", key)
     with pytest.raises(UsageError, match="SPANLAB_API_KEY .* 16 characters to listen at " + host):
-        mcp(port=free_port(), host=host)
+        app(["mcp", "--port", str(free_port()), "--host", host], standalone_mode=False)
 
 
 def _answers(port: int) -> bool:

@@ -11,7 +11,8 @@ from statistics import fmean
 from typing import Literal, NamedTuple
 
 from spanlab.datasets import ReadOptions, read
-from spanlab.labels import Extent, hard_of, iou, merge
+from spanlab.extents import Extent, iou, merge
+from spanlab.labels import hard_of
 from spanlab.mappers import Quote, Refine, map_quotes, map_revision
 
 Order = Literal["in order", "shuffled", "shuffled, words before", "each text once"]

@@ -139,7 +139,7 @@ def test_what_is_wrong_in_the_form_is_said_and_starts_nothing(
     assert "three amounts of US dollars" in everything(app)
     assert app.button(key="start-run").disabled
     app.text_input(key="spanlab.detect.price").input("").run()
-    app.selectbox(key="spanlab.detect.sources").select("A local corpus").run()
+    app.selectbox(key="spanlab.detect.search").set_value("bm25").run()
     assert "name the index" in everything(app).lower()
     assert app.button(key="start-run").disabled
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import typer.main
+import typer
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
-from spanlab.cli import model_options
-from spanlab.cli.app import app as commands
+from spanlab.cli.options import takes_options
 from spanlab.detectors import DetectorSpec, EnsembleSpec, Spec, spec_of
 from spanlab.errors import UsageError
 from spanlab.jobs import job_store
 from spanlab.lm import ModelChoice, Price
-from spanlab.retrievers import AveritecSpec, Bm25Spec, SearchSpec
+from spanlab.retrievers import AveritecSpec, Bm25Spec, PassageSource, SearchSpec
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
-from spanlab.workflows.choosing import Choice, specifications
-from spanlab.workflows.passage_sources import Sources
+from spanlab.workflows.choosing import DetectorSelection, specifications
 from spanlab.workflows.runs import RunRequest
 
 OpenPage = Callable[..., AppTest]
@@ -50,7 +47,7 @@ class Case(NamedTuple):
 
     options: str
     page: Fill | None
-    python: Choice
+    python: DetectorSelection
     spec: Spec
 
 
@@ -91,23 +88,23 @@ def nothing(app: AppTest) -> None:
 
 
 def index(app: AppTest) -> None:
-    app.selectbox(key="spanlab.detect.sources").select("A local corpus").run()
-    app.text_input(key="spanlab.detect.index").input("wiki").run()
+    app.selectbox(key="spanlab.detect.search").set_value("bm25").run()
+    app.text_input(key="spanlab.detect.corpus").input("wiki").run()
 
 
 def searxng(app: AppTest) -> None:
-    app.selectbox(key="spanlab.detect.sources").select("SearXNG").run()
+    app.selectbox(key="spanlab.detect.search").set_value("searxng").run()
     app.text_input(key="spanlab.detect.search-url").input(SEARXNG).run()
-    app.number_input(key="spanlab.detect.searches").set_value(7).run()
+    app.number_input(key="spanlab.detect.max-searches").set_value(7).run()
 
 
 def averitec(app: AppTest) -> None:
-    app.selectbox(key="spanlab.detect.sources").select("AVeriTeC's knowledge store").run()
-    app.text_input(key="spanlab.detect.folder").input("dev").run()
+    app.selectbox(key="spanlab.detect.search").set_value("averitec").run()
+    app.text_input(key="spanlab.detect.corpus").input("dev").run()
 
 
 def brave(app: AppTest) -> None:
-    app.selectbox(key="spanlab.detect.sources").select("Brave Search").run()
+    app.selectbox(key="spanlab.detect.search").set_value("brave").run()
 
 
 def one_model(app: AppTest) -> None:
@@ -141,54 +138,60 @@ EXTRACT = DetectorSpec(detector="ucsc-extract", model=SMALL)
 WIKI = Bm25Spec(corpus=Path("wiki"))
 PRICED = LARGE.model_copy(update={"price": Price(input=1, cached=0.5, output=2)})
 CASES = {
-    "offline": Case("", nothing, Choice(("offline",)), DetectorSpec(detector="offline")),
-    "extract": Case("", nothing, Choice(("ucsc-extract",)), EXTRACT),
+    "offline": Case(
+        "", nothing, DetectorSelection(detectors=("offline",)), DetectorSpec(detector="offline")
+    ),
+    "extract": Case("", nothing, DetectorSelection(detectors=("ucsc-extract",)), EXTRACT),
     "extract-model": Case(
         "--model large",
         text("model", "large"),
-        Choice(("ucsc-extract",), ModelChoice(model="large")),
+        DetectorSelection(detectors=("ucsc-extract",), model=ModelChoice(model="large")),
         EXTRACT.model_copy(update={"model": LARGE}),
     ),
     "extract-price": Case(
         "--model large --price 1,0.5,2",
         steps(text("model", "large"), text("price", "1,0.5,2")),
-        Choice(("ucsc-extract",), PRICED),
+        DetectorSelection(detectors=("ucsc-extract",), model=PRICED),
         EXTRACT.model_copy(update={"model": PRICED}),
     ),
     "extract-retriever": Case(
         "--retriever bm25 --corpus wiki",
         index,
-        Choice(("ucsc-extract",), sources=WIKI),
+        DetectorSelection(detectors=("ucsc-extract",), retriever=WIKI),
         EXTRACT.model_copy(update={"retriever": WIKI}),
     ),
     "extract-searxng": Case(
         f"--search searxng --search-url {SEARXNG}",
         searxng,
-        Choice(("ucsc-extract",), sources=Sources("searxng", url=SEARXNG)),
+        DetectorSelection(
+            detectors=("ucsc-extract",), passages=PassageSource(kind="searxng", url=SEARXNG)
+        ),
         EXTRACT.model_copy(update={"retriever": SearchSpec(provider="searxng", url=SEARXNG)}),
     ),
     "extract-averitec": Case(
         "--search averitec --corpus dev",
         averitec,
-        Choice(("ucsc-extract",), sources=AveritecSpec(corpus=Path("dev"))),
+        DetectorSelection(detectors=("ucsc-extract",), retriever=AveritecSpec(corpus=Path("dev"))),
         EXTRACT.model_copy(update={"retriever": AveritecSpec(corpus=Path("dev"))}),
     ),
     "extract-brave": Case(
         "--search brave",
         brave,
-        Choice(("ucsc-extract",), sources=SearchSpec(provider="brave")),
+        DetectorSelection(detectors=("ucsc-extract",), retriever=SearchSpec(provider="brave")),
         EXTRACT.model_copy(update={"retriever": SearchSpec(provider="brave")}),
     ),
     "extract-option": Case(
         "--option floor=0.5",
         floor,
-        Choice(("ucsc-extract",), options={"floor": 0.5}),
+        DetectorSelection(detectors=("ucsc-extract",), options={"floor": 0.5}),
         EXTRACT.model_copy(update={"options": {"floor": 0.5}}),
     ),
     "revise-options": Case(
         "--option refine=char --option ucsc-revise.insertions=true --option prob=0.7",
         revised,
-        Choice(("ucsc-revise",), options={"refine": "char", "insertions": True, "prob": 0.7}),
+        DetectorSelection(
+            detectors=("ucsc-revise",), options={"refine": "char", "insertions": True, "prob": 0.7}
+        ),
         DetectorSpec(
             detector="ucsc-revise",
             model=SMALL,
@@ -200,9 +203,9 @@ CASES = {
         "--model-option ucsc-extract.temperature=none --model-option reasoning_effort=high "
         "--model-option structured=true --model-option thinking=on",
         None,
-        Choice(
-            ("ucsc-extract",),
-            ModelChoice(model="small", structured=True),
+        DetectorSelection(
+            detectors=("ucsc-extract",),
+            model=ModelChoice(model="small", structured=True),
             model_options={
                 "temperature": None,
                 "timeout": 9,
@@ -231,9 +234,9 @@ CASES = {
             asked("", top_p=0.9, reasoning_effort="low"),
             asked("ucsc-extract", max_tokens=50, thinking=True),
         ),
-        Choice(
-            ("ucsc-extract",),
-            ModelChoice(model="small", top_p=0.9),
+        DetectorSelection(
+            detectors=("ucsc-extract",),
+            model=ModelChoice(model="small", top_p=0.9),
             model_options={"reasoning_effort": "low", "max_tokens": 50, "thinking": True},
         ),
         EXTRACT.model_copy(
@@ -248,26 +251,28 @@ CASES = {
     "extract-program": Case(
         "--program short",
         None,
-        Choice(("ucsc-extract",), program="short"),
+        DetectorSelection(detectors=("ucsc-extract",), program="short"),
         EXTRACT.model_copy(update={"program": "short"}),
     ),
-    "ucsc": Case("", nothing, Choice(("ucsc",)), members()),
+    "ucsc": Case("", nothing, DetectorSelection(detectors=("ucsc",)), members()),
     "ucsc-model": Case(
         "--model large",
         steps(text("model", "large"), one_model),
-        Choice(("ucsc",), ModelChoice(model="large")),
+        DetectorSelection(detectors=("ucsc",), model=ModelChoice(model="large")),
         members(LARGE),
     ),
     "ucsc-model-options": Case(
         "--model-option temperature=0.5 --model-option thinking=false",
         asked("", temperature=0.5, thinking=False),
-        Choice(("ucsc",), model_options={"temperature": 0.5, "thinking": False}),
+        DetectorSelection(
+            detectors=("ucsc",), model_options={"temperature": 0.5, "thinking": False}
+        ),
         members(temperature=0.5, reasoning=False),
     ),
     "ucsc-retriever": Case(
         "--retriever bm25 --corpus wiki",
         index,
-        Choice(("ucsc",), sources=Sources("bm25", corpus="wiki")),
+        DetectorSelection(detectors=("ucsc",), passages=PassageSource(kind="bm25", corpus="wiki")),
         members(retriever=WIKI),
     ),
 }
@@ -275,11 +280,16 @@ CASES = {
 
 def by_command(name: str, options: str) -> Spec:
     """What `spanlab annotate mine --detector NAME OPTIONS` is to run."""
-    annotate = typer.main.get_command(commands).commands["annotate"]  # type: ignore[attr-defined]
-    words = ["mine", "--detector", name, *options.split()]
-    given = annotate.make_context("annotate", words).params
-    names = inspect.signature(model_options.choice).parameters
-    (spec,) = specifications(model_options.choice(**{each: given[each] for each in names}))
+    given: list[DetectorSelection] = []
+
+    @takes_options
+    def annotate(dataset: str, selection: DetectorSelection) -> None:
+        given.append(selection)
+
+    command = typer.Typer(pretty_exceptions_enable=False)
+    command.command()(annotate)
+    command(["mine", "--detector", name, *options.split()], standalone_mode=False)
+    (spec,) = specifications(given[0])
     return spec
 
 

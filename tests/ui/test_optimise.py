@@ -73,7 +73,7 @@ def test_a_search_is_estimated_and_started(
     app.text_input(key="spanlab.optimise.price").set_value("1,0.5,2").run()
     assert {m.label: m.value for m in app.metric}["Cost at most"].startswith("\\$")
     app.number_input(key="spanlab.optimise.rate").set_value(90.0).run()
-    app.number_input(key="spanlab.optimise.searches").set_value(7).run()
+    app.number_input(key="spanlab.optimise.max-searches").set_value(7).run()
     folds = app.selectbox(key="spanlab.optimise.folds")
     assert folds.options[:3] == ["none", "2 folds", "3 folds"], "one fold holds nothing out"
     folds.select(3).run()
@@ -103,7 +103,7 @@ def test_a_second_start_shows_the_search_under_way_and_asks(
     app.button(key="start-again").click().run()
     assert not app.exception
     assert len(jobs.jobs()) == 2
-    app.selectbox(key="spanlab.optimise.effort").select("Medium").run()
+    app.selectbox(key="spanlab.optimise.auto").set_value("medium").run()
     app.button(key="start-search").click().run()
     assert len(jobs.jobs()) == 3, "another search"
     words = ["optimize", "mine", "--detector", "ucsc-extract", "--queue"]
@@ -166,7 +166,7 @@ def test_a_detector_is_made_better_for_what_it_is_tuned_on(
     assert (len(spans), "macro F1 of verdicts on claims" in spans) == (5, False)
     app.selectbox(key="spanlab.optimise.detector").select("veritrail").run()
     assert not app.exception
-    metric = app.selectbox(key="spanlab.optimise.metric.verdict-f1")
+    metric = app.selectbox(key="spanlab.optimise.verdict-f1.metric")
     assert metric.options == ["macro F1 of verdicts on claims"]
     figures = {figure.label: figure.value for figure in app.metric}
     assert figures["Labelled claims"] == str(2 * len(records))
@@ -175,9 +175,9 @@ def test_a_detector_is_made_better_for_what_it_is_tuned_on(
     assert job.title == "veritrail for verdict-f1 on mine"
     app.selectbox(key="spanlab.optimise.detector").select("papelo").run()
     assert not app.exception
-    assert app.selectbox(key="spanlab.optimise.metric.verdict-f1").options == metric.options
+    assert app.selectbox(key="spanlab.optimise.verdict-f1.metric").options == metric.options
     app.selectbox(key="spanlab.optimise.detector").select("safe").run()
-    types, *_, answers = app.selectbox(key="spanlab.optimise.metric.type-f1").options
+    types, *_, answers = app.selectbox(key="spanlab.optimise.type-f1.metric").options
     assert (types, answers) == (
         "macro F1 of types of errors in steps",
         "F1 of the generator's answers to questions",

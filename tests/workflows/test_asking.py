@@ -140,7 +140,7 @@ def test_a_detector_of_one_s_own_is_asked_too() -> None:
 def test_what_a_detector_has_no_use_for_is_refused() -> None:
     with pytest.raises(UsageError, match="asks no model"):
         spanlab.annotate(towers(1), "offline", model="m")
-    with pytest.raises(UsageError, match="put them into the spec"):
+    with pytest.raises(UsageError, match="into its specification"):
         spanlab.annotate(towers(1), DetectorSpec(detector="ucsc-extract"), model="m")
     with pytest.raises(UsageError, match="'nonsense'"):
         spanlab.annotate(towers(1), "nonsense", retriever=GivenSpec())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 from spanlab.scorers.agreement import ItemMarks
 from spanlab.settings import Settings

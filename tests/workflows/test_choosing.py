@@ -10,18 +10,16 @@ import pytest
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec
 from spanlab.errors import UsageError
 from spanlab.lm import Budget, Price
-from spanlab.retrievers import Bm25Spec, WebSpec
+from spanlab.retrievers import Bm25Spec, PassageSource, WebSpec
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
 from spanlab.workflows.choosing import (
-    Choice,
     is_ensemble,
     models_of,
 )
 from spanlab.workflows.environment import model_environment
-from spanlab.workflows.passage_sources import Sources
-from spanlab.workflows.requesting import RunForm, requested
+from spanlab.workflows.requesting import RunOptions, requested
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 
@@ -43,8 +41,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def detector(store: Store, form: RunForm) -> DetectorSpec:
-    (spec,) = requested(store, form, HERE).detectors
+def detector(store: Store, form: RunOptions) -> DetectorSpec:
+    (spec,) = requested(store, "set", form, HERE).detectors
     assert isinstance(spec, DetectorSpec)
     return spec
 
@@ -79,20 +77,17 @@ def test_without_key_and_endpoint_it_says_what_to_set() -> None:
 
 
 def test_a_wish_becomes_a_request(store: Store) -> None:
-    form = RunForm(
-        "set",
-        Choice(
-            ("offline", "ucsc-extract"),
-            model=" large ",
-            price="1,0.5,2",
-            sources=Sources("bm25", claims=True, translate=True, corpus="/tmp/index", k=3),
-        ),
+    form = RunOptions(
+        detectors=("offline", "ucsc-extract"),
+        model=" large ",
+        price="1,0.5,2",
+        passages=PassageSource(kind="bm25", claims=True, translate=True, corpus="/tmp/index", k=3),
         concurrency=4,
         limit=9,
-        budget_calls=7,
-        vote=" both ",
+        vote="both",
+        budget=Budget(calls=7),
     )
-    request = requested(store, form, HERE)
+    request = requested(store, "set", form, HERE)
     offline, extract = request.specs
     assert offline == DetectorSpec(detector="offline")
     assert extract.model is not None
@@ -109,7 +104,7 @@ def test_a_wish_becomes_a_request(store: Store) -> None:
 
 
 def test_the_model_of_the_environment_serves_where_none_is_filled_in(store: Store) -> None:
-    spec = detector(store, RunForm("set", Choice(("ucsc-revise",))))
+    spec = detector(store, RunOptions(detectors=("ucsc-revise",)))
     assert spec.model is not None
     assert spec.model.model == "small"
     assert spec.retriever is None
@@ -118,7 +113,7 @@ def test_the_model_of_the_environment_serves_where_none_is_filled_in(store: Stor
 def test_members_keep_their_models_unless_one_is_to_serve_all(store: Store) -> None:
     own, one = (
         requested(
-            store, RunForm("set", Choice(("ucsc",), "local", one_model=same)), HERE
+            store, "set", RunOptions(detectors=("ucsc",), model="local", one_model=same), HERE
         ).detectors[0]
         for same in (False, True)
     )
@@ -134,7 +129,9 @@ def test_members_keep_their_models_unless_one_is_to_serve_all(store: Store) -> N
 
 
 def test_a_search_model_has_an_endpoint_and_a_key_of_its_own(store: Store) -> None:
-    form = RunForm("set", Choice(("ucsc-extract",), sources=Sources("web", model="other-search")))
+    form = RunOptions(
+        detectors=("ucsc-extract",), passages=PassageSource(kind="web", model="other-search")
+    )
     retriever = detector(store, form).retriever
     assert isinstance(retriever, WebSpec)
     assert retriever.model is not None
@@ -145,42 +142,44 @@ def test_a_search_model_has_an_endpoint_and_a_key_of_its_own(store: Store) -> No
 
 
 def test_only_failed_items_are_named(store: Store) -> None:
-    form = RunForm("set", Choice(("ucsc-extract",)), only_failed=True)
-    assert requested(store, form, HERE).items == ("b",)
+    form = RunOptions(detectors=("ucsc-extract",), only_failed=True)
+    assert requested(store, "set", form, HERE).items == ("b",)
     with pytest.raises(UsageError, match="none of these detectors failed"):
-        requested(store, RunForm("set", Choice(("ucsc-revise",)), only_failed=True), HERE)
+        requested(store, "set", RunOptions(detectors=("ucsc-revise",), only_failed=True), HERE)
 
 
 @pytest.mark.parametrize(
     ("form", "environ", "says"),
     [
-        pytest.param(RunForm("set"), HERE, "choose at least one", id="no detector"),
-        pytest.param(RunForm("set", Choice(("ucsc-kg",))), {}, "no language model", id="no model"),
-        pytest.param(RunForm("set", Choice(("ucsc-kg",), price="x")), HERE, "price", id="price"),
+        pytest.param(RunOptions(), HERE, "choose at least one", id="no detector"),
+        pytest.param(RunOptions(detectors=("ucsc-kg",)), {}, "no language model", id="no model"),
+        pytest.param(RunOptions(detectors=("ucsc-kg",), price="x"), HERE, "price", id="price"),
         pytest.param(
-            RunForm("set", Choice(("ucsc-kg",), sources=Sources("bm25"))),
+            RunOptions(detectors=("ucsc-kg",), passages=PassageSource(kind="bm25")),
             HERE,
             "name the index",
             id="no index",
         ),
         pytest.param(
-            RunForm(
-                "set", Choice(("ucsc-kg",), sources=Sources("bm25", corpus="i", url="http://s"))
+            RunOptions(
+                detectors=("ucsc-kg",),
+                passages=PassageSource(kind="bm25", corpus="i", url="http://s"),
             ),
             HERE,
             "passages from bm25: an address .--search-url. goes with another source",
             id="a search address beside a corpus",
         ),
         pytest.param(
-            RunForm(
-                "set", Choice(("ucsc-kg",), sources=Sources("searxng", corpus="i", url="http://s"))
+            RunOptions(
+                detectors=("ucsc-kg",),
+                passages=PassageSource(kind="searxng", corpus="i", url="http://s"),
             ),
             HERE,
             "passages from searxng: a corpus .--corpus. goes with another source",
             id="a corpus beside a search address",
         ),
         pytest.param(
-            RunForm("set", Choice(("offline",)), vote="offline"),
+            RunOptions(detectors=("offline",), vote="offline"),
             HERE,
             "offline",
             id="vote's name",
@@ -188,7 +187,7 @@ def test_only_failed_items_are_named(store: Store) -> None:
     ],
 )
 def test_what_cannot_be_meant_so_is_said(
-    store: Store, form: RunForm, environ: dict[str, str], says: str
+    store: Store, form: RunOptions, environ: dict[str, str], says: str
 ) -> None:
     with pytest.raises(UsageError, match=says):
-        requested(store, form, environ)
+        requested(store, "set", form, environ)

@@ -10,13 +10,12 @@ from pydantic import JsonValue
 
 from spanlab.detectors import DetectorSpec
 from spanlab.errors import UsageError
+from spanlab.retrievers import PassageSource
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Retrieval
 from spanlab.settings import Settings
 from spanlab.storage import Store
-from spanlab.workflows.choosing import Choice
 from spanlab.workflows.estimating import RunEstimate, estimate
-from spanlab.workflows.passage_sources import Sources
-from spanlab.workflows.requesting import RunForm, requested
+from spanlab.workflows.requesting import RunOptions, requested
 from spanlab.workflows.runs import RunRequest
 
 HERE = {"SPANLAB_MODEL": "small", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
@@ -52,15 +51,15 @@ def items(
     ]  # fmt: skip
 
 
-def of(store: Store, form: RunForm) -> RunEstimate:
-    return estimate(store, requested(store, form, HERE))
+def of(store: Store, dataset: str, options: RunOptions) -> RunEstimate:
+    return estimate(store, requested(store, dataset, options, HERE))
 
 
 def test_one_call_an_item_with_instruction_example_passages_question_and_answer(
     store: Store,
 ) -> None:
     store.import_records("set", items(3))
-    found = of(store, RunForm("set", Choice(("ucsc-extract",), price="1,1,10")))
+    found = of(store, "set", RunOptions(detectors=("ucsc-extract",), price="1,1,10"))
     assert (found.items, found.sampled, found.calls) == (3, 3, 3)
     assert found.input_tokens == 3 * (450 + 420 + 1000 + 10 + 100)  # 420 for the worked example
     assert found.output_tokens == 3 * (60 + 50)
@@ -71,7 +70,7 @@ def test_one_call_an_item_with_instruction_example_passages_question_and_answer(
 
 def test_without_a_price_the_cost_is_unknown_and_says_whose(store: Store) -> None:
     store.import_records("set", items(1))
-    found = of(store, RunForm("set", Choice(("ucsc-revise",))))
+    found = of(store, "set", RunOptions(detectors=("ucsc-revise",)))
     assert found.cost is None
     assert found.unpriced == ("small",)
 
@@ -79,52 +78,53 @@ def test_without_a_price_the_cost_is_unknown_and_says_whose(store: Store) -> Non
 def test_a_graph_takes_calls_for_each_fact(store: Store) -> None:
     store.import_records("set", items(1))
     # 100 tokens are 7 facts: a graph, the list of facts, 4 checks each, and the words of each
-    assert of(store, RunForm("set", Choice(("ucsc-kg",)))).calls == 1 + 1 + 4 * 7 + 7
+    assert of(store, "set", RunOptions(detectors=("ucsc-kg",))).calls == 1 + 1 + 4 * 7 + 7
 
 
 def test_a_question_without_an_answer_has_no_steps_to_verify(store: Store) -> None:
     store.import_records("set", items(1))
-    assert of(store, RunForm("set", Choice(("safe",)))).calls == 3
+    assert of(store, "set", RunOptions(detectors=("safe",))).calls == 3
     store.import_records("questions", items(1, answer=""))
-    assert of(store, RunForm("questions", Choice(("safe",)))).calls == 0
+    assert of(store, "questions", RunOptions(detectors=("safe",))).calls == 0
 
 
 def test_what_is_done_or_needs_no_model_costs_nothing(store: Store) -> None:
     done = Annotation(annotator="ucsc-extract", kind=Kind.DETECTOR)
     first, second = items(2)
     store.import_records("set", [Record(item=first.item, annotations=(done,)), second])
-    assert of(store, RunForm("set", Choice(("ucsc-extract",)))).items == 1
-    found = of(store, RunForm("set", Choice(("offline",))))
+    assert of(store, "set", RunOptions(detectors=("ucsc-extract",))).items == 1
+    found = of(store, "set", RunOptions(detectors=("offline",)))
     assert (found.items, found.calls, found.cost) == (2, 0, 0.0)
 
 
 def test_a_search_is_paid_once_however_many_read_it_and_never_again(store: Store) -> None:
     store.import_records("new", items(1))
     store.import_records("known", items(1, retrieved="web:sonar-pro"))
-    both, search = ("ucsc-extract", "ucsc-revise"), Sources("web", model="sonar-pro")
-    assert of(store, RunForm("new", Choice(both, sources=search))).calls == 1 + 2
-    assert of(store, RunForm("known", Choice(both, sources=search))).calls == 2
+    both, search = ("ucsc-extract", "ucsc-revise"), PassageSource(kind="web", model="sonar-pro")
+    assert of(store, "new", RunOptions(detectors=both, passages=search)).calls == 1 + 2
+    assert of(store, "known", RunOptions(detectors=both, passages=search)).calls == 2
     store.import_records("hopped", items(1, retrieved="web:sonar-pro", query="another question"))
-    assert of(store, RunForm("hopped", Choice(both, sources=search))).calls == 1 + 2
+    assert of(store, "hopped", RunOptions(detectors=both, passages=search)).calls == 1 + 2
 
 
 def test_searches_are_estimated_with_their_price(store: Store) -> None:
     store.import_records("set", items(2))
-    form = RunForm("set", Choice(("ucsc-extract",), price="0,0,0", sources=Sources("brave")))
-    found = of(store, form)
+    search = PassageSource(kind="brave")
+    searched = RunOptions(detectors=("ucsc-extract",), price="0,0,0", passages=search)
+    found = of(store, "set", searched)
     assert (found.calls, found.searches) == (2, 2)
     assert found.cost == pytest.approx(0.01)
     # a claim, five questions, each searched for twice at most, beside the item's own
     options: dict[str, JsonValue] = {"claims": "answer"}
-    hunt = Choice(("papelo",), price="0,0,0", sources=Sources("brave"), options=options)
-    assert of(store, RunForm("set", hunt)).searches == 2 * (1 + 10)
+    hunt = RunOptions(detectors=("papelo",), price="0,0,0", passages=search, options=options)
+    assert of(store, "set", hunt).searches == 2 * (1 + 10)
 
 
 def test_a_large_dataset_is_reckoned_from_a_sample(store: Store) -> None:
     store.import_records("set", items(1000))
-    found = of(store, RunForm("set", Choice(("ucsc-extract",))))
+    found = of(store, "set", RunOptions(detectors=("ucsc-extract",)))
     assert (found.items, found.sampled, found.calls) == (1000, 200, 1000)
-    assert of(store, RunForm("set", Choice(("ucsc-extract",)), limit=10)).items == 10
+    assert of(store, "set", RunOptions(detectors=("ucsc-extract",), limit=10)).items == 10
 
 
 def test_a_detector_that_nobody_knows_is_said_to_be_unknown(store: Store) -> None:
@@ -136,4 +136,4 @@ def test_a_detector_that_nobody_knows_is_said_to_be_unknown(store: Store) -> Non
 
 def test_an_ensemble_is_the_sum_of_its_members(store: Store) -> None:
     store.import_records("set", items(2))
-    assert of(store, RunForm("set", Choice(("ucsc",)))).calls == 10
+    assert of(store, "set", RunOptions(detectors=("ucsc",))).calls == 10

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.labels import Extent, hard_of
+from spanlab.extents import Extent
+from spanlab.labels import hard_of
 from spanlab.schema import Annotation, Interval, Kind, Span
 from spanlab.workflows.marks import MarkedText, pieces
 

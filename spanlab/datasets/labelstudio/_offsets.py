@@ -12,7 +12,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from spanlab.datasets.quotes import Utf16, check_offsets, misquoted, same_quote
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 
 
 class Counting(Enum):

@@ -21,9 +21,8 @@ from typing import Any, Final
 
 from spanlab.detectors.common.onnx_graph import OPERATORS, facts
 from spanlab.errors import InputError
-from spanlab.json_files import read_json
 from spanlab.schema import Frozen
-from spanlab.settings import Settings
+from spanlab.settings import Settings, read_json
 
 WEIGHTS: Final = ("model.onnx", "onnx/model.onnx")
 SAFETENSORS: Final = "model.safetensors"

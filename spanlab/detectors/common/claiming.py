@@ -19,7 +19,7 @@ from spanlab.detectors.common.marking import places_of, span_of, strongest
 from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.kit import Kit
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.lm import Usage
 from spanlab.lm.gathering import advance, together
 from spanlab.schema import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.mappers import closest_sentence, sentences
 from spanlab.schema import Annotation, Evidence, Item, Span, Stance, Verdict
 

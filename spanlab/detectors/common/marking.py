@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.mappers import MappedSpan, Quote, QuoteMapping
 from spanlab.schema import Place, QuoteStep, Span
 

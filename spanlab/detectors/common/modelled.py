@@ -21,7 +21,6 @@ from typing import Self
 
 import dspy
 
-from spanlab.background import wait
 from spanlab.detectors.base import Finding, failed
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.programs import add_guidance, apply_program
@@ -29,6 +28,7 @@ from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm import Collected, predict
 from spanlab.lm.gathering import keeping
 from spanlab.retrievers import Query, Retriever, ensure, retrieval_of
+from spanlab.runtime import wait
 from spanlab.schema import BY_HAND, Annotation, CallsStep, Item, Kind, RemarkStep, Step, merged
 
 _THOUGHTS = 2_000  # characters of what a model thought aloud that are kept of a call

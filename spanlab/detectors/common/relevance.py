@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.mappers import sentences
-from spanlab.terms import terms
+from spanlab.text import terms
 
 MOST: Final = 3  # sentences of a passage
 _SHARE: Final = 0.5  # of a name's words, that many of which a sentence must hold

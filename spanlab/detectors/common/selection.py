@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from spanlab.retrievers.splitting import split
-from spanlab.terms import terms
+from spanlab.text import terms
 
 PIECE = 600  # characters of a piece at most: about four sentences
 _GAP = "…"

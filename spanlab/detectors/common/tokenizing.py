@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar, TypeVarTuple
 
 from spanlab.errors import InputError, SandboxError, SpanlabError, missing_package
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.sandbox import parsers
 
 T = TypeVar("T")

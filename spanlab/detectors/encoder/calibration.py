@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from spanlab.json_files import read_json
 from spanlab.schema import Frozen, Probability
+from spanlab.settings import read_json
 
 Method = Literal["temperature", "isotonic"]
 Values = NDArray[np.float64]

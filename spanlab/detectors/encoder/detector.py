@@ -32,7 +32,7 @@ from spanlab.detectors.encoder.entry import WINDOW, EncoderOptions, TokenOptions
 from spanlab.detectors.encoder.formats import FORMATS, PromptFormat, format_of, in_language
 from spanlab.detectors.encoder.words import Words, marked, rate_words
 from spanlab.errors import InputError, SpanlabError
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.schema import Annotation, Interval, Item, Kind, RemarkStep, Span
 
 NAME: Final = "encoder"

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.mappers import tokens
 
 Probabilities = NDArray[np.float64]

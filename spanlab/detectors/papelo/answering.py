@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from spanlab.detectors.common.evidence import CLOSE
 from spanlab.detectors.papelo.pursuit import WINDOW, align
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.mappers import closest_sentence, sentences
 from spanlab.schema import Item, Passage, PassageQuote
 

@@ -44,7 +44,7 @@ from spanlab.detectors.papelo.claim_pursuit import OPEN, ClaimPursuit, PapeloPro
 from spanlab.detectors.papelo.entry import PapeloOptions
 from spanlab.detectors.papelo.pursuit import Pursuit
 from spanlab.errors import NoEvidenceError
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.schema import Evidence, Item, PairStep, PassageQuote, Step, Verdict
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from spanlab.lm.gathering import together
-from spanlab.terms import terms
+from spanlab.text import terms
 
 PAIRS: Final = 5  # questions with answers; 5 % of AVeriTeC's claims have more (§4.4)
 WINDOW: Final = 5  # sentences of a page that are read (§3.3)

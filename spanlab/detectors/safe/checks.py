@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from spanlab.detectors.safe.protocol import ErrorType, first_error
 from spanlab.detectors.safe.reading import ReasoningStep, StepKind, final_answer
 from spanlab.detectors.safe.recomputing import wrong_results
-from spanlab.terms import terms
+from spanlab.text import terms
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ from typing import Final
 
 import dspy
 
-from spanlab.background import wait
 from spanlab.detectors.common.context import Context, asked, context
 from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.marking import strongest
@@ -46,6 +45,7 @@ from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm.gathering import together
 from spanlab.mappers import Quote, map_quotes
+from spanlab.runtime import wait
 from spanlab.schema import (
     Annotation,
     Evidence,

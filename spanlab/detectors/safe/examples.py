@@ -24,7 +24,7 @@ from spanlab.detectors.safe.teaching import NOTHING_TAUGHT, HardCase, Taught, Ta
 from spanlab.detectors.safe.verifying import listed
 from spanlab.lm.adapters import ChatAnswers
 from spanlab.schema import Annotation, Item, Kind, ReasoningTraceStep, Record, Span, Status
-from spanlab.terms import terms
+from spanlab.text import terms
 
 Origin = Literal["reviewed", "corrected", "ideal", "injected"]
 _KIND: Final = StepKind.ATTRIBUTION  # of a step that does not say it

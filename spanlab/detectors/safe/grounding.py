@@ -19,7 +19,7 @@ from spanlab.detectors.safe.entities import canonical, is_generic, is_value, key
 from spanlab.detectors.safe.recomputing import period
 from spanlab.lm.gathering import together
 from spanlab.scorers import score_answer
-from spanlab.terms import terms
+from spanlab.text import terms
 
 GLEANED: Final = 2  # further rounds of extraction
 TRIES: Final = 2  # paths that are asked for

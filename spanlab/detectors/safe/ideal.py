@@ -26,7 +26,7 @@ from spanlab.errors import InputError, UnparsableAnswerError
 from spanlab.lm.parsing import PROSE
 from spanlab.schema import Annotation, Item, Place, ReasoningTraceStep
 from spanlab.scorers import score_answer
-from spanlab.terms import STEM, terms
+from spanlab.text import STEM, terms
 
 AGAIN: Final = 2  # times that a reasoning is asked for again
 _MOST: Final = 10  # entries of a plan

@@ -16,7 +16,7 @@ from spanlab.detectors.safe.protocol import ErrorType
 from spanlab.detectors.safe.reading import ANSWER_MARK, ReasoningStep, StepKind, final_answer
 from spanlab.detectors.safe.teaching import TaughtError
 from spanlab.schema import Item
-from spanlab.terms import terms
+from spanlab.text import terms
 
 _REPEATED: Final = (
     "In other words, {step}",

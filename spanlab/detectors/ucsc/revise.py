@@ -23,7 +23,6 @@ from typing import Annotated
 
 import dspy
 
-from spanlab.background import wait
 from spanlab.detectors.common.marking import span_of
 from spanlab.detectors.ucsc.entries import RevisionOptions
 from spanlab.detectors.ucsc.revisions import is_revision, revision_in
@@ -32,6 +31,7 @@ from spanlab.errors import UnparsableAnswerError
 from spanlab.lm.failures import quoted
 from spanlab.lm.parsing import PROSE
 from spanlab.mappers import map_revision
+from spanlab.runtime import wait
 from spanlab.schema import Annotation, Item, RevisionStep
 
 

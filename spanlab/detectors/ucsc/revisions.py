@@ -9,7 +9,7 @@ from typing import Final
 from rapidfuzz.distance import LCSseq
 
 from spanlab.lm.parsing import tagged_as
-from spanlab.mappers.scripts import UNSPACED
+from spanlab.text import UNSPACED
 
 LEAST_KEPT: Final = 0.15  # share of the answer, by letters of its words; refusals keep up to .1
 LEAST_TAKEN: Final = 0.6  # share of a revision whose words stand in what it was made from

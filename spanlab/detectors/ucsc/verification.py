@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import dspy
 
-from spanlab.background import wait
 from spanlab.claims.placing import NameWrongWords, wrong_words
 from spanlab.detectors.common.context import NOTHING_FOUND
 from spanlab.detectors.common.graph import Edge, Graph, Relation, edges_of
@@ -19,6 +18,7 @@ from spanlab.detectors.ucsc.entries import MAX_FACTS, MAX_ROUNDS
 from spanlab.detectors.ucsc.replies import Fact, Judgement
 from spanlab.detectors.ucsc.system import show_examples
 from spanlab.lm.gathering import keep, together
+from spanlab.runtime import wait
 
 MAX_NAMES = 300  # entities that a prompt lists
 FACTS_AT_ONCE = 4  # facts of one answer under way at the same time

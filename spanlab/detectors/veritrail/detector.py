@@ -51,7 +51,7 @@ from spanlab.detectors.veritrail.selection import (
 )
 from spanlab.detectors.veritrail.trail import Trail
 from spanlab.detectors.veritrail.walk import WalkVerdict, walk
-from spanlab.labels import Extent
+from spanlab.extents import Extent
 from spanlab.lm import Usage
 from spanlab.lm.gathering import together
 from spanlab.memory.names import names_of

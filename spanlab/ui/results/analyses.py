@@ -10,15 +10,16 @@ import streamlit as st
 from spanlab.errors import UsageError
 from spanlab.results import ONE_ITEM, MeanInterval, counted, figure
 from spanlab.ui.choose_annotators import choose_annotators
-from spanlab.ui.common import plain, store
+from spanlab.ui.common import plain
 from spanlab.ui.progress import progress
 from spanlab.ui.results.dots import best, ranked
 from spanlab.ui.results.tables import csv_button, show_chart, show_grid, show_table
+from spanlab.ui.reviewer import seen_store
 from spanlab.workflows.claim_comparing import ClaimComparison, ScoredClaims
 from spanlab.workflows.claim_scores import MEASURES, verdict_table
 from spanlab.workflows.comparison_tables import claim_measures, claim_table
 from spanlab.workflows.item_fields import fields_of, model_field
-from spanlab.workflows.managing import DatasetSummary, count_edits
+from spanlab.workflows.managing import DatasetSummary, Store, count_edits
 from spanlab.workflows.rates import MEASURES as RATES
 from spanlab.workflows.rates import Group, Rates, rates, usual
 from spanlab.workflows.reasoning_results import (
@@ -137,7 +138,8 @@ def _show_difference(one: ScoredClaims, other: ScoredClaims) -> None:
 def show_rates(summary: DatasetSummary) -> None:
     """Ask for the field and whose labels count, then draw the rates of each value."""
     left, right = st.columns(2, vertical_alignment="bottom")
-    fields = fields_of(store(), summary.name)
+    look = seen_store(summary)
+    fields = fields_of(look, summary.name)
     likely = model_field(fields) or fields[0]
     field = left.selectbox(
         "Compare by",
@@ -157,8 +159,8 @@ def show_rates(summary: DatasetSummary) -> None:
     if not names:
         st.info("Choose whose labels count: the mean of several.", icon=":material/group:")
         return
-    seen = (*_seen(summary), count_edits(store(), summary.name))
-    found = _count_rates(summary.name, field, tuple(names), seen)
+    seen = (*_seen(summary), count_edits(look, summary.name))
+    found = _count_rates(summary.name, field, tuple(names), seen, look)
     measure = st.segmented_control(
         "Rate",
         found.measures,
@@ -196,7 +198,7 @@ def show_stages(summary: DatasetSummary) -> None:
         label="Annotators",
     )
     try:
-        found = _count_stages(summary.name, tuple(names), _seen(summary))
+        found = _count_stages(summary.name, tuple(names), _seen(summary), seen_store(summary))
     except UsageError:
         found = None
     if not names or found is None or not any(run.shares for run in found.runs):
@@ -212,7 +214,7 @@ def show_stages(summary: DatasetSummary) -> None:
 
 def show_reasoning(summary: DatasetSummary, chosen: Collection[str]) -> None:
     """Draw what ways of verifying came to on the same questions, and where errors were found."""
-    found = _count_reasonings(summary.name, _seen(summary))
+    found = _count_reasonings(summary.name, _seen(summary), seen_store(summary))
     if not found.methods and not found.judges:
         st.info(
             "No reasoning steps are verified yet: run the detector `safe`, or import the output of "
@@ -244,29 +246,31 @@ def _show_errors(judges: Mapping[str, MethodResult]) -> None:
 
 
 def _seen(summary: DatasetSummary) -> tuple[object, ...]:
-    """Return what tells that a dataset has changed."""
+    """Return what tells that a dataset has changed, or is seen by somebody else."""
     counts = tuple((who.name, tuple(sorted(who.counts.items()))) for who in summary.annotators)
-    return summary.created, summary.n_items, counts
+    return summary.created, summary.n_items, counts, seen_store(summary).reader
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _count_rates(
-    dataset: str, field: str, names: tuple[str, ...], seen: tuple[object, ...]
+    dataset: str, field: str, names: tuple[str, ...], seen: tuple[object, ...], _store: Store
 ) -> Rates:
     """Count now, or return what any session has counted; ``seen`` tells changes."""
     with progress("Counting", None) as advance:
-        return rates(store(), dataset, field, names, advance)
+        return rates(_store, dataset, field, names, advance)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _count_stages(dataset: str, names: tuple[str, ...], seen: tuple[object, ...]) -> ErrorStages:
+def _count_stages(
+    dataset: str, names: tuple[str, ...], seen: tuple[object, ...], _store: Store
+) -> ErrorStages:
     """Count now, or return what any session has counted, as for rates."""
     with progress("Counting", None) as advance:
-        return error_stages(store(), dataset, names, advance)
+        return error_stages(_store, dataset, names, advance)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _count_reasonings(dataset: str, seen: tuple[object, ...]) -> ReasoningResults:
+def _count_reasonings(dataset: str, seen: tuple[object, ...], _store: Store) -> ReasoningResults:
     """Count now, or return what any session has counted, as for rates."""
     with progress("Counting", None) as advance:
-        return reasoning_results(store(), dataset, advance)
+        return reasoning_results(_store, dataset, advance)

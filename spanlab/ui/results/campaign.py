@@ -8,10 +8,10 @@ from typing import NamedTuple
 import streamlit as st
 
 from spanlab.schema import DatasetSummary
-from spanlab.ui.common import store
 from spanlab.ui.comparisons import campaign_of
 from spanlab.ui.results.charts import MOST_COLOURS
 from spanlab.ui.results.tables import show_table
+from spanlab.ui.reviewer import seen_store
 from spanlab.workflows.campaign import (
     Finished,
     agreement_over_time,
@@ -36,7 +36,9 @@ class _Asked(NamedTuple):
 
 def show_campaign(summary: DatasetSummary, chosen: Collection[str]) -> None:
     """Draw what those people among ``chosen`` have done, one view at a time."""
-    found = tuple(each for each in store().finished(summary.name) if each.annotator in chosen)
+    found = tuple(
+        each for each in seen_store(summary).finished(summary.name) if each.annotator in chosen
+    )
     people = tuple(who.name for who in summary.annotators if who.name in chosen)
     first = "Plan" if summary.settings.overlap else "Items by day"
     view = st.segmented_control(
@@ -46,7 +48,7 @@ def show_campaign(summary: DatasetSummary, chosen: Collection[str]) -> None:
 
 
 def _plan(asked: _Asked) -> None:
-    plan = plan_of(store(), asked.summary)
+    plan = plan_of(seen_store(asked.summary), asked.summary)
     if plan is None:
         st.info(
             "This dataset has no plan. Its settings on the Datasets page take one: how many people "

@@ -18,7 +18,7 @@ from spanlab.retrievers import SearchSpec
 from spanlab.schema import CallsStep, Item, QueryStep, Record, RemarkStep, Status
 from spanlab.settings import Settings
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
-from spanlab.workflows.choosing import Choice, specifications
+from spanlab.workflows.choosing import DetectorSelection, specifications
 
 ITEM = Item(id="a", question="Who built it?", answer="Ada Smith did.")
 PACKAGE = '''
@@ -29,7 +29,7 @@ from spanlab.detectors.common.modelled import Modelled
 from spanlab.detectors.entry import Entry
 from spanlab.retrievers import Query
 from spanlab.schema.trace import QueryStep, RemarkStep
-from spanlab.workflows.choosing import Choice, specifications
+from spanlab.workflows.choosing import DetectorSelection, specifications
 
 
 class Program(dspy.Module):
@@ -163,14 +163,16 @@ def test_a_role_is_asked_with_its_own_options_and_the_trace_says_which(
 @pytest.mark.usefixtures("hopping")
 def test_a_run_is_asked_for_with_the_models_that_the_environment_names_by_role() -> None:
     environment = {"SPANLAB_MODEL": "small", "SPANLAB_MODEL_EXTRACTOR": "tiny"}
-    (spec,) = specifications(Choice(("hopping",)), environment)
+    (spec,) = specifications(DetectorSelection(detectors=("hopping",)), environment)
     assert isinstance(spec, DetectorSpec)
     asked = {role: spec.choice(role, {}).model for role in ("judge", "extractor")}
     assert asked == {"judge": "small", "extractor": "tiny"}
-    (named,) = specifications(Choice(("hopping",), model="large"), environment)
+    (named,) = specifications(DetectorSelection(detectors=("hopping",), model="large"), environment)
     assert isinstance(named, DetectorSpec)
     assert (named.choice("judge", {}).model, named.models) == ("large", {})
-    (judge,) = specifications(Choice(("ucsc-kg",)), {"SPANLAB_MODEL_JUDGE": "large"})
+    (judge,) = specifications(
+        DetectorSelection(detectors=("ucsc-kg",)), {"SPANLAB_MODEL_JUDGE": "large"}
+    )
     assert isinstance(judge, DetectorSpec)
     assert judge.choice("judge", {}).model == "large"
 

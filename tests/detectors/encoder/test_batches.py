@@ -12,11 +12,11 @@ import tiny_encoders as tiny
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanlab.background import wait
 from spanlab.detectors import DetectorSpec, Finding, build, detector
 from spanlab.detectors.common.onnx_model import Network
 from spanlab.detectors.common.tokenizing import Tokens
 from spanlab.detectors.encoder.detector import EncoderDetector
+from spanlab.runtime import wait
 from spanlab.schema import Annotation, Item, Passage, Status
 
 

@@ -10,10 +10,10 @@ import pytest
 import tiny_encoders as tiny
 from onnxruntime.quantization import quantize_dynamic
 
-from spanlab.background import wait
 from spanlab.detectors import DetectorSpec, build, detector
 from spanlab.detectors.common.onnx_model import loaded
 from spanlab.detectors.encoder.formats import format_of
+from spanlab.runtime import wait
 from spanlab.sandbox import networks
 from spanlab.schema import Annotation, Item, Passage, Status
 

@@ -14,10 +14,10 @@ import pytest
 import tiny_encoders as tiny
 from onnx import TensorProto, helper, numpy_helper
 
-from spanlab.background import wait
 from spanlab.detectors import DetectorSpec, build, detector
 from spanlab.detectors.common import onnx_model, tokenizing
 from spanlab.errors import InputError, UsageError
+from spanlab.runtime import wait
 from spanlab.schema import Item, Status
 
 

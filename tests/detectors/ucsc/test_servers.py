@@ -14,7 +14,8 @@ import spanlab
 from spanlab import datasets
 from spanlab.detectors import DetectorSpec, build
 from spanlab.errors import SpanlabError
-from spanlab.labels import Extent, hard_of, intersection, length
+from spanlab.extents import Extent, intersection, length
+from spanlab.labels import hard_of
 from spanlab.lm import Meter, ModelChoice
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.settings import Settings

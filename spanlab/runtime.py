@@ -1,4 +1,7 @@
-"""Settings of the whole Python interpreter that spanlab changes, each with its effect.
+"""One process: its event loop for calls from threads without one, its garbage, its streams.
+
+All blocking calls share it, so that models keep their open connections; a notebook's own loop is
+not touched.
 
 Garbage collection: Python looks for reference cycles after every 700 new objects that stay. With a
 hundred model calls under way that is once in a few calls, finds next to nothing, and was measured
@@ -16,16 +19,77 @@ for one thread of several.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import io
 import sys
-from collections.abc import Iterator
+import threading
+from collections import deque
+from collections.abc import Coroutine, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import cache
+from itertools import islice
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def submit(work: Coroutine[Any, Any, T]) -> Future[T]:
+    """Start a coroutine in the background event loop, with the calling thread's context."""
+    return asyncio.run_coroutine_threadsafe(work, _loop())
+
+
+def ahead(work: Iterable[Coroutine[Any, Any, T]], count: int) -> Iterator[Future[T]]:
+    """Yield the futures of coroutines in order, with ``count`` of them, 1 or more, begun ahead.
+
+    What is begun and not yet yielded is cancelled when the iterator is closed.
+    """
+    rest = iter(work)
+    begun: deque[Future[T]] = deque()
+    try:
+        while True:
+            begun.extend(map(submit, islice(rest, count - len(begun))))
+            if not begun:
+                return
+            yield begun.popleft()
+    finally:
+        for future in begun:
+            future.cancel()
+
+
+def wait(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in the background event loop and wait for its result.
+
+    If the wait is interrupted (Ctrl+C), the coroutine is cancelled.
+
+    Raises:
+        RuntimeError: called from a coroutine that itself runs in the background loop.
+        BaseException: whatever the coroutine raised.
+    """
+    if asyncio._get_running_loop() is _loop():
+        work.close()
+        raise RuntimeError("a blocking call inside a coroutine that a blocking call started")
+    running = submit(work)
+    try:
+        return running.result()
+    finally:
+        running.cancel()
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Start the loop, once; its connections are worth keeping for the process's whole life."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="spanlab-background", daemon=True).start()
+    return loop
+
 
 _OBJECTS = 10_000  # that stay, between two collections: some megabytes of garbage at most
+
+
 _SWITCH_SECONDS = 0.0005
 
 

@@ -1,22 +1,52 @@
-"""Options as widgets, made from the model that checks them."""
+"""Widgets made from option models: one for each option that may be set on a page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import streamlit as st
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
 from spanlab.errors import UsageError
+from spanlab.options import Option, options_in
 from spanlab.ui.common import Kept, kept, plain, server_files
 from spanlab.ui.messages import errors_shown
 from spanlab.ui.model_check import CHECKED
-from spanlab.workflows.choosing import OptionField, fields_of, model_fields
+from spanlab.workflows.choosing import model_fields, options_of
 from spanlab.workflows.encoders import fetched_checkpoints
 from spanlab.workflows.tooling import ServerState, server_names, states_of
 
 _ALL = "all models"
 _SWITCH = {True: "on", False: "off"}
+
+
+def ask(
+    model: type[BaseModel], page: str, /, *keywords: str, **changes: Mapping[str, Any]
+) -> dict[str, JsonValue]:
+    """Draw the widgets of some options of a model, below each other.
+
+    Args:
+        model: whose options.
+        page: the name that the widgets' keys begin with; the option's keyword follows.
+        keywords: which options, in this order.
+        **changes: by keyword, what is different here of an option, such as its ``placeholder``.
+
+    Returns:
+        What is filled in, by keyword.
+    """
+    options = {option.keyword: option for option in options_in(model)}
+    shown = (replace(options[keyword], **changes.get(keyword, {})) for keyword in keywords)
+    return {
+        option.keyword: _WIDGETS[option.kind](option, kept(widget_name(page, option.keyword)))
+        for option in shown
+    }
+
+
+def widget_name(page: str, keyword: str) -> str:
+    """Return what the widget of an option is called on a page."""
+    return f"{page}.{keyword.replace('_', '-')}"
 
 
 def options_form(detector: str, page: str) -> dict[str, JsonValue]:
@@ -29,7 +59,7 @@ def options_form(detector: str, page: str) -> dict[str, JsonValue]:
     Returns:
         Those that differ from their defaults, each as "detector.name".
     """
-    fields = fields_of(detector)
+    fields = options_of(detector)
     if not fields:
         return {}
     with st.expander(f"Options of {plain(detector)}", icon=":material/tune:"):
@@ -84,54 +114,68 @@ def _kept_value(name: str) -> JsonValue:
     return value.strip() if isinstance(value, str) else value
 
 
-def _flag(field: OptionField, key: Kept) -> JsonValue:
-    return st.checkbox(field.label, bool(field.default), help=field.about, **key)
+def _flag(option: Option, key: Kept) -> JsonValue:
+    if option.titles is None:
+        return st.checkbox(option.label, bool(option.default), help=option.about, **key)
+    titles = option.titles
+    return st.radio(
+        option.label,
+        [False, True],
+        int(bool(option.default)),
+        format_func=lambda value: titles[str(value).lower()],
+        horizontal=True,
+        help=option.about,
+        **key,
+    )
 
 
-def _choice(field: OptionField, key: Kept) -> JsonValue:
-    choices = list(field.choices)
-    index = choices.index(field.default) if field.default in choices else None
+def _choice(option: Option, key: Kept) -> JsonValue:
+    choices, titles = list(option.choices), option.titles or {}
+    index = choices.index(option.default) if option.default in choices else None
     found: JsonValue = st.selectbox(
-        field.label,
+        option.label,
         choices,
         index,
-        format_func=lambda value: _SWITCH[value] if isinstance(value, bool) else str(value),
-        placeholder="default",
-        help=field.about,
+        format_func=lambda value: (
+            _SWITCH[value] if isinstance(value, bool) else titles.get(str(value), str(value))
+        ),
+        placeholder=option.placeholder,
+        help=option.about,
         **key,
     )
     return found
 
 
-def _number(field: OptionField, key: Kept) -> JsonValue:
-    whole = field.kind == "integer"
+def _number(option: Option, key: Kept) -> JsonValue:
+    whole = option.kind == "integer"
     read: Callable[[float], float] = int if whole else float
     low, high, default = (
         read(value) if isinstance(value, int | float) else None
-        for value in (field.low, field.high, field.default)
+        for value in (option.low, option.high, option.default)
     )
     return st.number_input(
-        field.label,
+        option.label,
         low,
         high,
         default,
         step=1 if whole else 0.05 if (high or 1) <= 2 else 10.0,
-        placeholder="default",
-        help=field.about,
+        placeholder=option.placeholder,
+        help=option.about,
         **key,
     )
 
 
-def _text(field: OptionField, key: Kept) -> JsonValue:
-    default = None if field.default is None else str(field.default)
-    text = st.text_input(field.label, default, help=field.about, **key)
-    return field.default if text in {None, "", default} else text
+def _text(option: Option, key: Kept) -> JsonValue:
+    default = None if option.default is None else str(option.default)
+    hint = None if option.placeholder == "default" else option.placeholder
+    text = st.text_input(option.label, default, placeholder=hint, help=option.about, **key)
+    return option.default if text in {None, "", default} else text.strip()
 
 
-def _path(field: OptionField, key: Kept) -> JsonValue:
+def _path(option: Option, key: Kept) -> JsonValue:
     """Ask for a file or folder on the server, among those that people may name there."""
-    text, files = _text(field, key), server_files()
-    if text == field.default or str(text) in fetched_checkpoints():
+    text, files = _text(option, key), server_files()
+    if text == option.default or str(text) in fetched_checkpoints():
         return text
     with errors_shown():
         if files is None:
@@ -140,10 +184,10 @@ def _path(field: OptionField, key: Kept) -> JsonValue:
                 "(SPANLAB_FILES_ROOT says which can)"
             )
         return str(files.path(str(text)))
-    return field.default
+    return option.default
 
 
-def _servers(field: OptionField, key: Kept) -> JsonValue:
+def _servers(field: Option, key: Kept) -> JsonValue:
     """Ask which tool servers may be asked, and show what those that were tested offer."""
     with errors_shown():
         names = server_names()
@@ -180,7 +224,7 @@ def _offered(state: ServerState) -> None:
     st.markdown("\n".join(lines))
 
 
-_WIDGETS: dict[str, Callable[[OptionField, Kept], JsonValue]] = {
+_WIDGETS: dict[str, Callable[[Option, Kept], JsonValue]] = {
     "flag": _flag,
     "choice": _choice,
     "number": _number,

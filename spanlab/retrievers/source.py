@@ -1,0 +1,147 @@
+"""Where passages come from, as people set it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+from pydantic import AfterValidator, WithJsonSchema
+
+from spanlab.options import OptionModel, option
+from spanlab.retrievers.base import PER_SEARCH
+from spanlab.retrievers.provider import Provider
+from spanlab.retrievers.providers import PROVIDERS
+
+
+class SourceKind(NamedTuple):
+    """A kind of source of passages.
+
+    Attributes:
+        title: what it is called on the screen.
+        about: what it is and needs; empty where the search service says so itself.
+        takes: the options of ``PassageSource`` that go with it.
+        corpus: what its files are called, for those on this machine.
+        service: the search service that it is.
+    """
+
+    title: str
+    about: str = ""
+    takes: frozenset[str] = frozenset()
+    corpus: str = ""
+    service: Provider | None = None
+
+
+_SEARCHED = frozenset({"claims", "translate", "k"})
+SOURCE_KINDS: Final[Mapping[str, SourceKind]] = {
+    "given": SourceKind(
+        "The item's own", "Passages that came with an item, or were found for it before."
+    ),
+    "bm25": SourceKind(
+        "A local corpus",
+        "The best passages of an index that `spanlab index CORPUS -o INDEX` has written, by the "
+        "words they share (BM25). Needs no network.",
+        _SEARCHED | {"corpus"},
+        "Index",
+    ),
+    "averitec": SourceKind(
+        "AVeriTeC's knowledge store",
+        "A folder with a file of documents for every claim, found before the claim's date. Pages "
+        "are not read anew. Needs no network.",
+        _SEARCHED | {"corpus"},
+        "Folder",
+    ),
+    **{
+        str(name): SourceKind(service.title, "", _SEARCHED | {"url"}, service=service)
+        for name, service in PROVIDERS.items()
+    },
+    "web": SourceKind(
+        "A search model",
+        "A model that searches the web, such as Perplexity's sonar-pro; the pages it cites become "
+        "passages. One more call per question.",
+        _SEARCHED | {"model"},
+    ),
+    "search": SourceKind(
+        "A search API",
+        "An address that answers a search with results as JSON. Set SPANLAB_SEARCH_URL and its key "
+        "where the app runs, or give an address that needs none.",
+        _SEARCHED | {"url"},
+    ),
+}
+
+
+def _known(kind: str) -> str:
+    if kind not in SOURCE_KINDS:
+        raise ValueError(f"passages cannot come from {kind!r} (known: {', '.join(SOURCE_KINDS)})")
+    return kind
+
+
+KindName = Annotated[
+    str, AfterValidator(_known), WithJsonSchema({"type": "string", "enum": list(SOURCE_KINDS)})
+]
+
+
+class PassageSource(OptionModel):
+    """Where passages come from, and what is searched for; ``specified`` makes a retriever of it."""
+
+    kind: KindName = option(
+        "given",
+        title="Source of passages",
+        help="Where passages come from: the item (given, the default), a local index (bm25), "
+        "AVeriTeC's knowledge store (averitec), a search service by name, a search model (web), "
+        "or any search API (search).",
+        flags="--retriever --search",
+        group="Passages",
+        titles={name: kind.title for name, kind in SOURCE_KINDS.items()},
+    )
+    corpus: Path | None = option(
+        None,
+        title="Index or folder",
+        help="Of a local corpus (bm25) what `spanlab index` has written; of AVeriTeC's store "
+        "(averitec) the folder with a file of documents for every claim.",
+        flags="--corpus",
+        group="Passages",
+    )
+    url: str = option(
+        "",
+        title="Address (optional)",
+        help="The address of the search API, such as that of your SearXNG; it gets no key of the "
+        "environment (default: SPANLAB_SEARXNG_URL and so on, or the service's own).",
+        flags="--search-url",
+        group="Passages",
+        placeholder="https://…",
+    )
+    model: str = option(
+        "",
+        title="Search model",
+        help="The model that searches, if one does (web; default: SPANLAB_SEARCH_MODEL).",
+        flags="--search-model",
+        group="Passages",
+        placeholder="sonar-pro",
+    )
+    claims: bool = option(
+        False,
+        title="Search queries",
+        help="Search for each claim of the answer, not the question: claims cover what the "
+        "question never asked, with one more call per item.",
+        flags="--claims",
+        group="Passages",
+        titles={"false": "The question", "true": "Every claim of the answer"},
+    )
+    translate: bool = option(
+        False,
+        title="Translate queries into English",
+        help="Put what is searched for into English first, with one more call; the answer stays "
+        "in its language.",
+        flags="--english",
+        group="Passages",
+    )
+    k: int = option(
+        PER_SEARCH,
+        title="Passages per search",
+        help="How many passages each search gives at most.",
+        flags="--passages-per-search",
+        group="Passages",
+        ge=1,
+        le=100,
+    )

@@ -1,0 +1,139 @@
+"""A dataset that is reviewed blind: no page and no file tells who reviews it what others said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from zipfile import ZipFile, is_zipfile
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from spanlab.oplog import Add, Note, SetStatus
+from spanlab.schema import Annotation, Claim, Item, Kind, Record, Span, Status
+from spanlab.storage import Store, Write
+from spanlab.ui.compare import _VIEWS
+from spanlab.ui.export import _FORMATS
+
+OpenPage = Callable[..., AppTest]
+SECRET = "SECRET"
+ANSWER = "Marie Curie was born in Paris in 1867."
+
+
+def says(name: str, kind: Kind, *, secret: str = "", voters: tuple[str, ...] = ()) -> Annotation:
+    span = Span.of(ANSWER, 24, 29, label=secret or None).model_copy(update={"note": secret or None})
+    claims = (Claim(text=f"{name} claims", verdict="refuted", note=secret or None),)
+    return Annotation(
+        annotator=name, kind=kind, spans=(span,), claims=claims, voters=voters, note=secret or None
+    )
+
+
+@pytest.fixture
+def locked(store: Store) -> Store:
+    """Of two items Ada has finished the first, and others both."""
+    others = (
+        says("d1", Kind.DETECTOR),
+        says("d2", Kind.DETECTOR),
+        says(f"Ben {SECRET}", Kind.PERSON, secret=SECRET),
+        says(f"gold {SECRET}", Kind.GOLD, secret=SECRET),
+        says("vote", Kind.VOTE, voters=("d1", "d2")),
+        says("mixed", Kind.VOTE, secret=SECRET, voters=("d1", f"Ben {SECRET}")),
+    )
+    items = (Item(id=name, lang="en", answer=ANSWER) for name in ("first", "second"))
+    store.import_records("mine", [Record(item=item, annotations=others) for item in items])
+    writes = (
+        Write("s", 1, 0, Add(span="x", start=0, end=5, label="ADAS")),
+        Write("s", 2, 1, Note(text="ADAS note")),
+        Write("s", 3, 2, SetStatus(status=Status.DONE)),
+    )
+    store.apply("mine", "first", "Ada", writes)
+    store.apply("mine", "second", "Ben SECRET", [Write("t", 1, 0, Note(text=SECRET))])
+    store.change_settings("mine", lambda now: now.model_copy(update={"always_blind": True}))
+    return store
+
+
+def sent(app: AppTest) -> bytes:
+    """Return all that a page sent to the browser."""
+    assert not app.exception
+
+    def walk(node: Any) -> Iterator[bytes]:
+        proto = getattr(node, "proto", None)
+        if proto is not None and hasattr(proto, "SerializeToString"):
+            yield proto.SerializeToString()
+        for child in getattr(node, "children", {}).values():
+            yield from walk(child)
+
+    return b"".join(walk(app._tree))
+
+
+def read(app: AppTest) -> bytes:
+    """Return the file that a page offers, unpacked."""
+    path = app.session_state["spanlab.export-file"].path
+    if not is_zipfile(path):
+        return bytes(path.read_bytes())
+    with ZipFile(path) as packed:
+        return b"".join(packed.read(name) for name in packed.namelist())
+
+
+# Of "gold SECRET" by name: no label of that one is anybody's own.
+@pytest.mark.parametrize("who", ["Ada", "Zoe", f"gold {SECRET}", "mixed"])
+@pytest.mark.parametrize("view", _VIEWS)
+def test_compare_shows_what_detectors_and_oneself_said(
+    who: str, view: str, open_page: OpenPage, locked: Store
+) -> None:
+    app = open_page("compare", dataset="mine", reviewer=who, view=view, item="second")
+    shown = sent(app).replace(who.encode(), b"")
+    assert SECRET.encode() not in shown
+    assert b"d1" in shown
+    assert b"reviewed blind" in shown
+
+
+@pytest.mark.parametrize("format", sorted({*_FORMATS} - {"mushroom"}))  # that one is of one only
+def test_files_hold_what_detectors_and_oneself_said(
+    format: str, open_page: OpenPage, locked: Store
+) -> None:
+    app = open_page("export", dataset="mine", reviewer="Ada")
+    app.radio(key="export-format").set_value(format).run()
+    app.button(key="make-export").click().run()
+    assert SECRET.encode() not in sent(app)
+    assert SECRET.encode() not in read(app)
+    if format == "spanlab":
+        assert read(app).count(b"ADAS") == 2
+        assert read(app).count(b'"vote"') >= 2
+    # Another name has another file.
+    app.text_input(key="spanlab.review.reviewer").input("Zoe").run()
+    assert "spanlab.export-file" not in app.session_state
+    assert b"ADAS" not in sent(app)
+
+
+def test_the_setting_says_otherwise(open_page: OpenPage, locked: Store) -> None:
+    def shown(item: str) -> bool:
+        return SECRET.encode() in sent(open_page("compare", item=item, reviewer="Ada"))
+
+    def change(**values: bool) -> None:
+        locked.change_settings("mine", lambda now: now.model_copy(update=values))
+
+    change(shown_when_done=True)
+    names = locked.datasets()[0].annotators
+    assert SECRET in "".join(each.name for each in names)
+    app = open_page("compare", item="second", reviewer="Ada")
+    assert SECRET not in "".join(element.proto.body for element in app.get("html"))
+    app = open_page("compare", item="first", reviewer="Ada")
+    assert SECRET in "".join(element.proto.body for element in app.get("html"))
+    change(always_blind=False)
+    assert shown("second")
+
+
+@pytest.mark.parametrize(("who", "may"), [("Ada", False), ("Eve", False), ("Zoe", True)])
+def test_who_reviews_a_dataset_blind_does_not_adjudicate_it(
+    who: str, may: bool, open_page: OpenPage, locked: Store
+) -> None:
+    plan = {"overlap": 1, "assigned_to": ("Eve",)}
+    locked.change_settings("mine", lambda now: now.model_copy(update=plan))
+    app = open_page("adjudicate", dataset="mine", reviewer=who)
+    for button in app.button:
+        if button.label.startswith("Continue as"):
+            button.click().run()
+    told = "".join(error.value for error in app.error)
+    assert ("reviews this dataset, and blind" in told) is not may
+    assert any(each.label.startswith("Take what all agree on") for each in app.button) is may
