@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 _LONG: Final = 12  # characters: what is shorter may well be a word of an answer
+_PART: Final = 6  # characters of a key's beginning or end that are told from words
 _LONGEST: Final = 2_000  # characters of a record in the log
 _MOST: Final = 100  # records a minute of a library
 _NOBODY: Final = -1  # a level below all that handlers take
@@ -41,6 +42,11 @@ def redact(text: str) -> str:
         secrets = sorted(_seen, key=len, reverse=True)
     for secret in secrets:
         text = text.replace(secret, "[key]")
+        # Libraries shorten what they quote, and leave its beginning and its end.
+        if "..." in text and (secret[:_PART] in text or secret[-_PART:] in text):
+            for count in range(len(secret) - 1, _PART - 1, -1):
+                text = text.replace(f"{secret[:count]}...", "[key]...")
+                text = text.replace(f"...{secret[-count:]}", "...[key]")
     return text
 
 

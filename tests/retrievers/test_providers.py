@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import date
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from model_fixtures import KEY
+from wire import HOSTILE, MIB, wire
 
 from spanlab.errors import (
     BudgetError,
     ConfigurationError,
     MissingKeyError,
     ModelError,
+    SpanlabError,
     UsageError,
     WrongKeyError,
 )
@@ -405,3 +408,19 @@ def test_nothing_found_is_no_failure(
     model_server.script(lambda ask: Reply(body={"a": 1}))
     with pytest.raises(ModelError, match="no list of search results"):
         asyncio.run(SearchApi(endpoint, None).search(MAY))
+
+
+@pytest.mark.parametrize("name", ["brave", "arxiv"])
+@pytest.mark.parametrize("how", HOSTILE)
+def test_a_reply_that_is_made_to_harm_ends_in_words(
+    name: ProviderName, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_REPLY_LIMIT", "8")
+    provider = PROVIDERS[name]
+    with wire(lambda _line, _body: HOSTILE[how]()) as server:
+        environ = {provider.variable: server.url, provider.key: KEY}
+        endpoint = replace(Endpoint.of(name, environ), timeout=60.0, retries=0)
+        with pytest.raises(SpanlabError) as caught:
+            asyncio.run(SearchApi(endpoint, None).search(MAY))
+        assert len(str(caught.value)) < 1000
+        assert server.sent < 64 * MIB

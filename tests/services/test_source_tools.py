@@ -166,27 +166,6 @@ def test_a_corpus_and_papers_are_searched_over_http_with_what_the_item_says(
     asyncio.run(run())
 
 
-async def endless(scope: dict[str, Any], _receive: Any, send: Any) -> None:
-    """Answer anything with 64 MB of JSON."""
-    if scope["type"] == "http":
-        headers = [(b"content-type", b"application/json")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        for _ in range(1000):
-            await send({"type": "http.response.body", "body": b" " * 65536, "more_body": True})
-
-
-def test_a_reply_over_http_that_is_too_large_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SPANLAB_REPLY_LIMIT", "1")
-
-    async def run() -> None:
-        async with over_http(endless) as url:
-            (state,) = await server_states({"endless": ToolServer(url=url)})
-            assert state.problem is not None
-            assert "sent more than 1 MiB" in state.problem
-
-    asyncio.run(run())
-
-
 def test_what_is_missing_for_a_source_is_said(here: Settings) -> None:
     for name in ("corpus", "nonsense"):
         with pytest.raises(UsageError, match=r"no corpus is named|no source is called"):
