@@ -30,12 +30,13 @@ test-pythons: $(FOR_TESTS)  ## the wheel on every Python that pyenv has, or: PYT
 	@for python in $(PYTHONS); do echo "the wheel on $$python"; \
 	  SPANLAB_TEST_PYTHON=$$python $(BIN)/pytest tests/test_wheel.py $(ARGS) || exit 1; done
 
-check: $(FOR_TESTS)  ## formatting, lint, types, import contracts, unsafe calls
+check: $(FOR_TESTS)  ## formatting, lint, types, import contracts, unsafe calls, vulnerabilities
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest tests/test_project.py -k unsafe
+	@sh tests/audit.sh $(BIN)/pip-audit
 
 bench: $(FOR_TESTS)  ## print every figure that the README names
 	sh tests/system_packages.sh

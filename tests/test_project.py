@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import ClassVar
 
 import pytest
 
@@ -25,6 +29,50 @@ def test_a_lock_pins_every_package_with_hashes_and_names_no_address(name: str) -
     assert len(re.findall(r"--hash=sha256:[0-9a-f]{64}", lock)) >= len(packages)
     assert "://" not in lock
     assert "--index" not in lock
+
+
+VULNERABLE = {"id": "OSV-1", "summary": "Reads too far.", "affected": [], "schema_version": "1.0.0"}
+
+
+class Advisories(BaseHTTPRequestHandler):
+    """A service that knows a vulnerability of one package."""
+
+    package: ClassVar = ""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        known = asked["package"]["name"] == self.package
+        body = json.dumps({"vulns": [VULNERABLE]} if known else {}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def audited(url: str) -> tuple[int, str]:
+    """Return the exit status and the words of `make check`'s audit with a service at ``url``."""
+    command = ["sh", "tests/audit.sh", str(Path(sys.executable).with_name("pip-audit"))]
+    done = subprocess.run(
+        [*command, "--osv-url", url], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout
+
+
+def test_a_known_vulnerability_of_what_is_locked_fails_the_check_and_no_network_does_not() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Advisories) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        assert audited(url) == (0, "what is locked has no known vulnerability\n")
+        Advisories.package = "sqlalchemy"
+        status, words = audited(url)
+        assert status == 1
+        assert re.search(r"sqlalchemy +\S+ +OSV-1", words)
+        server.shutdown()
+    status, words = audited(url)
+    assert (status, words.partition(":")[0]) == (0, "not run")
 
 
 def test_nothing_that_the_app_is_installed_with_runs_neural_networks() -> None:
