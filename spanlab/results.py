@@ -10,7 +10,8 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from spanlab.schema.fields import Frozen
@@ -74,7 +75,7 @@ class ResultTable(Frozen):
     """A table of figures: every row has a cell for every column, None where nothing is known.
 
     ``empty`` is the sentence that stands in place of the rows where there are none, ``remarks``
-    are those below.
+    are those below. ``tones`` are the rows' on a terminal, where any is not plain.
     """
 
     key: str
@@ -84,6 +85,7 @@ class ResultTable(Frozen):
     remarks: tuple[str, ...] = ()
     chart: Chart | None = None
     empty: str = ""
+    tones: tuple[Literal["", "red", "yellow"], ...] = ()
 
 
 LANGUAGE: Final = Column(key="language", title="Language")
@@ -95,6 +97,12 @@ P_VALUE: Final = Column(
     about="Chance of a difference at least this far from 0 if both were equally good: paired "
     "permutation test, two-sided.",
 )
+
+
+def fact_table(key: str, title: str, facts: Mapping[str, str]) -> ResultTable:
+    """Return facts as a table without head: what they are called, and what they are."""
+    columns = (Column(key="name", title=""), Column(key="value", title=""))
+    return ResultTable(key=key, title=title, columns=columns, rows=tuple(facts.items()))
 
 
 class Result(Protocol):
@@ -132,7 +140,7 @@ def _text_of(table: ResultTable, width: int | None, colour: bool) -> str:
         legacy_windows=False,
     )
     if table.title:
-        console.print(Text(table.title, style="bold"), soft_wrap=True)
+        console.print(Text(_one_line(table.title), style="bold"), soft_wrap=True)
     if table.rows:
         cells = [
             [Text(_isolated(text) if width else text) for text in written]
@@ -143,7 +151,7 @@ def _text_of(table: ResultTable, width: int | None, colour: bool) -> str:
         console.print(_cards(table, cells) if is_wide else grid)
     for line in (table.empty if not table.rows else "", *table.remarks):
         if line:
-            console.print(Text(_UNSAFE.sub("·", line)), soft_wrap=True)
+            console.print(Text(_one_line(line)), soft_wrap=True)
     assert isinstance(console.file, io.StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
@@ -158,8 +166,8 @@ def _grid(table: ResultTable, cells: Sequence[Sequence[Text]]) -> Table:
     for column in table.columns:
         justify: Literal["left", "right"] = "left" if column.unit == "text" else "right"
         grid.add_column(Text(column.title), justify=justify, overflow="fold", header_style="bold")
-    for row in cells:
-        grid.add_row(*row)
+    for row, tone in zip_longest(cells, table.tones):
+        grid.add_row(*row, style=tone or None)
     return grid
 
 
@@ -237,7 +245,11 @@ def write_cell(cell: Cell, column: Column) -> str:
         return f"{_figure_in(cell.mean, column)} {write_interval(cell, column)}"
     if cell is None:
         return MISSING
-    return _UNSAFE.sub("·", cell) if isinstance(cell, str) else _figure_in(cell, column)
+    return _one_line(cell) if isinstance(cell, str) else _figure_in(cell, column)
+
+
+def _one_line(text: str) -> str:
+    return _UNSAFE.sub("·", " ".join(text.splitlines()))
 
 
 def write_interval(cell: MeanInterval, column: Column) -> str:

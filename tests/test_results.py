@@ -70,7 +70,7 @@ def test_a_score_has_nothing_before_its_point_and_no_minus_at_zero(
         (3725.0, "seconds", "1 h 02 min"),
         (0.00213, "dollars", "$0.0021"),
         (None, "score", "–"),
-        ("a\x1b[2Jb\n\u202ec", "text", "a·[2Jb··c"),
+        ("a\x1b[2Jb\n\u202ec", "text", "a·[2Jb ·c"),
         ("خانه‌ها 👩‍🚀", "text", "خانه‌ها 👩‍🚀"),
     ],
 )

@@ -23,11 +23,11 @@ def check_model(models: Models) -> None:
     spanlab check-model --model gpt-4o-mini
     spanlab check-model --detector ucsc
     """
-    from spanlab.cli import tables
-    from spanlab.workflows.checking import check_models
+    from spanlab.cli import output
+    from spanlab.workflows.checking import check_models, check_table
 
     detectors = models.detectors or ("ucsc-extract",)
     checks = check_models(models.model_copy(update={"detectors": detectors}))
-    typer.echo("\n\n".join(map(tables.checked, checks)))
+    output.write_tables(map(check_table, checks))
     if not all(check.works("chat") for check in checks):
         raise typer.Exit(1)

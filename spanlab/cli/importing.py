@@ -74,7 +74,7 @@ def import_command(
             raise UsageError("--dry-run is for items, not for predictions (--as)")
         _import_predictions(files, dataset, system)
         return
-    from spanlab.cli import inputs, previews, progress
+    from spanlab.cli import inputs, output, progress
     from spanlab.datasets import ReadOptions
     from spanlab.storage import Store
     from spanlab.workflows.importing import RejectsFile, import_files
@@ -97,7 +97,7 @@ def import_command(
         )
         if dry_run:
             preview = preview_import(found, options)
-            typer.echo(previews.shown(preview))
+            output.write_tables(preview.tables())
             _warn(preview.warning)
             return
         try:

@@ -27,11 +27,12 @@ def list_jobs(
     spanlab jobs list
     """
     from spanlab import jobs
-    from spanlab.cli import job_tables
+    from spanlab.cli import output
     from spanlab.jobs import job_store, recovery
+    from spanlab.jobs.summary import job_table
 
     recovery.requeue_abandoned(job_store.of(None))  # what nobody works on any more is not running
-    typer.echo(job_tables.listed(jobs.jobs(limit, page - 1)))
+    output.write_tables([job_table(jobs.jobs(limit, page - 1))])
 
 
 @app.command()
@@ -42,9 +43,10 @@ def show(job_id: JobId) -> None:
     spanlab jobs show 3f2a
     """
     from spanlab import jobs
-    from spanlab.cli import job_tables
+    from spanlab.cli import output
+    from spanlab.jobs.summary import job_tables
 
-    typer.echo(job_tables.shown(jobs.job(job_id)))
+    output.write_tables(job_tables(jobs.job(job_id)))
 
 
 @app.command()

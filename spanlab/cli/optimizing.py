@@ -7,11 +7,10 @@ import typer
 from optimizers.request import Optimisation
 from spanlab import jobs
 from spanlab.cli import progress, working
-from spanlab.cli.program_tables import worth
 from spanlab.errors import UnderWayError, UsageError
 from spanlab.jobs import JobState
 from spanlab.settings import Settings
-from spanlab.workflows.programs import registry
+from spanlab.workflows.programs import registry, worth
 from spanlab.workflows.programs import use as let_use
 
 

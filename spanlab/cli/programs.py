@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spanlab.errors import UsageError
+from spanlab.results import counted
+
+if TYPE_CHECKING:
+    from spanlab.schema import PromptChange
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -32,10 +38,10 @@ def list_command() -> None:
     \b
     spanlab programs list
     """
-    from spanlab.cli import program_tables
-    from spanlab.workflows.programs import registry
+    from spanlab.cli import output
+    from spanlab.workflows.programs import program_table, registry
 
-    typer.echo(program_tables.listed(registry()))
+    output.write_tables([program_table(registry())])
 
 
 @app.command()
@@ -48,11 +54,17 @@ def show(
     \b
     spanlab programs show short-spans
     """
-    from spanlab.cli import program_tables
-    from spanlab.workflows.programs import registry
+    from spanlab.cli import output
+    from spanlab.workflows.programs import program_tables, registry
 
     program = registry().load(name)
-    typer.echo(program.model_dump_json(indent=2) if as_json else program_tables.shown(program))
+    if as_json:
+        typer.echo(program.model_dump_json(indent=2))
+        return
+    output.write_tables(program_tables(program))
+    for key, predictor in program.predictors.items():
+        demos = counted(len(predictor.demos), "demonstration")
+        typer.echo(f"\n{key}, {demos}:\n\n{predictor.instruction}")
 
 
 @app.command()
@@ -62,12 +74,11 @@ def compare(before: Known, after: Annotated[str, typer.Argument(metavar="OTHER")
     \b
     spanlab programs compare first-try short-spans
     """
-    from spanlab.cli import program_tables
     from spanlab.schema import compare as changes
     from spanlab.workflows.programs import registry
 
     programs = registry()
-    typer.echo(program_tables.compared(changes(programs.load(before), programs.load(after))))
+    typer.echo(_compared(changes(programs.load(before), programs.load(after))))
 
 
 @app.command()
@@ -150,3 +161,21 @@ def remove(name: Known) -> None:
 
     registry().remove(name)
     progress.say(f"removed {name}")
+
+
+def _compared(changes: Sequence[PromptChange]) -> str:
+    """Return the differences of two programs, predictor by predictor."""
+    if not changes:
+        return "the same prompts"
+    parts = []
+    for change in changes:
+        lines = [change.predictor, *change.diff]
+        lines += [f"- demonstration {_demo(demo)}" for demo in change.removed]
+        lines += [f"+ demonstration {_demo(demo)}" for demo in change.added]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _demo(demo: object) -> str:
+    text = json.dumps(demo, ensure_ascii=False)
+    return text if len(text) <= 300 else f"{text[:299]}…"

@@ -20,7 +20,7 @@ from spanlab.lm import Budget
 from spanlab.workflows.choosing import DetectorSelection
 
 if TYPE_CHECKING:
-    from spanlab.workflows.supervision import Supervised, Supervision
+    from spanlab.workflows.supervision import Supervision
 
 Models = Annotated[DetectorSelection, Only("model", "price", "model_option")]
 Calls = Annotated[Budget, Only("max_calls", "max_cost")]
@@ -104,24 +104,14 @@ def _run(
     limit: int | None,
 ) -> None:
     from spanlab.cli import progress
+    from spanlab.cli.output import write_tables
     from spanlab.results import counted
+    from spanlab.workflows.supervision import supervision_table
 
     answer_questions(work, task, work.done(records_in(questions, passages, limit)), output)
-    progress.say(_table(work.results))
+    write_tables([supervision_table(work.results)], err=True)
     for result in work.results.values():
         for reason, times in result.reasons.most_common(_CAUSES):
             progress.say(f"{counted(times, 'question')}: {reason}")
     if all(result.failed == result.questions for result in work.results.values()):
         raise typer.Exit(1)
-
-
-def _table(results: dict[str, Supervised]) -> str:
-    from spanlab.cli.tables import aligned
-
-    rows = [["dataset", "questions", "failed", "unverifiable", "share"]]
-    for name, result in results.items():
-        judged = result.questions - result.failed
-        share = f"{result.flagged / judged:.1%}" if judged else ""
-        counts = (result.questions, result.failed, result.flagged)
-        rows.append([name, *(f"{count:,}" for count in counts), share])
-    return aligned(rows)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
 
 from spanlab.jobs.views import JobState, JobView
-from spanlab.results import counted, duration, rate_in_words
-from spanlab.workflows.wording import cost_in_words
+from spanlab.results import Column, ResultTable, counted, duration, fact_table, rate_in_words
+from spanlab.workflows.wording import cost_in_words, usage_in_words
 
+_FAILURES = 20  # that are named
 _NOUNS = {"detect": "item", "optimise": "evaluation"}
 _STATES = {
     JobState.QUEUED: "Queued",
@@ -45,6 +49,62 @@ def summary_of(view: JobView) -> JobSummary:
         cost=cost_in_words(used) if used.calls or used.searches else "",
         left="" if progress.remaining is None else duration(progress.remaining),
     )
+
+
+def job_table(jobs: Sequence[JobView]) -> ResultTable:
+    """Return jobs as a table, one line each; what failed is red, what failed in part yellow."""
+    titles = ("Job", "State", "Done", "Failed", "Cost", "Left", "Created", "What", "Model")
+    rows = []
+    for job in jobs:
+        row = summary_of(job)
+        what = job.title if job.error is None else f"{job.title}: {job.error}"
+        cells = (job.id, job.state.value, row.done, row.failed, row.cost, row.left, row.created)
+        rows.append((*(cell or None for cell in cells), what, row.models or None))
+    return ResultTable(
+        key="jobs",
+        title="",
+        columns=tuple(Column(key=title, title=title) for title in titles),
+        rows=tuple(rows),
+        empty="no jobs: spanlab annotate DATASET --detector NAME makes one",
+        tones=tuple(map(_tone, jobs)),
+    )
+
+
+def _tone(job: JobView) -> Literal["", "red", "yellow"]:
+    if job.state is JobState.FAILED:
+        return "red"
+    return "yellow" if job.state is JobState.DONE and job.progress.failed else ""
+
+
+def job_tables(job: JobView) -> tuple[ResultTable, ...]:
+    """Return how far a job is, what failed of it, and its log."""
+    progress = job.progress
+    stopped = f" ({progress.stopped})" if progress.stopped else ""
+    facts = {
+        "state": f"{job.state.value}{stopped}",
+        "done": progress_in_words(job),
+        "models": ", ".join(job.models),
+        "created": _moment(job.created),
+        "error": job.error or "",
+        "usage": usage_in_words(progress.usage),
+    }
+    shown = {name: fact for name, fact in facts.items() if fact}
+    more = len(job.failures) - _FAILURES
+    failures = ResultTable(
+        key="failures",
+        title="Failed",
+        columns=tuple(Column(key=key, title=key) for key in ("Item", "Detector", "Reason")),
+        rows=tuple((one.item_id, one.detector, one.reason) for one in job.failures[:_FAILURES]),
+        remarks=(f"… and {more:,} more",) if more > 0 else (),
+    )
+    log = fact_table("log", "Log", {})
+    log = log.model_copy(update={"rows": tuple((_moment(one.at), one.text) for one in job.log)})
+    facts_table = fact_table("job", f"{job.id}  {job.title}", shown)
+    return (facts_table, *(table for table in (failures, log) if table.rows))
+
+
+def _moment(time: datetime) -> str:
+    return time.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def state_in_words(view: JobView) -> str:

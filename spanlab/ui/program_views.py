@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-import pandas as pd
 import streamlit as st
 
 from spanlab.results import counted, figure
 from spanlab.schema import Demo, HeldOut, Predictor, Program, PromptChange, compare
 from spanlab.ui.common import plain
 from spanlab.ui.messages import errors_shown, show_error
-from spanlab.workflows.programs import registry, take, unuse, use
-from spanlab.workflows.wording import measured
+from spanlab.ui.results.tables import show_grid
+from spanlab.workflows.programs import held_out_table, measured, registry, take, unuse, use
 
 _CHANGED = "spanlab.program-changed"
 _LINES = {"+": "green", "-": "red"}
@@ -76,17 +75,7 @@ def show_held_out(held_out: HeldOut | None) -> None:
     if held_out.is_macro_f1:
         of = "verdicts" if seen == "claims" else "types of errors"
         st.caption(f"Figures are the macro F1 of the {of}.")
-    table = pd.DataFrame(
-        [
-            {"language": lang, "untuned": before, "tuned": after, "difference": after - before}
-            for lang, (before, after) in held_out.languages.items()
-        ]
-    )
-    st.dataframe(
-        table.style.format({"untuned": "{:z.3f}", "tuned": "{:z.3f}", "difference": "{:+z.3f}"}),
-        hide_index=True,
-        width="stretch",
-    )
+    show_grid(held_out_table(held_out))
 
 
 def show_prompts(predictors: Mapping[str, Predictor], key: str) -> None:

@@ -15,6 +15,7 @@ from spanlab.lm import Meter, ModelChoice
 from spanlab.lm.building import endpoint_client
 from spanlab.lm.checks import STRUCTURED, CheckedCall, ModelCheck, keep, recall
 from spanlab.lm.dialects import dialect_of
+from spanlab.results import Column, ResultTable
 from spanlab.runtime import wait
 from spanlab.settings import Settings
 from spanlab.workflows.choosing import DetectorSelection, specifications, specs_in
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from spanlab.lm.client import EndpointClient
 
-__all__ = ["CheckedCall", "ModelCheck", "check_models", "last_checks"]
+__all__ = ["CheckedCall", "ModelCheck", "check_models", "check_table", "last_checks"]
 
 _QUESTION = "What is the capital of France? Answer with its name alone."
 _FREELY = "What is the capital of France?"
@@ -188,3 +189,16 @@ def _fits(answer: str) -> bool:
     except ValueError:
         return False
     return isinstance(found, dict) and isinstance(found.get("capital"), str)
+
+
+def check_table(check: ModelCheck) -> ResultTable:
+    """Return what an endpoint does for a model, with its figures."""
+    return ResultTable(
+        key="check",
+        title=f"{check.model} at {check.endpoint}",
+        columns=tuple(Column(key=key, title="") for key in ("call", "works", "note")),
+        rows=tuple(
+            (trial.kind, "yes" if trial.works else "no", trial.note) for trial in check.trials
+        ),
+        remarks=(check.figures,),
+    )

@@ -8,10 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from spanlab.datasets import ReadOptions, RejectedRecord, detect, read
+from spanlab.results import ResultTable, counted, fact_table
 from spanlab.schema import Item, Kind, Record
 from spanlab.workflows.importing import has_no_evidence, without_passages
+from spanlab.workflows.process_nodes import stages_of
 
 _SHOWN = 3
+_PASSAGES = 3  # of an item that are shown
+_LONGEST = 100  # characters of a text that are shown
 _LOOKED_AT = 500  # records, so that a preview takes a moment
 _CHARACTERS = 20_000_000
 _REJECTS = 20
@@ -43,6 +47,45 @@ class ImportPreview:
     def warning(self) -> str:
         """What is missing and cannot be made up for by detectors; empty if nothing is."""
         return without_passages(self.read - self.with_passages, self.read)
+
+    def tables(self) -> tuple[ResultTable, ...]:
+        """Return the recognised format, what records have and lack, and the first of them."""
+        annotators = ", ".join(f"{name} ({kind}, {n:,})" for name, kind, n in self.annotators)
+        among = "" if self.is_all else "the first "
+        facts = {
+            "format": ", ".join(self.formats),
+            "annotators": annotators or "none",
+            "passages": f"in {self.with_passages:,} of {among}{counted(self.read, 'item')}",
+        }
+        if self.rejects:
+            bad = counted(len(self.rejects), "bad record")
+            facts["left out"] = f"{bad}, the first because {self.rejects[0].reason}"
+        items = (fact_table("item", "", _facts_of(item)) for item in self.items)
+        return (fact_table("files", "", facts), *items)
+
+
+def _facts_of(item: Item) -> dict[str, str]:
+    passages = [passage.text for passage in item.passages]
+    numbered = enumerate(passages[:_PASSAGES], start=1)
+    facts = {
+        "id": item.id,
+        "language": item.lang,
+        "question": item.question,
+        "answer": item.answer,
+        **{f"passage {number}": text for number, text in numbered},
+    }
+    if len(passages) > _PASSAGES:
+        facts[""] = f"and {len(passages) - _PASSAGES:,} more passages"
+    if stages := stages_of(item):
+        facts["process"] = ", ".join(f"{name}: {size:,}" for name, size in stages.sizes.items())
+    if item.meta:
+        facts["meta"] = ", ".join(item.meta)
+    return {name: _shorten(text) for name, text in facts.items()}
+
+
+def _shorten(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
 def preview_import(files: Sequence[Path], options: ReadOptions | None = None) -> ImportPreview:

@@ -7,6 +7,15 @@ from pathlib import Path
 from spanlab.detectors import check_tunable, entry_of, members
 from spanlab.errors import InputError, UsageError
 from spanlab.programs import Programs
+from spanlab.results import (
+    LANGUAGE,
+    Column,
+    MeanInterval,
+    ResultTable,
+    fact_table,
+    figure,
+    write_cell,
+)
 from spanlab.schema import Demo, HeldOut, Predictor, Program, PromptChange, compare
 from spanlab.settings import Settings
 
@@ -92,3 +101,90 @@ def _detector(owner: str) -> str:
 def registry(settings: Settings | None = None) -> Programs:
     """Return the registry that the environment (or ``settings``) names."""
     return Programs((settings or Settings.read()).programs)
+
+
+def program_table(programs: Programs) -> ResultTable:
+    """Return a line per program, the newest first; a star marks those that are used."""
+    titles = ("Name", "Detector", "Metric", "Held out", "Model", "Made")
+    return ResultTable(
+        key="programs",
+        title="",
+        columns=(
+            Column(key="used", title=""),
+            *(Column(key=title, title=title) for title in titles),
+        ),
+        rows=tuple(
+            (
+                *("*" if programs.users(program.name) else "", program.name, program.owner),
+                *(program.metric, measured(program.held_out), program.task_model),
+                program.created[:16].replace("T", " "),
+            )
+            for program in programs
+        ),
+        remarks=tuple(f"broken: {error}" for error in programs.broken),
+        empty="no programs yet; `spanlab optimize` makes them",
+    )
+
+
+def program_tables(program: Program) -> tuple[ResultTable, ...]:
+    """Return where a program comes from and what it is worth."""
+    facts = {
+        "detector": program.detector,
+        **({"member": program.member} if program.member else {}),
+        "strategy": f"{program.strategy}, for {program.metric}",
+        "models": f"{program.task_model}, prompts by {program.prompt_model}",
+        "tuned on": f"{program.items} items of {program.dataset} ({program.labels})",
+        "languages": ", ".join(program.languages),
+        "made": program.created,
+        "from": program.parent or "the detector's own prompt",
+        **({"note": program.note} if program.note else {}),
+    }
+    origin = fact_table("program", f"Program {program.name}", facts)
+    origin = origin.model_copy(update={"remarks": (worth(program.held_out),)})
+    return (origin,) if program.held_out is None else (origin, held_out_table(program.held_out))
+
+
+def held_out_table(held_out: HeldOut) -> ResultTable:
+    """Return the scores of the untuned and the tuned prompt by language."""
+    scores = {"untuned": "Untuned", "tuned": "Tuned"}
+    return ResultTable(
+        key="held-out",
+        title="Held out, by language",
+        columns=(
+            LANGUAGE,
+            *(Column(key=key, title=title, unit="score") for key, title in scores.items()),
+            Column(key="difference", title="Difference", unit="difference"),
+        ),
+        rows=tuple(
+            (lang, before, after, after - before)
+            for lang, (before, after) in held_out.languages.items()
+        ),
+    )
+
+
+def worth(held_out: HeldOut | None) -> str:
+    """Return a program's result on held-out items in words and figures."""
+    if held_out is None:
+        return "not measured on held-out items: whether it is better is unknown"
+    base, tuned, difference = held_out.baseline, held_out.tuned, held_out.difference
+    verdict = (
+        "better than the untuned prompt"
+        if held_out.better
+        else "does not beat the untuned prompt beyond chance"
+    )
+    means = "macro F1 " if held_out.is_macro_f1 else ""
+    ends = MeanInterval(mean=difference.mean, low=difference.low, high=difference.high)
+    shown = write_cell(ends, Column(key="difference", title="", unit="difference"))
+    return (
+        f"{verdict}: {means}{figure(base.mean)} → {figure(tuned.mean)} on {held_out.items} "
+        f"held-out {held_out.unit} ({held_out.folds} folds), difference {shown}, "
+        f"p = {figure(held_out.p)}"
+    )
+
+
+def measured(held_out: HeldOut | None) -> str:
+    """Return a tuned prompt's result on held-out items: ``0.400 → 0.500, not beyond chance``."""
+    if held_out is None:
+        return "not measured"
+    sure = "" if held_out.better else ", not beyond chance"
+    return f"{figure(held_out.baseline.mean)} → {figure(held_out.tuned.mean)}{sure}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,6 +12,7 @@ from spanlab.detectors import DetectorSpec, Finding
 from spanlab.detectors.building import kit_of
 from spanlab.errors import BudgetError
 from spanlab.lm import Budget, Meter, Usage
+from spanlab.results import Column, ResultTable
 from spanlab.runtime import ahead
 from spanlab.schema import Item, Record, Status
 from spanlab.settings import Settings
@@ -139,3 +140,29 @@ class Supervision:
 
 def _dataset(item: Item) -> str:
     return str(item.meta.get("dataset") or "questions")
+
+
+def supervision_table(results: Mapping[str, Supervised]) -> ResultTable:
+    """Return how many questions of each dataset failed, and how many are unverifiable."""
+    counts = ("Questions", "Failed", "Unverifiable")
+    return ResultTable(
+        key="supervision",
+        title="",
+        columns=(
+            Column(key="dataset", title="Dataset"),
+            *(Column(key=title, title=title, unit="count") for title in counts),
+            Column(key="share", title="Share", unit="share"),
+        ),
+        rows=tuple(
+            (
+                *(name, result.questions, result.failed, result.flagged),
+                _share(result),
+            )
+            for name, result in results.items()
+        ),
+    )
+
+
+def _share(result: Supervised) -> float | None:
+    judged = result.questions - result.failed
+    return result.flagged / judged if judged else None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanlab.results import counted, figure, money
+from spanlab.results import counted, money
 
 if TYPE_CHECKING:
     from spanlab.lm import Usage
-    from spanlab.schema import DatasetSettings, HeldOut
+    from spanlab.schema import DatasetSettings
     from spanlab.storage import PersonProgress
 
 
@@ -37,14 +37,6 @@ def progress_in_words(person: PersonProgress) -> str:
         if count:
             parts.append(f"{count:,} {word}")
     return " · ".join(parts)
-
-
-def measured(held_out: HeldOut | None) -> str:
-    """Return a tuned prompt's result on held-out items: ``0.400 → 0.500, not beyond chance``."""
-    if held_out is None:
-        return "not measured"
-    sure = "" if held_out.better else ", not beyond chance"
-    return f"{figure(held_out.baseline.mean)} → {figure(held_out.tuned.mean)}{sure}"
 
 
 def usage_in_words(usage: Usage) -> str:

@@ -329,8 +329,8 @@ def test_an_import_is_seen_before_it_is_made_and_says_what_has_no_passages(
     columns = ("--column", "answer=out.text", "--column", "passages=docs")
     seen = spanlab("import", "saved", "--dataset", "hub", *columns, "--dry-run")
     assert seen.returncode == 0, seen.stderr
-    assert "format: parquet" in seen.stdout
-    assert "passages: in 1 of 2 items" in seen.stdout
+    assert "format      parquet" in seen.stdout
+    assert "passages    in 1 of 2 items" in seen.stdout
     assert "answer     In Paris." in seen.stdout
     assert "\x1b" not in seen.stdout
     assert "WARNING: 1 of 2 items have no passages" in seen.stderr

@@ -111,8 +111,8 @@ def test_questions_become_training_data(
     done = verified(spanlab, model_server, model)
     assert done.returncode == 0, done.stderr
     table = [line.split() for line in done.stderr.splitlines()[-3:]]
-    assert table[0] == ["dataset", "questions", "failed", "unverifiable", "share"]
-    assert table[1] == ["questions", "2", "0", "1", "50.0%"]
+    assert table[0] == ["Dataset", "Questions", "Failed", "Unverifiable", "Share"]
+    assert table[1] == ["questions", "2", "0", "1", "50.0", "%"]
     assert " ".join(table[2]) == "1 question: one side missing"
     found = {record.item.id: record for record in read(tmp_path / "verified.jsonl")}
     good = found["lighthouse"].item.meta["benchmark-verification"]
@@ -176,7 +176,7 @@ def test_a_question_that_fails_says_why_and_the_others_go_on(
     (failed,) = records["novels"].annotations
     assert failed.status is Status.FAILED
     assert "benchmark-verification" not in records["novels"].item.meta
-    assert ["questions", "2", "1", "0", "0.0%"] in [
+    assert ["questions", "2", "1", "0", "0.0", "%"] in [
         line.split() for line in done.stderr.splitlines()
     ]
     # Answered calls are not made again.

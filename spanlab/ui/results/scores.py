@@ -73,7 +73,8 @@ def show_scores(comparison: DatasetComparison, chosen: Collection[str]) -> None:
     show_grid(table, "Mean scores per annotator over all languages, with 95 % intervals")
     if not all(isinstance(row[3], MeanInterval) for row in table.rows):
         st.caption(ONE_ITEM)
-    _draw(language_table(scores, metric) if per_language else table, per_language)
+    drawn = language_table(scores, metric) if per_language else table
+    _draw(drawn, metric, per_language=per_language)
     if comparison.calibrations and _is_opened("Calibration of detectors", ":material/show_chart:"):
         _show_calibration(comparison, chosen)
     labels = {name: found for name, found in comparison.labels.items() if name in chosen}
@@ -102,7 +103,7 @@ def _is_opened(label: str, icon: str) -> bool:
     return st.toggle(f"{icon} {label}", key=f"spanlab.scores.{label}")
 
 
-def _draw(table: ResultTable, per_language: bool) -> None:
+def _draw(table: ResultTable, metric: str, *, per_language: bool) -> None:
     """Draw the best people and all machines, never more rows than can be read."""
     most = _MOST_PER_LANGUAGE if per_language else _MOST
     drawn = best(table, most)
@@ -117,7 +118,7 @@ def _draw(table: ResultTable, per_language: bool) -> None:
             "download has everybody. Annotators, above, says who takes part."
         )
     where = " and language" if per_language else ""
-    show_chart(drawn, f"{table.columns[-1].title} per annotator{where} with 95 % intervals")
+    show_chart(drawn, f"{SCORES[metric].title} per annotator{where} with 95 % intervals")
     csv_button(table, "The chart's toolbar, at its upper right, downloads the picture.")
 
 
