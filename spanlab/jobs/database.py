@@ -15,8 +15,7 @@ from sqlalchemy.pool import NullPool
 
 from spanlab.errors import StoreError
 from spanlab.settings import Settings
-from spanlab.storage.refusals import FULL, in_words, is_full
-from spanlab.storage.urls import database_url, watchful
+from spanlab.storage.engine import FULL, database_url, in_words, is_full, watchful
 
 if TYPE_CHECKING:
     from pathlib import Path

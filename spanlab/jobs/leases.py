@@ -18,7 +18,7 @@ from spanlab.errors import StoreError
 from spanlab.jobs import database
 from spanlab.jobs.database import alone, is_sqlite
 from spanlab.settings import Settings
-from spanlab.storage.refusals import in_words, is_lock
+from spanlab.storage.engine import in_words, is_lock
 
 _WORKERS = 730_215  # first half of the PostgreSQL advisory locks that stand for workers
 

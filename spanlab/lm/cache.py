@@ -184,7 +184,7 @@ class AnswerFile(AnswerCache):
         return connection
 
     def _trouble(self, error: Exception) -> StoreError:
-        from spanlab.storage.refusals import in_words
+        from spanlab.storage.engine import in_words
 
         broken = not isinstance(error, OSError | sqlite3.OperationalError)
         advice = "; move the file away to begin a new one" if broken else ""

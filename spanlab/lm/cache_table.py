@@ -11,10 +11,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from spanlab.errors import StoreError
 from spanlab.lm.cache import AnswerCache
 from spanlab.settings import Settings
-from spanlab.storage.engine import Database
-from spanlab.storage.refusals import in_words
+from spanlab.storage.engine import Database, in_words, watchful
 from spanlab.storage.upgrade import upgrade
-from spanlab.storage.urls import watchful
 
 _KEPT_SECONDS = 30 * 86_400.0
 _PATIENCE = 60.0  # seconds for which a database that does not answer is tried again

@@ -15,9 +15,8 @@ from spanlab.schema import Annotation, Kind, Status
 from spanlab.storage import catalog, search
 from spanlab.storage.annotators import Tally, add_labels, labels_of, register
 from spanlab.storage.catalog import Annotator, Dataset
-from spanlab.storage.engine import Database
+from spanlab.storage.engine import Database, insert_or_replace
 from spanlab.storage.items import locked, to_json
-from spanlab.storage.sql import insert_or_replace
 from spanlab.storage.tables import annotated, annotators, queue_values, reviews
 from spanlab.storage.values import (
     AnnotationValues,

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from spanlab.errors import StoreError
 from spanlab.schema import Annotation, Kind, Status
 from spanlab.storage.catalog import Annotator, Dataset, annotators_of
-from spanlab.storage.sql import insert_new
+from spanlab.storage.engine import insert_new
 from spanlab.storage.tables import annotators, datasets, labels
 
 _COUNTED = {Status.DONE: "n_done", Status.FAILED: "n_failed", Status.SKIPPED: "n_skipped"}

@@ -1,22 +1,28 @@
-"""From a database URL to connections: SQLite or PostgreSQL, reading or writing."""
+"""Connections to SQLite or PostgreSQL: their URLs, fast inserts, and refusals in words.
+
+A network may fall silent: both ends notice that within seconds. The server has to, because the
+transaction of a host that is gone would hold its locks for two hours otherwise, and everybody who
+writes the same rows would wait. The host has to, because its calls would hang until TCP gives up,
+after a quarter of an hour.
+"""
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, Insert, Table, create_engine, event, make_url
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from spanlab.errors import StoreError, UsageError
-from spanlab.storage.refusals import in_words
-from spanlab.storage.urls import database_url, shown, watchful
 
 BUSY_SECONDS = 30  # how long a write waits for another process's write before it gives up
 _CACHE_KIB = 16_384  # of SQLite pages per connection
@@ -142,3 +148,162 @@ def _postgresql(url: URL) -> Engine:
         raise UsageError(
             f"PostgreSQL needs the driver psycopg: pip install 'spanlab[postgres]' ({error})"
         ) from error
+
+
+_POSTGRESQL = {"postgres", "postgresql", "postgresql+psycopg"}
+_SQLITE = {"sqlite", "sqlite+pysqlite"}
+_KINDS = "sqlite:///file.db or postgresql://user:password@host:5432/name"
+_HOSTS = "several hosts are given as postgresql://user:password@/name?host=one:5432&host=two:5432"
+_MARKS = frozenset(":@=?")  # what may stand before or after a password
+_CLIENT = {
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+    "connect_timeout": "10",
+}
+_SERVER = (
+    "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 "
+    "-c tcp_user_timeout=10000"
+)
+
+
+def database_url(text: str) -> URL:
+    """Return the URL of an SQLite or PostgreSQL database, with its password where it is hidden.
+
+    SQLAlchemy hides the password before the host, and not one among the options after it.
+
+    Raises:
+        UsageError: it is no such URL. The message repeats nothing that may be a password: in a
+            text that cannot be read, that may be any part.
+    """
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        said = "a text that may hold a password" if set(text) & _MARKS else repr(text)
+        raise UsageError(f"{said} is not a database URL: {_KINDS}") from None
+    except ValueError:  # repeats what stands where the port would be
+        raise UsageError(f"the port in the database URL is not a number; {_HOSTS}") from None
+    if (given := url.query.get("password")) is not None:
+        password = given if isinstance(given, str) else given[-1]
+        url = url.difference_update_query(["password"]).set(password=password)
+    _check(url)
+    return url if url.drivername in _SQLITE else url.set(drivername="postgresql+psycopg")
+
+
+def shown(url: URL) -> str:
+    """Return a URL for messages: without its password and its options."""
+    return url.set(query={}).render_as_string(hide_password=True)
+
+
+def _check(url: URL) -> None:
+    if url.drivername not in _SQLITE | _POSTGRESQL:
+        raise UsageError(f"no database of the kind {url.drivername!r}: {_KINDS}")
+    if url.drivername in _SQLITE and (url.host or url.username or url.password):
+        raise UsageError(
+            "an SQLite database is a file, without host, user and password: "
+            "sqlite:///file.db below the current directory, or sqlite:////path/file.db"
+        )
+    if "@" in (url.host or ""):
+        raise UsageError("the database URL has a second @: in a password it is written as %40")
+    if "," in (url.host or ""):
+        raise UsageError(f"the database URL names several hosts; {_HOSTS}")
+
+
+def watchful(url: URL) -> URL:
+    """Return a PostgreSQL URL whose connections are watched from both ends.
+
+    Time limits and options that the URL has itself stay.
+    """
+    own = dict(url.query)
+    options = own.pop("options", "")
+    said = options if isinstance(options, str) else " ".join(options)
+    return url.update_query_dict({**_CLIENT, **own, "options": f"{_SERVER} {said}".strip()})
+
+
+FULL = (
+    "the disk is full; this change is not stored, everything stored before it is kept: free some "
+    "space and do it again"
+)
+_PAGE = 65_536  # bytes: SQLite cannot extend its files with less
+_PG_FULL = "53100"  # PostgreSQL's disk_full
+
+
+def in_words(error: Exception, file: Path | None = None) -> str:
+    """Return why a database refused.
+
+    Args:
+        error: of the database's driver, or SQLAlchemy's around it.
+        file: the SQLite file; None for PostgreSQL.
+    """
+    cause = getattr(error, "orig", None) or error
+    if _code(cause) == sqlite3.SQLITE_FULL or getattr(cause, "sqlstate", None) == _PG_FULL:
+        return FULL
+    # SQLite calls it an I/O error where it cannot extend the files beside the database.
+    maybe_full = isinstance(cause, sqlite3.OperationalError | OSError) and not is_lock(cause)
+    return FULL if maybe_full and file is not None and is_full(file) else str(cause).strip()
+
+
+def is_lock(error: BaseException) -> bool:
+    """Say whether SQLite refused because somebody else holds a lock, and for no other reason."""
+    return _code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+def _code(error: BaseException) -> int:
+    """Return SQLite's primary result code; 0 for what is no error of SQLite's."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
+
+
+def is_full(file: Path) -> bool:
+    """Say whether the disk is full on which a file is, or would be."""
+    folder = next(each for each in file.absolute().parents if each.exists())
+    return shutil.disk_usage(folder).free < _PAGE
+
+
+_INSERT: dict[str, Callable[[Table], Any]] = {
+    "sqlite": sqlite.insert,
+    "postgresql": postgresql.insert,
+}
+
+
+def insert_new(connection: Connection, table: Table) -> Insert:
+    """Return an insert into ``table`` that leaves rows alone whose key is there already."""
+    return cast("Insert", _INSERT[connection.dialect.name](table).on_conflict_do_nothing())
+
+
+def insert_or_replace(connection: Connection, table: Table) -> Insert:
+    """Return an insert into ``table`` that overwrites the row that has the same primary key."""
+    statement = _INSERT[connection.dialect.name](table)
+    others = {c.name: statement.excluded[c.name] for c in table.columns if not c.primary_key}
+    keys = list(table.primary_key.columns)
+    return cast("Insert", statement.on_conflict_do_update(index_elements=keys, set_=others))
+
+
+def insert_rows(connection: Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert many rows as fast as the database takes them: SQLite's own loop, PostgreSQL's COPY.
+
+    Args:
+        connection: in a transaction that may write.
+        table: the table's name.
+        rows: plain values by column; all rows have the same columns in the same order.
+
+    Raises:
+        sqlalchemy.exc.DBAPIError: the database refuses.
+    """
+    if not rows:
+        return
+    names = ", ".join(rows[0])
+    if connection.dialect.name == "sqlite":
+        values = ", ".join("?" * len(rows[0]))
+        sql = f"INSERT INTO {table} ({names}) VALUES ({values})"  # noqa: S608 - our own names
+        connection.exec_driver_sql(sql, [tuple(row.values()) for row in rows])
+        return
+    driver: Any = connection.connection.driver_connection
+    sql = f"COPY {table} ({names}) FROM STDIN"
+    try:
+        with driver.cursor() as cursor, cursor.copy(sql) as copy:
+            for row in rows:
+                copy.write_row(tuple(row.values()))
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise DBAPIError(sql, None, error) from error

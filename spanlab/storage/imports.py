@@ -14,10 +14,9 @@ from spanlab.storage import catalog, search
 from spanlab.storage.annotating import annotation_row
 from spanlab.storage.annotators import Tally, add_labels, labels_of, register
 from spanlab.storage.catalog import Dataset
-from spanlab.storage.engine import Database
+from spanlab.storage.engine import Database, insert_rows
 from spanlab.storage.items import to_json
 from spanlab.storage.processes import ProcessWriter
-from spanlab.storage.sql import insert_rows
 from spanlab.storage.staging import publish, stage
 from spanlab.storage.tables import annotated, items, queue_values
 from spanlab.storage.values import AnnotationValues, annotation_values, position_values

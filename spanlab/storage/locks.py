@@ -10,8 +10,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from spanlab.errors import StoreError
-from spanlab.storage.engine import Database
-from spanlab.storage.refusals import in_words, is_lock
+from spanlab.storage.engine import Database, in_words, is_lock
 
 _LOADS = 730_214  # first half of the PostgreSQL advisory locks that we take per dataset
 _ATTEMPTS = 100  # to lock a file that others delete at the same moment

@@ -14,8 +14,8 @@ from spanlab.oplog.operations import Refusal, Write
 from spanlab.schema import Annotation, Item
 from spanlab.storage.annotating import AnnotationRow, put
 from spanlab.storage.catalog import Annotator, Dataset
+from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import to_json
-from spanlab.storage.sql import insert_or_replace
 from spanlab.storage.tables import annotated, items, operations, reviews
 
 

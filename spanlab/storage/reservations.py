@@ -8,8 +8,8 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, 
 
 from spanlab.schema import Kind, Status
 from spanlab.storage.catalog import Dataset
+from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock
-from spanlab.storage.sql import insert_or_replace
 from spanlab.storage.tables import annotated, annotators, reservations
 
 LEASE = 3600.0  # seconds after which an item is offered to others if nothing is written to it

@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSQUERY
 
 from spanlab.schema import Annotation, Item
-from spanlab.storage.sql import insert_rows
+from spanlab.storage.engine import insert_rows
 from spanlab.text import beginnings, sought
 
 RowRange = tuple[ColumnElement[int], ColumnElement[int]]

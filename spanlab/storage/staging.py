@@ -30,10 +30,9 @@ from spanlab.errors import StoreError
 from spanlab.schema import Annotation, Item
 from spanlab.storage import catalog, processes, search, tables
 from spanlab.storage.catalog import Dataset
-from spanlab.storage.engine import Database
+from spanlab.storage.engine import Database, insert_rows
 from spanlab.storage.items import lock
 from spanlab.storage.locks import claim
-from spanlab.storage.sql import insert_rows
 from spanlab.storage.tables import (
     DELETING,
     LOADING,

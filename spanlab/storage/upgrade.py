@@ -20,9 +20,8 @@ from sqlalchemy import (
 
 from spanlab.errors import StoreError
 from spanlab.settings import Settings
-from spanlab.storage.engine import Database
+from spanlab.storage.engine import Database, shown
 from spanlab.storage.tables import STATEMENTS, metadata
-from spanlab.storage.urls import shown
 
 REVISIONS = ("0016", "0017", "0018")  # oldest first; one file each in migrations/versions
 VERSION_TABLE = "spanlab_revision"
