@@ -13,8 +13,7 @@ from sqlalchemy import Connection, bindparam, select, update
 from spanlab.errors import InputError, StoreError
 from spanlab.schema import Annotation, Kind, Status
 from spanlab.storage import catalog, search
-from spanlab.storage.annotators import Tally, add_labels, labels_of, register
-from spanlab.storage.catalog import Annotator, Dataset
+from spanlab.storage.catalog import Annotator, Dataset, Tally, add_labels, labels_of, register
 from spanlab.storage.engine import Database, insert_or_replace
 from spanlab.storage.items import locked, to_json
 from spanlab.storage.tables import annotated, annotators, queue_values, reviews

@@ -12,8 +12,7 @@ from spanlab.errors import NotFoundError, StoreError, UsageError
 from spanlab.schema import Annotation, Kind, Name
 from spanlab.storage import search
 from spanlab.storage.annotating import stored_at, update_values
-from spanlab.storage.annotators import Tally
-from spanlab.storage.catalog import Annotator, Dataset, annotators_of
+from spanlab.storage.catalog import Annotator, Dataset, Tally, annotators_of
 from spanlab.storage.items import lock, to_json
 from spanlab.storage.renaming import LEAVING, rename_mentions
 from spanlab.storage.tables import annotated, annotators, loads, operations, reviews

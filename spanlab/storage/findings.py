@@ -10,8 +10,7 @@ from sqlalchemy import Connection, bindparam, update
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, merged, renumbered
 from spanlab.storage.annotating import fitting, save_batches
-from spanlab.storage.annotators import register
-from spanlab.storage.catalog import Dataset
+from spanlab.storage.catalog import Dataset, register
 from spanlab.storage.engine import Database
 from spanlab.storage.items import locked, to_json
 from spanlab.storage.tables import items, queue_values

@@ -12,8 +12,7 @@ from spanlab.errors import InputError
 from spanlab.schema import Annotation, Kind, Record
 from spanlab.storage import catalog, search
 from spanlab.storage.annotating import annotation_row
-from spanlab.storage.annotators import Tally, add_labels, labels_of, register
-from spanlab.storage.catalog import Dataset
+from spanlab.storage.catalog import Dataset, Tally, add_labels, labels_of, register
 from spanlab.storage.engine import Database, insert_rows
 from spanlab.storage.items import to_json
 from spanlab.storage.processes import ProcessWriter
