@@ -18,11 +18,10 @@
 Readers stream. An error names file, line, field, what was found and what would be right.
 """
 
-from spanlab.datasets.choice import Chooser, Role
 from spanlab.datasets.columns import FIELDS
 from spanlab.datasets.detect import detect
 from spanlab.datasets.jsonl import dumps
-from spanlab.datasets.options import TURNS, ReadOptions, RejectedRecord
+from spanlab.datasets.reader import TURNS, ReadOptions, RejectedRecord
 from spanlab.datasets.readers import (
     FORMATS,
     Placed,
@@ -32,7 +31,9 @@ from spanlab.datasets.readers import (
     table_layout,
 )
 from spanlab.datasets.scoring import (
+    Chooser,
     PlacedLabels,
+    Role,
     read_labels,
     read_placed_claims,
     read_placed_labels,

@@ -15,7 +15,7 @@ from typing import Any
 from spanlab.datasets.arrow_rows import SchemaReader, plain, rows_of
 from spanlab.datasets.files import File
 from spanlab.datasets.flat import CellsRow
-from spanlab.datasets.options import ReadOptions
+from spanlab.datasets.reader import ReadOptions
 from spanlab.errors import InputError
 
 _DICTIONARY, _RECORDS = 2, 3  # kinds of messages: "Message.fbs" of Arrow's format

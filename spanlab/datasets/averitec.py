@@ -16,8 +16,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from spanlab.datasets.claims import COUNTED, verdict_of
 from spanlab.datasets.files import Row
-from spanlab.datasets.given import checked
-from spanlab.datasets.reader import Reader
+from spanlab.datasets.reader import Reader, checked
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,

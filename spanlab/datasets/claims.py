@@ -25,8 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.datasets.csv_table import CsvReader
 from spanlab.datasets.files import Row
-from spanlab.datasets.given import checked, language
-from spanlab.datasets.reader import Reader
+from spanlab.datasets.reader import Reader, checked, language
 from spanlab.errors import InputError
 from spanlab.schema import HALLUCINATED, Annotation, Claim, Item, Kind, Record, Span, Verdict
 

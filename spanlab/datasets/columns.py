@@ -1,30 +1,42 @@
-"""Which of their columns, or fields of their JSON, is which of our fields: by name and content.
+"""Columns of other people's tables and paths into their JSON, mapped to our fields.
 
 Names are compared by their words: ``LLM_output``, ``llmOutput`` and ``LLM output`` are one name.
 The table of names is here; what holds no text is no answer, whatever it is called.
+
+A path goes through objects by their keys and through lists by a number, or by a key of all their
+elements. A key that itself holds dots is found as it is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from spanlab.datasets.chat import answers_in, is_chat, is_message
-from spanlab.datasets.given import has_text, listed
-from spanlab.datasets.paths import any_element, value_at
+from spanlab.datasets.cells import answers_in, is_chat, is_message
+from spanlab.datasets.reader import has_text, listed
 from spanlab.errors import InputError, UsageError
 
 _MODEL: Final = (
     *("llm", "model", "ai", "assistant", "bot", "agent", "generated", "actual", "predicted"),
     *("hallucinated", "chatgpt", "gpt"),
 )
+
+
 _ANSWERS: Final = ("answer", "response", "output", "completion", "reply", "summary", "text")
+
+
 _PERSON: Final = ("user", "human", "customer")
+
+
 _QUESTIONS: Final = ("question", "query", "prompt", "request", "instruction", "input", "message")
+
+
 _FOUND: Final = (
     *("retrieved", "retrieval", "source", "context", "wiki", "search", "supporting", "evidence"),
 )
+
+
 _PASSAGES: Final = (
     *("passages", "passage", "contexts", "context", "documents", "document", "docs", "doc"),
     *("chunks", "chunk", "nodes", "texts", "text", "results", "snippets"),
@@ -65,14 +77,26 @@ COMMON: Final[dict[str, tuple[str, ...]]] = {
         *("hard labels",),
     ),
 }
+
+
 _KNOWN: Final = {"answer": "answer or response or output or LLM output"}  # as an error names them
+
+
 FIELDS: Final = ("id", "lang", "question", "answer", "passages", "spans", "messages")
+
+
 # What stands in these is said of an answer, and is not one.
 _ASIDE: Final = frozenset(
     ("expected", "reference", "gold", "golden", "grading", "score", "scores", "metric", "metrics")
 )
+
+
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
 _BETWEEN = re.compile(r"[\W_]+")
+
+
 _TAG = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
 
@@ -217,3 +241,63 @@ _FITS: Final[dict[str, Callable[[Any, str], bool]]] = {
     "passages": _is_evidence,
     "spans": _is_marked,
 }
+
+
+_DEEPEST = 4  # levels that are offered; a path that is written out may go deeper
+
+
+def paths(record: Mapping[str, Any], before: str = "", depth: int = 1) -> Iterator[str]:
+    """Yield the paths of a record's values, those of lists by their first element."""
+    for key, value in record.items():
+        path = f"{before}{key}"
+        yield path
+        inner = value[0] if isinstance(value, list) and value else value
+        if isinstance(inner, Mapping) and depth < _DEEPEST:
+            yield from paths(inner, f"{path}.", depth + 1)
+
+
+def any_element(path: str) -> str:
+    """Return a path without the numbers that choose elements of lists: ``a.0.b`` is ``a.b``."""
+    return ".".join(part for part in path.split(".") if not part.isdecimal())
+
+
+def value_at(record: Any, path: str) -> Any:
+    """Return the value at a path; None if there is none."""
+    if isinstance(record, Mapping):
+        if path in record:
+            return record[path]
+        key, dot, rest = path.partition(".")
+        return value_at(record[key], rest) if dot and key in record else None
+    if not isinstance(record, list):
+        return None
+    key, _, rest = path.partition(".")
+    if key.isdecimal():
+        inner = record[int(key)] if int(key) < len(record) else None
+        return value_at(inner, rest) if rest else inner
+    found = [value_at(each, path) for each in record]
+    return [each for each in found if each is not None] or None
+
+
+def without(record: Mapping[str, Any], used: Collection[str], before: str = "") -> dict[str, Any]:
+    """Return what a record says beside the values at some paths, without what says nothing."""
+    rest = {}
+    for key, value in record.items():
+        path = f"{before}{key}"
+        if path in used or value is None or value == "":
+            continue
+        inside = any(each.startswith(f"{path}.") for each in used)
+        left = _inside(value, used, f"{path}.") if inside else value
+        if not inside or left:
+            rest[key] = left
+    return rest
+
+
+def _inside(value: Any, used: Collection[str], before: str) -> Any:
+    if isinstance(value, Mapping):
+        return without(value, used, before)
+    if not isinstance(value, list):
+        return value
+    places = ((each, f"{before}{index}") for index, each in enumerate(value))
+    kept = (_inside(each, used, f"{place}.") for each, place in places if place not in used)
+    left = [_inside(each, used, before) for each in kept]
+    return left if any(left) else []

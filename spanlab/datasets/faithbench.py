@@ -17,9 +17,8 @@ from pydantic_core import to_json
 
 from spanlab.datasets import reader
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.given import checked
-from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.quotes import find_quote, span_at
+from spanlab.datasets.reader import ReadOptions, checked
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
 

@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spanlab.datasets.files import File, Row
 from spanlab.datasets.parquet import table
-from spanlab.datasets.problems import input_error
+from spanlab.datasets.reader import input_error
 from spanlab.errors import InputError
 from spanlab.schema import ProcessNode
 

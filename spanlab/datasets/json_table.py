@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-from spanlab.datasets.columns import map_columns
+from spanlab.datasets.columns import any_element, map_columns, paths, value_at
 from spanlab.datasets.files import Row
 from spanlab.datasets.json_rows import (
     RecordList,
@@ -19,7 +19,6 @@ from spanlab.datasets.json_rows import (
     record_lists,
     rows_at,
 )
-from spanlab.datasets.paths import any_element, paths, value_at
 from spanlab.datasets.tabular import Layout, MappedReader
 from spanlab.errors import InputError
 

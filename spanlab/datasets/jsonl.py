@@ -37,8 +37,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from spanlab.datasets import reader
 from spanlab.datasets.files import File, Row
 from spanlab.datasets.node_lines import NodeLines
-from spanlab.datasets.options import ReadOptions
-from spanlab.datasets.problems import check_meta, input_error
+from spanlab.datasets.reader import ReadOptions, check_meta, input_error
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Claim, Evidence, Item, Process, Record, SharedProcess, Span
 

@@ -24,8 +24,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from spanlab.datasets.files import Row
-from spanlab.datasets.given import checked
-from spanlab.datasets.reader import Reader
+from spanlab.datasets.reader import Reader, checked
 from spanlab.errors import InputError
 from spanlab.schema import Item, Passage, Record
 

@@ -15,9 +15,8 @@ from pydantic_core import to_json
 
 from spanlab.datasets import reader
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.given import checked, language
-from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.quotes import interval_at, span_at
+from spanlab.datasets.reader import ReadOptions, checked, language
 from spanlab.labels import flatten, hard_of
 from spanlab.schema import Annotation, Item, Kind, Probability, Record, Span
 

@@ -17,7 +17,7 @@ from pydantic_core import to_json
 
 from spanlab.datasets.files import Row
 from spanlab.datasets.limits import TOGETHER, too_many
-from spanlab.datasets.problems import input_error
+from spanlab.datasets.reader import input_error
 from spanlab.errors import InputError
 from spanlab.schema import (
     BadNodeError,

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
-from spanlab.datasets.chat import is_chat, is_message
-from spanlab.datasets.given import passages_of, text_of
+from spanlab.datasets.cells import is_chat, is_message
+from spanlab.datasets.reader import passages_of, text_of
 from spanlab.errors import InputError
 from spanlab.schema import storable
 

@@ -10,8 +10,8 @@ from spanlab.datasets.arrow_rows import SchemaReader, plain, rows_of
 from spanlab.datasets.files import File
 from spanlab.datasets.flat import CellsRow
 from spanlab.datasets.limits import UNPACKED, most_unpacked, too_large
-from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.parquet_pages import Page, pages
+from spanlab.datasets.reader import ReadOptions
 from spanlab.errors import InputError
 
 _BATCH = 1000  # rows held at a time, if that is safe

@@ -1,23 +1,106 @@
-"""Foreign offsets made into our spans, checked against the text they point into.
+"""Places in a text as other tools name them: by a quote, or by an offset in units of theirs.
 
 Ours count code points. Others count UTF-16 units (what JavaScript calls the length of a string),
 which differ after the first emoji; the text that a label quotes tells which was meant.
+
+Its versions differ. Where the two ways of counting lead to different places, the quoted text
+decides; where both places have that text, the other regions of the annotation decide, then those
+of the file; and without any evidence they are code points, as current versions write.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from typing import Any
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from spanlab.datasets.problems import input_error, within
+from spanlab.datasets.reader import input_error, within
 from spanlab.errors import InputError
 from spanlab.extents import Extent
 from spanlab.schema import Interval, Span
 
+
+class Counting(Enum):
+    """What offsets count."""
+
+    CODE_POINTS = "code points"
+    UTF16 = "UTF-16 units"
+
+
+class RegionPlace(NamedTuple):
+    """Where a region says it is; ``field`` names it in errors."""
+
+    start: int
+    end: int
+    quoted: str | None
+    field: str
+
+
+class Ruler:
+    """Reads places in one text either way."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._wide = Utf16(text)
+
+    def evidence(self, places: Iterable[RegionPlace]) -> set[Counting]:
+        """Return the ways of counting that places need; empty where either will do."""
+        if not self._wide.differs:
+            return set()
+        found: set[Counting] = set()
+        for place in places:
+            fits = [counting for counting in Counting if self._reads(place, counting)]
+            if place.quoted is not None and len(fits) == 1:
+                found.update(fits)
+        return found
+
+    def fits(self, place: RegionPlace) -> bool:
+        """Say whether the place is one, and quotes what stands there, in any way of counting."""
+        return any(self._reads(place, counting) for counting in Counting)
+
+    def extents(self, places: Sequence[RegionPlace], default: Counting) -> list[Extent]:
+        """Return the places in code points.
+
+        Args:
+            places: those of one annotation.
+            default: how the file counts.
+
+        Raises:
+            InputError: a place has its quoted text in neither way of counting, or lies outside.
+        """
+        evidence = self.evidence(places)
+        likely = next(iter(evidence)) if len(evidence) == 1 else default
+        order = sorted(Counting, key=lambda counting: counting is not likely)
+        return [self._extent(place, order) for place in places]
+
+    def _extent(self, place: RegionPlace, order: list[Counting]) -> Extent:
+        for counting in order:
+            extent = self._reads(place, counting)
+            if extent is not None:
+                return extent
+        check_offsets(self._text, place.start, place.end, place.field)
+        raise misquoted(self._text, place.start, place.end, place.quoted or "", place.field)
+
+    def _reads(self, place: RegionPlace, counting: Counting) -> Extent | None:
+        """Return the place counted so, or None if it is outside or quotes something else."""
+        extent: Extent | None = Extent(place.start, place.end)
+        if counting is Counting.UTF16:
+            extent = self._wide.extent(place.start, place.end)
+        if extent is None or not 0 <= extent.start < extent.end <= len(self._text):
+            return None
+        there = self._text[extent.start : extent.end]
+        if place.quoted is not None and not same_quote(there, place.quoted):
+            return None
+        return extent
+
+
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+
+
 # Browsers quote line ends in several ways: as they are, as "\n", or as a backslash and an n.
 _LINE_ENDS = re.compile(r"(?:\\n|[\r\n])+")
 

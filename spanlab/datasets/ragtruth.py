@@ -15,11 +15,10 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from spanlab.datasets import reader
+from spanlab.datasets.contexts import RecordIndex
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.given import checked
-from spanlab.datasets.options import ReadOptions
 from spanlab.datasets.quotes import find_quote, span_at
-from spanlab.datasets.record_index import RecordIndex
+from spanlab.datasets.reader import ReadOptions, checked
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, Kind, Passage, Record
 

@@ -1,17 +1,23 @@
-"""A format as it is read: rows first, so that a wrong one can be told and left out."""
+"""What a format is: its options, fields that may be given, and errors by line."""
 
 from __future__ import annotations
 
+import ast
+import math
+import re
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.options import ReadOptions
-from spanlab.datasets.problems import input_error
 from spanlab.errors import InputError
-from spanlab.schema import Record
+from spanlab.schema import UNDETERMINED, Item, Passage, Record
 
 
 class Reader(ABC):
@@ -49,3 +55,267 @@ class Reader(ABC):
 
     def _problem(self, error: ValidationError) -> InputError:
         return input_error(error)
+
+
+TURNS = ("last", "all")  # answers of a chat
+
+
+@dataclass(frozen=True)
+class RejectedRecord:
+    """A record that could not be read.
+
+    ``line`` is the 1-based line (JSON Lines, CSV) or record number (other formats); ``reason`` is
+    the whole message of the error that a strict read would have raised; ``raw`` is the record as
+    text.
+    """
+
+    file: str
+    line: int
+    reason: str
+    raw: str
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=2)
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read a file.
+
+    Args:
+        format: one of ``FORMATS``, or ``auto`` to look at the content.
+        contexts: passages for the items: a directory of ``<id>.context.txt`` files, a directory
+            of such directories, or a JSON Lines file.
+        columns: for tables: our field → their column.
+        turns: for tables of chats, which answers are items: one of ``TURNS``.
+        records: for a file that is one JSON object: the path of the list with the records; None
+            finds it.
+        on_warning: called with each remark on something that was read otherwise than it stands.
+        on_reject: called with each record that is wrong, and reading goes on; None is strict, the
+            first wrong record raises ``InputError``.
+        sources: RAGTruth's ``source_info.jsonl``; by default the one beside the file.
+        asked: for GraphRAG's output: a question and its answer, in place of ``queries.jsonl``.
+        name: what to call the file in messages, such as the name of an upload.
+    """
+
+    format: str = "auto"
+    contexts: Path | None = None
+    columns: Mapping[str, str] | None = None
+    turns: str = "last"
+    records: str | None = None
+    on_warning: Callable[[str], None] = _warn
+    on_reject: Callable[[RejectedRecord], None] | None = None
+    sources: Path | None = None
+    asked: tuple[str, str] | None = None
+    name: str | None = None
+
+
+# Where a passage has its text, and what it is called, in other people's words.
+_TEXTS = (
+    "text",
+    "content",
+    "page_content",
+    "pageContent",
+    "passage",
+    "document",
+    "chunk",
+    "snippet",
+)
+
+
+_TITLES = ("title", "name", "source", "file_name")
+
+
+_LONGEST = 1 << 20  # characters of a list as Python prints it
+
+
+def _object(value: object) -> object:
+    if isinstance(value, str):
+        return {"text": value}
+    if not isinstance(value, dict) or "text" in value or not has_text(value):
+        return value
+    inner = value.get("metadata")
+    about = {**(inner if isinstance(inner, dict) else {}), **value}
+    titles = (about[name] for name in _TITLES if isinstance(about.get(name), str))
+    kept = {name: about[name] for name in ("url", "date") if isinstance(about.get(name), str)}
+    text = next(value[name] for name in _TEXTS if isinstance(value.get(name), str))
+    return {"text": text, "title": next(titles, None), **kept}
+
+
+def has_text(value: object) -> bool:
+    """Say whether a JSON value is a text, or an object with one where passages have theirs."""
+    if isinstance(value, dict):
+        return any(isinstance(value.get(name), str) for name in _TEXTS)
+    return isinstance(value, str)
+
+
+def listed(value: Any) -> Any:
+    """Return a value, or the list that its text is in JSON, or as Python prints lists."""
+    if not (isinstance(value, str) and value.lstrip().startswith("[")):
+        return value
+    try:
+        return from_json(value)
+    except ValueError:
+        pass
+    try:
+        parsed = ast.literal_eval(value.strip()) if len(value) <= _LONGEST else value
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value
+    return parsed if isinstance(parsed, list) else value
+
+
+class _GivenPassage(BaseModel):
+    """A passage; what else is said of it (a rank, a score) is left alone."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    text: str
+    title: str | None = None
+    url: str | None = None
+    date: str | None = None
+
+
+GivenPassages = tuple[Annotated[_GivenPassage, BeforeValidator(_object)], ...]
+
+
+_PASSAGES: TypeAdapter[GivenPassages] = TypeAdapter(GivenPassages)
+
+
+def ours(given: GivenPassages) -> tuple[Passage, ...]:
+    """Return the passages as our own."""
+    return tuple(Passage(**one.model_dump()) for one in given)
+
+
+def passages_of(value: Any, field: str) -> tuple[Passage, ...]:
+    """Return the passages in a JSON value: a text, an object or a list of these.
+
+    None and a blank text have none.
+
+    Raises:
+        InputError: it is something else; names the part of ``field``.
+    """
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return ()
+    try:
+        given = _PASSAGES.validate_python(value if isinstance(value, list) else [value])
+    except ValidationError as error:
+        raise within(input_error(error), field) from None
+    return ours(given)
+
+
+def text_of(value: JsonValue) -> str | None:
+    """Return a JSON value as a text: what is no text as JSON, None as None."""
+    return value if isinstance(value, str) or value is None else to_json(value).decode()
+
+
+def language(written: str | None) -> str:
+    """Return a language tag in our form: "EN" is "en", "zh_CN" is "zh-CN", none is "und"."""
+    primary, *rest = (written or UNDETERMINED).replace("_", "-").split("-")
+    return "-".join([primary.lower(), *rest])
+
+
+def checked(item: Item) -> Item:
+    """Return ``item`` if it can be written again.
+
+    Raises:
+        InputError: its meta holds something that JSON has no word for.
+    """
+    if item.meta:
+        check_meta(item.meta, field="")
+    return item
+
+
+_PLACED = re.compile(r"([a-z_]+(?:\.\w+)+): (.+)", re.DOTALL)
+
+
+_BRANCH = re.compile(r"^process\.(?:own|shared)\b")  # the kind of process is in no file
+
+
+_SHOULD = re.compile(r"^(?:Input|String|Value|Tuple|List|Dictionary) should (?:be )?")
+
+
+_NOT_FINITE = (b"NaN", b"Infinity")
+
+
+def input_error(error: ValidationError) -> InputError:
+    """Return the first thing that ``error`` complains of as an ``InputError``.
+
+    The field is the dotted path of the validated JSON; file and line are for the caller to add.
+    """
+    first = error.errors(include_url=False)[0]
+    field = _BRANCH.sub("process", ".".join(str(part) for part in first["loc"])) or None
+    match first["type"]:
+        case "json_invalid":
+            return InputError(first["msg"].replace("Invalid JSON", "not valid JSON"))
+        case "missing":
+            return InputError("the field is missing", field=field, found=_keys(first["input"]))
+        case "extra_forbidden":
+            return InputError(
+                "there is no such field",
+                field=field,
+                found=first["input"],
+                expected="other things go into meta",
+            )
+        case "value_error":
+            return _complaint(str(first["ctx"]["error"]), field, first["input"])
+        case _:
+            return InputError(
+                "the value is wrong",
+                field=field,
+                found=first["input"],
+                expected=_SHOULD.sub("", first["msg"]),
+            )
+
+
+def within(problem: InputError, field: str) -> InputError:
+    """Return ``problem`` with its field as a part of ``field``."""
+    return InputError(
+        problem.what,
+        file=problem.file,
+        line=problem.line,
+        field=".".join(filter(None, (field, problem.field))),
+        found=problem.found,
+        expected=problem.expected,
+    )
+
+
+def check_meta(meta: dict[str, JsonValue], field: str = "meta") -> None:
+    """Check that ``meta`` can be written as JSON, which has no NaN, infinity or lone surrogate.
+
+    Args:
+        meta: what was read.
+        field: where it stands in the file; empty for its top.
+
+    Raises:
+        InputError: names the field.
+    """
+    try:
+        data = to_json(meta)
+    except PydanticSerializationError as error:
+        raise InputError(
+            f"cannot be written as JSON: {error}", field=field or None, expected="Unicode text"
+        ) from error
+    if any(word in data for word in _NOT_FINITE):
+        _find_not_finite(meta, field)
+
+
+def _find_not_finite(value: JsonValue, field: str) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError("the value is wrong", field=field, found=value, expected="a finite number")
+    if isinstance(value, list):
+        value = {str(index): inner for index, inner in enumerate(value)}
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        _find_not_finite(inner, f"{field}.{key}" if field else key)
+
+
+def _complaint(message: str, field: str | None, found: Any) -> InputError:
+    """Split a message of our own validators, which may begin with a path, from its path."""
+    placed = _PLACED.fullmatch(message)
+    if placed and field is None:
+        return InputError(placed[2], field=placed[1])
+    return InputError(message, field=field, found=found if field else None)
+
+
+def _keys(value: object) -> object:
+    return f"the fields {', '.join(map(repr, value))}" if isinstance(value, dict) else value

@@ -25,9 +25,8 @@ from spanlab.datasets.csv_table import CsvReader
 from spanlab.datasets.detect import MAPPED, detect
 from spanlab.datasets.files import File
 from spanlab.datasets.json_table import JsonReader
-from spanlab.datasets.options import ReadOptions, RejectedRecord
 from spanlab.datasets.parquet import ParquetReader
-from spanlab.datasets.reader import Reader
+from spanlab.datasets.reader import Reader, ReadOptions, RejectedRecord
 from spanlab.datasets.tabular import Layout, MappedReader
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Record

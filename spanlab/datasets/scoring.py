@@ -1,26 +1,23 @@
-"""Labels to score, out of any file that has some."""
+"""Labels to score, and whose annotation of a record counts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from spanlab.datasets.choice import Chooser, Role
 from spanlab.datasets.detect import detect
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.given import language
 from spanlab.datasets.mushroom import Place, SoftLabel
-from spanlab.datasets.options import ReadOptions
-from spanlab.datasets.problems import input_error
+from spanlab.datasets.reader import ReadOptions, input_error, language
 from spanlab.datasets.readers import read_placed
 from spanlab.errors import InputError
 from spanlab.extents import Extent, merge
 from spanlab.labels import Labels, Soft, flatten, harden, labels_of
-from spanlab.schema import UNDETERMINED, Claim
+from spanlab.schema import UNDETERMINED, Annotation, Claim, Kind, Record, Status
 
 _LANGUAGE_IN_ID = re.compile(r"^[a-z]+-([a-z]{2,3})-")
 
@@ -204,3 +201,64 @@ def _check(field: str, extents: list[Extent], length: int | None) -> None:
                 found=[start, end],
                 expected="start <= end" + ("" if length is None else f" <= {length}"),
             )
+
+
+Role = Literal["gold", "prediction"]
+
+
+# Who is meant, the first tier that is there at all deciding.
+_TIERS: dict[Role, tuple[frozenset[Kind], ...]] = {
+    "gold": (frozenset({Kind.GOLD}), frozenset({Kind.DETECTOR, Kind.VOTE, Kind.PERSON})),
+    "prediction": (
+        frozenset({Kind.DETECTOR, Kind.VOTE}),
+        frozenset({Kind.PERSON}),
+        frozenset({Kind.GOLD}),
+    ),
+}
+
+
+class Chooser:
+    """Picks one annotator's finished annotations out of the records of a file.
+
+    Args:
+        annotator: whose; None chooses, and keeps to the same name in the whole file.
+        role: what None chooses: "gold" the gold labels, else the only annotator; "prediction" the
+            only detector or vote, else the only person, else the gold labels.
+    """
+
+    def __init__(self, annotator: str | None, role: Role) -> None:
+        self._tiers = () if annotator is not None else _TIERS[role]
+        self._chosen = annotator
+
+    def done(self, record: Record) -> Annotation | None:
+        """Return the finished annotation, or None if this item has none.
+
+        A failed or skipped annotation is not "nothing found", so it is None too.
+
+        Raises:
+            InputError: nobody was named and several annotators could be meant.
+        """
+        self._look(record)
+        annotation = None if self._chosen is None else record.by(self._chosen)
+        if annotation is None or annotation.status is not Status.DONE:
+            return None
+        return annotation
+
+    def _look(self, record: Record) -> None:
+        for index, kinds in enumerate(self._tiers):
+            names = [a.annotator for a in record.annotations if a.kind in kinds]
+            if not names:
+                continue
+            if self._chosen is None and len(names) == 1:
+                self._chosen = names[0]
+                # Lower tiers no longer matter; a rival of this or a higher one would.
+                self._tiers = self._tiers[: index + 1]
+                return
+            rivals = [name for name in names if name != self._chosen]
+            if rivals:
+                known = [] if self._chosen is None else [self._chosen]
+                raise InputError(
+                    f"item {record.item.id!r}: it is not clear whose annotation is meant",
+                    found=", ".join([*known, *rivals]),
+                    expected="the name of one annotator",
+                )

@@ -22,16 +22,20 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanlab.datasets import reader
-from spanlab.datasets.cells import answer_in, gold_in, passages_in, question_in, turn_in
-from spanlab.datasets.chat import answers_in, is_chat
-from spanlab.datasets.columns import map_columns
+from spanlab.datasets.cells import (
+    answer_in,
+    answers_in,
+    gold_in,
+    is_chat,
+    passages_in,
+    question_in,
+    turn_in,
+)
+from spanlab.datasets.columns import map_columns, value_at, without
 from spanlab.datasets.files import File, Row
 from spanlab.datasets.flat import CellsRow, by_item, is_own, is_table, record_of
-from spanlab.datasets.given import checked, language, listed, text_of
-from spanlab.datasets.options import TURNS, ReadOptions
-from spanlab.datasets.paths import value_at, without
-from spanlab.datasets.problems import within
 from spanlab.datasets.prompts import taken_apart
+from spanlab.datasets.reader import TURNS, ReadOptions, checked, language, listed, text_of, within
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Item, Passage, Record
 

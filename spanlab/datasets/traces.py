@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import from_json, to_json
 
 from spanlab.datasets import reader
-from spanlab.datasets.chat import text_of_message
+from spanlab.datasets.cells import text_of_message
 from spanlab.datasets.files import Row
 from spanlab.datasets.json_rows import is_single, printed
 from spanlab.datasets.limits import TOGETHER, too_many

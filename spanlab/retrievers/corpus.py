@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from spanlab.datasets.files import File
-from spanlab.datasets.problems import input_error
+from spanlab.datasets.reader import input_error
 from spanlab.errors import InputError
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from spanlab.datasets.files import File
-from spanlab.datasets.problems import input_error
+from spanlab.datasets.reader import input_error
 from spanlab.errors import InputError
 from spanlab.results import Column, ResultTable, counted, named_ids
 from spanlab.scorers import LABELS, MOST_PAIRS, AveritecReport, GoldClaim, PredictedClaim, averitec

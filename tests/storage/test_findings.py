@@ -8,7 +8,8 @@ from datetime import date
 
 import pytest
 
-from spanlab.datasets.jsonl import dumps, loads
+from spanlab.datasets import dumps
+from spanlab.datasets.jsonl import loads
 from spanlab.errors import InputError, NotFoundError, StoreError
 from spanlab.oplog import Add, SetStatus
 from spanlab.schema import (

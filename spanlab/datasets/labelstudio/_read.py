@@ -11,11 +11,9 @@ from pydantic import JsonValue, ValidationError
 from spanlab.datasets import reader
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.given import checked, language, passages_of, text_of
-from spanlab.datasets.labelstudio._offsets import Counting, RegionPlace, Ruler
 from spanlab.datasets.labelstudio._tasks import Region, Result, Task
-from spanlab.datasets.options import ReadOptions
-from spanlab.datasets.quotes import span_at
+from spanlab.datasets.quotes import Counting, RegionPlace, Ruler, span_at
+from spanlab.datasets.reader import ReadOptions, checked, language, passages_of, text_of
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
 

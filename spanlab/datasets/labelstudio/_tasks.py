@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from spanlab.datasets.labelstudio._offsets import RegionPlace
+from spanlab.datasets.quotes import RegionPlace
 from spanlab.schema import Probability
 
 _UNNAMED = "annotator"

@@ -21,7 +21,7 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from spanlab.datasets.problems import check_meta
+from spanlab.datasets.reader import check_meta
 from spanlab.errors import InputError
 from spanlab.schema import UNDETERMINED, Annotation, Item, Kind, Record, Span, Status
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from spanlab.datasets.jsonl import dumps, loads
+from spanlab.datasets import dumps
+from spanlab.datasets.jsonl import loads
 from spanlab.detectors import DetectorSpec, Finding, build
 from spanlab.detectors.registry import installed
 from spanlab.lm import Meter, ModelChoice

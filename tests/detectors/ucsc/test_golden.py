@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from detector_cases import ANSWER, TOWER
 
-from spanlab.datasets.jsonl import dumps
+from spanlab.datasets import dumps
 from spanlab.detectors import DetectorSpec, build
 from spanlab.lm import Meter, ModelChoice
 from spanlab.schema import Annotation, Item, Passage, Record, Retrieval, Status
