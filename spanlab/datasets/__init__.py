@@ -20,7 +20,8 @@ Readers stream. An error names file, line, field, what was found and what would 
 
 from spanlab.datasets.columns import FIELDS
 from spanlab.datasets.detect import detect
-from spanlab.datasets.jsonl import dumps
+from spanlab.datasets.formats.jsonl import dumps
+from spanlab.datasets.formats.tabular import Layout
 from spanlab.datasets.reader import TURNS, ReadOptions, RejectedRecord
 from spanlab.datasets.readers import (
     FORMATS,
@@ -38,7 +39,6 @@ from spanlab.datasets.scoring import (
     read_placed_claims,
     read_placed_labels,
 )
-from spanlab.datasets.tabular import Layout
 from spanlab.datasets.writers import WRITABLE, format_of, write
 
 __all__ = [

@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from spanlab.datasets.flat import CellsRow
+from spanlab.datasets.formats.analysis_table import CellsRow
+from spanlab.datasets.formats.tabular import CELL, TableReader
 from spanlab.datasets.limits import too_large
-from spanlab.datasets.tabular import CELL, TableReader
 from spanlab.errors import InputError
 
 _ELEMENT = 100  # bytes of memory for an element of a list in a cell

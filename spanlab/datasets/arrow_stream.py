@@ -14,7 +14,7 @@ from typing import Any
 
 from spanlab.datasets.arrow_rows import SchemaReader, plain, rows_of
 from spanlab.datasets.files import File
-from spanlab.datasets.flat import CellsRow
+from spanlab.datasets.formats.analysis_table import CellsRow
 from spanlab.datasets.reader import ReadOptions
 from spanlab.errors import InputError
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pydantic_core import from_json
 
-from spanlab.datasets import graphrag, graphrag_index, summaries
 from spanlab.datasets.files import File
+from spanlab.datasets.formats import graphrag, graphrag_index, summaries
 from spanlab.datasets.json_rows import first_objects, is_single, names_in, printed
 from spanlab.errors import InputError
 

@@ -6,28 +6,27 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from spanlab.datasets import (
-    averitec,
+from spanlab.datasets.arrow_stream import ArrowReader
+from spanlab.datasets.contexts import Contexts
+from spanlab.datasets.detect import MAPPED, detect
+from spanlab.datasets.files import File
+from spanlab.datasets.formats import (
     claims,
     faithbench,
     graphrag,
     jsonl,
-    labelstudio,
+    labelstudio_reader,
     multihop,
     mushroom,
     ragtruth,
     summaries,
     traces,
 )
-from spanlab.datasets.arrow_stream import ArrowReader
-from spanlab.datasets.contexts import Contexts
-from spanlab.datasets.csv_table import CsvReader
-from spanlab.datasets.detect import MAPPED, detect
-from spanlab.datasets.files import File
-from spanlab.datasets.json_table import JsonReader
+from spanlab.datasets.formats.csv_table import CsvReader
+from spanlab.datasets.formats.json_table import JsonReader
+from spanlab.datasets.formats.tabular import Layout, MappedReader
 from spanlab.datasets.parquet import ParquetReader
 from spanlab.datasets.reader import Reader, ReadOptions, RejectedRecord
-from spanlab.datasets.tabular import Layout, MappedReader
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Record
 
@@ -45,9 +44,9 @@ READERS: dict[str, Callable[[File, ReadOptions], Reader]] = {
     "mushroom": mushroom.MushroomReader,
     "ragtruth": ragtruth.RagTruthReader,
     "faithbench": faithbench.FaithBenchReader,
-    "labelstudio": labelstudio.LabelStudioReader,
+    "labelstudio": labelstudio_reader.LabelStudioReader,
     "claims": claims.ClaimsReader,
-    "averitec": averitec.AveritecReader,
+    "averitec": claims.AveritecReader,
     "multihop": multihop.MultihopReader,
     "graphrag": graphrag.GraphRagReader,
     "summaries": summaries.SummariesReader,

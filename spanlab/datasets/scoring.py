@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from spanlab.datasets.detect import detect
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.mushroom import Place, SoftLabel
+from spanlab.datasets.formats.mushroom import Place, SoftLabel
 from spanlab.datasets.reader import ReadOptions, input_error, language
 from spanlab.datasets.readers import read_placed
 from spanlab.errors import InputError

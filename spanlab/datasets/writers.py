@@ -17,10 +17,15 @@ from typing import BinaryIO
 
 from pydantic_core import to_json
 
-from spanlab.datasets import averitec, claims_table, jsonl, labelstudio, mushroom
 from spanlab.datasets.files import replacing
-from spanlab.datasets.flat import annotation_columns, csv_chunks, item_columns, write_parquet
-from spanlab.datasets.node_lines import node_lines
+from spanlab.datasets.formats import claims, jsonl, labelstudio_writer, mushroom
+from spanlab.datasets.formats.analysis_table import (
+    annotation_columns,
+    csv_chunks,
+    item_columns,
+    write_parquet,
+)
+from spanlab.datasets.formats.jsonl import node_lines
 from spanlab.datasets.scoring import Chooser
 from spanlab.errors import UsageError
 from spanlab.schema import UNDETERMINED, Record, SharedProcess
@@ -150,15 +155,15 @@ def _averitec(records: Iterable[Record], annotator: str | None) -> Iterator[byte
     for record in records:
         annotation = chooser.done(record)
         if annotation is not None:
-            yield averitec.dumps(record.item, annotation)
+            yield claims.dumps(record.item, annotation)
 
 
 def _labelstudio(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
-    return labelstudio.tasks(_only(records, annotator))
+    return labelstudio_writer.tasks(_only(records, annotator))
 
 
 def _claims(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
-    return claims_table.rows(_only(records, annotator))
+    return claims.rows(_only(records, annotator))
 
 
 def _csv(records: Iterable[Record], annotator: str | None) -> Iterator[bytes]:
@@ -178,7 +183,7 @@ _WRITERS: dict[str, Callable[[Iterable[Record], str | None, BinaryIO, str], int]
     "mushroom": _Writer(_mushroom),
     "labelstudio": _Writer(_labelstudio, before=b"[\n", between=b",\n", after=b"\n]\n"),
     "averitec": _Writer(_averitec, before=b"[\n", between=b",\n", after=b"\n]\n"),
-    "claims": _Writer(_claims, before=claims_table.header()),
+    "claims": _Writer(_claims, before=claims.header()),
     "csv": _Writer(_csv),
     "parquet": _parquet,
     "huggingface": _hub,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from spanlab.datasets.graphrag import QUERIES, is_output
+from spanlab.datasets.formats.graphrag import QUERIES, is_output
 from spanlab.datasets.limits import UNPACKED, longest, most_unpacked, record_limit, too_large
 from spanlab.errors import InputError
 

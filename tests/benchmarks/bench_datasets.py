@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spanlab.datasets import ReadOptions, jsonl, read, write
+from spanlab.datasets import ReadOptions, read, write
+from spanlab.datasets.formats import jsonl
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
 
 _ROOT = Path(__file__).resolve().parents[2]

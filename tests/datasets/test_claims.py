@@ -11,7 +11,7 @@ import pytest
 from full_record import full_record
 
 from spanlab.datasets import ReadOptions, detect, read, write
-from spanlab.datasets.claims import verdict_of
+from spanlab.datasets.formats.claims import verdict_of
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Claim, Item, Kind, Record, Verdict
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanlab.datasets import ReadOptions, RejectedRecord, detect, read, read_placed, table_columns
-from spanlab.datasets.csv_table import CsvReader
 from spanlab.datasets.files import File
+from spanlab.datasets.formats.csv_table import CsvReader
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Kind, Passage, Record
 

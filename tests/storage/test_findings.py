@@ -9,7 +9,7 @@ from datetime import date
 import pytest
 
 from spanlab.datasets import dumps
-from spanlab.datasets.jsonl import loads
+from spanlab.datasets.formats.jsonl import loads
 from spanlab.errors import InputError, NotFoundError, StoreError
 from spanlab.oplog import Add, SetStatus
 from spanlab.schema import (

@@ -12,7 +12,7 @@ import pytest
 from postgres import Cluster
 
 from spanlab.datasets import dumps
-from spanlab.datasets.jsonl import loads
+from spanlab.datasets.formats.jsonl import loads
 from spanlab.oplog import in_force
 from spanlab.schema import Annotation, Item, Kind, QueueQuery, Record, Span, Status
 from spanlab.settings import Settings

@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from spanlab.datasets import dumps
-from spanlab.datasets.jsonl import loads
+from spanlab.datasets.formats.jsonl import loads
 from spanlab.detectors import DetectorSpec, Finding, build
 from spanlab.detectors.registry import installed
 from spanlab.lm import Meter, ModelChoice

@@ -1,6 +1,6 @@
 """Hierarchical summaries of books in BooookScore's form: summaries of chunks, and of summaries.
 
-    {"book": …, "summaries_dict": {"0": [summary of a chunk, …], "1": […], …},
+{"book": …, "summaries_dict": {"0": [summary of a chunk, …], "1": […], …},
      "final_summary": …, "chunks": [text, …]}
 
 or one object with such an entry for every book, by its name. ``chunks`` are the texts that level 0

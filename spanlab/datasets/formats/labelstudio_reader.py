@@ -1,4 +1,13 @@
-"""Records out of Label Studio's JSON export."""
+"""Label Studio's JSON export.
+
+A task has ``data`` (the texts), ``annotations`` (of people) and ``predictions`` (of models), each
+with a ``result`` of regions. A region of a text has ``start``, ``end``, ``labels`` and usually the
+quoted ``text``. What else a result holds (choices, text areas, relations) is not about spans.
+
+People become persons under their e-mail address, name or number, models detectors under their
+version. A skipped task is skipped. A person's own mark counts as 1.0, whatever score the
+prediction had that it was taken from.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +15,99 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pydantic import JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from spanlab.datasets import reader
 from spanlab.datasets.columns import map_columns
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.labelstudio._tasks import Region, Result, Task
 from spanlab.datasets.quotes import Counting, RegionPlace, Ruler, span_at
 from spanlab.datasets.reader import ReadOptions, checked, language, passages_of, text_of
 from spanlab.errors import InputError
-from spanlab.schema import Annotation, Item, Kind, Record, Span, Status
+from spanlab.schema import Annotation, Item, Kind, Probability, Record, Span, Status
+
+_UNNAMED = "annotator"
+
+
+class _Loose(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
+
+
+class Region(_Loose):
+    """A labelled part of something."""
+
+    value: dict[str, JsonValue] = {}
+    to_name: str | None = None
+    type: str = ""
+    score: Probability | None = None
+    meta: dict[str, JsonValue] | None = None
+
+    def place(self, field: str) -> RegionPlace | None:
+        """Return where the region is, or None if it is not a part of a text."""
+        start, end, quoted = (self.value.get(key) for key in ("start", "end", "text"))
+        if not (isinstance(start, int) and isinstance(end, int)):
+            return None
+        return RegionPlace(start, end, quoted if isinstance(quoted, str) else None, field)
+
+    def labels(self) -> tuple[str | None, ...]:
+        """Return the labels; one None for a region without any."""
+        labels = self.value.get("labels", self.value.get(self.type))
+        return tuple(map(str, labels)) if isinstance(labels, list) and labels else (None,)
+
+    def note(self) -> str | None:
+        """Return what was written beside the region."""
+        text = (self.meta or {}).get("text")
+        return "\n".join(map(str, text)) if isinstance(text, list) and text else None
+
+
+class Result(_Loose):
+    """What one person or model marked."""
+
+    result: tuple[Region, ...] = ()
+
+
+class Person(Result):
+    """An annotation."""
+
+    completed_by: int | str | dict[str, JsonValue] | None = None
+    created_username: str | None = None
+    was_cancelled: bool = False
+
+    def name(self) -> str:
+        """Return the e-mail address, the name or else the number of the person."""
+        who = self.completed_by
+        if isinstance(who, dict):
+            full = " ".join(str(who.get(key) or "") for key in ("first_name", "last_name")).strip()
+            who = str(who.get("email") or full or who.get("id") or "")
+        return str(who or self.created_username or _UNNAMED)
+
+
+class PredictionResult(Result):
+    """A prediction."""
+
+    model_version: str | None = None
+    score: Probability | None = None
+
+
+class Task(_Loose):
+    """A task."""
+
+    data: dict[str, JsonValue]
+    annotations: tuple[Person, ...] = ()
+    predictions: tuple[PredictionResult, ...] = ()
+
+    def places(self) -> Iterator[tuple[str | None, RegionPlace]]:
+        """Yield the name of the labelled text and the place of each region."""
+        for kind, results in (("annotations", self.annotations), ("predictions", self.predictions)):
+            for index, one in enumerate(results):
+                for number, region in enumerate(one.result):
+                    place = region.place(f"{kind}.{index}.result.{number}.value")
+                    if place is not None:
+                        yield region.to_name, place
+
 
 GOLD = "gold"  # whose annotations are gold labels
+
+
 _UNNAMED_MODEL = "prediction"
 
 

@@ -33,15 +33,21 @@ from spanlab.datasets.cells import (
 )
 from spanlab.datasets.columns import map_columns, value_at, without
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.flat import CellsRow, by_item, is_own, is_table, record_of
-from spanlab.datasets.prompts import taken_apart
+from spanlab.datasets.formats.analysis_table import CellsRow, by_item, is_own, is_table, record_of
+from spanlab.datasets.formats.ragtruth import taken_apart
 from spanlab.datasets.reader import TURNS, ReadOptions, checked, language, listed, text_of, within
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Item, Passage, Record
 
 SAMPLES: Final = 50  # records that are looked at to tell what their columns hold
+
+
 _SAMPLED: Final = 1 << 22  # bytes after which these are enough
+
+
 _NAMED: Final = 5  # so many ids are named in a remark
+
+
 CELL = 10  # bytes of memory for a character of a cell: the cell, and its JSON at the worst
 
 

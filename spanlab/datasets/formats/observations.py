@@ -1,6 +1,6 @@
 """Langfuse's observations as spans: what its exports and downloads of traces hold.
 
-    {"traceId", "id", "parentObservationId", "type", "name", "startTime", "endTime",
+{"traceId", "id", "parentObservationId", "type", "name", "startTime", "endTime",
      "input", "output", "metadata"}
 
 one a line or in an array, with names of either style (``trace_id``), or in a trace under
@@ -22,7 +22,11 @@ from spanlab.errors import InputError
 from spanlab.schema import storable
 
 _CALLS: Final = frozenset(("GENERATION",))
+
+
 _SOURCES: Final = frozenset(("RETRIEVER", "TOOL"))
+
+
 _LISTS: Final = ("documents", "passages", "contexts", "results", "chunks", "nodes")
 
 

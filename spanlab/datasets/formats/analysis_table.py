@@ -15,14 +15,20 @@ from typing import Any, BinaryIO, NamedTuple
 
 from pydantic_core import from_json, to_json
 
-from spanlab.datasets import jsonl
+from spanlab.datasets.formats import jsonl
 from spanlab.datasets.limits import too_large, weight
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, Record, Span
 
 _SAID = ("annotator", "kind", "status", "spans", "claims", "note")
+
+
 COLUMNS = ("id", "lang", "question", "answer", "passages", *_SAID, "meta")
+
+
 _NESTED = frozenset({"passages", "spans", "claims", "meta"})
+
+
 _ROWS = 500  # of parquet that are held at once
 
 

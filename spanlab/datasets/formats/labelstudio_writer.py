@@ -26,6 +26,8 @@ from spanlab.errors import InputError
 from spanlab.schema import UNDETERMINED, Annotation, Item, Kind, Record, Span, Status
 
 LABEL = "Hallucination"  # of a span that has none, as Label Studio shows no region without
+
+
 _PEOPLE = frozenset({Kind.PERSON, Kind.GOLD})
 
 

@@ -23,6 +23,8 @@ from spanlab.errors import InputError
 from spanlab.schema import Annotation, Evidence, Item, Kind, Passage, Record, Span
 
 _LANGUAGE = "en"  # of the whole benchmark
+
+
 _CONTRADICTS = "Unwanted.Intrinsic"  # what the source refutes, as against what it does not say
 
 

@@ -24,17 +24,30 @@ from pydantic_core import from_json, to_json
 from spanlab.datasets import reader
 from spanlab.datasets.cells import text_of_message
 from spanlab.datasets.files import Row
+from spanlab.datasets.formats.observations import (
+    holds_observations,
+    is_observation,
+    parsed,
+    spans_of,
+)
 from spanlab.datasets.json_rows import is_single, printed
 from spanlab.datasets.limits import TOGETHER, too_many
-from spanlab.datasets.observations import holds_observations, is_observation, parsed, spans_of
 from spanlab.errors import InputError, UsageError
 from spanlab.recording import Recorder
 from spanlab.schema import Record
 
 _MODELS: Final = frozenset(("LLM",))
+
+
 _FOUND: Final = ("retrieval.documents", "reranker.output_documents")
+
+
 _ASKED: Final = ("question", "query", "input", "prompt", "content", "messages")
+
+
 _CALLS: Final = frozenset(("chat", "text_completion", "generate_content", "completion"))
+
+
 # Where frameworks say which node, task or agent of theirs a span belongs to: LangGraph,
 # OpenInference (LangChain, LlamaIndex, CrewAI), OpenLLMetry, and OpenTelemetry's own for agents.
 _STAGES: Final = (
@@ -43,6 +56,8 @@ _STAGES: Final = (
     *("graph.node.name", "graph.node.id", "crewai.task.name", "crewai.agent.role"),
     *("llama_index.step.name", "traceloop.entity.name", "gen_ai.task.name", "gen_ai.agent.name"),
 )
+
+
 _METADATA: Final = ("metadata", "langfuse.observation.metadata")  # that are objects, or their JSON
 
 

@@ -30,7 +30,14 @@ from pydantic import Field
 
 from spanlab.datasets import reader
 from spanlab.datasets.files import File, Row
-from spanlab.datasets.graphrag_index import TABLES, GivenRow, index_of, parsed, part, unknown
+from spanlab.datasets.formats.graphrag_index import (
+    TABLES,
+    GivenRow,
+    index_of,
+    parsed,
+    part,
+    unknown,
+)
 from spanlab.errors import InputError
 from spanlab.schema import (
     HALLUCINATED,
@@ -48,7 +55,11 @@ from spanlab.schema import (
 )
 
 QUERIES: Final = "queries.jsonl"
+
+
 _JUDGED: Final = "claims.jsonl"
+
+
 _KINDS: Final = {  # of what a context lists, and what their nodes are called
     "reports": "report",
     "entities": "entity",

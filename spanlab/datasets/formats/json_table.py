@@ -11,6 +11,7 @@ from pydantic_core import from_json
 
 from spanlab.datasets.columns import any_element, map_columns, paths, value_at
 from spanlab.datasets.files import Row
+from spanlab.datasets.formats.tabular import Layout, MappedReader
 from spanlab.datasets.json_rows import (
     RecordList,
     first_objects,
@@ -19,10 +20,11 @@ from spanlab.datasets.json_rows import (
     record_lists,
     rows_at,
 )
-from spanlab.datasets.tabular import Layout, MappedReader
 from spanlab.errors import InputError
 
 ITSELF: Final = "."  # the path of a file's one object
+
+
 _MOST: Final = 200  # fields that are offered
 
 

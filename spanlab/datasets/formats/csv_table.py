@@ -10,12 +10,14 @@ from contextlib import closing
 from typing import NamedTuple
 
 from spanlab.datasets.files import File
-from spanlab.datasets.flat import CellsRow
+from spanlab.datasets.formats.analysis_table import CellsRow
+from spanlab.datasets.formats.tabular import CELL, TableReader
 from spanlab.datasets.limits import too_large
-from spanlab.datasets.tabular import CELL, TableReader
 from spanlab.errors import InputError
 
 _DELIMITERS = ",;\t|"
+
+
 _END = "\0\0the end\0\0"  # a line after the last one, which a quote that is open takes in
 
 

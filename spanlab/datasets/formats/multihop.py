@@ -1,6 +1,6 @@
 """Multi-hop questions with passages: HotpotQA, 2WikiMultihopQA, MuSiQue, and SAFE's own lines.
 
-    HotpotQA, 2Wiki  {"_id", "question", "answer", "context": [[title, [sentence, …]], …],
+HotpotQA, 2Wiki  {"_id", "question", "answer", "context": [[title, [sentence, …]], …],
                       "supporting_facts": [[title, number], …]}
     MuSiQue          {"id", "question", "answer", "paragraphs": [{"title", "paragraph_text",
                       "is_supporting"}, …], "question_decomposition": […]}
@@ -29,6 +29,8 @@ from spanlab.errors import InputError
 from spanlab.schema import Item, Passage, Record
 
 PASSAGES: Final = 10
+
+
 SEED: Final = 2026
 
 
