@@ -12,8 +12,7 @@ from typing import Final
 
 import dspy
 
-from spanlab.claims.extraction import Extracted, Extraction
-from spanlab.claims.placing import NameWrongWords, placed, wrong_words
+from spanlab.claims import Extracted, Extraction, NameWrongWords, placed, wrong_words
 from spanlab.detectors.common.claim_options import EXTRACTOR
 from spanlab.detectors.common.marking import places_of, span_of, strongest
 from spanlab.detectors.common.modelled import Case, Modelled

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
-from spanlab.claims.rulings import four_classes
+from spanlab.claims import four_classes
 from spanlab.schema import Verdict
 
 _NOTHING: Final = frozenset(("", "none", "null", "n/a", "unknown yet", "open"))

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import dspy
 from pydantic import BeforeValidator
 
-from spanlab.claims.rulings import FourClasses, TwoClasses
+from spanlab.claims import FourClasses, TwoClasses
 from spanlab.lm.lenient import ReplyModel, Text
 from spanlab.mappers import sentences
 

@@ -29,7 +29,7 @@ from typing import ClassVar
 
 import dspy
 
-from spanlab.claims.placing import placed
+from spanlab.claims import placed
 from spanlab.detectors.common.graph import Edge
 from spanlab.detectors.common.marking import places_of, span_of, strongest
 from spanlab.detectors.common.modelled import Case

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import dspy
 
-from spanlab.claims.placing import NameWrongWords, wrong_words
+from spanlab.claims import NameWrongWords, wrong_words
 from spanlab.detectors.common.context import NOTHING_FOUND
 from spanlab.detectors.common.graph import Edge, Graph, Relation, edges_of
 from spanlab.detectors.ucsc.entries import MAX_FACTS, MAX_ROUNDS

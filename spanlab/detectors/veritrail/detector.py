@@ -30,7 +30,7 @@ from typing import Final
 
 import dspy
 
-from spanlab.claims.sub_claims import sub_claims
+from spanlab.claims import sub_claims
 from spanlab.detectors.common.claim_options import EXTRACTOR
 from spanlab.detectors.common.claiming import ClaimDetector, ClaimProgram, Verified
 from spanlab.detectors.common.evidence import evidence, quote, stance_of

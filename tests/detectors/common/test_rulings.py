@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from spanlab.claims.rulings import FourClasses, TwoClasses
+from spanlab.claims import FourClasses, TwoClasses
 
 
 @pytest.mark.parametrize(

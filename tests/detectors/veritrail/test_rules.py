@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import dspy
 import pytest
 
-from spanlab.claims.sub_claims import sub_claims
+from spanlab.claims import sub_claims
 from spanlab.detectors.veritrail.entry import VeriTrailOptions
 from spanlab.detectors.veritrail.fitting import fitting, largest
 from spanlab.detectors.veritrail.judging import Judged, Ruling, majority

@@ -1,24 +1,45 @@
-"""An answer becomes self-contained claims, sentence by sentence.
+"""Claims of an answer: taken out, taken apart, ruled on, and placed in its words.
+
+extraction ─── an answer becomes self-contained claims, sentence by sentence
+sub_claims ─── a claim is taken apart again and again until its parts stay whole
+rulings ────── verdicts as models give them, and the reason
+placing ────── the words of the answer that state the wrong part of a claim
 
 The stages are those of Claimify (Metropolitansky and Larson 2025, "Towards Effective Extraction
 and Evaluation of Factual Claims"): selection, disambiguation, decomposition. The prompts are our
 own.
+
+After Metropolitansky et al. 2025, "VeriTrail", §3.1.1.
+
+A missing verdict is not enough evidence, so with two classes it is none, and the model is asked
+again; so it is for words that are no verdict.
+
+A model names them and the fact-to-span mapper finds them, as in the knowledge-graph detector of
+Huang et al. 2025, "UCSC at SemEval-2025 Task 3".
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Annotated, Final, NamedTuple
 
 import dspy
+from pydantic import BeforeValidator
 
 from spanlab.extents import Extent
 from spanlab.lm.gathering import keep, together
-from spanlab.mappers import sentences
+from spanlab.lm.lenient import ReplyModel, Text, verdict
+from spanlab.mappers import Quote, QuoteMapping, map_fact, sentences
+from spanlab.mappers.quotes import FLOOR
 from spanlab.runtime import wait
+from spanlab.schema import Verdict
 
 NEIGHBOURS: Final = 5  # sentences before and after that a prompt shows
+
+
 SENTENCES_AT_ONCE: Final = 4
+
+
 _NOTHING: Final = frozenset(("", "none", "n/a", "nothing", "(none)"))
 
 
@@ -130,3 +151,135 @@ class Extraction(dspy.Module):
 
 def _is_nothing(text: str | None) -> bool:
     return (text or "").strip(" .\"'`").casefold() in _NOTHING
+
+
+MOST_ATTEMPTS: Final = 20  # §3.1.1, footnote 2
+
+
+async def sub_claims(
+    claim: str,
+    *,
+    decompose: Callable[[str], Awaitable[Sequence[str]]],
+    attempts: int = MOST_ATTEMPTS,
+) -> tuple[str, ...]:
+    """Take a claim apart.
+
+    Args:
+        claim: the claim.
+        decompose: returns the parts of a claim, itself alone if it has none; several calls run at
+            the same time.
+        attempts: how often it is called at most.
+
+    Returns:
+        The parts that stayed whole, in the order in which they were found to, then those for which
+        no attempt was left; empty where the claim itself stays whole.
+    """
+    known = {claim}
+    whole: list[str] = []
+    queue = [claim]
+    while queue and attempts:
+        now, queue = queue[:attempts], queue[attempts:]
+        attempts -= len(now)
+        for text, parts in zip(
+            now, await together(*(_awaited(decompose(text)) for text in now)), strict=True
+        ):
+            new = [part for part in dict.fromkeys(parts) if part not in known]
+            known.update(new)
+            splits = len(set(parts)) > 1
+            queue += new if splits else []
+            whole += [text] if not splits or text in parts else []
+    return tuple(part for part in (*whole, *queue) if part != claim)
+
+
+async def _awaited(work: Awaitable[Sequence[str]]) -> Sequence[str]:
+    return await work
+
+
+def four_classes(value: object) -> Verdict:
+    """Read a verdict of four classes.
+
+    Raises:
+        ValueError: it is none of them.
+    """
+    text = str(value if value is not None else "").casefold()
+    return "conflicting" if "conflict" in text or "cherry" in text else verdict(value)
+
+
+def two_classes(value: object) -> Verdict:
+    """Read a verdict of two classes.
+
+    Raises:
+        ValueError: it is neither supported nor refuted.
+    """
+    found = four_classes(value)
+    if found not in {"supported", "refuted"}:
+        raise ValueError(f"{str(value)[:50]!r} is neither supported nor refuted")
+    return found
+
+
+class TwoClasses(ReplyModel):
+    """Why, and the verdict: "supported" or "refuted"."""
+
+    reason: Text
+    verdict: Annotated[Verdict, BeforeValidator(two_classes)]
+
+
+class FourClasses(ReplyModel):
+    """Why, and the verdict."""
+
+    reason: Text
+    verdict: Annotated[Verdict, BeforeValidator(four_classes)]
+
+
+class WrongWords(ReplyModel):
+    """Words copied from the answer."""
+
+    text: Text
+
+
+class NameWrongWords(dspy.Signature):
+    """Name the words of an answer that make a claim of it wrong.
+
+    Copy them from the answer letter by letter, as few as carry the error: the wrong name, number,
+    date or word, not the sentence around it. If everything that the claim says is made up, copy
+    all the words that state it.
+    """
+
+    question: str = dspy.InputField(desc="what was asked")
+    answer: str = dspy.InputField(desc="the answer; only its words may be copied")
+    sentence: str = dspy.InputField(desc="the sentence of the answer that states the claim")
+    claim: str = dspy.InputField(desc="the wrong claim")
+    reason: str = dspy.InputField(desc="why it is wrong")
+    words: list[WrongWords] = dspy.OutputField(desc="the wrong words in the order of the answer")
+
+
+def wrong_words(prediction: dspy.Prediction) -> tuple[str, ...]:
+    """Return the words that a predictor of `NameWrongWords` named; blank ones are left out."""
+    words: list[WrongWords] = prediction.words or []
+    return tuple(each.text for each in words if each.text.strip())
+
+
+def placed(
+    answer: str,
+    sentence: str | None,
+    words: Iterable[str],
+    *,
+    prob: float | None,
+    lang: str,
+    floor: float = FLOOR,
+) -> QuoteMapping:
+    """Find the words that a model named.
+
+    Args:
+        answer: the text as it is.
+        sentence: the sentence of it that states the claim, None if that is not known.
+        words: what was named.
+        prob: probability of the spans, in [0, 1].
+        lang: BCP 47 tag of the answer.
+        floor: how alike the words and their place must be, in [0, 1].
+
+    Returns:
+        The places, and the words that were not found.
+    """
+    quotes = [Quote(text, prob) for text in words]
+    return map_fact(answer, sentence, quotes, lang=lang, floor=floor)
