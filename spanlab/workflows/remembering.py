@@ -8,8 +8,8 @@ from typing import BinaryIO, Final, NamedTuple
 
 from pydantic import ValidationError
 
+from spanlab.entities import grams, key_of, near
 from spanlab.errors import InputError
-from spanlab.memory.names import grams, key_of, near
 from spanlab.storage.memories import MemoryStore
 from spanlab.storage.memory_entry import MemoryEntry, StoredEntry
 

@@ -21,10 +21,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from postgres import postgres
 
-from spanlab.memory import Memory, MemoryChoice, MemoryEntry
-from spanlab.memory.names import grams, key_of
+from spanlab.entities import grams, key_of
+from spanlab.memory import Memory, MemoryChoice
 from spanlab.settings import Settings
 from spanlab.storage.memories import MemoryStore
+from spanlab.storage.memory_entry import MemoryEntry
 
 _ENTRIES, _NAMES, _BATCH, _RUNS = 100_000, 30_000, 500, 300
 _CROWD = "United States"

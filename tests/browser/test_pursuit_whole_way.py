@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from pursuit_answers import CLAIM, FIRST, ITEM, SNIPPET, WINDOW, PursuitModel, ScriptedWeb, html
 from serving import PATIENCE, Server, serving
 
-from spanlab.memory.names import key_of
+from spanlab.entities import key_of
 from spanlab.retrievers.addresses import ALLOWED
 from spanlab.schema import Annotation, Item, Record, Verdict
 from spanlab.storage import Store

@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 from postgres import Cluster
 
+from spanlab.entities import grams
 from spanlab.errors import NotFoundError
-from spanlab.memory import Memory, MemoryChoice, MemoryEntry
-from spanlab.memory.names import grams
+from spanlab.memory import Memory, MemoryChoice
 from spanlab.schema import Passage
 from spanlab.settings import Settings
 from spanlab.storage.memories import MemoryStore
+from spanlab.storage.memory_entry import MemoryEntry
 
 CLAIM = "The Eiffel Tower is 330 metres tall."
 NOW = time.time()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
-from spanlab.memory.names import grams
+from spanlab.entities import grams
 from spanlab.storage import Store
 from spanlab.storage.memories import MemoryStore
 from spanlab.storage.memory_entry import MemoryEntry

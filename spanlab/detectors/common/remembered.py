@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 
 from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.common.relevance import relevant
-from spanlab.memory import Memory, MemoryEntry, expires, passage_of
+from spanlab.memory import Memory, expires, passage_of
 from spanlab.schema import Item, Passage, RecallStep, Retrieval, joined, merged
+from spanlab.storage.memory_entry import MemoryEntry
 
 MEMORY: Final = "memory"  # the retriever that what was recalled is noted under
 GIVEN: Final = "given"  # the kind of what came with an item: it says nothing about other items

@@ -28,9 +28,9 @@ from spanlab.detectors.mermaid.prompts import (
 )
 from spanlab.detectors.mermaid.tools import own_tools
 from spanlab.detectors.mermaid.trajectory import Seen, Trajectory, background, passages_of
+from spanlab.entities import names_of
 from spanlab.inbound import ABOUT, one_line
 from spanlab.memory import Memory
-from spanlab.memory.names import names_of
 from spanlab.retrievers import Query
 from spanlab.schema import Passage, Verdict
 from spanlab.tools import Tool, Toolbox, asked

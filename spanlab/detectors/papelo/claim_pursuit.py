@@ -41,8 +41,8 @@ from spanlab.detectors.papelo.prompts import (
     asked,
 )
 from spanlab.detectors.papelo.pursuit import Pair, Pursuit, ask_at_once, pursue
+from spanlab.entities import names_of
 from spanlab.errors import PageError, RefusedPageError
-from spanlab.memory.names import names_of
 from spanlab.retrievers import Given, Query
 from spanlab.schema import Passage, PassageQuote, Retrieval, Verdict, joined
 

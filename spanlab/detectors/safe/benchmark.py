@@ -14,12 +14,12 @@ from typing import Annotated, Final
 import dspy
 from pydantic import BeforeValidator, JsonValue
 
-from spanlab.detectors.common.graph import Edge, Relation, edges_of
 from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.safe.grounding import Asked, Grounding, Proposal, ground
 from spanlab.detectors.safe.labels import BENCHMARK, right_answers, supporting
 from spanlab.detectors.safe.prompts import is_right
+from spanlab.entities import Edge, Relation, edges_of
 from spanlab.errors import InputError
 from spanlab.lm.lenient import ReplyModel, Text, Texts
 from spanlab.schema import Annotation, Item, RelationStep

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from spanlab.detectors.common.graph import Edge
 from spanlab.detectors.safe.entities import canonical, is_generic, is_value, key, plain
 from spanlab.detectors.safe.recomputing import period
+from spanlab.entities import Edge
 from spanlab.lm.gathering import together
 from spanlab.scorers import score_answer
 from spanlab.text import terms

@@ -30,12 +30,12 @@ from typing import ClassVar
 import dspy
 
 from spanlab.claims import placed
-from spanlab.detectors.common.graph import Edge
 from spanlab.detectors.common.marking import places_of, span_of, strongest
 from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.ucsc.entries import UNVERIFIED, GraphOptions
 from spanlab.detectors.ucsc.system import UcscDetector
 from spanlab.detectors.ucsc.verification import Checked
+from spanlab.entities import Edge
 from spanlab.mappers import Quote, QuoteMapping, map_quotes
 from spanlab.schema import Annotation, Claim, FactStep, Item, RelationStep, RemarkStep, Span, Step
 

@@ -13,10 +13,10 @@ import dspy
 
 from spanlab.claims import NameWrongWords, wrong_words
 from spanlab.detectors.common.context import NOTHING_FOUND
-from spanlab.detectors.common.graph import Edge, Graph, Relation, edges_of
 from spanlab.detectors.ucsc.entries import MAX_FACTS, MAX_ROUNDS
 from spanlab.detectors.ucsc.replies import Fact, Judgement
 from spanlab.detectors.ucsc.system import show_examples
+from spanlab.entities import Edge, Graph, Relation, edges_of
 from spanlab.lm.gathering import keep, together
 from spanlab.runtime import wait
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spanlab.detectors.common.graph import MOST_RELATIONS, Edge, Graph
+from spanlab.entities import MOST_RELATIONS, Edge, Graph
 
 EDGES = [
     Edge("Marie Curie", "born in", "Warsaw"),

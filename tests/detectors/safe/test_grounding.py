@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from spanlab.detectors.common.graph import Edge
 from spanlab.detectors.safe.grounding import (
     Asked,
     Grounding,
@@ -16,6 +15,7 @@ from spanlab.detectors.safe.grounding import (
     flaw_in_path,
     ground,
 )
+from spanlab.entities import Edge
 
 DIRECTED = Edge("3000 Nights", "directed by", "Mai Masri")
 NATION = Edge("Mai Masri", "nationality", "Palestinian")

@@ -1,15 +1,23 @@
-"""Names of entities: when two are the same, and when they are nearly so."""
+"""The names of entities, the evidence under them in order, and relations between them."""
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
-from rapidfuzz import fuzz
+from rapidfuzz import fuzz, process, utils
+
+from spanlab.lm.lenient import ReplyModel, Text
+from spanlab.storage.memory_entry import StoredEntry
+from spanlab.text import terms
 
 NEAR: Final = 88.0  # of 100: likeness of each word below which two names are not taken for one
+
+
 _ARTICLES: Final = frozenset(
     (
         *("the", "a", "an", "le", "la", "les", "l", "un", "une", "der", "die", "das", "ein"),
@@ -17,7 +25,11 @@ _ARTICLES: Final = frozenset(
         *("het", "en", "ett", "den", "det"),
     )
 )
+
+
 _ARABIC_ARTICLE: Final = "\u0627\u0644"
+
+
 # Spellings of the same that no rule finds; aliases that redirects teach come on top.
 _KNOWN: Final[Mapping[str, str]] = {
     alias: key
@@ -31,12 +43,22 @@ _KNOWN: Final[Mapping[str, str]] = {
     }.items()
     for alias in aliases
 }
+
+
 _ABBREVIATION: Final = re.compile(r"\b(?:[^\W\d_]\.){2,}")
+
+
 _WORD: Final = re.compile(r"[^\W_]+")
+
+
 _TOKEN: Final = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W_]+(?:[-'’.][^\W_]+)*|[^\w\s]")
+
+
 _LINKS: Final = frozenset(
     ("of", "the", "de", "des", "du", "del", "von", "van", "der", "da", "di", "la", "le")
 )
+
+
 # What has a capital because a sentence begins with it.
 _OPENING: Final = _ARTICLES | frozenset(
     (
@@ -47,6 +69,8 @@ _OPENING: Final = _ARTICLES | frozenset(
         *("who", "what", "which", "where", "how", "why", "is", "are", "was", "were", "did", "does"),
     )
 )
+
+
 _DIGITS: Final = re.compile(r"\d+")
 
 
@@ -144,3 +168,126 @@ def near(key: str, others: Iterable[str]) -> list[str]:
 def _plain(character: str) -> str:
     digit = unicodedata.decimal(character, None)
     return character if digit is None else str(digit)
+
+
+MOST: Final = 8  # entries in a prompt
+
+
+ROOM: Final = 4_000  # characters of all of them together
+
+
+def chosen(
+    entries: Sequence[StoredEntry], claim: str, *, most: int = MOST, room: int = ROOM
+) -> list[StoredEntry]:
+    """Choose what a claim is shown of what the memory holds about its entities.
+
+    Args:
+        entries: what is kept, in any number.
+        claim: the claim.
+        most: entries at most.
+        room: characters of their texts together; a longer first one is shown alone, cut.
+
+    Returns:
+        Pinned entries first, then those that share most with the claim, rare words counting more,
+        of equals the newest.
+    """
+    wanted = frozenset(terms(claim))
+    held = [wanted.intersection(terms(each.entry.text)) for each in entries]
+    spread = Counter(word for words in held for word in words)
+    worth = [math.fsum(math.log1p(len(entries) / spread[word]) for word in words) for words in held]
+    order = sorted(
+        range(len(entries)),
+        key=lambda at: (not entries[at].pinned, -worth[at], -entries[at].entry.at, at),
+    )
+    found: list[StoredEntry] = []
+    for at in order:
+        if len(found) == most:
+            break
+        size = len(entries[at].entry.text)
+        if size <= room or not found:
+            found.append(entries[at])
+            room -= size
+    return found
+
+
+ALIKE = 85.0  # similarity (0 to 100) from which a name asked for means a name of the graph
+
+
+MOST_NAMES = 3  # names of the graph that one name asked for may mean
+
+
+MOST_RELATIONS = 40  # relations that one look-up returns
+
+
+class Edge(NamedTuple):
+    """A relation from one entity to another, all three in words."""
+
+    subject: str
+    relation: str
+    object: str
+
+    def __str__(self) -> str:
+        return f"{self.subject} – {self.relation} – {self.object}"
+
+
+class Relation(ReplyModel):
+    """One relation between two entities, in words of the passages."""
+
+    subject: Text
+    relation: Text
+    object: Text
+
+
+def edges_of(relations: Iterable[Relation]) -> Iterator[Edge]:
+    """Yield the relations of a model's reply that name all three parts."""
+    for each in relations:
+        edge = Edge(each.subject.strip(), each.relation.strip(), each.object.strip())
+        if all(edge):
+            yield edge
+
+
+class Graph:
+    """A directed multigraph that is looked up by names, tolerant in their spelling.
+
+    Args:
+        edges: relations in order; the same one twice counts once, different ones between the same
+            two entities all stay.
+    """
+
+    def __init__(self, edges: Iterable[Edge]) -> None:
+        self.edges = tuple(dict.fromkeys(edges))
+        self._by_name: dict[str, list[int]] = defaultdict(list)
+        for index, edge in enumerate(self.edges):
+            for name in dict.fromkeys(edge):
+                self._by_name[name].append(index)
+        self._names = {name: utils.default_process(name) for name in self._by_name}
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """The entities, in the order in which the relations name them."""
+        return tuple(dict.fromkeys(name for edge in self.edges for name in (edge[0], edge[2])))
+
+    def look_up(self, names: Sequence[str]) -> tuple[Edge, ...]:
+        """Return the relations of the entities, or of the kind, that names mean.
+
+        Args:
+            names: entities or relations, spelled more or less as in the graph.
+
+        Returns:
+            At most ``MOST_RELATIONS`` relations in the graph's order; empty if no name is known.
+        """
+        found: set[int] = set()
+        for name in names:
+            for known in self._meant(name):
+                found.update(self._by_name[known])
+        return tuple(self.edges[index] for index in sorted(found)[:MOST_RELATIONS])
+
+    def _meant(self, name: str) -> list[str]:
+        asked = utils.default_process(name)
+        if not asked:
+            return []
+        matches = process.extract(
+            asked, self._names, scorer=fuzz.WRatio, limit=MOST_NAMES, score_cutoff=ALIKE
+        )
+        exact = [known for _, score, known in matches if score == 100.0]
+        return exact or [known for _, _, known in matches]

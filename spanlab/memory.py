@@ -1,4 +1,9 @@
-"""The memory as a run uses it: what it may recall, what it keeps, and calls that are made once."""
+"""What a run recalls and keeps, call by call, and the turns of claims about one entity.
+
+names ──── when two names are one entity
+ranking ── which of the evidence about an entity a claim is shown
+memory ─── recall and keep, as a run may; one call of a tool for all who ask the same
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ import json
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -16,10 +22,8 @@ from typing import Final, Literal
 
 from pydantic import JsonValue, TypeAdapter
 
+from spanlab.entities import chosen, grams, key_of, keys_of, looked_up, near
 from spanlab.errors import UsageError
-from spanlab.memory.names import grams, key_of, keys_of, looked_up, near
-from spanlab.memory.ranking import chosen
-from spanlab.memory.turns import Turns
 from spanlab.retrievers import Query
 from spanlab.schema import Frozen, Passage
 from spanlab.settings import Settings
@@ -27,8 +31,54 @@ from spanlab.single_flight import SingleFlight
 from spanlab.storage.memories import MemoryStore
 from spanlab.storage.memory_entry import MemoryEntry
 
+
+class Turns:
+    """Who is gathering evidence about which entity, in any thread and event loop of this process.
+
+    Without them a hundred claims about one entity that begin together would all search for it,
+    because none of them has kept anything yet.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._gathering: dict[str, Future[None]] = {}
+
+    @asynccontextmanager
+    async def turn(self, keys: Iterable[str]) -> AsyncIterator[None]:
+        """Wait until nobody gathers evidence about any of these, and let others wait meanwhile.
+
+        Whoever has waited for an entity is not waited for because of it: what the first one could
+        not find is then looked for by all at once.
+        """
+        wanted, waited = frozenset(keys), frozenset[str]()
+        ended: Future[None] = Future()
+        ended.set_running_or_notify_cancel()  # nobody who waits can cancel it
+        while True:
+            with self._lock:
+                new = wanted - waited
+                busy = {key: self._gathering[key] for key in new & self._gathering.keys()}
+                if not busy:
+                    mine = new
+                    self._gathering.update(dict.fromkeys(mine, ended))
+                    break
+            for other in set(busy.values()):
+                await asyncio.wrap_future(other)
+            waited |= busy.keys()
+        try:
+            yield
+        finally:
+            with self._lock:
+                for key in mine:
+                    del self._gathering[key]
+            ended.set_result(None)
+
+
 Mode = Literal["on", "read-only", "off"]
+
+
 DAYS: Final = "SPANLAB_MEMORY_DAYS"  # "search=7,papers=100": days for which evidence counts
+
+
 _DAYS: Final[Mapping[str, float | None]] = {
     "search": 30,
     "page": 30,
@@ -37,11 +87,23 @@ _DAYS: Final[Mapping[str, float | None]] = {
     "corpus": None,
     "tool": 30,
 }
+
+
 _LONGEST: Final = 2_000  # characters of an entry
+
+
 _NEVER: Final = 1e12  # seconds since 1970
+
+
 _PAUSE: Final = 0.1  # seconds between two looks whether another process has got an answer
+
+
 _NEAREST: Final = 2  # near names that are recalled of one that nothing is kept under
+
+
 _DAY: Final = 86_400.0
+
+
 _PASSAGES: Final = TypeAdapter(tuple[Passage, ...])
 
 
@@ -251,5 +313,9 @@ def _days(written: str) -> Mapping[str, float | None]:
 
 
 _TURNS: Final = Turns()
+
+
 _CALLS: Final[SingleFlight[tuple[Passage, ...]]] = SingleFlight()
+
+
 _opening: Final = Lock()  # two threads that open one at the same time get the same
