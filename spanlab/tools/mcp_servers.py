@@ -127,7 +127,7 @@ class _Session:
         if wanted.done():
             return wanted.result()
         if self._unreadable.done():  # whoever waits for that reply would do so until the end
-            raise ToolError("its reply is no JSON in UTF-8, or has half an emoji")
+            raise ToolError("its reply is no JSON in UTF-8, has half an emoji or is too large")
         if self._serving.done():
             return self._serving.result()  # it raises what has ended it
         raise TimeoutError(f"gave no answer within {seconds:g} s")
@@ -159,10 +159,10 @@ def _client(server: ToolServer, hear: MessageHandlerFnT) -> Client:
         given = dict(os.environ)
         command = (sys.executable, "-c", _OURS, "mcp", "--source", server.source)
         command += ("--corpus", str(server.corpus)) if server.corpus else ()
-    guarded = ["-I", guard.__file__, str(os.getpid()), *command]
+    limits = (str(os.getpid()), str(reply_limit()), str(_VALUES))
     process = StdioServerParameters(
         command=sys.executable,
-        args=guarded,
+        args=["-I", guard.__file__, *limits, *command],
         env=given,
         encoding_error_handler="replace",  # "strict" has the SDK wait on after a byte of no UTF-8
     )

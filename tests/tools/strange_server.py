@@ -72,8 +72,11 @@ def breeds() -> str:
 
 
 @server.tool()
-def says(line: str) -> str:
-    os.write(WIRE, bytes.fromhex(line) + b"\n")
+def says(line: str, times: int = 0) -> str:
+    for _ in range(times):
+        os.write(WIRE, bytes.fromhex(line))
+    if not times:
+        os.write(WIRE, bytes.fromhex(line) + b"\n")
     time.sleep(600)
     return "too late"
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 from wire import HOSTILE, MIB, Wire, as_json, endless, head, wire
 
 from spanlab.errors import InputError, SpanlabError, UsageError
@@ -42,7 +43,7 @@ async def toolbox(server: ToolServer) -> Toolbox:
     return Toolbox(state.tools)
 
 
-async def tried(box: Toolbox, tool: str, **arguments: str) -> str:
+async def tried(box: Toolbox, tool: str, **arguments: JsonValue) -> str:
     try:
         found = await box.call(f"strange.{tool}", dict(arguments))
     except (SpanlabError, TimeoutError) as error:
@@ -85,17 +86,23 @@ def test_a_wedged_server_costs_its_time_and_is_ended_with_what_it_started() -> N
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "times"),
     [
-        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":{"x":"\\ud83d"}}', id="half-an-emoji"),
-        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":{', id="half-a-reply"),
-        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":"\xff"}', id="no-utf-8"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":{"x":"\\ud83d"}}', 0, id="half-an-emoji"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":{', 0, id="half-a-reply"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":"\xff"}', 0, id="no-utf-8"),
+        pytest.param(b"x" * 1000, 2**11, id="a-line-without-an-end"),
+        pytest.param(b"[]," * 1000, 2**7, id="many-lists"),
     ],
 )
-def test_a_reply_that_nobody_can_read_is_an_error_at_once(line: bytes) -> None:
+def test_a_reply_that_nobody_can_read_is_an_error_at_once(
+    line: bytes, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_REPLY_LIMIT", "1")
+
     async def run() -> None:
         box = await toolbox(strange(seconds=600.0))
-        said = await tried(box, "says", line=line.hex())
+        said = await tried(box, "says", line=line.hex(), times=times)
         assert said.startswith("ToolError: the tool server 'strange': ")
         assert "1889" in await tried(box, "look_up", name="Aldmere"), "it was started again"
 
