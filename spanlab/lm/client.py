@@ -144,8 +144,8 @@ class EndpointClient(SharedObject):
     async def _kept(self, body: bytes) -> Response:
         """Return an answer that is in the cache, is being asked for, or is put there."""
         assert self._cache is not None
-        cache, call = self._cache, _call.get(None) or EngineCall()
-        key = _key(self._address.completed(self._url), body, call)
+        cache, call = self._cache, current_call()
+        key = answer_key(self._address.completed(self._url), body, call)
         call.kept.append((cache, key))
         kept = self._usable(await cache.get(key))
         if kept is not None:
@@ -233,16 +233,16 @@ class EndpointClient(SharedObject):
         loop = asyncio.get_running_loop()
         api = self._apis.get(loop)
         if api is None:
-            opening = _opened(self.choice, self.meter, self._key, self._headers)
+            opening = open_api(self.choice, self.meter, self._key, self._headers)
             api = await anext(opening)
-            weakref.finalize(self, _end, loop, opening).atexit = False
+            weakref.finalize(self, close_api, loop, opening).atexit = False
             with self._lock:
                 going_on = {loop: api for loop, api in self._apis.items() if not loop.is_closed()}
                 self._apis = {**going_on, loop: api}
         return api
 
 
-async def _opened(
+async def open_api(
     choice: ModelChoice, meter: Meter, key: str, headers: dict[str, str]
 ) -> AsyncGenerator[openai.AsyncOpenAI]:
     """Give openai's client, and close it where asyncio ends its generators: with the event loop."""
@@ -265,7 +265,7 @@ async def _opened(
         await api.close()
 
 
-def _end(loop: asyncio.AbstractEventLoop, opening: AsyncGenerator[openai.AsyncOpenAI]) -> None:
+def close_api(loop: asyncio.AbstractEventLoop, opening: AsyncGenerator[openai.AsyncOpenAI]) -> None:
     """Close the client of somebody who is gone; this may run in any thread."""
     closing = opening.aclose()
     with suppress(RuntimeError, StopIteration):
@@ -296,15 +296,20 @@ def begin_call(rollout: object) -> None:
     _call.set(EngineCall(rollout))
 
 
+def current_call() -> EngineCall:
+    """Return the call that this task is about."""
+    return _call.get(None) or EngineCall()
+
+
 async def forget_last_call() -> None:
     """Drop the answers of this task's last call from the cache: one of them is of no use."""
-    call = _call.get(None) or EngineCall()
+    call = current_call()
     while call.kept:
         cache, key = call.kept.pop()
         await cache.forget(key)
 
 
-def _key(url: str, body: bytes, call: EngineCall) -> str:
+def answer_key(url: str, body: bytes, call: EngineCall) -> str:
     """Return the cache key of a request, which says all that the answer depends on.
 
     The key of the endpoint is no part of it; which rollout of dspy's, and which of several

@@ -6,9 +6,10 @@ import re
 
 from pydantic import JsonValue
 
-from spanlab.lm import Meter, ModelChoice
 from spanlab.lm.cache import AnswerCache
+from spanlab.lm.choice import ModelChoice
 from spanlab.lm.search import CitedSource, SearchAnswer, SearchModel
+from spanlab.lm.usage import Meter
 from spanlab.retrievers.base import PER_SEARCH, Found, Query
 from spanlab.retrievers.fetched import Fetched
 from spanlab.schema import Passage
