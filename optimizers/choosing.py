@@ -14,7 +14,7 @@ from optimizers.preparing import DRAWING, resolved
 from optimizers.request import Optimisation, Search, SearchSettings
 from spanlab.detectors import DetectorSpec, check_tunable, entries, entry_of, spec_of, tunable
 from spanlab.errors import UsageError
-from spanlab.lm import CallLimits, ModelChoice, Price
+from spanlab.lm import CallLimits, ModelChoice, TokenPrice
 from spanlab.lm.options import addressed, of_environment
 from spanlab.options import option, problem
 from spanlab.workflows.choosing import DetectorSelection, is_ensemble, specifications, specs_in
@@ -210,4 +210,4 @@ def _prompt_model(options: SearchOptions) -> ModelChoice | None:
         if name not in DRAWING
     }
     named = named.model_copy(update=chosen)
-    return named.model_copy(update={"price": Price.parse(price)}) if price else named
+    return named.model_copy(update={"price": TokenPrice.parse(price)}) if price else named

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from spanlab.detectors.spec import DetectorSpec
     from spanlab.lm import Meter
-    from spanlab.lm.model import Model
+    from spanlab.lm.model import LanguageModel
     from spanlab.memory import Memory, MemoryChoice
     from spanlab.retrievers import Retriever
     from spanlab.retrievers.pages import Pages
@@ -33,7 +33,7 @@ class Kit:
 
     spec: DetectorSpec
     retriever: Retriever
-    models: Mapping[str, Model]
+    models: Mapping[str, LanguageModel]
     meter: Meter
     prompts: Mapping[str, Predictor] | None = None
     pages: Pages | None = None

@@ -44,7 +44,7 @@ _TASK_FIRST = (
 )
 
 
-class _Adapter(dspy.ChatAdapter):
+class InputsFirstAdapter(dspy.ChatAdapter):
     """What both forms of answers have in common."""
 
     def __init__(self, **options: Any) -> None:
@@ -139,7 +139,7 @@ class _Adapter(dspy.ChatAdapter):
         return storable(fields)
 
 
-class JsonAnswers(_Adapter, dspy.JSONAdapter):
+class JsonAnswers(InputsFirstAdapter, dspy.JSONAdapter):
     """Asks for a JSON object."""
 
     def format_assistant_message_content(
@@ -162,7 +162,7 @@ class JsonAnswers(_Adapter, dspy.JSONAdapter):
         return "\n".join([asked, *lines])
 
 
-class ChatAnswers(_Adapter):
+class ChatAnswers(InputsFirstAdapter):
     """Asks for marked sections, which every chat model manages; then once more for JSON."""
 
     def __init__(self) -> None:

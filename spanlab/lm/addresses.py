@@ -14,7 +14,7 @@ _AT_AZURE = (
 
 
 @dataclass(frozen=True)
-class Address:
+class EndpointAddress:
     """Where an endpoint is.
 
     ``base`` lacks a trailing slash and the part that calls add; ``query`` stands behind it, and is
@@ -25,7 +25,7 @@ class Address:
     query: str = ""
 
     @classmethod
-    def parse(cls, text: str) -> Address:
+    def parse(cls, text: str) -> EndpointAddress:
         """Read an address.
 
         Raises:

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
     from spanlab.lm.cache import AnswerCache
     from spanlab.lm.client import EndpointClient
-    from spanlab.lm.model import Model
+    from spanlab.lm.model import LanguageModel
 
 
-def language_model(choice: ModelChoice, meter: Meter, *, cache: AnswerCache | None) -> Model:
+def language_model(
+    choice: ModelChoice, meter: Meter, *, cache: AnswerCache | None
+) -> LanguageModel:
     """Build the ``dspy.LM`` for a choice; it may be called from any thread and event loop.
 
     Args:
@@ -39,9 +41,9 @@ def language_model(choice: ModelChoice, meter: Meter, *, cache: AnswerCache | No
         UsageError: a budget in money is set and no price.
     """
     client = endpoint_client(choice, meter, cache)
-    from spanlab.lm.model import Model
+    from spanlab.lm.model import LanguageModel
 
-    lm = Model(client)
+    lm = LanguageModel(client)
     lm.kwargs.update(choice.sent)
     return lm
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 
 from spanlab.errors import UsageError
-from spanlab.lm.addresses import Address
+from spanlab.lm.addresses import EndpointAddress
 from spanlab.lm.options import ModelOptions
 from spanlab.schema import Frozen, Name
 
@@ -20,7 +20,7 @@ _KEY = "OPENAI_API_KEY"
 Dollars = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
-class Price(Frozen):
+class TokenPrice(Frozen):
     """What a model's tokens cost, in US dollars per million.
 
     ``cached`` is the price of input tokens that the provider found in its own prefix cache.
@@ -31,7 +31,7 @@ class Price(Frozen):
     output: Dollars
 
     @classmethod
-    def parse(cls, text: str) -> Price:
+    def parse(cls, text: str) -> TokenPrice:
         """Read ``"input,cached,output"``, for example ``"0.15,0.075,0.60"``.
 
         Raises:
@@ -71,12 +71,12 @@ class ModelChoice(ModelOptions):
     base_url_env: Name | None = None
     api_key_env: Name = _KEY
     retries: Annotated[int, Field(ge=0, le=20)] = 4
-    price: Price | None = None
+    price: TokenPrice | None = None
 
     @field_validator("base_url")
     @classmethod
     def _an_address_without_a_password(cls, url: str | None) -> str | None:
-        return None if url is None else str(Address.parse(url))
+        return None if url is None else str(EndpointAddress.parse(url))
 
     @property
     def endpoint(self) -> str:
@@ -99,7 +99,7 @@ class ModelChoice(ModelOptions):
         own = environ.get(self.base_url_env, "").strip() if self.base_url_env else ""
         if own:
             try:
-                return self.model_copy(update={"base_url": str(Address.parse(own))})
+                return self.model_copy(update={"base_url": str(EndpointAddress.parse(own))})
             except ValueError as error:
                 raise UsageError(f"{self.base_url_env}: {error}") from None
         general = {"base_url": ModelChoice.read(environ, model=self.model).base_url}
@@ -138,7 +138,7 @@ class ModelChoice(ModelOptions):
             return cls(
                 model=named,
                 base_url=environ.get("OPENAI_BASE_URL") or None,
-                price=Price.parse(price) if price else None,
+                price=TokenPrice.parse(price) if price else None,
             )
         except ValueError as error:
             raise UsageError(_first_problem(error)) from None

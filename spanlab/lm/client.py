@@ -31,7 +31,7 @@ from spanlab.errors import (
     SpanlabError,
     UnparsableAnswerError,
 )
-from spanlab.lm.addresses import Address
+from spanlab.lm.addresses import EndpointAddress
 from spanlab.lm.cache import AnswerCache
 from spanlab.lm.choice import OPENAI, ModelChoice
 from spanlab.lm.failures import (
@@ -90,7 +90,7 @@ class EndpointClient(SharedObject):
         self._key = key
         self._headers = headers
         self._cache = cache
-        self._address = Address.parse(choice.endpoint)
+        self._address = EndpointAddress.parse(choice.endpoint)
         self._url = f"{self._address.base}{_PATH}"  # whole: openai takes longer with a part of it
         self._answered = False  # whether the endpoint has answered a call so far
         # OpenAI has renamed the limit on the answer; other servers know the old name.
@@ -214,10 +214,10 @@ class EndpointClient(SharedObject):
         return answer
 
     @contextmanager
-    def _counted(self) -> Iterator[_CallUsage]:
+    def _counted(self) -> Iterator[CallUsage]:
         """Count a call: within the budget before it starts, and whatever it came to afterwards."""
         self.meter.start()
-        call = _CallUsage()
+        call = CallUsage()
         try:
             yield call
         except BudgetError:
@@ -246,7 +246,7 @@ async def open_api(
     choice: ModelChoice, meter: Meter, key: str, headers: dict[str, str]
 ) -> AsyncGenerator[openai.AsyncOpenAI]:
     """Give openai's client, and close it where asyncio ends its generators: with the event loop."""
-    address = Address.parse(choice.endpoint)
+    address = EndpointAddress.parse(choice.endpoint)
     options: dict[str, Any] = {
         "api_key": key,
         "base_url": address.base,
@@ -276,7 +276,9 @@ def close_api(loop: asyncio.AbstractEventLoop, opening: AsyncGenerator[openai.As
 
 
 @dataclass
-class _CallUsage:
+class CallUsage:
+    """What a call comes to, once that is known."""
+
     usage: Usage = field(default_factory=Usage)
 
 

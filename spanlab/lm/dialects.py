@@ -14,7 +14,7 @@ from typing import Any
 
 from spanlab.lm.checks import recall
 from spanlab.lm.failures import is_too_long
-from spanlab.lm.http_replies import HttpReply
+from spanlab.lm.http_replies import ServerReport
 
 SYSTEM = "system role"  # among refusals: instructions go into the user's message instead
 _LOOKED_AT = 2000  # characters of a message; behind them stands at most what was sent
@@ -44,7 +44,7 @@ _SYSTEM_NAMED = re.compile(
 )
 
 
-class Dialect:
+class RefusedParameters:
     """What one endpoint refuses for one model; any number of threads may use it.
 
     Args:
@@ -80,7 +80,7 @@ class Dialect:
             asked["messages"] = _without_system(asked["messages"])
         return json.dumps(asked, ensure_ascii=False).encode()
 
-    def learn(self, reply: HttpReply, sent: bytes) -> bool:
+    def learn(self, reply: ServerReport, sent: bytes) -> bool:
         """Note what a refusal names.
 
         Args:
@@ -104,10 +104,10 @@ class Dialect:
 
 
 @cache
-def dialect_of(endpoint: str, model: str) -> Dialect:
+def dialect_of(endpoint: str, model: str) -> RefusedParameters:
     """Return what is known of an endpoint and a model: from a check, and in this process."""
     check = recall(endpoint, model)
-    return Dialect(check.refused if check is not None else ())
+    return RefusedParameters(check.refused if check is not None else ())
 
 
 def _has_system(asked: Mapping[str, Any]) -> bool:

@@ -18,7 +18,7 @@ from spanlab.errors import (
     UnparsableAnswerError,
     WrongKeyError,
 )
-from spanlab.lm.http_replies import HttpReply, words_of
+from spanlab.lm.http_replies import ServerReport, words_of
 from spanlab.redaction import redact
 
 _EXCERPT = 200  # characters of a provider's message or a model's answer that a reason quotes
@@ -50,7 +50,7 @@ _NO_MEMORY = re.compile(
 _REFUSED_CONNECTIONS = {"ConnectError", "ClientConnectorError"}  # as httpx and aiohttp name them
 
 
-def failure_of(reply: HttpReply, *, host: str, model: str, key_name: str) -> ModelError:
+def failure_of(reply: ServerReport, *, host: str, model: str, key_name: str) -> ModelError:
     """Return the error that a reply's status and words stand for.
 
     Args:
@@ -87,12 +87,12 @@ def failure_of(reply: HttpReply, *, host: str, model: str, key_name: str) -> Mod
     return _unavailable(reply, host, said)
 
 
-def is_too_long(reply: HttpReply) -> bool:
+def is_too_long(reply: ServerReport) -> bool:
     """Return whether an error's words say that the prompt does not fit the model."""
     return _TOO_LONG.search(f"{reply.code} {reply.message}") is not None
 
 
-def _unavailable(reply: HttpReply, host: str, said: str) -> ModelError:
+def _unavailable(reply: ServerReport, host: str, said: str) -> ModelError:
     if reply.status == 429:
         wait = f"; it asks to wait {reply.retry_after:g} s" if reply.retry_after else ""
         return UnavailableError(

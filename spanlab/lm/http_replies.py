@@ -40,7 +40,7 @@ _STATUSES = {
 
 
 @dataclass(frozen=True)
-class HttpReply:
+class ServerReport:
     """An error as a server reports it; ``status`` is 0 where nothing says which kind it is.
 
     ``parameter`` is the part of the request that it names, "" for none. ``retry_after`` is in
@@ -54,7 +54,7 @@ class HttpReply:
     retry_after: float | None = None
 
     @classmethod
-    def read(cls, status: int, headers: Mapping[str, str], data: bytes) -> HttpReply:
+    def read(cls, status: int, headers: Mapping[str, str], data: bytes) -> ServerReport:
         """Read a reply whose status says that it is an error.
 
         Args:
@@ -72,7 +72,7 @@ class HttpReply:
         return cls(status, found.message, found.code, found.parameter, wait)
 
 
-def reported(body: object) -> HttpReply | None:
+def reported(body: object) -> ServerReport | None:
     """Return the error that the JSON of a reply reports; None if it reports none."""
     if not isinstance(body, dict):
         return None
@@ -97,19 +97,19 @@ def words_of(page: str) -> str:
     return " ".join(html.unescape(_TAG.sub(" ", _HIDDEN.sub(" ", page))).split())
 
 
-def _read(error: object) -> HttpReply:
+def _read(error: object) -> ServerReport:
     """Read an error: a sentence, an object that has one, or a list of such."""
     if isinstance(error, list):
-        return HttpReply(400, "; ".join(_read(each).message for each in error))
+        return ServerReport(400, "; ".join(_read(each).message for each in error))
     if not isinstance(error, dict):
-        return HttpReply(0, str(error))
+        return ServerReport(0, str(error))
     code = str(error.get("code") or error.get("type") or "")
     told = error.get("message") or error.get("msg") or error.get("detail")
     message = told if isinstance(told, str) else json.dumps(told or error, ensure_ascii=False)
     place = error.get("loc")
     if isinstance(place, list):
         message = f"{'.'.join(map(str, place))}: {message}"
-    return HttpReply(
+    return ServerReport(
         _status(error), message + _upstream(error), code, str(error.get("param") or "")
     )
 

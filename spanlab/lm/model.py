@@ -43,7 +43,7 @@ class BlockingEngine(SharedObject):
         return f"{type(self).__name__}({self._client!r})"
 
 
-class Model(dspy.LM):
+class LanguageModel(dspy.LM):
     """A language model that tells its client which rollout is asked for; a request does not.
 
     Args:

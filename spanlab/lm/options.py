@@ -74,7 +74,7 @@ class ModelOptions(Frozen):
         return {name: value for name, value in values.items() if value is not None}
 
 
-class ChosenOptions(ModelOptions):
+class DetectorModelOptions(ModelOptions):
     """What can be chosen for the models of a detector, which says itself whether they think."""
 
     thinking: (
@@ -112,7 +112,7 @@ def of_environment(environ: Mapping[str, str]) -> dict[str, JsonValue]:
     return pairs(filter(str.strip, environ.get(VARIABLE, "").split(",")), VARIABLE)
 
 
-def addressed(options: Options, addresses: Iterable[str]) -> ChosenOptions:
+def addressed(options: Options, addresses: Iterable[str]) -> DetectorModelOptions:
     """Return the options for a model that has these addresses, of which later ones outweigh.
 
     Args:
@@ -131,13 +131,13 @@ def addressed(options: Options, addresses: Iterable[str]) -> ChosenOptions:
     return _checked(found, "a model option")
 
 
-def _checked(options: Options, source: str) -> ChosenOptions:
+def _checked(options: Options, source: str) -> DetectorModelOptions:
     try:
-        return ChosenOptions.model_validate(options)
+        return DetectorModelOptions.model_validate(options)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
     name = str(first["loc"][0])
-    known = list(ChosenOptions.model_fields)
+    known = list(DetectorModelOptions.model_fields)
     if name in known:
         message = first["msg"][:1].lower() + first["msg"][1:]
         raise UsageError(f"{source}: {name} is {first['input']!r}: {message}")

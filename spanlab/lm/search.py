@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from spanlab.errors import MissingKeyError, ModelError, UsageError
 from spanlab.lm.building import endpoint_client
-from spanlab.lm.choice import ModelChoice, Price
+from spanlab.lm.choice import ModelChoice, TokenPrice
 from spanlab.lm.usage import Meter
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def search_choice(environ: Mapping[str, str] = os.environ) -> ModelChoice:
             model=environ.get("SPANLAB_SEARCH_MODEL") or MODEL,
             base_url=environ.get("SPANLAB_SEARCH_BASE_URL") or ENDPOINT,
             api_key_env=KEY,
-            price=Price.parse(price) if price else None,
+            price=TokenPrice.parse(price) if price else None,
         )
     except ValueError:
         raise UsageError(

@@ -20,7 +20,7 @@ from spanlab.inbound import collected, reply_limit
 from spanlab.lm.choice import ModelChoice
 from spanlab.lm.dialects import dialect_of
 from spanlab.lm.failures import failure_of, no_completion
-from spanlab.lm.http_replies import HttpReply, reported
+from spanlab.lm.http_replies import ServerReport, reported
 from spanlab.lm.usage import Meter
 from spanlab.redaction import hidden
 from spanlab.schema import storable_json
@@ -85,7 +85,7 @@ class BoundedClient(openai.DefaultAioHttpClient):
             if reply.status_code < 400:
                 self._meter.remark(self._dialect.remarks)
                 return self._read(reply, data)
-            report = HttpReply.read(reply.status_code, reply.headers, data)
+            report = ServerReport.read(reply.status_code, reply.headers, data)
             if not self._dialect.learn(report, sent.content):
                 return self._failed(request, report, reply.headers)
 
@@ -115,7 +115,7 @@ class BoundedClient(openai.DefaultAioHttpClient):
         return reply
 
     def _failed(
-        self, request: httpx2.Request, report: HttpReply, headers: Mapping[str, str]
+        self, request: httpx2.Request, report: ServerReport, headers: Mapping[str, str]
     ) -> httpx2.Response:
         """Return the response that has openai try again, or give up, as the report means."""
         choice = self._choice

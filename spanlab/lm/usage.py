@@ -129,7 +129,7 @@ class CallLimits(OptionModel):
 
 
 @dataclass
-class Collected:
+class CallTotals:
     """What the calls inside one ``Meter.calls()`` block came to, in all and model by model.
 
     ``remarks`` say what was done about parameters that an endpoint refuses, ``thoughts`` are what
@@ -173,7 +173,7 @@ class Meter:
         self._in_flight = {False: 0, True: 0}  # by whether it is a search
         self._usage = Usage()
         self._spent = spent or Usage()
-        self._by_model = Collected()
+        self._by_model = CallTotals()
         self._before_attempt = before_attempt
         self._concurrency = concurrency
         self._slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
@@ -193,9 +193,9 @@ class Meter:
             return dict(self._by_model.by_model)
 
     @contextmanager
-    def calls(self) -> Iterator[Collected]:
+    def calls(self) -> Iterator[CallTotals]:
         """Collect what is called inside the block, in this task and those it starts."""
-        collected = Collected()
+        collected = CallTotals()
         token = _open.set((*_open.get(), (self, collected)))
         try:
             yield collected
@@ -281,4 +281,4 @@ class Meter:
         return None
 
 
-_open: ContextVar[tuple[tuple[Meter, Collected], ...]] = ContextVar("_open", default=())
+_open: ContextVar[tuple[tuple[Meter, CallTotals], ...]] = ContextVar("_open", default=())

@@ -16,7 +16,7 @@ from spanlab.inbound import collected, reply_limit
 from spanlab.lm.attempts import Setback, insist
 from spanlab.lm.cache import AnswerCache
 from spanlab.lm.failures import failure_of, no_answer_in_time, no_connection, quoted, translate
-from spanlab.lm.http_replies import HttpReply, words_of
+from spanlab.lm.http_replies import ServerReport, words_of
 from spanlab.lm.usage import Meter, Usage
 from spanlab.redaction import hidden, redact
 from spanlab.retrievers.addresses import AGENT, certificates
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class _StatusError(Exception):
     """The API answered, with an error."""
 
-    def __init__(self, reply: HttpReply) -> None:
+    def __init__(self, reply: ServerReport) -> None:
         super().__init__(reply.message)
         self.reply = reply
 
@@ -136,7 +136,7 @@ class SearchApi:
             packed = response.headers.get("content-encoding")
             data = await collected(response.aiter_raw(), reply_limit(), endpoint.host, packed)
             if not response.is_success:
-                reply = HttpReply.read(response.status_code, response.headers, data)
+                reply = ServerReport.read(response.status_code, response.headers, data)
                 raise _StatusError(reply)
         finally:
             await response.aclose()

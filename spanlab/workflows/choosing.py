@@ -26,7 +26,7 @@ from spanlab.detectors import (
 )
 from spanlab.detectors.registry import options_of
 from spanlab.errors import UsageError
-from spanlab.lm import ChosenOptions, ModelChoice, ModelOptions, Price
+from spanlab.lm import DetectorModelOptions, ModelChoice, ModelOptions, TokenPrice
 from spanlab.lm.options import addressed, of_environment, pairs
 from spanlab.lm.search import search_choice
 from spanlab.options import Option, OptionModel, option, options_in
@@ -82,7 +82,7 @@ class DetectorSelection(OptionModel):
         one_model: whether ``model`` takes the place of the models that an ensemble's members name.
         passages: where they come from, for every detector that names no retriever itself.
         retriever: the same as a specification, which then counts.
-        model_options: by names of ``ChosenOptions``; for some models by "role.name",
+        model_options: by names of ``DetectorModelOptions``; for some models by "role.name",
             "detector.name" or "detector.role.name".
     """
 
@@ -142,8 +142,8 @@ class DetectorSelection(OptionModel):
         title="Model options",
         help="How models are asked: NAME=VALUE, for some of them ROLE.NAME=VALUE, "
         "DETECTOR.NAME=VALUE or DETECTOR.ROLE.NAME=VALUE. Names: "
-        f"{', '.join(ChosenOptions.model_fields)}; the value none leaves one to the endpoint "
-        "(default: SPANLAB_MODEL_OPTIONS, with commas between). Repeatable.",
+        f"{', '.join(DetectorModelOptions.model_fields)}; the value none leaves one to the "
+        "endpoint (default: SPANLAB_MODEL_OPTIONS, with commas between). Repeatable.",
         flags="--model-option",
     )
 
@@ -219,7 +219,7 @@ def model_fields(names: Iterable[str]) -> dict[str, tuple[Option, ...]]:
         a detector where there is more than one.
     """
     specs = [one for name in names for one in specs_in(spec_of(name)) if asks_models(one.detector)]
-    fields = options_in(ChosenOptions)
+    fields = options_in(DetectorModelOptions)
     several = {spec.detector for spec in specs if len(entry_of(spec.detector).roles) > 1}
     found = {"": fields}
     for spec in specs:
@@ -314,7 +314,7 @@ def _chosen(
         model = ModelChoice.read(environ, model=choice.model.strip() or None, role=role)
     if not choice.price.strip():
         return model
-    return model.model_copy(update={"price": Price.parse(choice.price)})
+    return model.model_copy(update={"price": TokenPrice.parse(choice.price)})
 
 
 def _retriever(choice: DetectorSelection, environ: Mapping[str, str]) -> RetrieverSpec | None:

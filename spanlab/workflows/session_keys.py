@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice
-from spanlab.lm.addresses import Address
+from spanlab.lm.addresses import EndpointAddress
 from spanlab.lm.secrets import lend, take_back
 
 __all__ = ["ModelChoice", "lend", "session_model", "take_back"]
@@ -33,7 +33,7 @@ def session_model(model: str, endpoint: str, key: str) -> ModelChoice:
     if not model.strip():
         raise UsageError("name the model that is to be asked, for example gpt-4o-mini")
     try:
-        url = str(Address.parse(endpoint.strip())) if endpoint.strip() else None
+        url = str(EndpointAddress.parse(endpoint.strip())) if endpoint.strip() else None
     except ValueError as error:
         raise UsageError(f"the endpoint is no address: {error}") from None
     name = key or (_NO_KEY if url else "")

@@ -16,7 +16,7 @@ from spanlab.detectors import DetectorSpec
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.jobs import JobState, JobView, RunRequest, job_store
 from spanlab.jobs.summary import summary_of
-from spanlab.lm import Price
+from spanlab.lm import TokenPrice
 from spanlab.schema import Annotation, Kind, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
@@ -130,7 +130,7 @@ def test_a_stopped_job_is_listed_with_all_that_was_done_and_paid(
     asked = request(model, concurrency=48)
     (spec,) = asked.specs
     assert spec.model is not None
-    priced = spec.model.model_copy(update={"price": Price.parse("1000,1000,1000")})
+    priced = spec.model.model_copy(update={"price": TokenPrice.parse("1000,1000,1000")})
     specs = (spec.model_copy(update={"model": priced}),)
     job_id = jobs.submit_detection(asked.model_copy(update={"detectors": specs}), where)
     wait_until(lambda: model.count == 48, "all calls to be under way")

@@ -18,7 +18,7 @@ from model_fixtures import KEY
 from model_task import Task, marked, signature
 
 from spanlab.errors import StoreError
-from spanlab.lm import Meter, ModelChoice, Price, Usage, language_model, predicting, translate
+from spanlab.lm import Meter, ModelChoice, TokenPrice, Usage, language_model, predicting, translate
 from spanlab.testing import Ask, ModelServer, Reply, fail, in_turn, say
 
 Choose = Callable[..., ModelChoice]
@@ -108,7 +108,7 @@ def test_tokens_and_cost_are_the_endpoints(model_server: ModelServer, choose: Ch
     }
     model_server.script(lambda ask: marked("4", usage=usage))
     meter = Meter()
-    Task(choose(price=Price(input=10, cached=1, output=100)), meter, None).ask("?")
+    Task(choose(price=TokenPrice(input=10, cached=1, output=100)), meter, None).ask("?")
     # 600 x 10 + 400 x 1 + 50 x 100 = 11400 per million.
     assert replace(meter.usage, cost=None) == Usage(1, 0, 0, 1000, 400, 50, None)
     assert meter.usage.cost == pytest.approx(0.0114)

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from spanlab.errors import MissingKeyError, UsageError
-from spanlab.lm import ModelChoice, Price, count_tokens, key_of, redact
+from spanlab.lm import ModelChoice, TokenPrice, count_tokens, key_of, redact
 
 
 def test_the_environment_names_model_endpoint_and_price() -> None:
@@ -20,7 +20,7 @@ def test_the_environment_names_model_endpoint_and_price() -> None:
     assert choice.model == "llama-3.3-70b"
     assert choice.endpoint == "http://127.0.0.1:8000/v1"
     assert choice.host == "127.0.0.1:8000"
-    assert choice.price == Price(input=0.5, cached=0.25, output=2)
+    assert choice.price == TokenPrice(input=0.5, cached=0.25, output=2)
 
 
 def test_a_role_has_its_own_model_and_falls_back_to_the_general_one() -> None:
@@ -63,7 +63,7 @@ def test_the_key_is_no_part_of_a_choice() -> None:
 
 
 def test_cached_input_tokens_have_their_own_price() -> None:
-    price = Price(input=10, cached=1, output=100)
+    price = TokenPrice(input=10, cached=1, output=100)
     # 600 new at 10, 400 cached at 1 and 50 out at 100, per million: 6000 + 400 + 5000 = 11400.
     assert price.of(1000, 400, 50) == pytest.approx(0.0114)
 

@@ -30,7 +30,7 @@ from spanlab.errors import (
     UsageError,
     WrongKeyError,
 )
-from spanlab.lm import Budget, Meter, ModelChoice, Price, Usage, language_model, translate
+from spanlab.lm import Budget, Meter, ModelChoice, TokenPrice, Usage, language_model, translate
 from spanlab.testing import ModelServer, Reply, fail, in_turn, say
 
 Choose = Callable[..., ModelChoice]
@@ -259,7 +259,7 @@ def test_a_refusal_is_paid_for(model_server: ModelServer, choose: Choose) -> Non
     usage = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
     model_server.script(lambda ask: say(None, refusal="No.", usage=usage))
     meter = Meter()
-    price = Price(input=1, cached=1, output=100)
+    price = TokenPrice(input=1, cached=1, output=100)
     failure_of(Task(choose(price=price), meter, None))
     assert replace(meter.usage, cost=None) == Usage(1, 0, 1, 1000, 0, 10, None)
     assert meter.usage.cost == pytest.approx(0.002)

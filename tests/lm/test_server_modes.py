@@ -17,7 +17,7 @@ from wire import HOSTILE, MIB, head, wire
 
 from spanlab.errors import BudgetError, SpanlabError, UsageError
 from spanlab.inbound import reply_limit
-from spanlab.lm import Budget, Meter, ModelChoice, Price, Usage, translate
+from spanlab.lm import Budget, Meter, ModelChoice, TokenPrice, Usage, translate
 from spanlab.testing import (
     MODES,
     Ask,
@@ -150,7 +150,7 @@ def test_a_budget_counts_tokens_that_the_endpoint_does_not(
 ) -> None:
     model_server.script(four)
     model_server.mode = mode
-    price = Price(input=1000, cached=1000, output=1000)
+    price = TokenPrice(input=1000, cached=1000, output=1000)
     meter = Meter(Budget(cost=0.5))
     task = Task(choose(price=price), meter, None)
     ended = next(said for said in (asked(task) for _ in range(20)) if said != "4")

@@ -19,7 +19,7 @@ from spanlab.errors import (
     UsageError,
     WrongKeyError,
 )
-from spanlab.lm import Budget, Meter, ModelChoice, Price
+from spanlab.lm import Budget, Meter, ModelChoice, TokenPrice
 from spanlab.lm.cache import answer_file
 from spanlab.lm.search import CitedSource, SearchAnswer, search_choice
 from spanlab.retrievers import WebSpec, ensure, retrieve, retriever
@@ -145,7 +145,7 @@ def test_calls_and_cost_are_counted_and_a_budget_stops_them(
             say("330 m", usage=stated | {"cost": {"total_cost": 0.006}}),
         )
     )
-    priced = choice.model_copy(update={"price": Price(input=3, cached=3, output=15)})
+    priced = choice.model_copy(update={"price": TokenPrice(input=3, cached=3, output=15)})
     meter = Meter(Budget(calls=2))
     asked = Web(priced, meter, None)
     asyncio.run(retrieve(ITEM, asked))

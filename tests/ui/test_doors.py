@@ -16,7 +16,7 @@ from spanlab.cli.options import takes_options
 from spanlab.detectors import DetectorSpec, EnsembleSpec, Spec, spec_of
 from spanlab.errors import UsageError
 from spanlab.jobs import job_store
-from spanlab.lm import ModelChoice, Price
+from spanlab.lm import ModelChoice, TokenPrice
 from spanlab.retrievers import AveritecSpec, Bm25Spec, PassageSource, SearchSpec
 from spanlab.schema import Item, Record
 from spanlab.storage import Store
@@ -136,7 +136,7 @@ def revised(app: AppTest) -> None:
 
 EXTRACT = DetectorSpec(detector="ucsc-extract", model=SMALL)
 WIKI = Bm25Spec(corpus=Path("wiki"))
-PRICED = LARGE.model_copy(update={"price": Price(input=1, cached=0.5, output=2)})
+PRICED = LARGE.model_copy(update={"price": TokenPrice(input=1, cached=0.5, output=2)})
 CASES = {
     "offline": Case(
         "", nothing, DetectorSelection(detectors=("offline",)), DetectorSpec(detector="offline")

@@ -9,7 +9,7 @@ import pytest
 
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec
 from spanlab.errors import UsageError
-from spanlab.lm import Budget, Price
+from spanlab.lm import Budget, TokenPrice
 from spanlab.retrievers import Bm25Spec, PassageSource, WebSpec
 from spanlab.schema import Annotation, Item, Kind, Record, Status
 from spanlab.settings import Settings
@@ -92,7 +92,7 @@ def test_a_wish_becomes_a_request(store: Store) -> None:
     assert offline == DetectorSpec(detector="offline")
     assert extract.model is not None
     assert (extract.model.model, extract.model.base_url) == ("large", "http://127.0.0.1:9/v1")
-    assert extract.model.price == Price(input=1, cached=0.5, output=2)
+    assert extract.model.price == TokenPrice(input=1, cached=0.5, output=2)
     retriever = extract.retriever
     assert isinstance(retriever, Bm25Spec)
     assert (retriever.kind, retriever.queries, retriever.translate) == ("bm25", "claims", True)

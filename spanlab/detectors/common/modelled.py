@@ -25,7 +25,7 @@ from spanlab.detectors.base import Finding, failed
 from spanlab.detectors.kit import Kit
 from spanlab.detectors.programs import add_guidance, apply_program
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
-from spanlab.lm import Collected, predict
+from spanlab.lm import CallTotals, predict
 from spanlab.lm.gathering import keeping
 from spanlab.retrievers import Query, Retriever, ensure, retrieval_of
 from spanlab.runtime import wait
@@ -159,7 +159,7 @@ class Modelled(dspy.Module):
         """Return an annotation of this detector; done, unless ``fields`` say otherwise."""
         return Annotation.model_validate({"annotator": self.name, "kind": Kind.DETECTOR, **fields})
 
-    def _calls(self, used: Collected) -> list[Step]:
+    def _calls(self, used: CallTotals) -> list[Step]:
         return [
             CallsStep(
                 model=model,
@@ -176,7 +176,7 @@ class Modelled(dspy.Module):
         ]
 
 
-def _thoughts(used: Collected) -> list[Step]:
+def _thoughts(used: CallTotals) -> list[Step]:
     kept = [text.strip() for text in used.thoughts[:_MOST_THOUGHTS]]
     cut = [text if len(text) <= _THOUGHTS else text[: _THOUGHTS - 1] + "…" for text in kept]
     return [RemarkStep(text=f"the model's reasoning: {text}") for text in cut]
