@@ -15,7 +15,7 @@ from optimizers.request import Optimisation, Search, SearchSettings
 from spanlab.detectors import DetectorSpec, check_tunable, entries, entry_of, spec_of, tunable
 from spanlab.errors import UsageError
 from spanlab.lm import CallLimits, ModelChoice, TokenPrice
-from spanlab.lm.options import addressed, of_environment
+from spanlab.lm.choice import addressed, of_environment
 from spanlab.options import option, problem
 from spanlab.workflows.choosing import DetectorSelection, is_ensemble, specifications, specs_in
 from spanlab.workflows.programs import registry

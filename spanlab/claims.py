@@ -27,8 +27,8 @@ import dspy
 from pydantic import BeforeValidator
 
 from spanlab.extents import Extent
-from spanlab.lm.gathering import keep, together
-from spanlab.lm.lenient import ReplyModel, Text, verdict
+from spanlab.lm.meter import keep, together
+from spanlab.lm.values import ReplyModel, Text, verdict
 from spanlab.mappers import Quote, QuoteMapping, map_fact, sentences
 from spanlab.mappers.quotes import FLOOR
 from spanlab.runtime import wait

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from rapidfuzz import fuzz, process, utils
 
-from spanlab.lm.lenient import ReplyModel, Text
+from spanlab.lm.values import ReplyModel, Text
 from spanlab.storage.memory_entry import StoredEntry
 from spanlab.text import terms
 

@@ -19,8 +19,8 @@ from spanlab.detectors.entry import Entry
 from spanlab.detectors.registry import entries, entry_of, installed
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice
-from spanlab.lm.checks import learnt_of
-from spanlab.lm.options import Options, addressed, of_environment
+from spanlab.lm.choice import Options, addressed, of_environment
+from spanlab.lm.refusals import learnt_of
 from spanlab.retrievers import RetrieverSpec
 from spanlab.schema import Frozen, Name, unique
 from spanlab.settings import read_json

@@ -11,12 +11,10 @@ loaded before ``language_model`` is called.
 
 from spanlab.lm.building import language_model, predict, predicting
 from spanlab.lm.cache import AnswerCache, answer_cache
-from spanlab.lm.choice import ModelChoice, TokenPrice
+from spanlab.lm.choice import DetectorModelOptions, ModelChoice, ModelOptions, TokenPrice
 from spanlab.lm.failures import translate
-from spanlab.lm.options import DetectorModelOptions, ModelOptions
+from spanlab.lm.meter import Budget, CallLimits, CallTotals, Meter, Usage, count_tokens
 from spanlab.lm.secrets import key_of
-from spanlab.lm.tokens import count_tokens
-from spanlab.lm.usage import Budget, CallLimits, CallTotals, Meter, Usage
 from spanlab.redaction import redact
 
 __all__ = [

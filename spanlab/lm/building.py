@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from spanlab.errors import UsageError
 from spanlab.lm.choice import ModelChoice
 from spanlab.lm.failures import translate
+from spanlab.lm.meter import Meter
 from spanlab.lm.secrets import headers_of, key_of
-from spanlab.lm.usage import Meter
 from spanlab.redaction import bound_logs
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ An answer that ``put`` has returned for survives the end of the process, however
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import sqlite3
 import threading
@@ -17,6 +18,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -27,7 +30,6 @@ from spanlab.settings import Settings
 from spanlab.single_flight import SingleFlight
 
 Answer = dict[str, object]
-
 _BUSY_SECONDS = 30.0  # that a write waits for those of other processes
 
 
@@ -204,7 +206,6 @@ def answer_cache(settings: Settings, name: Literal["models", "retrieval"]) -> An
     """
     if settings.database_url.startswith("sqlite"):
         return answer_file(settings.home / "cache" / name)
-    from spanlab.lm.cache_table import AnswerTable
 
     with _opening:
         return _opened(AnswerTable, settings, name)
@@ -223,3 +224,121 @@ def _opened(kind: Callable[..., AnswerCache], *place: object) -> AnswerCache:
 
 
 _opening = threading.Lock()  # two threads that open one at the same time get the same
+_KEPT_SECONDS = 30 * 86_400.0
+_PATIENCE = 60.0  # seconds for which a database that does not answer is tried again
+_PAUSE = 0.25
+_SELECT = "SELECT answer FROM answers WHERE cache = :cache AND key = :key"
+_DELETE = "DELETE FROM answers WHERE cache = :cache AND key = :key"
+_EXPIRE = "DELETE FROM answers WHERE at < :at"
+_INSERT = (
+    "INSERT INTO answers (cache, key, answer, at) VALUES (:cache, :key, :answer, :at) "
+    "ON CONFLICT (cache, key) DO UPDATE SET answer = excluded.answer, at = excluded.at"
+)
+
+
+class AnswerTable(AnswerCache):
+    """The cache of one name in a PostgreSQL database.
+
+    Args:
+        settings: the database, which is brought up to date.
+        name: which answers, such as "models".
+
+    Raises:
+        StoreError: the database cannot be reached.
+    """
+
+    def __init__(self, settings: Settings, name: str) -> None:
+        from sqlalchemy import create_engine, text
+
+        from spanlab.storage.engine import Database, watchful
+        from spanlab.storage.upgrade import upgrade
+
+        super().__init__()
+        self._name = name
+        database = Database(settings.database_url)
+        upgrade(database, settings.home / "backups")
+        with database.writing() as connection:
+            connection.execute(text(_EXPIRE), {"at": time.time() - _KEPT_SECONDS})
+        database.close()
+        # One statement at a time, tried again if it fails: neither a transaction nor a look
+        # whether the connection is still there is of use, and they take half of the time.
+        self._engine = create_engine(
+            watchful(database.url), isolation_level="AUTOCOMMIT", pool_reset_on_return=None
+        )
+
+    async def forget(self, key: str) -> None:
+        """Drop an answer, if there is one."""
+        await self._run(_DELETE, key=key)
+
+    async def _get(self, key: str) -> str | None:
+        found = await self._run(_SELECT, key=key)
+        return None if found is None else str(found)
+
+    async def _put(self, key: str, text: str) -> None:
+        await asyncio.shield(self._run(_INSERT, key=key, answer=text, at=time.time()))
+
+    async def _run(self, statement: str, **values: object) -> object:
+        """Run a statement in a thread, again and again while the database is away.
+
+        Returns:
+            What a SELECT finds; None if that is nothing, or for any other statement.
+        """
+        from sqlalchemy import text
+        from sqlalchemy.exc import SQLAlchemyError
+
+        from spanlab.storage.engine import in_words
+
+        def attempt() -> object:
+            with self._engine.connect() as connection:
+                done = connection.execute(text(statement), {"cache": self._name, **values})
+                return done.scalar() if done.returns_rows else None
+
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return await asyncio.to_thread(attempt)
+            except SQLAlchemyError as error:
+                if time.monotonic() > deadline:
+                    raise StoreError(f"the cache of answers: {in_words(error)}") from error
+            await asyncio.sleep(_PAUSE)
+
+
+@dataclass
+class EngineCall:
+    """A call of an LM: dspy's rollout_id, and where its answers (``n`` of them) are cached."""
+
+    rollout: object = None
+    kept: list[tuple[AnswerCache, str]] = field(default_factory=list)
+
+
+_call: ContextVar[EngineCall] = ContextVar("_call")
+
+
+def begin_call(rollout: object) -> None:
+    """Note in this context that a call of an LM begins, and its rollout_id."""
+    _call.set(EngineCall(rollout))
+
+
+def current_call() -> EngineCall:
+    """Return the call that this task is about."""
+    return _call.get(None) or EngineCall()
+
+
+async def forget_last_call() -> None:
+    """Drop the answers of this task's last call from the cache: one of them is of no use."""
+    call = current_call()
+    while call.kept:
+        cache, key = call.kept.pop()
+        await cache.forget(key)
+
+
+def answer_key(url: str, body: bytes, call: EngineCall) -> str:
+    """Return the cache key of a request, which says all that the answer depends on.
+
+    The key of the endpoint is no part of it; which rollout of dspy's, and which of several
+    answers to it, is.
+    """
+    digest = hashlib.sha256(url.encode())
+    digest.update(f"\n{call.rollout!r} {len(call.kept)}\n".encode())
+    digest.update(body)
+    return digest.hexdigest()

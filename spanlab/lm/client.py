@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
-from urllib.parse import parse_qs
 
 import httpx2
 import openai
@@ -31,9 +28,8 @@ from spanlab.errors import (
     SpanlabError,
     UnparsableAnswerError,
 )
-from spanlab.lm.addresses import EndpointAddress
-from spanlab.lm.cache import AnswerCache
-from spanlab.lm.choice import OPENAI, ModelChoice
+from spanlab.lm.cache import AnswerCache, answer_key, current_call
+from spanlab.lm.choice import OPENAI, EndpointAddress, ModelChoice
 from spanlab.lm.failures import (
     at_first,
     no_answer_in_time,
@@ -41,10 +37,9 @@ from spanlab.lm.failures import (
     no_connection,
     unreadable,
 )
-from spanlab.lm.thinking import thoughts_of, without_thoughts
-from spanlab.lm.tokens import count_tokens
-from spanlab.lm.transport import ANSWER, FAILURE, BoundedClient
-from spanlab.lm.usage import Meter, Usage
+from spanlab.lm.meter import Meter, Usage, count_tokens
+from spanlab.lm.parsing import thoughts_of, without_thoughts
+from spanlab.lm.transport import ANSWER, FAILURE, close_api, open_api
 from spanlab.redaction import redact
 
 _PATH = "/chat/completions"
@@ -242,85 +237,11 @@ class EndpointClient(SharedObject):
         return api
 
 
-async def open_api(
-    choice: ModelChoice, meter: Meter, key: str, headers: dict[str, str]
-) -> AsyncGenerator[openai.AsyncOpenAI]:
-    """Give openai's client, and close it where asyncio ends its generators: with the event loop."""
-    address = EndpointAddress.parse(choice.endpoint)
-    options: dict[str, Any] = {
-        "api_key": key,
-        "base_url": address.base,
-        "max_retries": choice.retries,
-        "default_headers": {"Accept-Encoding": "gzip, deflate", **headers},
-        "http_client": BoundedClient(choice, meter, (key, *headers.values())),
-    }
-    if address.query:
-        (version,) = parse_qs(address.query)["api-version"]
-        api: openai.AsyncOpenAI = openai.AsyncAzureOpenAI(api_version=version, **options)
-    else:
-        api = openai.AsyncOpenAI(**options)
-    try:
-        yield api
-    finally:
-        await api.close()
-
-
-def close_api(loop: asyncio.AbstractEventLoop, opening: AsyncGenerator[openai.AsyncOpenAI]) -> None:
-    """Close the client of somebody who is gone; this may run in any thread."""
-    closing = opening.aclose()
-    with suppress(RuntimeError, StopIteration):
-        if loop.is_closed():  # nothing is left to wait for
-            closing.send(None)
-        else:
-            loop.call_soon_threadsafe(loop.create_task, closing)
-
-
 @dataclass
 class CallUsage:
     """What a call comes to, once that is known."""
 
     usage: Usage = field(default_factory=Usage)
-
-
-@dataclass
-class EngineCall:
-    """A call of an LM: dspy's rollout_id, and where its answers (``n`` of them) are cached."""
-
-    rollout: object = None
-    kept: list[tuple[AnswerCache, str]] = field(default_factory=list)
-
-
-_call: ContextVar[EngineCall] = ContextVar("_call")
-
-
-def begin_call(rollout: object) -> None:
-    """Note in this context that a call of an LM begins, and its rollout_id."""
-    _call.set(EngineCall(rollout))
-
-
-def current_call() -> EngineCall:
-    """Return the call that this task is about."""
-    return _call.get(None) or EngineCall()
-
-
-async def forget_last_call() -> None:
-    """Drop the answers of this task's last call from the cache: one of them is of no use."""
-    call = current_call()
-    while call.kept:
-        cache, key = call.kept.pop()
-        await cache.forget(key)
-
-
-def answer_key(url: str, body: bytes, call: EngineCall) -> str:
-    """Return the cache key of a request, which says all that the answer depends on.
-
-    The key of the endpoint is no part of it; which rollout of dspy's, and which of several
-    answers to it, is.
-    """
-    digest = hashlib.sha256(url.encode())
-    digest.update(f"\n{call.rollout!r} {len(call.kept)}\n".encode())
-    digest.update(body)
-    return digest.hexdigest()
 
 
 def _failure_of(error: Exception, choice: ModelChoice) -> ModelError:

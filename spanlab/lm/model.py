@@ -1,4 +1,4 @@
-"""``dspy.LM`` on spanlab's engine."""
+"""``dspy.LM`` on the client of an endpoint."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from dspy.lm15 import Request, Response
 from pydantic import JsonValue
 
 from spanlab.lm.adapters import ChatAnswers, JsonAnswers
-from spanlab.lm.client import EndpointClient, SharedObject, begin_call
-from spanlab.lm.options import ModelOptions
+from spanlab.lm.cache import begin_call
+from spanlab.lm.choice import ModelOptions
+from spanlab.lm.client import EndpointClient, SharedObject
 from spanlab.runtime import wait
 
 _PLAIN = ("temperature", "top_p", "seed", "reasoning_effort")  # in dspy's order

@@ -4,6 +4,10 @@ Asked for are marked sections or a JSON object. What comes as well, and is read 
 mean one thing only: markers in bold or within a line, plain names in their place, XML tags; JSON in
 a fence or among words, under another name, or the bare list; Python's own notation. An answer that
 gives a field two different values has given none.
+
+What a model thinks aloud before it answers may hold drafts of the answer, so that it is taken away
+first. Endpoints send it in a field of its own, or leave it in the content between the tags of the
+model's chat template, sometimes with the closing tag alone.
 """
 
 from __future__ import annotations
@@ -11,8 +15,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, get_origin
+from typing import TYPE_CHECKING, Any, NamedTuple, get_origin
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -20,7 +25,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from spanlab.lm.values import UnreadableError, values_in
 
 if TYPE_CHECKING:
+    from dspy.lm15 import Response
     from dspy.signatures.signature import Signature
+
 
 PROSE = "prose"  # Annotated[str, PROSE]: an answer without any marker is this field's text
 THOUGHT = "reasoning"  # dspy's field for thinking first, which is asked for and not needed
@@ -29,7 +36,6 @@ _MARKER = re.compile(
     r"[*_`#> \t]{0,8}\[\[ {0,2}## {0,2}(\w+) {0,2}## {0,2}\]\][*_`]{0,3}(?::(?=\s))?"
 )
 _FENCE = "```"
-
 Forms = Mapping[str, "TypeAdapter[Any] | None"]  # what reads each output field; None for text
 
 
@@ -266,3 +272,79 @@ def form_of(kind: Any) -> TypeAdapter[Any] | None:
 
 
 _known: WeakKeyDictionary[type[Signature], Forms | None] = WeakKeyDictionary()
+# DeepSeek, Qwen, GLM and many more; Seed; Mistral; Kimi; Cohere; Sky-T1; MedGemma.
+_NAMES = r"(?:seed:)?think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis"
+_OPEN = re.compile(
+    rf"<(?:{_NAMES})>|\[THINK\]|◁think▷|<\|START_THINKING\|>|<\|begin_of_thought\|>|<unused94>",
+    re.IGNORECASE,
+)
+_CLOSE = re.compile(
+    rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>|<\|end_of_thought\|>|<unused95>",
+    re.IGNORECASE,
+)
+_ANSWERS = re.compile(r"\[\[\s*##|^\s*(?:```\w*\s*)?[\[{]")  # text in which the answer has begun
+# gpt-oss's harmony format, with its special tokens or with what is left without them.
+_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)(?:(?!<\|message\|>).){0,100}<\|message\|>", re.DOTALL)
+_STRIPPED = re.compile(r"^\s*analysis.*assistantfinal", re.DOTALL)
+_TOKENS = re.compile(
+    r"(?:\s*(?:<\|(?:end|return|im_end|eot_id|endoftext|START_RESPONSE|END_RESPONSE)\|>|</s>))+\s*$"
+)
+_LAST = 200  # characters at the end in which tokens of the template may be left
+
+
+class SplitReply(NamedTuple):
+    """What a model thought aloud and what it answered; either may be empty."""
+
+    thoughts: str
+    answer: str
+
+
+def told_apart(text: str) -> SplitReply:
+    """Return what of a message's content is reasoning and what is the answer.
+
+    Everything up to the last closing tag is reasoning, unless the answer has begun before that
+    reasoning opened: then it speaks of such tags. Reasoning that never ends leaves no answer.
+    """
+    text = text[:-_LAST] + _TOKENS.sub("", text[-_LAST:])
+    channels = list(_CHANNEL.finditer(text))
+    if channels:
+        *_, last = channels
+        if last[1] != "final":
+            return SplitReply(text, "")
+        return SplitReply(text[: last.start()], text[last.end() :])
+    stripped = _STRIPPED.match(text)
+    if stripped:
+        return SplitReply(stripped[0], text[stripped.end() :])
+    cut = 0
+    for closing in _CLOSE.finditer(text):
+        opening = _OPEN.search(text, cut, closing.start())
+        if opening and _ANSWERS.search(text[cut : opening.start()]):
+            break
+        cut = closing.end()
+    unclosed = _OPEN.search(text, cut)
+    if unclosed and not _ANSWERS.search(text[cut : unclosed.start()]):
+        return SplitReply(text, "")
+    return SplitReply(text[:cut], text[cut:])
+
+
+def without_thoughts(response: Response) -> Response:
+    """Return a response whose text is the answer alone; its reasoning is a part of its own."""
+    from dspy.lm15 import Message, TextPart, ThinkingPart
+
+    text = response.text
+    if not text:
+        return response
+    said = told_apart(text)
+    if said.answer == text:
+        return response
+    others = [part for part in response.message.parts if part.type != "text"]
+    parts = [ThinkingPart(said.thoughts)] if said.thoughts.strip() else []
+    answer = [TextPart(said.answer)] if said.answer.strip() else []
+    message = Message(role="assistant", parts=(*others, *parts, *answer) or (TextPart(""),))
+    return replace(response, message=message)
+
+
+def thoughts_of(response: Response) -> str:
+    """Return what a model thought aloud before its answer; "" if it did not."""
+    parts = (part.text for part in response.message.parts if part.type == "thinking")
+    return "\n".join(filter(str.strip, parts))

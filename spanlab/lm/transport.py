@@ -8,25 +8,60 @@ tells openai whether another attempt may help.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
 import httpx2
 import openai
 
 from spanlab.errors import UnavailableError
 from spanlab.inbound import collected, reply_limit
-from spanlab.lm.choice import ModelChoice
-from spanlab.lm.dialects import dialect_of
-from spanlab.lm.failures import failure_of, no_completion
-from spanlab.lm.http_replies import ServerReport, reported
-from spanlab.lm.usage import Meter
+from spanlab.lm.choice import EndpointAddress, ModelChoice
+from spanlab.lm.failures import ServerReport, failure_of, no_completion, reported
+from spanlab.lm.meter import Meter
+from spanlab.lm.refusals import dialect_of
 from spanlab.redaction import hidden
 from spanlab.schema import storable_json
 
 if TYPE_CHECKING:
     import ssl
+
+
+async def open_api(
+    choice: ModelChoice, meter: Meter, key: str, headers: dict[str, str]
+) -> AsyncGenerator[openai.AsyncOpenAI]:
+    """Give openai's client, and close it where asyncio ends its generators: with the event loop."""
+    address = EndpointAddress.parse(choice.endpoint)
+    options: dict[str, Any] = {
+        "api_key": key,
+        "base_url": address.base,
+        "max_retries": choice.retries,
+        "default_headers": {"Accept-Encoding": "gzip, deflate", **headers},
+        "http_client": BoundedClient(choice, meter, (key, *headers.values())),
+    }
+    if address.query:
+        (version,) = parse_qs(address.query)["api-version"]
+        api: openai.AsyncOpenAI = openai.AsyncAzureOpenAI(api_version=version, **options)
+    else:
+        api = openai.AsyncOpenAI(**options)
+    try:
+        yield api
+    finally:
+        await api.close()
+
+
+def close_api(loop: asyncio.AbstractEventLoop, opening: AsyncGenerator[openai.AsyncOpenAI]) -> None:
+    """Close the client of somebody who is gone; this may run in any thread."""
+    closing = opening.aclose()
+    with suppress(RuntimeError, StopIteration):
+        if loop.is_closed():  # nothing is left to wait for
+            closing.send(None)
+        else:
+            loop.call_soon_threadsafe(loop.create_task, closing)
+
 
 ANSWER, FAILURE = "answer", "failure"  # extensions of a response: the JSON of one, or its error
 _CONNECTIONS = 1024  # whoever makes the calls bounds how many are under way; the pool must not

@@ -1,17 +1,25 @@
-"""The values in a text: JSON, JSON with small mistakes, or Python's own notation.
+"""Values in a reply: JSON nearly right or Python's notation, and what they mean, read leniently.
 
-Nothing is guessed: of data that is cut off or cannot be read there is no value at all.
+Nothing is guessed: of data that is cut off or cannot be read there is no value at all. "90%" is a
+probability, a missing one None.
+
+A subclass of ``ReplyModel`` reaches the model as a JSON schema, docstring included, so that speaks
+to the model.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import math
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
 
 import json_repair
+from pydantic import BaseModel, BeforeValidator, model_validator
+
+from spanlab.schema import Verdict, storable
 
 _DECODER = json.JSONDecoder(strict=False)  # models write line breaks into strings
 _BEGINNING = re.compile(r"[\[{]|\b[A-Z]\w*\((?=\s*\w+\s*=)")  # the latter is a call of a class
@@ -119,3 +127,120 @@ def _repaired(text: str, start: int) -> Any:
     if not found or not all(isinstance(each, dict) and each for each in found):
         raise UnreadableError(text[start : start + 50])
     return value
+
+
+_SYNONYMS = {  # what models call a field instead
+    "confidence": ("probability", "prob", "score"),
+    "look_up": ("lookup", "queries", "query"),
+    "text": ("quote", "span", "words", "part", "phrase", "segment", "excerpt", "substring"),
+    "probability": ("prob", "confidence", "score"),
+    "reason": ("explanation", "why", "rationale"),
+    "subject": ("head", "source"),
+    "relation": ("predicate", "property"),
+    "object": ("tail", "target"),
+    "fact": ("claim", "statement", "text"),
+    "sentence": ("source", "quote"),
+    "errors": ("error", "error_type", "error_types"),
+}
+_UNDECIDED: Verdict = "not-enough-evidence"
+_VERDICTS: dict[Verdict, tuple[str, ...]] = {  # in this order: "not supported" holds "supported"
+    "not-enough-evidence": (
+        *("enough", "insufficient", "unsupported", "not support", "unverif", "not verif"),
+        *("cannot", "unknown", "uncertain", "unclear", "undecided", "inconclusive", "neither"),
+    ),
+    "refuted": ("refut", "contradict", "false", "incorrect", "wrong", "inaccurate", "not true"),
+    "supported": ("support", "true", "correct", "accurate", "confirmed", "verified", "entailed"),
+}
+_WORDS = {"certain": 1.0, "very high": 0.95, "high": 0.9, "medium": 0.6, "low": 0.3}
+
+
+def probability(value: object) -> float | None:
+    """Read a probability as models write it.
+
+    Args:
+        value: a number, or a text such as "0.9", "90%", "90 %" or "high". From 2 to 100 a number
+            is taken for a percentage.
+
+    Returns:
+        A number in [0, 1]: what lies outside is moved to the nearer end. None if there is none.
+    """
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        number = float(value)
+    else:
+        text = str(value).strip().casefold().replace(",", ".")
+        if text in _WORDS:
+            return _WORDS[text]
+        try:
+            number = float(text.removesuffix("%"))
+        except ValueError:
+            return None
+        if text.endswith("%"):
+            return min(max(number / 100, 0.0), 1.0) if math.isfinite(number) else None
+    if 2 <= number <= 100:
+        number /= 100
+    return min(max(number, 0.0), 1.0) if math.isfinite(number) else None
+
+
+def verdict(value: object) -> Verdict:
+    """Read a verdict as models write it; nothing at all is not enough evidence.
+
+    Raises:
+        ValueError: it is none of the three.
+    """
+    text = "" if value is None else str(value).casefold()
+    for read, words in _VERDICTS.items():
+        if any(word in text for word in words):
+            return read
+    if text.strip(" .-/") in {"", "none", "null", "n a", "na"}:
+        return _UNDECIDED
+    raise ValueError(f"{text[:50]!r} is no verdict: supported, refuted or not-enough-evidence")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Mapping | list | tuple):
+        raise ValueError("no text")
+    return "" if value is None else str(value)
+
+
+def _texts(value: object) -> list[str]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return [text for each in values if (text := _text(each).strip())]
+
+
+Prob = Annotated[float | None, BeforeValidator(probability)]
+Text = Annotated[str, BeforeValidator(_text)]
+Texts = Annotated[list[str], BeforeValidator(_texts)]
+Judged = Annotated[Verdict, BeforeValidator(verdict)]
+
+
+class ReplyModel(BaseModel):
+    """An object in a model's reply; bare text is its first field, and others may be missing."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, data: object) -> object:
+        """Take bare text for the first field, other names for ours, and fill what is missing."""
+        fields = list(cls.model_fields)
+        if not isinstance(data, Mapping):
+            data = {fields[0]: data}
+        given = {re.sub(r"\W+", "_", str(key).strip().casefold()): data[key] for key in data}
+        if given and not cls.is_one(given):
+            raise ValueError(f"it has nothing of {', '.join(fields)}")
+        return storable({name: named(given, name) for name in fields})
+
+    @classmethod
+    def is_one(cls, given: Mapping[str, object]) -> bool:
+        """Say whether an object is of this kind: whether it has any of the fields."""
+        return any(has(given, name) for name in cls.model_fields)
+
+
+def has(data: Mapping[str, object], name: str) -> bool:
+    """Say whether an object has a field, under its name or what models call it instead."""
+    return any(each in data for each in (name, *_SYNONYMS.get(name, ())))
+
+
+def named(data: Mapping[str, object], name: str) -> object:
+    """Return what an object has under a name or what models call it instead; None if nothing."""
+    return next((data[each] for each in (name, *_SYNONYMS.get(name, ())) if each in data), None)

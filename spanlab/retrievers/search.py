@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import random
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import JsonValue
 
 from spanlab.errors import ConfigurationError, ModelError, UnavailableError
 from spanlab.inbound import collected, reply_limit
-from spanlab.lm.attempts import Setback, insist
 from spanlab.lm.cache import AnswerCache
-from spanlab.lm.failures import failure_of, no_answer_in_time, no_connection, quoted, translate
-from spanlab.lm.http_replies import ServerReport, words_of
-from spanlab.lm.usage import Meter, Usage
+from spanlab.lm.failures import (
+    ServerReport,
+    failure_of,
+    no_answer_in_time,
+    no_connection,
+    quoted,
+    translate,
+    words_of,
+)
+from spanlab.lm.meter import Meter, Usage
 from spanlab.redaction import hidden, redact
 from spanlab.retrievers.addresses import AGENT, certificates
 from spanlab.retrievers.base import PER_SEARCH, Found, Query
@@ -30,6 +37,12 @@ from spanlab.schema import Passage, storable_json
 
 if TYPE_CHECKING:
     import httpx
+
+
+_T = TypeVar("_T")
+_FIRST_PAUSE = 0.5  # seconds; doubled after each attempt
+_LONGEST_PAUSE = 30.0
+_LONGEST_WAIT = 90.0  # an endpoint that asks for more is given up at once
 
 
 class _StatusError(Exception):
@@ -171,3 +184,63 @@ class SearchApi:
         found = translate(error)
         words = redact(f"{host}: {found}")
         return Setback(found if isinstance(found, ModelError) else ModelError(words), again=False)
+
+
+@dataclass(frozen=True)
+class Setback:
+    """Why an attempt failed, whether another may help, and the seconds the endpoint asks for."""
+
+    error: ModelError
+    again: bool
+    after: float | None = None
+
+
+async def insist(
+    attempt: Callable[[], Awaitable[_T]],
+    judge: Callable[[Exception], Setback],
+    retries: int,
+    before: Callable[[], Awaitable[None]] | None = None,
+) -> _T:
+    """Make an attempt, and up to ``retries`` more where that may help.
+
+    Args:
+        attempt: makes one.
+        judge: says what an exception of an attempt means.
+        retries: how many may follow the first, at least 0.
+        before: awaited before each attempt; what it raises ends them.
+
+    Returns:
+        What the first attempt that succeeds returns.
+
+    Raises:
+        ModelError: the last one's setback; never the exception itself, which may quote a key.
+    """
+    done = 0
+    while True:
+        if before is not None:
+            await before()
+        try:
+            return await attempt()
+        except Exception as error:  # noqa: BLE001 - judged, and raised as one of ours
+            setback = judge(error)
+        pause = pause_after(setback, done, retries)
+        if pause is None:
+            raise setback.error
+        await asyncio.sleep(pause)
+        done += 1
+
+
+def pause_after(setback: Setback, done: int, retries: int) -> float | None:
+    """Return the seconds to wait before another attempt, or None to give up.
+
+    Args:
+        setback: how the last attempt ended.
+        done: how many retries there were before it.
+        retries: how many there may be.
+    """
+    if not setback.again or done >= retries or (setback.after or 0.0) > _LONGEST_WAIT:
+        return None
+    if setback.after is not None:
+        return setback.after * random.uniform(1.0, 1.1)
+    pause: float = min(_FIRST_PAUSE * 2**done, _LONGEST_PAUSE)
+    return pause * random.uniform(0.5, 1.0)

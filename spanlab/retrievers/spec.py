@@ -114,8 +114,7 @@ class WebSpec(_Searching):
     model: ModelChoice | None = None
 
     def _open(self, meter: Meter, settings: Settings) -> Retriever:
-        from spanlab.lm.search import search_choice
-        from spanlab.retrievers.web import Web
+        from spanlab.retrievers.search_model import Web, search_choice
 
         cache = answer_cache(settings, "retrieval")
         return Web(self.model or search_choice(), meter, cache, self.k)

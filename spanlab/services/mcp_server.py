@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
 
-from spanlab.lm.gathering import reporting
+from spanlab.lm.meter import reporting
 from spanlab.schema import UNDETERMINED, Passage, Span
 from spanlab.services.offers import (
     ClaimRequest,

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from pydantic import JsonValue
 
 from spanlab.errors import BudgetError, ToolError
-from spanlab.lm.usage import Meter, Usage
+from spanlab.lm.meter import Meter, Usage
 from spanlab.schema import Passage, storable
 
 SECONDS: Final = 30.0  # for a call, unless a tool has another limit

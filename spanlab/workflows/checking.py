@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from spanlab.errors import ModelError, UsageError
 from spanlab.lm import Meter, ModelChoice
 from spanlab.lm.building import endpoint_client
-from spanlab.lm.checks import STRUCTURED, CheckedCall, ModelCheck, keep, recall
-from spanlab.lm.dialects import dialect_of
+from spanlab.lm.refusals import STRUCTURED, CheckedCall, ModelCheck, dialect_of, keep, recall
 from spanlab.results import Column, ResultTable
 from spanlab.runtime import wait
 from spanlab.settings import Settings

@@ -27,10 +27,10 @@ from spanlab.detectors import (
 from spanlab.detectors.registry import options_of
 from spanlab.errors import UsageError
 from spanlab.lm import DetectorModelOptions, ModelChoice, ModelOptions, TokenPrice
-from spanlab.lm.options import addressed, of_environment, pairs
-from spanlab.lm.search import search_choice
+from spanlab.lm.choice import addressed, of_environment, pairs
 from spanlab.options import Option, OptionModel, option, options_in
 from spanlab.retrievers import GivenSpec, PassageSource, RetrieverSpec, WebSpec, specified
+from spanlab.retrievers.search_model import search_choice
 from spanlab.retrievers.spec import SEARCHER, WRITER
 
 __all__ = [

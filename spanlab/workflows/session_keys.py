@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice
-from spanlab.lm.addresses import EndpointAddress
+from spanlab.lm.choice import EndpointAddress
 from spanlab.lm.secrets import lend, take_back
 
 __all__ = ["ModelChoice", "lend", "session_model", "take_back"]

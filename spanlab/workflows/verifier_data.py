@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 from spanlab.datasets.files import replacing
 from spanlab.errors import BudgetError, ConfigurationError, InputError, SpanlabError
 from spanlab.lm import Budget, Meter, ModelChoice, answer_cache, language_model, predict
-from spanlab.lm.gathering import together
+from spanlab.lm.meter import together
 from spanlab.runtime import ahead
 from spanlab.schema import Record
 from spanlab.settings import Settings

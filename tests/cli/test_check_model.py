@@ -10,7 +10,7 @@ import pytest
 from detector_cases import TOWER
 
 from spanlab.datasets import write
-from spanlab.lm.dialects import dialect_of
+from spanlab.lm.refusals import dialect_of
 from spanlab.schema import Record
 from spanlab.testing import Ask, ModelServer, Reply, say, say_fields
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from spanlab.detectors.ucsc.replies import Judgement, Part
 from spanlab.detectors.ucsc.revisions import revision_in
 from spanlab.lm.adapters import ChatAnswers, JsonAnswers
-from spanlab.lm.parsing import PROSE
-from spanlab.lm.thinking import told_apart
+from spanlab.lm.parsing import PROSE, told_apart
 
 
 class Find(dspy.Signature):

@@ -10,7 +10,7 @@ from model_task import Task, marked
 
 from spanlab.errors import UnparsableAnswerError
 from spanlab.lm import Meter, ModelChoice, translate
-from spanlab.lm.thinking import told_apart
+from spanlab.lm.parsing import told_apart
 from spanlab.testing import ModelServer, Reply, say
 
 DRAFT = 'Say [[ ## answer ## ]]\n5\nor {"answer": "6"}'

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spanlab.lm.dialects import dialect_of
+from spanlab.lm.refusals import dialect_of
 from spanlab.testing import ModelServer
 
 KEY = "sk-secret-of-the-tests-1234567890"

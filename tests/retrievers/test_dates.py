@@ -12,14 +12,13 @@ from model_fixtures import KEY
 
 from spanlab.lm import Meter
 from spanlab.lm.cache import answer_file
-from spanlab.lm.search import search_choice
 from spanlab.retrievers import Query, ensure, retrieval_of
 from spanlab.retrievers.bm25 import bm25
 from spanlab.retrievers.building import build
 from spanlab.retrievers.dates import latest_day
 from spanlab.retrievers.endpoint import Endpoint
 from spanlab.retrievers.search import SearchApi
-from spanlab.retrievers.web import Web
+from spanlab.retrievers.search_model import Web, search_choice
 from spanlab.schema import Item
 from spanlab.testing import ModelServer, Reply, say
 

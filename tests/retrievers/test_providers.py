@@ -21,8 +21,7 @@ from spanlab.errors import (
     UsageError,
     WrongKeyError,
 )
-from spanlab.lm import Budget, Meter
-from spanlab.lm.usage import Usage
+from spanlab.lm import Budget, Meter, Usage
 from spanlab.retrievers import Query, SearchSpec, retriever
 from spanlab.retrievers.dates import stated
 from spanlab.retrievers.endpoint import Endpoint

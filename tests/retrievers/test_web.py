@@ -21,9 +21,8 @@ from spanlab.errors import (
 )
 from spanlab.lm import Budget, Meter, ModelChoice, TokenPrice
 from spanlab.lm.cache import answer_file
-from spanlab.lm.search import CitedSource, SearchAnswer, search_choice
 from spanlab.retrievers import WebSpec, ensure, retrieve, retriever
-from spanlab.retrievers.web import Web, passages
+from spanlab.retrievers.search_model import CitedSource, SearchAnswer, Web, passages, search_choice
 from spanlab.schema import Item, Passage
 from spanlab.settings import Settings
 from spanlab.testing import ModelServer, Reply, fail, in_turn, say

@@ -13,8 +13,7 @@ from spanlab import jobs
 from spanlab.datasets import read
 from spanlab.errors import MissingKeyError
 from spanlab.jobs import JobState, job_store
-from spanlab.lm.choice import ModelChoice
-from spanlab.lm.secrets import key_of
+from spanlab.lm import ModelChoice, key_of
 from spanlab.redaction import redact
 from spanlab.schema import Item, Record
 from spanlab.storage import Store

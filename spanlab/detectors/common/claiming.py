@@ -20,7 +20,7 @@ from spanlab.detectors.kit import Kit
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.extents import Extent
 from spanlab.lm import Usage
-from spanlab.lm.gathering import advance, together
+from spanlab.lm.meter import advance, together
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,

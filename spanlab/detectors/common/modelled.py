@@ -26,7 +26,7 @@ from spanlab.detectors.kit import Kit
 from spanlab.detectors.programs import add_guidance, apply_program
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm import CallTotals, predict
-from spanlab.lm.gathering import keeping
+from spanlab.lm.meter import keeping
 from spanlab.retrievers import Query, Retriever, ensure, retrieval_of
 from spanlab.runtime import wait
 from spanlab.schema import BY_HAND, Annotation, CallsStep, Item, Kind, RemarkStep, Step, merged

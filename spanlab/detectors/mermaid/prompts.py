@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
 from spanlab.claims import FourClasses, TwoClasses
 from spanlab.detectors.mermaid.reading import action, answered, arguments, react_step
-from spanlab.lm.lenient import ReplyModel, Text, Texts
+from spanlab.lm.values import ReplyModel, Text, Texts
 from spanlab.schema import Verdict
 
 

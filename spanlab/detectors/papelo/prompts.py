@@ -9,7 +9,7 @@ import dspy
 from pydantic import BeforeValidator
 
 from spanlab.claims import FourClasses, TwoClasses
-from spanlab.lm.lenient import ReplyModel, Text
+from spanlab.lm.values import ReplyModel, Text
 from spanlab.mappers import sentences
 
 _QUESTION_MARKS = "?\uff1f\u061f\u037e\u055e"  # with full-width, Arabic, Greek and Armenian ones

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from spanlab.lm.gathering import together
+from spanlab.lm.meter import together
 from spanlab.text import terms
 
 PAIRS: Final = 5  # questions with answers; 5 % of AVeriTeC's claims have more (§4.4)

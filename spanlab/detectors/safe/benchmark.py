@@ -21,7 +21,7 @@ from spanlab.detectors.safe.labels import BENCHMARK, right_answers, supporting
 from spanlab.detectors.safe.prompts import is_right
 from spanlab.entities import Edge, Relation, edges_of
 from spanlab.errors import InputError
-from spanlab.lm.lenient import ReplyModel, Text, Texts
+from spanlab.lm.values import ReplyModel, Text, Texts
 from spanlab.schema import Annotation, Item, RelationStep
 
 _PLACEHOLDER: Final = "(none)"

@@ -43,7 +43,7 @@ from spanlab.detectors.safe.reading import ReasoningStep, StepKind, steps_in
 from spanlab.detectors.safe.verifying import Verified, verified
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
-from spanlab.lm.gathering import together
+from spanlab.lm.meter import together
 from spanlab.mappers import Quote, map_quotes
 from spanlab.runtime import wait
 from spanlab.schema import (

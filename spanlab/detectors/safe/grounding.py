@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from spanlab.detectors.safe.entities import canonical, is_generic, is_value, key, plain
 from spanlab.detectors.safe.recomputing import period
 from spanlab.entities import Edge
-from spanlab.lm.gathering import together
+from spanlab.lm.meter import together
 from spanlab.scorers import score_answer
 from spanlab.text import terms
 

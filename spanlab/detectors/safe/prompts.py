@@ -16,8 +16,8 @@ from pydantic import BeforeValidator, JsonValue, WithJsonSchema
 from spanlab.detectors.safe.protocol import ErrorType
 from spanlab.detectors.safe.reading import StepKind
 from spanlab.lm.adapters import GROWING
-from spanlab.lm.lenient import ReplyModel, Text, Texts
 from spanlab.lm.parsing import PROSE
+from spanlab.lm.values import ReplyModel, Text, Texts
 
 Growing = Annotated[str, GROWING]
 

@@ -19,7 +19,7 @@ from spanlab.detectors.safe.labels import right_answers
 from spanlab.detectors.safe.protocol import ErrorType
 from spanlab.detectors.safe.reading import ReasoningStep, StepKind, final_answer, first_step
 from spanlab.detectors.safe.verifying import listed
-from spanlab.lm.lenient import ReplyModel, Text
+from spanlab.lm.values import ReplyModel, Text
 from spanlab.schema import Item
 from spanlab.scorers import score_answer
 

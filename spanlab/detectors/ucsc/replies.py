@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from spanlab.lm.lenient import Judged, Prob, ReplyModel, Text, Texts, has, named
+from spanlab.lm.values import Judged, Prob, ReplyModel, Text, Texts, has, named
 
 
 class Part(ReplyModel):

@@ -17,7 +17,7 @@ from spanlab.detectors.ucsc.entries import MAX_FACTS, MAX_ROUNDS
 from spanlab.detectors.ucsc.replies import Fact, Judgement
 from spanlab.detectors.ucsc.system import show_examples
 from spanlab.entities import Edge, Graph, Relation, edges_of
-from spanlab.lm.gathering import keep, together
+from spanlab.lm.meter import keep, together
 from spanlab.runtime import wait
 
 MAX_NAMES = 300  # entities that a prompt lists

@@ -24,7 +24,7 @@ from spanlab.detectors.veritrail.fitting import closest_fitting, room_of
 from spanlab.detectors.veritrail.judging import Judged
 from spanlab.detectors.veritrail.trail import NOTHING_CHOSEN, Asking
 from spanlab.detectors.veritrail.walk import Round, Walk, WalkVerdict, walk
-from spanlab.lm.tokens import LETTERS_PER_TOKEN
+from spanlab.lm.meter import LETTERS_PER_TOKEN
 from spanlab.schema import Graph, TrailStep, process_of, roots_of
 
 

@@ -54,7 +54,7 @@ from spanlab.detectors.veritrail.walk import WalkVerdict, walk
 from spanlab.entities import names_of
 from spanlab.extents import Extent
 from spanlab.lm import Usage
-from spanlab.lm.gathering import together
+from spanlab.lm.meter import together
 from spanlab.schema import Evidence, Item, passage_id, process_of
 
 SAMPLED: Final = 0.2  # temperature of several answers to one question (appendix E.3)

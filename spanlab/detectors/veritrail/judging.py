@@ -13,7 +13,7 @@ import dspy
 from pydantic import BeforeValidator
 
 from spanlab.detectors.veritrail.walk import WalkVerdict
-from spanlab.lm.lenient import ReplyModel, Text
+from spanlab.lm.values import ReplyModel, Text
 
 
 def walk_verdict(value: object) -> WalkVerdict:

@@ -14,7 +14,7 @@ from spanlab.detectors.veritrail.judging import Judged
 from spanlab.detectors.veritrail.selection import Selected, Sentence, batches, sentences_of
 from spanlab.detectors.veritrail.walk import Round, WalkVerdict
 from spanlab.lm import count_tokens
-from spanlab.lm.gathering import together
+from spanlab.lm.meter import together
 from spanlab.schema import Graph, NodeQuote, ProcessNode, Step, TrailStep
 
 RERUNS: Final = 3  # of a selection among what was selected; the paper leaves the number open

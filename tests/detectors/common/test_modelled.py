@@ -25,7 +25,7 @@ ITEM = Item(id="a", question="Who built it?", answer="Ada Smith did.")
 PACKAGE = '''
 import dspy
 
-from spanlab.lm.gathering import keep, together
+from spanlab.lm.meter import keep, together
 from spanlab.detectors.common.modelled import Modelled
 from spanlab.detectors.entry import Entry
 from spanlab.retrievers import Query

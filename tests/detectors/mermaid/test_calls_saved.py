@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from detector_cases import Make
 
-from spanlab.lm.gathering import together
+from spanlab.lm.meter import together
 from spanlab.retrievers import SearchSpec
 from spanlab.schema import Item, RecallStep, Step
 from spanlab.settings import Settings
