@@ -210,7 +210,9 @@ def dataset_tables(summaries: Sequence[DatasetSummary]) -> tuple[ResultTable, ..
             _DATASET,
             *(Column(key=key, title=key) for key in ("Annotator", "Kind")),
             *(
-                Column(key=state.value, title=state.value.replace("-", " "), unit="count")
+                Column(
+                    key=state.value, title=state.value.replace("-", " ").capitalize(), unit="count"
+                )
                 for state in states
             ),
         ),

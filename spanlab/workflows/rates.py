@@ -19,6 +19,7 @@ from spanlab.results import (
     Column,
     MeanInterval,
     ResultTable,
+    Unit,
     sampling_alone,
     several,
 )
@@ -36,35 +37,15 @@ MOST_GROUPS: Final = 200  # groups that a table can show
 _MOST_PAIRS: Final = 12  # groups up to which every two are compared
 _REPORT_EVERY: Final = 100
 _NAMED: Final = 5  # annotators in a title
+_MEASURES: Final[Mapping[str, tuple[str, Unit, str]]] = {
+    "characters": ("Characters", "share", "Share of the answers' characters hallucinated."),
+    "answers": ("Answers", "share", "Share of answers with at least one hallucination."),
+    "spans": ("Spans per 1,000", "count", "Hallucinated spans per 1,000 characters of answer."),
+    "claims": ("Claims", "share", "Share of claims with a verdict that counts as hallucinated."),
+}
 MEASURES: Final = {
-    column.key: column
-    for column in (
-        Column(
-            key="characters",
-            title="Characters",
-            unit="share",
-            about="Share of the answers' characters that are hallucinated.",
-        ),
-        Column(
-            key="answers",
-            title="Answers",
-            unit="share",
-            about="Share of answers with at least one hallucination.",
-        ),
-        Column(
-            key="spans",
-            title="Spans per 1,000",
-            unit="count",
-            digits=1,
-            about="Hallucinated spans per 1,000 characters of answer.",
-        ),
-        Column(
-            key="claims",
-            title="Claims",
-            unit="share",
-            about="Share of claims with a verdict that counts as hallucinated.",
-        ),
-    )
+    key: Column(key=key, title=title, unit=unit, digits=1, about=about)
+    for key, (title, unit, about) in _MEASURES.items()
 }
 
 
@@ -170,7 +151,7 @@ class Rates:
         return {**asdict(self), "groups": groups, "pairs": pairs}
 
     def _pair_table(self) -> ResultTable:
-        characters = MEASURES["characters"].model_copy(update={"unit": "difference"})
+        characters = MEASURES["characters"].model_copy(update={"unit": "difference", "digits": 3})
         return ResultTable(
             key=f"rates-{self.field}-pairs",
             title="On the same questions: share of characters, paired",
