@@ -99,6 +99,11 @@ P_VALUE: Final = Column(
 )
 
 
+def columns_of(unit: Unit, *titles: str) -> list[Column]:
+    """Return columns of one unit; their keys are their titles in small letters, with dashes."""
+    return [Column(key=title.lower().replace(" ", "-"), title=title, unit=unit) for title in titles]
+
+
 def fact_table(key: str, title: str, facts: Mapping[str, str]) -> ResultTable:
     """Return facts as a table without head: what they are called, and what they are."""
     columns = (Column(key="name", title=""), Column(key="value", title=""))

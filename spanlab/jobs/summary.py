@@ -8,7 +8,14 @@ from datetime import datetime
 from typing import Literal
 
 from spanlab.jobs.views import JobState, JobView
-from spanlab.results import Column, ResultTable, counted, duration, fact_table, rate_in_words
+from spanlab.results import (
+    ResultTable,
+    columns_of,
+    counted,
+    duration,
+    fact_table,
+    rate_in_words,
+)
 from spanlab.workflows.wording import cost_in_words, usage_in_words
 
 _FAILURES = 20  # that are named
@@ -53,7 +60,6 @@ def summary_of(view: JobView) -> JobSummary:
 
 def job_table(jobs: Sequence[JobView]) -> ResultTable:
     """Return jobs as a table, one line each; what failed is red, what failed in part yellow."""
-    titles = ("Job", "State", "Done", "Failed", "Cost", "Left", "Created", "What", "Model")
     rows = []
     for job in jobs:
         row = summary_of(job)
@@ -63,7 +69,10 @@ def job_table(jobs: Sequence[JobView]) -> ResultTable:
     return ResultTable(
         key="jobs",
         title="",
-        columns=tuple(Column(key=title, title=title) for title in titles),
+        columns=(
+            *columns_of("text", "Job", "State", "Done", "Failed", "Cost", "Left", "Created"),
+            *columns_of("text", "What", "Model"),
+        ),
         rows=tuple(rows),
         empty="no jobs: spanlab annotate DATASET --detector NAME makes one",
         tones=tuple(map(_tone, jobs)),
@@ -93,7 +102,7 @@ def job_tables(job: JobView) -> tuple[ResultTable, ...]:
     failures = ResultTable(
         key="failures",
         title="Failed",
-        columns=tuple(Column(key=key, title=key) for key in ("Item", "Detector", "Reason")),
+        columns=tuple(columns_of("text", "Item", "Detector", "Reason")),
         rows=tuple((one.item_id, one.detector, one.reason) for one in job.failures[:_FAILURES]),
         remarks=(f"… and {more:,} more",) if more > 0 else (),
     )

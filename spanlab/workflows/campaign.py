@@ -11,7 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from spanlab.extents import size
-from spanlab.results import ITEMS, ONE_ITEM, Chart, Column, MeanInterval, ResultTable, several
+from spanlab.results import (
+    ITEMS,
+    ONE_ITEM,
+    Chart,
+    Column,
+    MeanInterval,
+    ResultTable,
+    columns_of,
+    several,
+)
 from spanlab.schema import Kind, Record, Status
 from spanlab.scorers.agreement import AlphaInterval, ItemMarks, alpha_interval, rated
 from spanlab.storage import Finished, Store
@@ -194,15 +203,14 @@ def label_table(labels: Mapping[str, PersonLabels]) -> ResultTable:
     for counts in labels.values():
         totals.update(counts.spans)
     names = [name for name, _ in totals.most_common()]
-    shares = {"marked": "Items marked", "characters": "Characters marked"}
     return ResultTable(
         key="labels",
         title="Spans by person and label",
         columns=(
             _PERSON,
             ITEMS,
-            *(Column(key=key, title=title, unit="share") for key, title in shares.items()),
-            Column(key="spans", title="Spans", unit="count"),
+            *columns_of("share", "Items marked", "Characters marked"),
+            *columns_of("count", "Spans"),
             # quoted, so that a label called "Items" is no second column of that name
             *(
                 Column(key=f"label-{at}", title=f"“{name}”", unit="count")
@@ -236,11 +244,7 @@ def label_shares(labels: Mapping[str, PersonLabels], people: int, most: int) -> 
     return ResultTable(
         key="labels",
         title="Spans by person and label",
-        columns=(
-            _PERSON,
-            Column(key="label", title="Label"),
-            Column(key="spans", title="Spans", unit="count"),
-        ),
+        columns=(*columns_of("text", "Person", "Label"), *columns_of("count", "Spans")),
         rows=tuple(rows),
         chart=Chart(kind="stack", x="spans", y="person", group="label"),
     )
@@ -260,11 +264,7 @@ def agreement_table(periods: Iterable[AgreementOn]) -> ResultTable:
     return ResultTable(
         key="agreement-over-time",
         title="Agreement over time",
-        columns=(
-            Column(key="from", title="From"),
-            ITEMS,
-            Column(key="alpha", title="Alpha", unit="score"),
-        ),
+        columns=(*columns_of("text", "From"), ITEMS, *columns_of("score", "Alpha")),
         rows=rows,
         remarks=(f"{ONE_ITEM} It is drawn as a ring.",) if alone else (),
         chart=Chart(kind="line", x="alpha", y="from"),

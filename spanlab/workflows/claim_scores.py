@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from spanlab.datasets import Role, read_placed_claims
 from spanlab.errors import InputError
-from spanlab.results import P_VALUE, Column, ResultTable, counted
+from spanlab.results import P_VALUE, Column, ResultTable, columns_of, counted
 from spanlab.schema import Claim
 from spanlab.scorers import ClaimReport, Difference, JudgedClaim, compare_claims, score_claims
 from spanlab.workflows.evaluating import difference_cells
@@ -87,15 +87,13 @@ class ClaimEvaluation:
 
 def verdict_table(report: ClaimReport) -> ResultTable:
     """Return a row per verdict: claims of the reference and predicted, precision, recall, F1."""
-    counts = (("gold", "Reference"), ("predicted", "Predicted"))
-    scores = (("precision", "Precision"), ("recall", "Recall"), ("f1", "F1"))
     return ResultTable(
         key="verdicts",
         title="Scores by verdict",
         columns=(
-            Column(key="verdict", title="Verdict"),
-            *(Column(key=key, title=title, unit="count") for key, title in counts),
-            *(Column(key=key, title=title, unit="score") for key, title in scores),
+            *columns_of("text", "Verdict"),
+            *columns_of("count", "Reference", "Predicted"),
+            *columns_of("score", "Precision", "Recall", "F1"),
         ),
         rows=tuple(tuple(score.model_dump().values()) for score in report.verdicts),
     )

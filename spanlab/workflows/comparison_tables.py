@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from spanlab.results import ITEMS, LANGUAGE, Cell, Chart, Column, ResultTable, several
+from spanlab.results import ITEMS, LANGUAGE, Cell, Chart, Column, ResultTable, columns_of, several
 from spanlab.schema import Kind
 from spanlab.scorers import Means, Report
 from spanlab.scorers.agreement import Agreement, LanguageAgreement, Pair
@@ -161,9 +161,8 @@ def pair_table(pairs: Sequence[Pair]) -> ResultTable:
         key="pairs",
         title="Agreement of pairs",
         columns=(
-            Column(key="a", title="A"),
-            Column(key="b", title="B"),
-            Column(key="n", title="Common items", unit="count"),
+            *columns_of("text", "A", "B"),
+            *columns_of("count", "Common items"),
             SCORES["iou"],
             SCORES["f1"],
         ),
@@ -173,26 +172,20 @@ def pair_table(pairs: Sequence[Pair]) -> ResultTable:
 
 def calibration_table(calibrations: Sequence[Calibrated]) -> ResultTable:
     """Return a row per detector and bin of probability."""
-    shares = {
-        "prob": "Probability",
-        "share": "Share of people",
-        "low": "From",
-        "high": "To",
-    }
     return ResultTable(
         key="calibration",
         title="",
         columns=(
-            Column(key="detector", title="Detector"),
-            *(Column(key=key, title=title, unit="share") for key, title in shares.items()),
-            Column(key="characters", title="Characters", unit="count"),
+            *columns_of("text", "Detector"),
+            *columns_of("share", "Probability", "Share of people", "From", "To"),
+            *columns_of("count", "Characters"),
         ),
         rows=tuple(
             (one.name, bin_.prob, bin_.share, bin_.low, bin_.high, bin_.characters)
             for one in calibrations
             for bin_ in one.calibration.bins
         ),
-        chart=Chart(kind="calibration", x="prob", y="share", group="detector"),
+        chart=Chart(kind="calibration", x="probability", y="share-of-people", group="detector"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from spanlab.errors import UsageError
-from spanlab.results import ITEMS, Column, ResultTable
+from spanlab.results import ITEMS, Column, ResultTable, columns_of
 from spanlab.schema import (
     COLOUR_NAMES,
     LABEL_SETS,
@@ -165,14 +165,13 @@ def delete_dataset(store: Store, dataset: str) -> None:
 
 def plan_table(summary: DatasetSummary, plan: PlanProgress) -> ResultTable:
     """Return how far each person is with a dataset's plan."""
-    counts = ("Assigned", "Done", "Skipped", "Left", "Done beyond")
     head = plan_in_words(summary.settings)
     return ResultTable(
         key="plan",
         title=f"{head}: {plan.done:,} of {plan.needed:,} annotations done",
         columns=(
-            Column(key="person", title="Person"),
-            *(Column(key=title, title=title, unit="count") for title in counts),
+            *columns_of("text", "Person"),
+            *columns_of("count", "Assigned", "Done", "Skipped", "Left", "Done beyond"),
         ),
         rows=tuple(
             (who.annotator, who.assigned, who.done, who.skipped, who.left, who.beyond)
@@ -190,7 +189,7 @@ def dataset_tables(summaries: Sequence[DatasetSummary]) -> tuple[ResultTable, ..
         columns=(
             _DATASET,
             ITEMS,
-            *(Column(key=key, title=key) for key in ("Languages", "Settings")),
+            *columns_of("text", "Languages", "Settings"),
         ),
         rows=tuple(
             (
@@ -208,7 +207,7 @@ def dataset_tables(summaries: Sequence[DatasetSummary]) -> tuple[ResultTable, ..
         title="Annotators, with the number of items in each state",
         columns=(
             _DATASET,
-            *(Column(key=key, title=key) for key in ("Annotator", "Kind")),
+            *columns_of("text", "Annotator", "Kind"),
             *(
                 Column(
                     key=state.value, title=state.value.replace("-", " ").capitalize(), unit="count"

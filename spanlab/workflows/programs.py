@@ -12,6 +12,7 @@ from spanlab.results import (
     Column,
     MeanInterval,
     ResultTable,
+    columns_of,
     fact_table,
     figure,
     write_cell,
@@ -105,13 +106,12 @@ def registry(settings: Settings | None = None) -> Programs:
 
 def program_table(programs: Programs) -> ResultTable:
     """Return a line per program, the newest first; a star marks those that are used."""
-    titles = ("Name", "Detector", "Metric", "Held out", "Model", "Made")
     return ResultTable(
         key="programs",
         title="",
         columns=(
             Column(key="used", title=""),
-            *(Column(key=title, title=title) for title in titles),
+            *columns_of("text", "Name", "Detector", "Metric", "Held out", "Model", "Made"),
         ),
         rows=tuple(
             (
@@ -146,14 +146,13 @@ def program_tables(program: Program) -> tuple[ResultTable, ...]:
 
 def held_out_table(held_out: HeldOut) -> ResultTable:
     """Return the scores of the untuned and the tuned prompt by language."""
-    scores = {"untuned": "Untuned", "tuned": "Tuned"}
     return ResultTable(
         key="held-out",
         title="Held out, by language",
         columns=(
             LANGUAGE,
-            *(Column(key=key, title=title, unit="score") for key, title in scores.items()),
-            Column(key="difference", title="Difference", unit="difference"),
+            *columns_of("score", "Untuned", "Tuned"),
+            *columns_of("difference", "Difference"),
         ),
         rows=tuple(
             (lang, before, after, after - before)

@@ -20,6 +20,7 @@ from spanlab.results import (
     MeanInterval,
     ResultTable,
     Unit,
+    columns_of,
     sampling_alone,
     several,
 )
@@ -156,9 +157,8 @@ class Rates:
             key=f"rates-{self.field}-pairs",
             title="On the same questions: share of characters, paired",
             columns=(
-                Column(key="a", title="Value"),
-                Column(key="b", title="minus"),
-                Column(key="n", title="Common questions", unit="count"),
+                *columns_of("text", "Value", "minus"),
+                *columns_of("count", "Common questions"),
                 characters,
                 P_VALUE,
             ),

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from spanlab.detectors.safe.labels import error_marked, right_answers
 from spanlab.detectors.safe.protocol import ErrorType
 from spanlab.detectors.safe.reading import steps_in
-from spanlab.results import P_VALUE, Chart, Column, ResultTable, counted
+from spanlab.results import P_VALUE, Chart, Column, ResultTable, columns_of, counted
 from spanlab.schema import Annotation, Item, Kind, ReasoningTraceStep, Record, Status
 from spanlab.scorers import AnswerScore, Difference, paired, score_answer
 from spanlab.storage import Store
@@ -119,12 +119,9 @@ def method_table(methods: Mapping[str, MethodResult]) -> ResultTable:
     """Return a row per way of verifying; what is not known of it is empty."""
     count: Final = "count"
     columns = (
-        Column(key="method", title="Method"),
-        Column(key="questions", title="Questions", unit=count),
-        Column(key="failed", title="Failed", unit=count),
-        Column(key="exact", title="Exact match", unit="score"),
-        Column(key="f1", title="F1", unit="score"),
-        Column(key="judged", title="Judged correct", unit="score"),
+        *columns_of("text", "Method"),
+        *columns_of(count, "Questions", "Failed"),
+        *columns_of("score", "Exact match", "F1", "Judged correct"),
         Column(
             key="spurious",
             title="Correct despite a wrong step",
@@ -172,14 +169,13 @@ def error_tables(judges: Mapping[str, MethodResult]) -> tuple[ResultTable, ...]:
                 key=f"errors-by-{key}",
                 title=f"Errors by {title}",
                 columns=(
-                    Column(key="annotator", title="Annotator"),
-                    Column(key=key, title=head),
-                    Column(key="count", title="Count", unit="count"),
-                    Column(key="share", title="Share of errors", unit="share"),
+                    *columns_of("text", "Annotator", head),
+                    *columns_of("count", "Count"),
+                    *columns_of("share", "Share of errors"),
                 ),
                 rows=tuple(rows),
                 remarks=(remark,) if key == "step" and early else (),
-                chart=Chart(kind="bars", x="share", y=key, group="annotator"),
+                chart=Chart(kind="bars", x="share-of-errors", y=key, group="annotator"),
             )
         )
     return tuple(table for table in tables if table.rows)
@@ -228,9 +224,8 @@ class ReasoningResults:
             key="method-pairs",
             title="F1 on the same questions, paired",
             columns=(
-                Column(key="a", title="Method"),
-                Column(key="b", title="minus"),
-                Column(key="f1", title="F1", unit="difference"),
+                *columns_of("text", "Method", "minus"),
+                *columns_of("difference", "F1"),
                 P_VALUE,
             ),
             rows=tuple(

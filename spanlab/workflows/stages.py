@@ -10,7 +10,15 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from spanlab.errors import UsageError
-from spanlab.results import Chart, Column, MeanInterval, ResultTable, sampling_alone, several
+from spanlab.results import (
+    Chart,
+    Column,
+    MeanInterval,
+    ResultTable,
+    columns_of,
+    sampling_alone,
+    several,
+)
 from spanlab.schema import (
     HALLUCINATED,
     Annotation,
@@ -89,17 +97,14 @@ class ErrorStages:
     def tables(self) -> tuple[ResultTable, ...]:
         """Return the errors of each run, their shares by stage, and how alike runs are."""
         is_scored = any(run.found for run in self.runs)
-        counts = {"claims": "Claims not supported", "told": "Stage known"}
-        columns = [
-            Column(key="run", title="Run"),
-            *(Column(key=key, title=title, unit="count") for key, title in counts.items()),
-        ]
-        if is_scored:
-            columns += _GOLD
         runs = ResultTable(
             key="error-runs",
             title="Errors found",
-            columns=tuple(columns),
+            columns=(
+                *columns_of("text", "Run"),
+                *columns_of("count", "Claims not supported", "Stage known"),
+                *(_GOLD if is_scored else ()),
+            ),
             rows=tuple(
                 (
                     *(run.annotator, run.claims, run.told),
@@ -126,18 +131,14 @@ class ErrorStages:
         return ResultTable(
             key="error-stages",
             title="Errors by stage, with 95 % intervals",
-            columns=(
-                Column(key="stage", title="Stage"),
-                Column(key="run", title="Run"),
-                Column(key="share", title="Share of errors", unit="share"),
-            ),
+            columns=(*columns_of("text", "Stage", "Run"), *columns_of("share", "Share of errors")),
             rows=tuple(
                 (stage, run.annotator, several(share, run.told))
                 for run in self.runs
                 for stage, share in run.shares.items()
             ),
             remarks=self.remarks,
-            chart=Chart(kind="dots", x="share", y="stage", group="run"),
+            chart=Chart(kind="dots", x="share-of-errors", y="stage", group="run"),
         )
 
     def _pair_table(self) -> ResultTable:
@@ -145,8 +146,7 @@ class ErrorStages:
             key="error-stages-pairs",
             title="Two runs compared",
             columns=(
-                Column(key="a", title="Run"),
-                Column(key="b", title="and"),
+                *columns_of("text", "Run", "and"),
                 Column(
                     key="divergence",
                     title="Divergence",

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from spanlab.datasets import Chooser, Role, read
 from spanlab.errors import InputError
-from spanlab.results import Column, ResultTable, counted, figure
+from spanlab.results import ResultTable, columns_of, counted, figure
 from spanlab.schema import Annotation, Item
 
 RIGHT: Final = "right"
@@ -54,16 +54,14 @@ class StepEvaluation:
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Return the scores by type of error, and which types were taken for which."""
-        counts = (("gold", "Gold"), ("found", "Found"))
-        scores = (("precision", "Precision"), ("recall", "Recall"), ("f1", "F1"))
         missing = f"{counted(self.missing, 'gold item')} without a prediction: not scored."
         types = ResultTable(
             key="types",
             title=f"Errors in {counted(self.steps, 'step')} of {counted(self.items, 'item')}",
             columns=(
-                Column(key="type", title="Error"),
-                *(Column(key=key, title=title, unit="count") for key, title in counts),
-                *(Column(key=key, title=title, unit="score") for key, title in scores),
+                *columns_of("text", "Error"),
+                *columns_of("count", "Gold", "Found"),
+                *columns_of("score", "Precision", "Recall", "F1"),
             ),
             rows=tuple(astuple(score) for score in self.types),
             remarks=(
@@ -80,11 +78,7 @@ class StepEvaluation:
         confusion = ResultTable(
             key="confusion",
             title="Types taken for others",
-            columns=(
-                Column(key="gold", title="Gold"),
-                Column(key="said", title="Taken for"),
-                Column(key="steps", title="Steps", unit="count"),
-            ),
+            columns=(*columns_of("text", "Gold", "Taken for"), *columns_of("count", "Steps")),
             rows=confused,
         )
         return (types, confusion) if confused else (types,)

@@ -12,7 +12,7 @@ from spanlab.detectors import DetectorSpec, Finding
 from spanlab.detectors.building import kit_of
 from spanlab.errors import BudgetError
 from spanlab.lm import Budget, Meter, Usage
-from spanlab.results import Column, ResultTable
+from spanlab.results import ResultTable, columns_of
 from spanlab.runtime import ahead
 from spanlab.schema import Item, Record, Status
 from spanlab.settings import Settings
@@ -144,14 +144,13 @@ def _dataset(item: Item) -> str:
 
 def supervision_table(results: Mapping[str, Supervised]) -> ResultTable:
     """Return how many questions of each dataset failed, and how many are unverifiable."""
-    counts = ("Questions", "Failed", "Unverifiable")
     return ResultTable(
         key="supervision",
         title="",
         columns=(
-            Column(key="dataset", title="Dataset"),
-            *(Column(key=title, title=title, unit="count") for title in counts),
-            Column(key="share", title="Share", unit="share"),
+            *columns_of("text", "Dataset"),
+            *columns_of("count", "Questions", "Failed", "Unverifiable"),
+            *columns_of("share", "Share"),
         ),
         rows=tuple(
             (

@@ -166,7 +166,7 @@ def pair_chart(pairs: ResultTable, which: str, order: Sequence[str]) -> Chart:
     import altair as alt
 
     title = column_of(pairs, which).title
-    half = _by_key(pairs).rename(columns={which: "value", "n": "items"})
+    half = _by_key(pairs).rename(columns={which: "value", "common-items": "items"})
     other = half.rename(columns={"a": "b", "b": "a"})
     rows = pd.concat([half, other])[["a", "b", "value", "items"]]
     base = alt.Chart(rows).encode(
@@ -255,8 +255,15 @@ def _calibration(table: ResultTable) -> Chart:
     import altair as alt
 
     x, y = (
-        alt.X("prob:Q", title="Probability", scale=scale_of([1]), axis=axis_of(is_share=True)),
-        alt.Y("share:Q", title="Share of people", scale=scale_of([1]), axis=axis_of(is_share=True)),
+        alt.X(
+            "probability:Q", title="Probability", scale=scale_of([1]), axis=axis_of(is_share=True)
+        ),
+        alt.Y(
+            "share-of-people:Q",
+            title="Share of people",
+            scale=scale_of([1]),
+            axis=axis_of(is_share=True),
+        ),
     )
     lines = alt.Chart(_by_key(table)).encode(
         x=x,
@@ -264,12 +271,12 @@ def _calibration(table: ResultTable) -> Chart:
         color=colour_of("detector"),
         tooltip=[
             alt.Tooltip("detector:N", title="Detector"),
-            alt.Tooltip("prob:Q", title="Probability", format=".1%"),
-            alt.Tooltip("share:Q", title="Share of people", format=".1%"),
+            alt.Tooltip("probability:Q", title="Probability", format=".1%"),
+            alt.Tooltip("share-of-people:Q", title="Share of people", format=".1%"),
             alt.Tooltip("characters:Q", title="Characters", format=","),
         ],
     )
-    perfect = alt.Chart(pd.DataFrame({"prob": [0.0, 1.0], "share": [0.0, 1.0]}))
+    perfect = alt.Chart(pd.DataFrame({"probability": [0.0, 1.0], "share-of-people": [0.0, 1.0]}))
     diagonal = perfect.mark_line(strokeDash=[4, 4], color=NEUTRAL).encode(x=x, y=y)
     shaped = lines.mark_point(filled=True, size=60, opacity=1).encode(
         shape=alt.Shape("detector:N", legend=alt.Legend(orient="top", title=None, columns=4))
