@@ -18,8 +18,7 @@ from spanlab.schema import (
     Undecided,
 )
 from spanlab.storage.api_jobs import StoredJob
-from spanlab.storage.finished import Finished
-from spanlab.storage.plan import PersonProgress, PlanProgress
+from spanlab.storage.assignment import Finished, PersonProgress, PlanProgress
 from spanlab.storage.store import Store
 
 __all__ = [

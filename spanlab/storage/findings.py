@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, update
 
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, merged, renumbered
-from spanlab.storage.annotating import fitting, save_batches
+from spanlab.storage.annotations import fitting, save_batches
 from spanlab.storage.catalog import Dataset, register
 from spanlab.storage.engine import Database
 from spanlab.storage.items import locked, to_json
@@ -30,8 +30,8 @@ class FoundAnnotations(Protocol):
         ...
 
 
-def save(database: Database, name: str, findings: Iterable[FoundAnnotations]) -> int:
-    """Write findings in any order, batch after batch, and return how many; see ``annotating.save``.
+def save_findings(database: Database, name: str, findings: Iterable[FoundAnnotations]) -> int:
+    """Write findings in any order, batch after batch, and return how many.
 
     Passages and retrievals that the stored item lacks are appended to it. Its own passages keep
     their numbers, so that the evidence of others stays right; the evidence of the new annotations

@@ -11,14 +11,17 @@ from sqlalchemy import select
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Kind, Record
 from spanlab.storage import catalog, search
-from spanlab.storage.annotating import annotation_row
+from spanlab.storage.annotations import (
+    AnnotationValues,
+    annotation_row,
+    annotation_values,
+    position_values,
+)
 from spanlab.storage.catalog import Dataset, Tally, add_labels, labels_of, register
 from spanlab.storage.engine import Database, insert_rows
-from spanlab.storage.items import to_json
-from spanlab.storage.processes import ProcessWriter
+from spanlab.storage.items import ProcessWriter, to_json
 from spanlab.storage.staging import publish, stage
 from spanlab.storage.tables import annotated, items, queue_values
-from spanlab.storage.values import AnnotationValues, annotation_values, position_values
 
 OnTaken = Callable[[int, Record], None]
 

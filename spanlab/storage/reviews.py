@@ -14,11 +14,11 @@ from spanlab.errors import OperationError, UsageError
 from spanlab.oplog import OPERATION, Operation, Redo, ReviewState, Undo, replay
 from spanlab.oplog.operations import Applied, Refusal, Review, Write
 from spanlab.schema import Annotation, Item, Kind
-from spanlab.storage.annotating import AnnotationRow, put
+from spanlab.storage.annotations import AnnotationRow, put
+from spanlab.storage.assignment import renew
 from spanlab.storage.catalog import Annotator, Dataset, annotators_of, labels_of, register
 from spanlab.storage.engine import insert_or_replace
 from spanlab.storage.items import lock, one, position_of, to_json
-from spanlab.storage.reservations import renew
 from spanlab.storage.tables import annotated, items, operations, reviews
 
 

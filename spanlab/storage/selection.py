@@ -27,8 +27,9 @@ from sqlalchemy import (
     true,
 )
 
-from spanlab.schema import Cursor, Kind, QueueQuery, Share, Standing, Status
-from spanlab.storage import reservations, search
+from spanlab.schema import Cursor, Kind, QueueQuery, Standing, Status
+from spanlab.storage import search
+from spanlab.storage.assignment import held_by_others, is_of_share
 from spanlab.storage.catalog import Annotator, Dataset, annotators_of
 from spanlab.storage.tables import annotated, queue_values
 
@@ -144,7 +145,7 @@ class Selection:
             yield self._disagreement >= query.min_disagreement
         people: ColumnElement[int] = values.n_people
         if query.reserve:
-            people = people + reservations.held_by_others(self.dataset, query.reviewer, _position)
+            people = people + held_by_others(self.dataset, query.reviewer, _position)
         if query.min_annotators is not None:
             yield people >= query.min_annotators
         if query.max_annotators is not None:
@@ -295,13 +296,3 @@ def _windows(start: int, stop: int, *, ahead: bool) -> Iterator[tuple[int, int]]
         yield (start, middle) if ahead else (middle, stop)
         start, stop = (middle, stop) if ahead else (start, middle)
         size *= 4
-
-
-def is_of_share(share: Share) -> ColumnElement[bool]:
-    """Return the condition that an item is of this share, by the arithmetic of ``Share.has``."""
-    back = share.steps_back
-    turn = (_position // share.people) % len(back)
-    step = case(dict(enumerate(back)), value=turn)
-    return (
-        share.number - _position % share.people + share.people
-    ) * step % share.people < share.each

@@ -31,10 +31,10 @@ from sqlalchemy import (
 
 from spanlab.errors import StoreError
 from spanlab.schema import Annotation, Item
-from spanlab.storage import catalog, processes, search, tables
+from spanlab.storage import catalog, search, tables
 from spanlab.storage.catalog import Dataset
 from spanlab.storage.engine import Database, in_words, insert_rows, is_lock
-from spanlab.storage.items import lock
+from spanlab.storage.items import lock, remove_processes
 from spanlab.storage.tables import (
     DELETING,
     LOADING,
@@ -234,7 +234,7 @@ def _clear(database: Database, dataset: int) -> None:
     for stop in range(keep if last is None else last + 1, keep, -_PIECE):
         with database.writing() as connection:
             _delete_items(connection, dataset, max(keep, stop - _PIECE), stop)
-    processes.remove(database, dataset, keep)
+    remove_processes(database, dataset, keep)
     with database.writing() as connection:
         if found.state == READY:
             _forget_failed_append(connection, dataset)

@@ -24,28 +24,23 @@ from spanlab.schema import (
 )
 from spanlab.settings import Settings
 from spanlab.storage import (
-    annotating,
-    annotator_edits,
+    annotators,
     api_jobs,
+    assignment,
     catalog,
-    findings,
-    finished,
     imports,
     items,
     paging,
-    plan,
-    processes,
-    reservations,
     reviews,
     staging,
 )
+from spanlab.storage.annotations import save_annotations
 from spanlab.storage.api_jobs import StoredJob
+from spanlab.storage.assignment import Finished, PlanProgress
 from spanlab.storage.catalog import Dataset
 from spanlab.storage.engine import Database
-from spanlab.storage.findings import FoundAnnotations
-from spanlab.storage.finished import Finished
+from spanlab.storage.findings import FoundAnnotations, save_findings
 from spanlab.storage.items import Stored
-from spanlab.storage.plan import PlanProgress
 from spanlab.storage.selection import Selection
 from spanlab.storage.upgrade import opened
 
@@ -134,24 +129,24 @@ class Store:
             return catalog.change_settings(connection, name, change)
 
     def rename_annotator(self, dataset: str, name: str, new: str) -> None:
-        """Give an annotator of a dataset another name; see ``annotator_edits.rename``."""
+        """Give an annotator of a dataset another name; see ``annotators.rename``."""
         with self._database.writing() as connection:
-            annotator_edits.rename(connection, catalog.find(connection, dataset), name, new)
+            annotators.rename(connection, catalog.find(connection, dataset), name, new)
 
     def merge_annotators(self, dataset: str, name: str, into: str) -> int:
-        """Let one annotator be another one; see ``annotator_edits.merge``."""
+        """Let one annotator be another one; see ``annotators.merge``."""
         with self._database.writing() as connection:
-            return annotator_edits.merge(connection, catalog.find(connection, dataset), name, into)
+            return annotators.merge(connection, catalog.find(connection, dataset), name, into)
 
     def remove_annotator(self, dataset: str, name: str) -> None:
-        """Delete all that an annotator said of a dataset; see ``annotator_edits.remove``."""
+        """Delete all that an annotator said of a dataset; see ``annotators.remove``."""
         with self._database.writing() as connection:
-            annotator_edits.remove(connection, catalog.find(connection, dataset), name)
+            annotators.remove(connection, catalog.find(connection, dataset), name)
 
     def set_gold(self, dataset: str, name: str, *, gold: bool) -> None:
-        """Let a person's annotations be gold labels, or not; see ``annotator_edits.set_gold``."""
+        """Let a person's annotations be gold labels, or not; see ``annotators.set_gold``."""
         with self._database.writing() as connection:
-            annotator_edits.set_gold(connection, catalog.find(connection, dataset), name, gold=gold)
+            annotators.set_gold(connection, catalog.find(connection, dataset), name, gold=gold)
 
     def duplicate_dataset(self, name: str, new: str) -> int:
         """Copy a dataset and return its number of items; its review logs begin anew."""
@@ -207,17 +202,17 @@ class Store:
             return [self._readable(stored, place) for stored in items.at(*place, positions)]
 
     def _readable(self, stored: Stored, place: _Place) -> Record:
-        return processes.with_nodes(stored.record(), self._database, place[1])
+        return items.with_nodes(stored.record(), self._database, place[1])
 
     def save_annotations(
         self, dataset: str, pairs: Iterable[tuple[str, Annotation]], *, whole: bool = False
     ) -> int:
-        """Insert or replace annotations, as they come or as a whole; see ``annotating.save``."""
-        return annotating.save(self._database, dataset, pairs, whole=whole)
+        """Insert or replace annotations, as they come or as a whole; see ``save_annotations``."""
+        return save_annotations(self._database, dataset, pairs, whole=whole)
 
     def save_findings(self, dataset: str, found: Iterable[FoundAnnotations]) -> int:
-        """Insert or replace annotations and store the passages they quote; see ``findings``."""
-        return findings.save(self._database, dataset, found)
+        """Insert or replace annotations and the passages they quote; see ``save_findings``."""
+        return save_findings(self._database, dataset, found)
 
     # Queues
 
@@ -232,11 +227,11 @@ class Store:
             return paging.neighbour(*place, query, item_id, step)
 
     def reserve(self, dataset: str, item_id: str, reviewer: str, people: int) -> tuple[str, ...]:
-        """Reserve an item unless ``people`` others have it; return those; see ``reservations``."""
+        """Reserve an item unless ``people`` others have it; return those; see ``assignment``."""
         with self._database.writing() as connection:
             found = catalog.find(connection, dataset)
             position = items.position_of(connection, found, item_id)
-            return reservations.reserve(connection, found, position, reviewer, people)
+            return assignment.reserve(connection, found, position, reviewer, people)
 
     def standing(self, dataset: str, query: QueueQuery, item_id: str) -> Standing:
         """Return which item of a queue one is, and of how many; see ``paging.standing``."""
@@ -266,9 +261,9 @@ class Store:
             return catalog.counts(*place, reviewer)
 
     def plan(self, dataset: str, only: str | None = None) -> PlanProgress | None:
-        """Return how far a dataset's plan is, for all or for one person; see ``plan.progress``."""
+        """Return how far a dataset's plan is, for all or for one person; see ``assignment``."""
         with self._reading(dataset) as place:
-            return plan.progress(*place, catalog.settings_of(place[0], dataset), only)
+            return assignment.progress(*place, catalog.settings_of(place[0], dataset), only)
 
     def n_operations(self, dataset: str) -> int:
         """Return how many operations all reviews of a dataset hold; it grows with every edit."""
@@ -276,9 +271,9 @@ class Store:
             return catalog.n_operations(*place)
 
     def finished(self, dataset: str) -> tuple[Finished, ...]:
-        """Return which items each person finished, when and how fast; see ``finished``."""
+        """Return which items each person finished, when and how fast; see ``assignment``."""
         with self._reading(dataset) as place:
-            return finished.finished(*place)
+            return assignment.finished(*place)
 
     def labels(self, dataset: str, reviewer: str | None = None) -> tuple[str, ...]:
         """Return the span labels in use in a dataset, or in one person's reviews of it.

@@ -10,7 +10,7 @@ from spanlab.errors import InputError, NotFoundError, StoreError
 from spanlab.oplog import Accept, Add, Mark, SetStatus
 from spanlab.schema import Annotation, Claim, Kind, QueueQuery, Record, Status
 from spanlab.storage import Store, Write
-from spanlab.storage.values import annotation_values, position_values
+from spanlab.storage.annotations import annotation_values, position_values
 
 MakeRecord = Callable[..., Record]
 Say = Callable[..., Annotation]

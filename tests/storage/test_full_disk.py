@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,10 @@ _MOUNTED = 'mount -t tmpfs -o size=16m spanlab "$1" && shift && exec "$@"'
 _DAY = Path(__file__).parent.parent / "support" / "day_of_a_full_disk.py"
 
 FULL = "the disk is full; this change is not stored, everything stored before it is kept"
+
+# Of the table of annotators: done, skipped, failed, not annotated.
+_DONE_2 = re.compile(r"offline +detector +2 +0 +0 +38")
+_DONE_40 = re.compile(r"offline +detector +40 +0 +0 +0")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +47,7 @@ def test_an_import_that_fills_the_disk_says_so_and_keeps_what_was_there(
     status, words = day["import too much"]
     assert (status, FULL in words) == (1, True)
     status, words = day["read"]
-    assert (status, "38 not-annotated, 2 done" in words) == (0, True)
+    assert (status, _DONE_2.search(words) is not None) == (0, True)
 
 
 def test_no_other_import_is_said_to_be_under_way(day: dict[str, tuple[int, str]]) -> None:
@@ -60,7 +65,7 @@ def test_work_on_a_full_disk_ends_with_the_reason_and_is_finished_later(
     assert (status, FULL in words, "locked" in words) == (0, True, False)
     assert "offline annotated" in day["annotate with space"][1]
     status, words = day["read at the end"]
-    assert (status, "40 done" in words) == (0, True)
+    assert (status, _DONE_40.search(words) is not None) == (0, True)
 
 
 def test_an_import_goes_on_where_there_is_space_again(day: dict[str, tuple[int, str]]) -> None:

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from spanlab.schema import Annotation, Item
-from spanlab.storage.values import annotation_values, position_values
+from spanlab.storage.annotations import annotation_values, position_values
 
 revision = "0018"
 down_revision = "0017"

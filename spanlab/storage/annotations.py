@@ -1,4 +1,7 @@
-"""Writing annotations: rows, annotators' counts, labels and values, batch after batch."""
+"""Writing annotations: rows with the numbers that queues filter and order by, counts, labels.
+
+Those numbers stand in columns (see tables.py) and are worked out from the stored JSON here alone.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,18 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, bindparam, select, update
 
 from spanlab.errors import InputError, StoreError
-from spanlab.schema import Annotation, Kind, Status
+from spanlab.labels import disagreement
+from spanlab.schema import Annotation, Item, Kind, Status
 from spanlab.storage import catalog, search
 from spanlab.storage.catalog import Annotator, Dataset, Tally, add_labels, labels_of, register
 from spanlab.storage.engine import Database, insert_or_replace
 from spanlab.storage.items import locked, to_json
 from spanlab.storage.tables import annotated, annotators, queue_values, reviews
-from spanlab.storage.values import (
-    AnnotationValues,
-    annotation_values,
-    counted_values,
-    disputed_values,
-)
 
 Pairs = Sequence[tuple[str, Annotation]]  # item ids with their annotations
 _T = TypeVar("_T")
@@ -52,7 +50,7 @@ class StoredRow:
         return Annotation.model_validate_json(self.json)
 
 
-def save(
+def save_annotations(
     database: Database, name: str, pairs: Iterable[tuple[str, Annotation]], *, whole: bool = False
 ) -> int:
     """Insert or replace annotations by item id, in any order, and return how many were written.
@@ -254,3 +252,97 @@ def _batches(things: Iterable[_T]) -> Iterator[list[_T]]:
             batch, began = [], time.monotonic()
     if batch:
         yield batch
+
+
+Values = dict[str, Any]  # by the name of the column
+
+
+class AnnotationValues(NamedTuple):
+    """The numbers of an annotation.
+
+    ``prob`` is its highest span probability, 0 without spans and None where it is not finished;
+    ``n_labels`` counts the different labels of its spans.
+    """
+
+    kind: Kind
+    status: Status
+    prob: float | None
+    n_labels: int
+    n_claims: int
+
+    @property
+    def decides(self) -> bool:
+        """Whether it can agree or disagree with others."""
+        return self.status is Status.DONE and self.kind in {Kind.PERSON, Kind.DETECTOR}
+
+    def columns(self) -> Values:
+        """Return what stands beside the JSON of the annotation."""
+        return {
+            "status": self.status.value,
+            "prob": self.prob,
+            "n_labels": self.n_labels,
+            "n_claims": self.n_claims,
+        }
+
+
+def annotation_values(annotation: Annotation) -> AnnotationValues:
+    """Return the numbers of one annotation."""
+    spans = annotation.spans
+    highest = None
+    if annotation.status is Status.DONE:
+        highest = max([span.prob for span in spans], default=0.0)
+    labels = {span.label for span in spans} - {None}
+    n_claims = len(annotation.claims)
+    return AnnotationValues(annotation.kind, annotation.status, highest, len(labels), n_claims)
+
+
+def position_values(
+    item: Item, annotations: Sequence[Annotation], numbers: Sequence[AnnotationValues]
+) -> Values:
+    """Return the row of an item in ``queue_values``, but for its place, from all annotations."""
+    return {
+        "lang": item.lang,
+        "n_passages": len(item.passages),
+        **counted_values(numbers),
+        **disputed_values(
+            [said for said, own in zip(annotations, numbers, strict=True) if own.decides]
+        ),
+    }
+
+
+def counted_values(numbers: Iterable[AnnotationValues]) -> Values:
+    """Return the columns of an item that follow from the numbers of all its annotations.
+
+    ``n_people`` counts the persons who have finished it, ``max_prob`` is the highest of finished
+    detectors, None without one. Labels and claims are the most of any annotator; of any detector
+    for those who review blind.
+    """
+    n_people, max_prob = 0, None
+    n_labels = n_claims = detector_labels = detector_claims = 0
+    for kind, status, prob, labels, claims in numbers:
+        n_labels, n_claims = max(n_labels, labels), max(n_claims, claims)
+        if kind is Kind.DETECTOR:
+            detector_labels = max(detector_labels, labels)
+            detector_claims = max(detector_claims, claims)
+            if prob is not None:
+                max_prob = prob if max_prob is None else max(max_prob, prob)
+        elif kind is Kind.PERSON and status is Status.DONE:
+            n_people += 1
+    return {
+        "n_people": n_people,
+        "max_prob": max_prob,
+        "n_labels": n_labels,
+        "n_claims": n_claims,
+        "detector_labels": detector_labels,
+        "detector_claims": detector_claims,
+    }
+
+
+def disputed_values(deciding: Sequence[Annotation]) -> Values:
+    """Return how much those who decided disagree, and detectors alone; None for less than two."""
+    detectors = [said for said in deciding if said.kind is Kind.DETECTOR]
+    score = disagreement(deciding) if len(deciding) > 1 else None
+    alone = score
+    if len(detectors) < len(deciding):
+        alone = disagreement(detectors) if len(detectors) > 1 else None
+    return {"disagreement": score, "detector_disagreement": alone}

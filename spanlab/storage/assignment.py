@@ -1,0 +1,302 @@
+"""Who gets which items: those reserved for people, a plan's parts, and what they have finished."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    case,
+    delete,
+    false,
+    func,
+    or_,
+    select,
+    union,
+    update,
+)
+
+from spanlab.schema import DatasetSettings, Kind, Share, Status
+from spanlab.storage.catalog import Annotator, Dataset, annotators_of
+from spanlab.storage.engine import insert_or_replace
+from spanlab.storage.items import lock
+from spanlab.storage.tables import (
+    annotated,
+    annotators,
+    items,
+    operations,
+    queue_values,
+    reservations,
+)
+
+LEASE = 3600.0  # seconds after which an item is offered to others if nothing is written to it
+
+
+def reserve(
+    connection: Connection, dataset: Dataset, position: int, reviewer: str, people: int
+) -> tuple[str, ...]:
+    """Reserve an item for a reviewer, or for as long again, unless enough others have it.
+
+    Args:
+        connection: in a transaction that may write; others who ask for the item wait for its end.
+        dataset: where the item is.
+        position: of the item.
+        reviewer: who is to get it.
+        people: how many are to; those count who have finished it, and those who have it reserved.
+
+    Returns:
+        The others who have it, by name, if they are enough; empty if it is reserved now.
+    """
+    lock(connection, dataset.id, position, position + 1)
+    now = time.time()
+    here = (reservations.c.dataset_id == dataset.id, reservations.c.position == position)
+    connection.execute(delete(reservations).where(*here, reservations.c.until <= now))
+    done = _people(dataset, Status.DONE).where(annotated.c.position == position)
+    held = _held(dataset, now).where(here[1])
+    there = {str(row[0]) for row in connection.execute(union(done, held))}
+    others = sorted(there - {reviewer})
+    if len(others) >= people:
+        return tuple(others)
+    row = {"dataset_id": dataset.id, "position": position, "reviewer": reviewer}
+    connection.execute(insert_or_replace(connection, reservations), row | {"until": now + LEASE})
+    return ()
+
+
+def renew(connection: Connection, dataset: Dataset, position: int, reviewer: str) -> None:
+    """Let a reservation last for as long again, if there is one: the reviewer is at work."""
+    connection.execute(
+        update(reservations)
+        .where(
+            reservations.c.dataset_id == dataset.id,
+            reservations.c.position == position,
+            reservations.c.reviewer == reviewer,
+        )
+        .values(until=time.time() + LEASE)
+    )
+
+
+def held_by_others(
+    dataset: Dataset, reviewer: str, position: ColumnElement[int]
+) -> ColumnElement[int]:
+    """Return for how many others the item at ``position`` is reserved who have not finished it."""
+    held = _held(dataset, time.time()).where(
+        reservations.c.reviewer != reviewer, reservations.c.position == position
+    )
+    return held.with_only_columns(func.count()).scalar_subquery()
+
+
+def _held(dataset: Dataset, now: float) -> Select[tuple[str]]:
+    """Select who has reserved items and has neither finished nor skipped them."""
+    decided = (
+        _people(dataset, Status.DONE, Status.SKIPPED)
+        .where(
+            annotated.c.position == reservations.c.position,
+            annotators.c.name == reservations.c.reviewer,
+        )
+        .correlate(reservations)
+        .exists()
+    )
+    return select(reservations.c.reviewer).where(
+        reservations.c.dataset_id == dataset.id, reservations.c.until > now, ~decided
+    )
+
+
+def _people(dataset: Dataset, *statuses: Status) -> Select[tuple[str]]:
+    """Select the names of people with annotations in one of these states."""
+    return (
+        select(annotators.c.name)
+        .join(
+            annotated,
+            (annotated.c.dataset_id == annotators.c.dataset_id)
+            & (annotated.c.annotator_id == annotators.c.id),
+        )
+        .where(
+            annotators.c.dataset_id == dataset.id,
+            annotators.c.kind == Kind.PERSON.value,
+            annotated.c.status.in_([status.value for status in statuses]),
+        )
+    )
+
+
+@dataclass(frozen=True)
+class PersonProgress:
+    """How far one person is with a plan, in items.
+
+    ``assigned`` is what the plan gives them, None if it gives all to others; ``done`` and
+    ``skipped`` are of these, and ``beyond`` they have finished without being asked. Where nothing
+    is assigned to anybody, the plan gives them what they have finished or skipped and what still
+    needs them.
+    """
+
+    annotator: str
+    assigned: int | None = None
+    done: int = 0
+    skipped: int = 0
+    beyond: int = 0
+
+    @property
+    def left(self) -> int:
+        """The items that they have neither finished nor skipped."""
+        return (self.assigned or 0) - self.done - self.skipped
+
+
+@dataclass(frozen=True)
+class PlanProgress:
+    """How far a plan is: annotations that it asks for, those it has, and people by name."""
+
+    needed: int
+    done: int
+    people: tuple[PersonProgress, ...]
+
+    def of(self, annotator: str) -> PersonProgress | None:
+        """Return how far a person is; None for one whom the plan does not know."""
+        return next((each for each in self.people if each.annotator == annotator), None)
+
+
+def progress(
+    connection: Connection, dataset: Dataset, settings: DatasetSettings, only: str | None = None
+) -> PlanProgress | None:
+    """Return how far the plan of a dataset is; None for a dataset without one.
+
+    Args:
+        connection: in a transaction that may read.
+        dataset: whose plan.
+        settings: those of the dataset.
+        only: the one person to look at; None for those to whom items are assigned, in that order,
+            and all others who have reviewed.
+    """
+    if not settings.overlap:
+        return None
+    annotators = annotators_of(connection, dataset.id)
+    reviewed = (name for name, who in annotators.items() if who.kind is Kind.PERSON)
+    people = list(dict.fromkeys((*settings.assigned_to, *reviewed))) if only is None else [only]
+    reached = tuple(
+        _of_person(connection, dataset, settings, name, annotators.get(name)) for name in people
+    )
+    per_item = settings.overlap
+    if settings.assigned_to:
+        per_item = min(per_item, len(settings.assigned_to))
+        done = sum(person.done for person in reached)
+    else:
+        n_people = queue_values.c.n_people
+        counted = case((n_people < per_item, n_people), else_=per_item)
+        done = connection.execute(_over_items(dataset, func.sum(counted))).scalar_one() or 0
+    return PlanProgress(dataset.n_items * per_item, done, reached)
+
+
+def _of_person(
+    connection: Connection,
+    dataset: Dataset,
+    settings: DatasetSettings,
+    name: str,
+    who: Annotator | None,
+) -> PersonProgress:
+    """Count what a plan gives to one person: a share, or what too few others have."""
+    everybody: Sequence[str] = settings.assigned_to
+    if name in everybody:
+        share = Share(everybody.index(name), len(everybody), settings.overlap)
+        given, assigned = is_of_share(share), share.size(dataset.n_items)
+    elif everybody:
+        given, assigned = false(), None
+    else:
+        held = held_by_others(dataset, name, queue_values.c.position)
+        given = queue_values.c.n_people + held < settings.overlap
+        assigned = connection.execute(_over_items(dataset, func.count()).where(given)).scalar_one()
+    # All else is counted over what the person has annotated.
+    mine = (
+        _over_items(dataset, annotated.c.status, func.count(), func.sum(case((given, 1), else_=0)))
+        .join(
+            annotated,
+            (annotated.c.dataset_id == dataset.id)
+            & (annotated.c.position == queue_values.c.position),
+        )
+        .where(annotated.c.annotator_id == (-1 if who is None else who.id))
+        .group_by(annotated.c.status)
+    )
+    counts = {Status(status): (n, n_given) for status, n, n_given in connection.execute(mine)}
+    (done, done_given), (skipped, skipped_given) = (
+        counts.get(status, (0, 0)) for status in (Status.DONE, Status.SKIPPED)
+    )
+    if assigned is None:
+        return PersonProgress(name, beyond=done)
+    if not everybody:  # who has finished or skipped an item was given it
+        assigned += done - done_given + skipped - skipped_given
+        done_given, skipped_given = done, skipped
+    return PersonProgress(name, assigned, done_given, skipped_given, done - done_given)
+
+
+def _over_items(dataset: Dataset, *what: ColumnElement[Any]) -> Select[Any]:
+    return (
+        select(*what)
+        .select_from(queue_values)
+        .where(
+            queue_values.c.dataset_id == dataset.id,
+            queue_values.c.position < dataset.n_items,
+        )
+    )
+
+
+_DONE = ('{"kind":"finish"', '{"kind":"status","status":"done"')  # how such operations begin
+
+
+class Finished(NamedTuple):
+    """An item that a person has finished.
+
+    ``at`` is when Done was pressed last (UTC). ``seconds`` is the time that the item was worked
+    on, as the browser measured it; None where it did not.
+    """
+
+    annotator: str
+    item_id: str
+    at: datetime
+    seconds: float | None
+
+
+def finished(connection: Connection, dataset: Dataset) -> tuple[Finished, ...]:
+    """Return the items that are done now, once per person, the earliest first, then by name.
+
+    Imported annotations have no log and are not among them. Empty where nobody has pressed Done.
+    """
+    done = or_(*(operations.c.json.startswith(start, autoescape=True) for start in _DONE))
+    at = func.max(case((done, operations.c.at)))
+    names = ("dataset_id", "position", "annotator_id")
+    rows = connection.execute(
+        select(annotators.c.name, items.c.item_id, at, func.sum(operations.c.seconds))
+        .select_from(operations)
+        .join(annotated, and_(*(operations.c[name] == annotated.c[name] for name in names)))
+        .join(items, and_(*(operations.c[name] == items.c[name] for name in names[:2])))
+        .join(
+            annotators,
+            (annotators.c.dataset_id == operations.c.dataset_id)
+            & (annotators.c.id == operations.c.annotator_id),
+        )
+        .where(
+            operations.c.dataset_id == dataset.id,
+            or_(done, operations.c.seconds.is_not(None)),
+            annotated.c.status == Status.DONE.value,
+            annotators.c.kind == Kind.PERSON.value,
+        )
+        .group_by(annotators.c.name, items.c.item_id)
+        .having(at.is_not(None))
+    )
+    found = [
+        Finished(who, item, datetime.fromisoformat(on), spent) for who, item, on, spent in rows
+    ]
+    return tuple(sorted(found, key=lambda each: (each.at, each.annotator, each.item_id)))
+
+
+def is_of_share(share: Share) -> ColumnElement[bool]:
+    """Return the condition that an item is of this share, by the arithmetic of ``Share.has``."""
+    back = share.steps_back
+    turn = (queue_values.c.position // share.people) % len(back)
+    step = case(dict(enumerate(back)), value=turn)
+    return (
+        share.number - queue_values.c.position % share.people + share.people
+    ) * step % share.people < share.each
