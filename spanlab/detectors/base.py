@@ -132,7 +132,7 @@ class Tunable(Protocol):
         ...
 
 
-def failed(name: str, error: Exception) -> Annotation:
+def failed(name: str, error: BaseException) -> Annotation:
     """Return the annotation of a detector that broke on an item, with the reason."""
     reason = str(error) if isinstance(error, SpanlabError) else f"{type(error).__name__}: {error}"
     return Annotation(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from functools import cache, partial
 from typing import TYPE_CHECKING, cast
 
@@ -13,6 +14,7 @@ from spanlab.detectors.local import Awaited, Gathered
 from spanlab.detectors.registry import asks_models, entry_of
 from spanlab.detectors.spec import DetectorSpec, EnsembleSpec, Spec
 from spanlab.errors import UsageError
+from spanlab.inbound import foreign
 from spanlab.lm import Meter, answer_cache, language_model
 from spanlab.programs import Programs
 from spanlab.retrievers import AveritecSpec, Given, GivenSpec, retriever
@@ -98,12 +100,18 @@ def _local(spec: str) -> LocalDetector:
 
 def _made(spec: DetectorSpec) -> LocalDetector:
     kit = Kit(spec, Given(), {}, Meter())
-    return cast(LocalDetector, _create(spec.detector)(kit))
+    with _making(spec):
+        return cast(LocalDetector, _create(spec.detector)(kit))
 
 
 def _asking(spec: DetectorSpec, meter: Meter, settings: Settings) -> Detector:
-    create = _create(spec.detector)
-    return cast(Detector, create(kit_of(spec, meter, settings)))
+    create, kit = _create(spec.detector), kit_of(spec, meter, settings)
+    with _making(spec):
+        return cast(Detector, create(kit))
+
+
+def _making(spec: DetectorSpec) -> AbstractContextManager[None]:
+    return foreign(f"the detector {spec.detector!r} cannot be made", UsageError)
 
 
 def kit_of(spec: DetectorSpec, meter: Meter, settings: Settings) -> Kit:

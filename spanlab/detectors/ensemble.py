@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from spanlab.detectors.base import Detector, Finding, failed
 from spanlab.errors import BudgetError, ConfigurationError
+from spanlab.inbound import is_end
 from spanlab.labels import vote
 from spanlab.schema import Annotation, Item, Kind, Record, Status, merged, renumbered
 
@@ -129,7 +130,9 @@ class Ensemble:
             except ConfigurationError as error:
                 self.broken = error
                 return error
-            except Exception as error:  # noqa: BLE001 - what breaks on one item ends no run
+            except BaseException as error:  # what breaks on one item ends no run, nor does a panic
+                if is_end(error):
+                    raise
                 return Finding(failed(detector.name, error), item)
 
     def _cast(

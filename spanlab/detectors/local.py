@@ -11,6 +11,7 @@ from threading import Lock
 
 from spanlab.detectors.base import BatchDetector, Detector, Finding, LocalDetector, failed
 from spanlab.errors import ConfigurationError
+from spanlab.inbound import is_end
 from spanlab.schema import Annotation, Item
 
 
@@ -92,7 +93,9 @@ class Gathered:
     def _attempt(self, items: Sequence[Item]) -> Sequence[Annotation]:
         try:
             return self.detector.annotate_all(items)
-        except Exception as error:  # noqa: BLE001 - what breaks on one item ends no run
+        except BaseException as error:  # what breaks on one item ends no run, nor does a panic
+            if is_end(error):
+                raise
             if len(items) == 1:
                 return [failed(self.name, error)]
             return [said for item in items for said in self._attempt([item])]
@@ -120,5 +123,7 @@ def _attempt(name: str, annotate: Callable[[Item], Annotation], item: Item) -> A
     # Here and not where it is awaited: not every error survives the way from another process.
     try:
         return annotate(item)
-    except Exception as error:  # noqa: BLE001 - what breaks on one item ends no run
+    except BaseException as error:  # as above
+        if is_end(error):
+            raise
         return failed(name, error)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from spanlab.detectors.entry import Entry
 from spanlab.errors import UsageError
+from spanlab.inbound import is_end
 from spanlab.options import Option, options_in
 
 GROUP = "spanlab.detectors"
@@ -114,7 +115,9 @@ def _read(point: EntryPoint, *, taken: bool) -> Entry | Broken:
             raise UsageError(f"{point.value} has to have either create or members")
         entry.options()  # all have defaults
         entry.options.model_json_schema()  # from which forms are made
-    except Exception as error:  # noqa: BLE001 - whatever breaks there, the others can be used
+    except BaseException as error:  # whatever breaks there, the others can be used
+        if is_end(error):
+            raise
         reason = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
         return Broken(point.name, _package(point), reason)
     return entry

@@ -80,3 +80,27 @@ def test_a_job_hands_its_option_to_other_processes(
     assert done.returncode == 0, done.stderr
     assert spanlab("export", "mine", "-o", "out.jsonl").returncode == 0
     assert spans(tmp_path / "out.jsonl") == {("The NASA and the EU said NO.",)}
+
+
+@pytest.mark.parametrize("concurrency", ["1", "2"])
+def test_a_library_that_panics_fails_its_item_alone_and_is_named_where_nothing_can_be_made(
+    concurrency: str, spanlab: Run, run: Run, tmp_path: Path, write: Write
+) -> None:
+    items = [{"id": f"i{n}", "answer": "PANIC" if n == 1 else "The NASA"} for n in range(3)]
+    file = write(tmp_path / "answers.jsonl", *items)
+    assert spanlab("import", file, "--dataset", "mine").returncode == 0
+    options = ("--detector", "shouting", "--concurrency", concurrency)
+    run("annotate", file, "-o", tmp_path / "streamed.jsonl", *options)
+    run("annotate", "mine", *options)
+    assert spanlab("export", "mine", "-o", "job.jsonl").returncode == 0
+    for name in ("streamed.jsonl", "job.jsonl"):
+        records = sorted(read(tmp_path / name), key=lambda record: record.item.id)
+        said = [record.by("shouting") for record in records]
+        assert [each and each.status for each in said] == ["done", "failed", "done"]
+        assert said[1] is not None
+        assert said[1].note == "PanicException: index out of bounds"
+    broken = run("annotate", file, *options, "--option", "letters=99")
+    assert broken.returncode == 2
+    assert broken.stderr.startswith(
+        "spanlab: the detector 'shouting' cannot be made: no such letters"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,8 +13,16 @@ from detector_cases import ANSWER, TOWER, detect
 from gold_answers import GoldAnswers, Noise, by_prompt
 
 from spanlab.datasets import read
-from spanlab.detectors import Detector, DetectorSpec, EnsembleSpec, build, spec_of
-from spanlab.detectors.ensemble import tally
+from spanlab.detectors import (
+    Detector,
+    DetectorSpec,
+    EnsembleSpec,
+    Finding,
+    as_detector,
+    build,
+    spec_of,
+)
+from spanlab.detectors.ensemble import Ensemble, Vote, tally
 from spanlab.errors import UsageError
 from spanlab.extents import length
 from spanlab.labels import hard_of, labels_of
@@ -50,6 +59,46 @@ def answers(ask: Ask) -> Reply:
         return say_fields(parts=["1989"])
     revised = ANSWER.replace("1989", "1889").replace("Ada Smith", "Gustave Eiffel")
     return say_fields(reasoning="so it is", revised=revised)
+
+
+class Panicking:
+    """A detector of any kind, whose library is written in Rust and panics; pyo3 names it so."""
+
+    name = "rusty"
+    batch = 4
+
+    def annotate(self, item: Item) -> Annotation:
+        raise type("PanicException", (BaseException,), {})(f"index out of bounds: {item.id}")
+
+    def annotate_all(self, items: Sequence[Item]) -> Sequence[Annotation]:
+        return list(map(self.annotate, items))
+
+    async def detect(self, item: Item) -> Finding:
+        return Finding(self.annotate(item), item)
+
+
+class Local:
+    """One that takes a single item at a time."""
+
+    name = "rusty"
+    annotate = Panicking.annotate
+
+
+@pytest.mark.parametrize("kind", ["awaited", "local", "batches"])
+def test_a_panic_is_the_failure_of_its_item(kind: str) -> None:
+    detectors: dict[str, Detector] = {
+        "awaited": Panicking(),
+        "local": as_detector(Local()),
+        "batches": as_detector(Panicking()),
+    }
+
+    async def run() -> list[Finding]:
+        ensemble = Ensemble([detectors[kind]], [Vote("all", ("rusty",))])
+        items = [Item(id=str(number), answer="a") for number in range(6)]
+        return await asyncio.wait_for(asyncio.gather(*map(ensemble.detect, items)), 60)
+
+    notes = [finding.members[0].note for finding in asyncio.run(run())]
+    assert notes == [f"PanicException: index out of bounds: {number}" for number in range(6)]
 
 
 def test_the_shipped_ensemble_has_the_paper_s_five_members() -> None:

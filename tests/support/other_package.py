@@ -39,9 +39,12 @@ class ShoutingOptions(Options):
 
 
 def create(kit):
-    from shouting.detector import Shouting
+    from shouting.detector import PanicException, Shouting
 
-    return Shouting(ShoutingOptions.model_validate(kit.spec.options))
+    options = ShoutingOptions.model_validate(kit.spec.options)
+    if options.letters == 99:
+        raise PanicException("no such letters")
+    return Shouting(options)
 
 
 ENTRY = Entry(
@@ -59,6 +62,10 @@ import re
 from spanlab.schema import Annotation, Kind, Span
 
 
+class PanicException(BaseException):
+    pass  # of pyo3, for a panic of Rust: no Exception
+
+
 class Shouting:
     name = "shouting"
 
@@ -66,6 +73,8 @@ class Shouting:
         self._options = options
 
     def annotate(self, item):
+        if "PANIC" in item.answer:
+            raise PanicException("index out of bounds")
         words = re.compile(r"\\\\b[A-Z]{%d,}\\\\b" % self._options.letters)
         found = [match.span() for match in words.finditer(item.answer)]
         if found and self._options.mark == "answer":
