@@ -56,10 +56,9 @@ def merge(
     spanlab annotators merge mine ana anna
     """
     from spanlab.storage import Store
-    from spanlab.workflows.annotators import merge_annotators
 
     with Store.open() as store:
-        both = merge_annotators(store, dataset, annotator, into)
+        both = store.merge_annotators(dataset, annotator, into)
     typer.echo(f"{annotator} is {into} now in {dataset}{kept(both, into)}.", err=True)
 
 
@@ -82,14 +81,13 @@ def remove(
     spanlab annotators remove mine test-run --yes
     """
     from spanlab.storage import Store
-    from spanlab.workflows.annotators import remove_annotator
 
     if not yes:
         raise UsageError(
             f"this deletes all annotations of {annotator!r} in {dataset!r} for good: add --yes"
         )
     with Store.open() as store:
-        remove_annotator(store, dataset, annotator)
+        store.remove_annotator(dataset, annotator)
     typer.echo(f"The annotations of {annotator} in {dataset} were deleted.", err=True)
 
 
@@ -106,9 +104,8 @@ def gold(
     spanlab annotators gold mine anna --undo
     """
     from spanlab.storage import Store
-    from spanlab.workflows.annotators import set_gold
 
     with Store.open() as store:
-        set_gold(store, dataset, annotator, gold=not undo)
+        store.set_gold(dataset, annotator, gold=not undo)
     what = "a person" if undo else "gold labels"
     typer.echo(f"{annotator} counts as {what} in {dataset}.", err=True)

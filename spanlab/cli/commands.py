@@ -196,7 +196,6 @@ def datasets(
     from spanlab.schema import Undecided
     from spanlab.workflows.lookup import summary_of
     from spanlab.workflows.managing import (
-        change_settings,
         dataset_tables,
         label_set,
         open_store,
@@ -221,8 +220,7 @@ def datasets(
             output.write_tables(dataset_tables(list(store.datasets())))
             return
         if changed or text is not None:
-            change_settings(
-                store,
+            store.change_settings(
                 name,
                 lambda now: now.model_copy(update=changed).with_guidelines(
                     text if text is not None else now.guidelines_now

@@ -12,10 +12,7 @@ from spanlab.schema import AnnotatorSummary, DatasetSummary, Kind
 from spanlab.ui.common import plain, store
 from spanlab.ui.messages import errors_shown
 from spanlab.workflows.annotators import (
-    merge_annotators,
-    remove_annotator,
     rename_annotator,
-    set_gold,
 )
 
 Finish = Callable[[str], NoReturn]
@@ -61,7 +58,7 @@ def _merge(summary: DatasetSummary, who: AnnotatorSummary, finish: Finish) -> No
     )
     if st.form_submit_button("Merge", type="primary", disabled=not others):
         with errors_shown("Nothing was changed."):
-            both = merge_annotators(store(), summary.name, who.name, into)
+            both = store().merge_annotators(summary.name, who.name, into)
             shared = f"; both had annotated {counted(both, 'item')}" if both else ""
             finish(f"{who.name} is {into} now in {summary.name}{shared}.")
 
@@ -75,7 +72,7 @@ def _mark(summary: DatasetSummary, who: AnnotatorSummary, finish: Finish) -> Non
     )
     if st.form_submit_button("Mark as gold" if gold else "Not gold any more", type="primary"):
         with errors_shown("Nothing was changed."):
-            set_gold(store(), summary.name, who.name, gold=gold)
+            store().set_gold(summary.name, who.name, gold=gold)
             what = "gold labels" if gold else "a person"
             finish(f"{who.name} counts as {what} in {summary.name}.")
 
@@ -92,7 +89,7 @@ def _remove(summary: DatasetSummary, who: AnnotatorSummary, finish: Finish) -> N
             st.error("That is not the name of the annotator. Nothing was removed.")
             return
         with errors_shown("Nothing was changed."):
-            remove_annotator(store(), summary.name, who.name)
+            store().remove_annotator(summary.name, who.name)
             finish(f"{who.name} was removed from {summary.name}.")
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 from spanlab.schema import DatasetSummary
 from spanlab.ui import span_editor
 from spanlab.workflows.access import ServerFiles
-from spanlab.workflows.managing import Store, list_datasets, open_store
+from spanlab.workflows.managing import Store, open_store
 
 _DATASET = "dataset"  # the query parameter of deep links
 _ITEM = "item"  # and of an item in it
@@ -95,7 +95,7 @@ def datasets_for(what: str) -> dict[str, DatasetSummary]:
     Args:
         what: what cannot be done without one, such as "review".
     """
-    found = {summary.name: summary for summary in list_datasets(store())}
+    found = {summary.name: summary for summary in store().datasets()}
     wanted = _wanted()
     if wanted is not None and wanted not in found:
         _say_gone(wanted, found)

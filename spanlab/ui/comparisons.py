@@ -14,7 +14,7 @@ from spanlab.ui.progress import progress
 from spanlab.ui.reviewer import seen_store
 from spanlab.workflows.campaign import Campaign, campaign
 from spanlab.workflows.comparing import DatasetComparison, compare_dataset
-from spanlab.workflows.managing import Store, count_edits
+from spanlab.workflows.managing import Store
 
 if TYPE_CHECKING:
     from streamlit.runtime.caching.cache_utils import CachedFunc
@@ -59,7 +59,7 @@ def _result(
     is_quick = summary.n_items <= _AT_ONCE
     look = seen_store(summary)
     seen = (summary.created, summary.n_items, _counts(summary), look.reader)
-    edits = count_edits(look, summary.name) if is_quick else 0
+    edits = look.n_operations(summary.name) if is_quick else 0
     asked = (summary.name, reference, limit, seen, edits)
     if not is_quick and st.session_state.get(_ASKED) != asked:
         if not _asked(limit):

@@ -21,12 +21,6 @@ from spanlab.ui.job_watch import watch
 from spanlab.ui.messages import errors_shown, tell_after_rerun
 from spanlab.ui.progress import progress
 from spanlab.workflows.choosing import DetectorSelection, Entry, installed, specifications
-from spanlab.workflows.managing import (
-    count_edits,
-    delete_dataset,
-    duplicate_dataset,
-    rename_dataset,
-)
 from spanlab.workflows.requesting import request_of
 from spanlab.workflows.voting import vote_dataset
 
@@ -137,7 +131,7 @@ def _rename(summary: DatasetSummary) -> None:
         new = st.text_input("New name", summary.name).strip()
         if st.form_submit_button("Rename", type="primary"):
             with errors_shown():
-                rename_dataset(store(), summary.name, new)
+                store().rename_dataset(summary.name, new)
                 remember_dataset(new)
                 _finish(f"{summary.name} is now called {new}.")
 
@@ -149,7 +143,7 @@ def _duplicate(summary: DatasetSummary) -> None:
         if st.form_submit_button("Duplicate", type="primary"):
             with errors_shown("Nothing was copied."):
                 with st.spinner("Copying …", show_time=True):
-                    duplicate_dataset(store(), summary.name, new)
+                    store().duplicate_dataset(summary.name, new)
                 _finish(f"{new} is a copy of {summary.name}.")
 
 
@@ -167,7 +161,7 @@ def _delete(summary: DatasetSummary) -> None:
                 return
             with errors_shown():
                 with st.spinner("Deleting …", show_time=True):
-                    delete_dataset(store(), summary.name)
+                    store().delete_dataset(summary.name)
                 forget_dataset(summary.name)
                 _finish(f"{summary.name} was deleted.")
 
@@ -180,7 +174,7 @@ def _lost(summary: DatasetSummary) -> Iterator[str]:
         done = sum(who.counts.get(Status.DONE, 0) for who in those)
         if those:
             yield f"{counted(done, 'annotation')} by {counted(len(those), whose)}"
-    edits = count_edits(store(), summary.name)
+    edits = store().n_operations(summary.name)
     if edits:
         yield f"the history of {counted(edits, 'edit')} in Review"
     versions = len(summary.settings.guidelines)

@@ -8,7 +8,6 @@ from spanlab.schema import DatasetSettings, DatasetSummary, Kind, Undecided
 from spanlab.ui.common import store
 from spanlab.ui.label_editor import edit_labels
 from spanlab.ui.messages import errors_shown
-from spanlab.workflows.managing import change_settings
 
 _UNDECIDED = {
     Undecided.REJECTED: "Rejected",
@@ -99,6 +98,6 @@ def ask_settings(summary: DatasetSummary) -> bool:
         def change(stored: DatasetSettings) -> DatasetSettings:
             return stored.model_copy(update=values).with_guidelines(text)
 
-        change_settings(store(), summary.name, change)
+        store().change_settings(summary.name, change)
         return True
     return False

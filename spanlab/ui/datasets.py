@@ -19,7 +19,7 @@ from spanlab.ui.job_watch import is_watched, watch
 from spanlab.ui.messages import errors_shown, show_news, tell_after_rerun
 from spanlab.ui.progress import progress
 from spanlab.workflows.demo import DATASET, detection_of_samples, prepare_samples
-from spanlab.workflows.managing import PlanProgress, list_datasets, plan_of
+from spanlab.workflows.managing import PlanProgress, plan_of
 from spanlab.workflows.wording import plan_in_words
 
 _STYLE = """<style>
@@ -36,7 +36,7 @@ _LANGUAGE = {UNDETERMINED: "language not stated"}
 
 def page() -> None:
     """Draw the page."""
-    datasets = list_datasets(store())
+    datasets = store().datasets()
     title("Datasets")
     st.html(_STYLE)
     show_news()

@@ -18,7 +18,7 @@ from spanlab.workflows.exporting import (
     preview_dataset,
     preview_report,
 )
-from spanlab.workflows.managing import Store, count_edits
+from spanlab.workflows.managing import Store
 from spanlab.workflows.overview import Overview
 
 _ITEMS = 3  # whose lines are shown
@@ -37,7 +37,7 @@ def preview_of(summary: DatasetSummary, choice: ExportChoice) -> str | None:
         overview = None
         if summary.n_items <= _AT_ONCE:
             counts = tuple((a.name, tuple(sorted(a.counts.items()))) for a in summary.annotators)
-            edits = count_edits(look, summary.name)
+            edits = look.n_operations(summary.name)
             seen = (summary.created, summary.n_items, counts, edits, look.reader)
             overview = _overview(summary.name, choice, seen, look)
         return preview_report(look, summary.name, overview, choice)

@@ -19,7 +19,6 @@ from spanlab.ui.job_views import (
     job_progress,
 )
 from spanlab.ui.messages import errors_shown
-from spanlab.workflows.managing import list_datasets
 
 _PER_PAGE = 20
 _COLUMNS = ("State", "Job", "Requested", "Model", "Done", "Failed", "Cost", "Time left", "")
@@ -94,7 +93,7 @@ def _details(view: JobView) -> None:
     st.caption(_about(view))
     job_progress(view)
     job_actions(view, "jobs")
-    dataset = dataset_of(view, list_datasets(store()))
+    dataset = dataset_of(view, store().datasets())
     if dataset is not None:
         link("review", f"Review {dataset}", icon=":material/edit_note:", dataset=dataset)
     job_failures(view, dataset)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from spanlab.errors import UsageError
 from spanlab.results import ITEMS, Column, ResultTable, columns_of
@@ -29,18 +29,12 @@ __all__ = [
     "PlanProgress",
     "Store",
     "Undecided",
-    "change_settings",
     "colour_of",
-    "count_edits",
     "dataset_tables",
-    "delete_dataset",
-    "duplicate_dataset",
     "label_set",
-    "list_datasets",
     "open_store",
     "plan_of",
     "plan_table",
-    "rename_dataset",
 ]
 
 _DATASET = Column(key="dataset", title="Dataset")
@@ -55,14 +49,6 @@ def open_store() -> Store:
     return Store.open()
 
 
-def list_datasets(store: Store) -> list[DatasetSummary]:
-    """Return all datasets with their counts, in the order in which they were made.
-
-    The counts are kept, not counted: the answer takes as long for a million items as for one.
-    """
-    return store.datasets()
-
-
 def plan_of(store: Store, summary: DatasetSummary) -> PlanProgress | None:
     """Return how far a dataset's plan is; None for a dataset without one.
 
@@ -70,54 +56,6 @@ def plan_of(store: Store, summary: DatasetSummary) -> PlanProgress | None:
         NotFoundError: there is no such dataset any more.
     """
     return store.plan(summary.name) if summary.settings.overlap else None
-
-
-def count_edits(store: Store, dataset: str) -> int:
-    """Return how many edits people have made in a dataset; undoing one is one more.
-
-    Raises:
-        NotFoundError: there is no such dataset.
-    """
-    return store.n_operations(dataset)
-
-
-def rename_dataset(store: Store, dataset: str, new: str) -> None:
-    """Give a dataset another name.
-
-    Raises:
-        NotFoundError: there is no such dataset.
-        UsageError: the new name is empty, too long or has control characters.
-        StoreError: the new name is taken.
-    """
-    store.rename_dataset(dataset, new)
-
-
-def duplicate_dataset(store: Store, dataset: str, new: str) -> None:
-    """Copy a dataset with all annotations and settings; its review logs begin anew.
-
-    Raises:
-        NotFoundError: there is no such dataset.
-        UsageError: the new name is empty, too long or has control characters.
-        StoreError: the new name is taken.
-    """
-    store.duplicate_dataset(dataset, new)
-
-
-def change_settings(
-    store: Store, dataset: str, change: Callable[[DatasetSettings], DatasetSettings]
-) -> DatasetSettings:
-    """Change a dataset's settings, nobody else coming in between, and return them.
-
-    Args:
-        store: the annotation database.
-        dataset: whose settings.
-        change: what makes the new settings from those stored.
-
-    Raises:
-        NotFoundError: there is no such dataset.
-        UsageError: they contradict each other, such as in two labels of one name.
-    """
-    return store.change_settings(dataset, change)
 
 
 def label_set(name: str) -> tuple[Label, ...]:
@@ -152,15 +90,6 @@ def colour_of(text: str) -> str | None:
             f"“{text}” is no colour: type #rrggbb, such as #008080, or a name such as teal"
         )
     return f"#{digits}"
-
-
-def delete_dataset(store: Store, dataset: str) -> None:
-    """Delete a dataset with all annotations for good.
-
-    Raises:
-        NotFoundError: there is no such dataset.
-    """
-    store.delete_dataset(dataset)
 
 
 def plan_table(summary: DatasetSummary, plan: PlanProgress) -> ResultTable:

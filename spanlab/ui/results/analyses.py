@@ -19,7 +19,7 @@ from spanlab.workflows.claim_comparing import ClaimComparison, ScoredClaims
 from spanlab.workflows.claim_scores import MEASURES, verdict_table
 from spanlab.workflows.comparison_tables import claim_measures, claim_table
 from spanlab.workflows.item_fields import fields_of, model_field
-from spanlab.workflows.managing import DatasetSummary, Store, count_edits
+from spanlab.workflows.managing import DatasetSummary, Store
 from spanlab.workflows.rates import MEASURES as RATES
 from spanlab.workflows.rates import Group, Rates, rates, usual
 from spanlab.workflows.reasoning_results import (
@@ -159,7 +159,7 @@ def show_rates(summary: DatasetSummary) -> None:
     if not names:
         st.info("Choose whose labels count: the mean of several.", icon=":material/group:")
         return
-    seen = (*_seen(summary), count_edits(look, summary.name))
+    seen = (*_seen(summary), look.n_operations(summary.name))
     found = _count_rates(summary.name, field, tuple(names), seen, look)
     measure = st.segmented_control(
         "Rate",
