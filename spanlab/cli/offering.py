@@ -60,7 +60,7 @@ def mcp(
 
     try:
         from spanlab.services.gate import KEY, Gate, JsonBodies, check_key, serve
-        from spanlab.services.mcp_server import mcp_server
+        from spanlab.services.mcp_server import mcp_server, serve_stdio
     except ModuleNotFoundError as error:
         raise missing_package("an MCP server", error.name, "mcp") from None
     key = os.environ.get(KEY, "")
@@ -71,7 +71,7 @@ def mcp(
     offers = Offers(_offered(selection, offered, corpus)) if offered else None
     server = mcp_server(offers, tuple(sources), Settings.read(), corpus)
     if port is None:
-        server.run("stdio")
+        serve_stdio(server)
     else:
         typer.echo(f"MCP server at http://{host}:{port}/mcp  (Ctrl+C stops it)", err=True)
         serve(Gate(JsonBodies(server.streamable_http_app(host=host)), key), host, port)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Coroutine, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
 
 from spanlab.lm.meter import reporting
-from spanlab.schema import UNDETERMINED, Passage, Span
+from spanlab.schema import UNDETERMINED, Passage, Span, storable_escapes
 from spanlab.services.offers import (
     ClaimRequest,
     DetectionReply,
@@ -31,7 +34,7 @@ def mcp_server(
     settings: Settings | None = None,
     corpus: Path | None = None,
 ) -> MCPServer[Any]:
-    """Return the server; ``run("stdio")`` or ``run("streamable-http")`` starts it.
+    """Return the server; ``serve_stdio`` or its ``streamable_http_app`` makes it listen.
 
     Args:
         offers: detections, verdicts and scores; None offers none.
@@ -50,6 +53,36 @@ def mcp_server(
         _add_offers(server, offers)
     add_sources(server, sources, settings or Settings.read(), corpus)
     return server
+
+
+def serve_stdio(server: MCPServer[Any]) -> None:
+    """Answer on the standard output what comes on the standard input, until that ends, or Ctrl+C.
+
+    The SDK never answers a line with half an emoji, and waits for a line after Ctrl+C: it reads
+    from a pipe that gets all lines without the former, and ends with the latter.
+    """
+    given = os.dup(0)
+    read_end, write_end = os.pipe()
+    os.dup2(read_end, 0)
+    os.close(read_end)
+    Thread(target=_pass_lines, args=(given, write_end), daemon=True).start()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    signal.signal(signal.SIGINT, lambda *_: os.dup2(nowhere, write_end, inheritable=False))
+    try:
+        server.run("stdio")
+    except* BrokenPipeError:
+        pass  # nobody reads the answers any more
+
+
+def _pass_lines(given: int, write_end: int) -> None:
+    with os.fdopen(write_end, "wb") as out:
+        waiting = bytearray()
+        while piece := os.read(given, 2**16):
+            waiting += piece
+            if b"\n" in piece:
+                lines, _, waiting = waiting.rpartition(b"\n")
+                out.write(storable_escapes(lines.decode(errors="replace")).encode() + b"\n")
+                out.flush()
 
 
 _MARKS = "Find the parts of an answer that {} contradict or do not support."

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Timer
 
 import httpx2
 import pytest
@@ -35,6 +37,75 @@ async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(300):
         while not holds():
             await asyncio.sleep(0.05)
+
+
+def lines_with(process: subprocess.Popen[bytes], number: int) -> bytes:
+    """Return the line of a reply; lines before it are skipped."""
+    assert process.stdout is not None
+    return next(line for line in process.stdout if b'"id":%d,' % number in line)
+
+
+def request_lines(*calls: tuple[int, str, object]) -> bytes:
+    asked = [
+        {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        for number, method, params in calls
+    ]
+    return b"".join(json.dumps(each).encode() + b"\n" for each in asked)
+
+
+def score_of(answer: str) -> dict[str, object]:
+    return {"name": "score_spans", "arguments": {"answer": answer, "spans": [], "gold": []}}
+
+
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}}
+HELLO |= {"clientInfo": {"name": "attacker", "version": "1"}}
+BROKEN = (
+    *(b"", b"hello", b"7", b"[]", b"\0\xff", b'{"jsonrpc": "2.0", "id": 5', b"[" * 100_000),
+    *(b'{"jsonrpc":"2.0","id":{},"method":"tools/list"}', b"x" * 2**24),
+)
+
+
+def test_lines_that_are_no_requests_are_passed_over_and_half_an_emoji_is_answered(
+    tmp_path: Path,
+) -> None:
+    """And Ctrl+C ends it, though no line comes; nobody who reads the answers ends it in silence."""
+    asked = request_lines((0, "initialize", HELLO))
+    later = request_lines(
+        (1, "tools/call", score_of("cut \ud83d")), (2, "tools/call", score_of("whole"))
+    )
+    sent = asked + b"\n".join([*BROKEN, later])
+    environment = os.environ | {"SPANLAB_HOME": str(tmp_path)}
+    with subprocess.Popen(
+        [COMMAND, "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        late = Timer(120, process.kill)
+        late.start()
+        process.stdin.write(sent)
+        process.stdin.flush()
+        for number in (1, 2):
+            assert b'"iou":1.0' in lines_with(process, number)
+        late.cancel()
+        process.send_signal(signal.SIGINT)
+        assert (process.wait(60), process.stderr.read()) == (0, b"")
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run(
+        [COMMAND, "mcp"],
+        input=asked,
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        env=environment,
+        timeout=60,
+        check=False,
+    )
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_an_assistant_finds_hallucinations_scores_them_and_stops_a_call(
