@@ -16,6 +16,7 @@ from sqlalchemy.pool import NullPool
 from spanlab.errors import StoreError
 from spanlab.settings import Settings
 from spanlab.storage.engine import FULL, database_url, in_words, is_full, watchful
+from spanlab.storage.upgrade import opened
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,10 +62,11 @@ def prepare(settings: Settings) -> None:
     """Make the tables, or bring them up to date.
 
     Raises:
-        StoreError: the database cannot be reached or written.
+        StoreError: the database cannot be reached or written, or is one of a newer spanlab.
     """
     from dbos import DBOS
 
+    opened(settings).close()  # which waits for a server that is away
     _set_up_dbos()
     try:
         if is_sqlite(settings):

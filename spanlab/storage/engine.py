@@ -74,6 +74,17 @@ class Database:
         with self._turn(), self._connected({"spanlab_writes": True}) as connection:
             yield connection
 
+    def is_away(self) -> bool:
+        """Say whether there is a PostgreSQL server that does not answer now, or not yet."""
+        if self.is_sqlite:
+            return False
+        from psycopg import conninfo, pq
+
+        _, options = self.engine.dialect.create_connect_args(self.engine.url)
+        options.pop("context", None)  # of SQLAlchemy's own
+        ping = pq.PGconn.ping(conninfo.make_conninfo("", **options).encode())
+        return ping in {pq.Ping.REJECT, pq.Ping.NO_RESPONSE}
+
     def close(self) -> None:
         """Close all connections that are not in use."""
         self.engine.dispose()

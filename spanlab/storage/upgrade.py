@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic, sleep
 
 from sqlalchemy import (
     Column,
@@ -20,7 +22,7 @@ from sqlalchemy import (
 
 from spanlab.errors import StoreError
 from spanlab.settings import Settings
-from spanlab.storage.engine import Database, shown
+from spanlab.storage.engine import BUSY_SECONDS, Database, shown
 from spanlab.storage.tables import STATEMENTS, metadata
 
 REVISIONS = ("0016", "0017", "0018")  # oldest first; one file each in migrations/versions
@@ -28,6 +30,10 @@ VERSION_TABLE = "spanlab_revision"
 _SCRIPTS = Path(__file__).parent / "migrations"
 _OLDEST_COMMIT = "75cc3f0"  # the last one that brings older databases up to date
 _LOCK = 7_302_145_001  # a PostgreSQL advisory lock; any number that nobody else uses
+_AWAY_SECONDS = 60.0  # how long a server that is away is waited for, such as one that restarts
+_LOOK_SECONDS = 0.5  # between two looks whether it is back
+
+log = logging.getLogger(__name__)
 
 
 def opened(settings: Settings) -> Database:
@@ -35,7 +41,7 @@ def opened(settings: Settings) -> Database:
 
     Raises:
         UsageError: the database URL is none, or its driver is not installed.
-        StoreError: it is no database, one of a newer spanlab, or cannot be reached.
+        StoreError: it is no database, one of a newer spanlab, emptied, or cannot be reached.
     """
     database = Database(settings.database_url)
     if database.path is not None:
@@ -46,6 +52,7 @@ def opened(settings: Settings) -> Database:
             raise StoreError(
                 f"cannot make the directory {folder} for the database: {error}"
             ) from error
+        _check_not_emptied(database.path, settings.home)
     try:
         upgrade(database, settings.home / "backups")
     except BaseException:
@@ -57,7 +64,8 @@ def opened(settings: Settings) -> Database:
 def upgrade(database: Database, backups: Path) -> Path | None:
     """Migrate ``database`` to the newest revision; cheap when it is there already.
 
-    Two processes may do this at once: one migrates, the other waits and finds it done.
+    Two processes may do this at once: one migrates, the other waits and finds it done. A server
+    that is away is waited for, up to a minute.
 
     Args:
         database: the database, empty or of an earlier revision.
@@ -68,8 +76,22 @@ def upgrade(database: Database, backups: Path) -> Path | None:
 
     Raises:
         StoreError: it was made by a newer spanlab, or one too old, or holds foreign tables under
-            our names.
+            our names, or stays away.
     """
+    deadline, told = monotonic() + _AWAY_SECONDS, False
+    while True:
+        try:
+            return _upgraded(database, backups)
+        except StoreError as error:
+            if monotonic() >= deadline or not database.is_away():
+                raise
+            if not told:
+                log.warning("%s; waiting for it, up to a minute", str(error).partition("\n")[0])
+            told = True
+            sleep(_LOOK_SECONDS)
+
+
+def _upgraded(database: Database, backups: Path) -> Path | None:
     with database.reading() as connection:
         if _revision(connection) == REVISIONS[-1]:
             return None
@@ -85,6 +107,20 @@ def upgrade(database: Database, backups: Path) -> Path | None:
         backup = None if database.path is None else _back_up(database.path, backups, found)
         migrate(connection)
         return backup
+
+
+def _check_not_emptied(path: Path, home: Path) -> None:
+    if not path.exists() or path.stat().st_size or path.parent.absolute() != home.absolute():
+        return
+    with suppress(sqlite3.Error), closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as making:
+        making.execute("BEGIN EXCLUSIVE")  # after a process that is about to make its tables
+    beside = sorted(each.name for each in home.iterdir() if not each.name.startswith(path.name))
+    if beside and not path.stat().st_size:
+        raise StoreError(
+            f"the database {path} is empty (0 bytes), but beside it lies {', '.join(beside[:5])}: "
+            "something emptied it. Put a copy of it in its place (backups/ has those from before "
+            "updates), or delete the empty file to begin anew"
+        )
 
 
 def create(connection: Connection) -> None:

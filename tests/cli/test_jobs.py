@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 from ports import free_port
+from postgres import postgres
 
+from spanlab.jobs import job_store
+from spanlab.storage import upgrade
 from spanlab.testing import ModelServer, Reply, fail, say
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -159,3 +164,68 @@ def test_a_job_that_is_not_there_is_said_to_be_so(spanlab: Run) -> None:
     refused = spanlab("jobs", "pause", "nothing")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "there is no job 'nothing'" in refused.stderr
+
+
+@pytest.mark.parametrize("command", ["annotate d --detector offline", "jobs list"])
+def test_a_server_that_is_away_is_waited_for_with_a_remark(
+    spanlab: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, command: str
+) -> None:
+    now, port = 0.0, free_port()
+    url = f"postgresql://spanlab@127.0.0.1:{port}/postgres"
+
+    def pause(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        if now == comes_back:
+            server.enter_context(postgres("127.0.0.1", port))
+
+    monkeypatch.setattr(upgrade, "sleep", pause)
+    monkeypatch.setattr(upgrade, "monotonic", lambda: now)
+    comes_back = 1.0
+    with ExitStack() as server:
+        done = spanlab(*command.split(), SPANLAB_DATABASE_URL=url)
+        assert (done.returncode == 0) == (command == "jobs list")
+        assert ("there is no dataset 'd'" in done.stderr) == (command != "jobs list")
+        (remark,) = caplog.messages
+        assert "Connection refused" in remark
+        assert remark.endswith("; waiting for it, up to a minute")
+        unknown = spanlab(*command.split(), SPANLAB_DATABASE_URL=url.replace("/postgres", "/none"))
+        assert 'database "none" does not exist' in unknown.stderr
+        assert now == 1.0
+    monkeypatch.setattr(job_store, "_STORES", {})  # as in a process of its own
+    comes_back = 0.0
+    done = spanlab(*command.split(), SPANLAB_DATABASE_URL=url)
+    assert done.returncode == 1
+    assert "Connection refused" in done.stderr
+    assert now == 61.0
+
+
+def test_commands_for_jobs_refuse_a_newer_database_or_an_emptied_one(
+    spanlab: Run, items: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spanlab("import", items, "--dataset", "d")
+    assert spanlab("annotate", "d", "--detector", "offline").returncode == 0
+    assert spanlab("jobs", "list").returncode == 0
+    path = items.parent / "home" / "spanlab.db"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE spanlab_revision SET version_num = '9999'")
+    commands = (
+        "jobs list",
+        "jobs show a",
+        "worker",
+        "memory list",
+        "annotate d --detector offline",
+    )
+    for command in commands:
+        monkeypatch.setattr(job_store, "_STORES", {})  # as in a process of its own
+        newer = spanlab(*command.split())
+        assert newer.returncode == 1, command
+        assert "it was made by a newer spanlab; update this one" in newer.stderr, command
+    path.write_bytes(b"")
+    for command in (*commands, "datasets"):
+        monkeypatch.setattr(job_store, "_STORES", {})
+        emptied = spanlab(*command.split())
+        assert emptied.returncode == 1, command
+        assert f"the database {path} is empty (0 bytes)" in emptied.stderr, command
+        assert "jobs.db" in emptied.stderr, command
+    assert path.stat().st_size == 0
