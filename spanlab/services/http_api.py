@@ -62,7 +62,6 @@ _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     502: {"description": "The model's endpoint gave no answer that can be used"},
     503: {"description": "The server is set up wrongly, as with a wrong key of a model"},
 }
-_NOT_FOUND: Final[dict[int | str, dict[str, Any]]] = {404: {"description": "There is no such job"}}
 
 
 def http_api(offers: Offers, jobs: ApiJobs, key: str, rate: int = 600) -> FastAPI:
@@ -93,7 +92,7 @@ def http_api(offers: Offers, jobs: ApiJobs, key: str, rate: int = 600) -> FastAP
         responses={status: {"model": ErrorReply, **told} for status, told in _ERRORS.items()},
     )
     app.add_middleware(JsonBodies)
-    app.add_middleware(_Limits, rate=rate)
+    app.add_middleware(_Rate, rate=rate)
     app.add_middleware(Gate, key=key, open_paths=_OPEN)
     _add_errors(app)
 
@@ -165,7 +164,9 @@ def _add_errors(app: FastAPI) -> None:
 
 def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
     """Add the requests about jobs, which run in threads because they wait for the database."""
-    missing = {status: {"model": ErrorReply, **told} for status, told in _NOT_FOUND.items()}
+    missing: dict[int | str, dict[str, Any]] = {
+        404: {"model": ErrorReply, "description": "There is no such job"}
+    }
     location = {"Location": {"description": "Where the job is", "schema": {"type": "string"}}}
 
     @app.post(f"/{VERSION}/jobs", status_code=202, responses={202: {"headers": location}})
@@ -206,34 +207,19 @@ def _add_jobs(app: FastAPI, jobs: ApiJobs) -> None:
         return kept if kept is not None else Response(status_code=204)
 
 
-class _Limits:
-    """Refuses requests that are too large and too many, before they are read."""
+class _Rate:
+    """Refuses requests that are too many before they are read."""
 
     def __init__(self, app: ASGIApp, rate: int) -> None:
         self._app, self._rate = app, rate
-        self._times: deque[float] = deque()
+        self._times: deque[float] = deque(maxlen=rate)  # of the last requests that passed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in _OPEN:
-            await self._app(scope, receive, send)
-            return
-        headers = dict(scope["headers"])
-        refusal = self._refusal(headers)
-        if refusal is not None:
-            status, words = refusal
-            again = [(b"retry-after", b"%d" % _RETRY_AFTER)] if status == 429 else []
-            await refuse(send, status, words, *again)
-            return
+        if scope["type"] == "http" and scope["path"] not in _OPEN:
+            now = time.monotonic()
+            if len(self._times) == self._rate and self._times[0] >= now - _MINUTE:
+                words = f"more than {self._rate} requests a minute"
+                await refuse(send, 429, words, (b"retry-after", b"%d" % _RETRY_AFTER))
+                return
+            self._times.append(now)
         await self._app(scope, receive, send)
-
-    def _refusal(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
-        written = headers.get(b"content-length", b"0")
-        if not written.isdigit() or int(written) > LARGEST:
-            return 413, f"the request is larger than {LARGEST:,} bytes"
-        now = time.monotonic()
-        while self._times and self._times[0] < now - _MINUTE:
-            self._times.popleft()
-        if len(self._times) >= self._rate:
-            return 429, f"more than {self._rate} requests a minute"
-        self._times.append(now)
-        return None
