@@ -89,7 +89,7 @@ class BoundedClient(openai.DefaultAioHttpClient):
         self._meter = meter
         self._secrets = secrets
         self._limit = reply_limit()
-        self._dialect = dialect_of(choice.endpoint, choice.model)
+        self._parameters = dialect_of(choice.endpoint, choice.model)
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
         """Make one attempt.
@@ -115,13 +115,16 @@ class BoundedClient(openai.DefaultAioHttpClient):
     async def _adapted(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request without what the endpoint refuses, of which more may be learnt."""
         while True:
-            sent = _with_body(request, self._dialect.adapted(request.content))
+            sent = request
+            if self._parameters.refused:
+                sent = _with_body(request, self._parameters.adapted(request.content))
             reply, data = await self._sent(sent)
             if reply.status_code < 400:
-                self._meter.remark(self._dialect.remarks)
+                if self._parameters.refused:
+                    self._meter.remark(self._parameters.remarks)
                 return self._read(reply, data)
             report = ServerReport.read(reply.status_code, reply.headers, data)
-            if not self._dialect.learn(report, sent.content):
+            if not self._parameters.learn(report, sent.content):
                 return self._failed(request, report, reply.headers)
 
     async def _sent(self, request: httpx2.Request) -> tuple[httpx2.Response, bytes]:
