@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -172,7 +173,7 @@ def _serve(calls: Connection, memory: int, cores: int) -> None:
         _limit("RLIMIT_AS", memory)
     with suppress(EOFError, OSError):
         while True:
-            _limit("RLIMIT_CPU", math.ceil(_used() + calls.recv() * cores))
+            _limit("RLIMIT_CPU", math.ceil(time.process_time() + calls.recv() * cores))
             calls.send_bytes(_answer(calls.recv_bytes(), memory))
 
 
@@ -192,11 +193,6 @@ def _answer(call: bytes, memory: int) -> bytes:
     except BaseException as error:  # noqa: BLE001 - a panic of Rust is no Exception
         answer = SandboxError(f"{type(error).__name__}: {str(error)[:300]}")
     return bytes(ForkingPickler.dumps(answer))
-
-
-def _used() -> float:
-    times = os.times()
-    return times.user + times.system
 
 
 def _limit(name: str, most: int) -> None:
