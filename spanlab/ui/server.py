@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 from streamlit import config
 
+from spanlab.redaction import bound_logs
 from spanlab.ui.chart_style import DARK, LIGHT
 from spanlab.workflows.access import LOOPBACK, allowed_hosts
 
@@ -85,7 +86,8 @@ def _name(address: str) -> str:
 
 
 def guards() -> list[Middleware]:
-    """Return what stands before Streamlit, however the app is started."""
+    """Return what stands before Streamlit, however the app is started, and bound its logs."""
+    bound_logs()
     return [Middleware(Guard, hosts=allowed_hosts())]
 
 

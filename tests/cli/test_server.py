@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import logging
 import os
 import signal
 import socket
@@ -22,6 +23,9 @@ from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
+
+from spanlab.redaction import remember
+from spanlab.ui.server import guards
 
 ROOT = Path(__file__).resolve().parents[2]
 READY = "spanlab is at "
@@ -270,3 +274,16 @@ def test_make_has_every_command_that_the_readme_names(target: str) -> None:
         ["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_what_libraries_log_in_the_app_has_no_key(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(logging, "_logRecordFactory", logging.LogRecord)
+    remember("sk-a-key-in-the-app")
+    guards()
+    for _ in range(300):
+        logging.getLogger("streamlit.web").error("GET /?key=sk-a-key-in-the-app")
+    assert "GET /?key=[key]" in caplog.text
+    assert "sk-a-key" not in caplog.text
+    assert len(caplog.records) <= 200, "of two minutes, should one end meanwhile"

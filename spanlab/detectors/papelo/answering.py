@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from spanlab.detectors.common.evidence import CLOSE
 from spanlab.detectors.papelo.pursuit import WINDOW, align
 from spanlab.extents import Extent
+from spanlab.inbound import ABOUT, one_line
 from spanlab.mappers import closest_sentence, sentences
 from spanlab.schema import Item, Passage, PassageQuote
 
@@ -56,7 +57,7 @@ def names_in(text: str) -> str:
 def shown(passage: Passage, text: str, *, metadata: bool = True) -> str:
     """Return text of a passage as a prompt shows it: quoted, after its title, site and date."""
     about = [passage.title, site(passage.url), passage.date] if metadata else []
-    head = ", ".join(" ".join(each.split()) for each in about if each)
+    head = one_line(", ".join(filter(None, about)), ABOUT)
     return f"({head}):\n{quoted(text)}" if head else quoted(text)
 
 
