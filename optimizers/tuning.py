@@ -22,7 +22,7 @@ from optimizers.watching import (
     Stopper,
     Watcher,
 )
-from spanlab.detectors.programs import program_state
+from spanlab.detectors.building import program_state
 from spanlab.lm import predicting, translate
 from spanlab.runtime import quiet
 from spanlab.schema import HeldOut, Predictor, Program, Stage, Trial

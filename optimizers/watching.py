@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dspy.utils.callback import BaseCallback
 
-from spanlab.detectors.programs import program_state
+from spanlab.detectors.building import program_state
 from spanlab.errors import (
     BudgetError,
     ConfigurationError,

@@ -22,7 +22,7 @@ def detectors(
     spanlab detectors ucsc > mine.json
     """
     from spanlab.detectors import Broken, installed, spec_of
-    from spanlab.detectors.registry import options_of
+    from spanlab.detectors.entry import options_of
 
     if name is not None:
         typer.echo(spec_of(name).model_dump_json(indent=2, exclude_unset=True))

@@ -12,13 +12,24 @@ naming it and reading its ``Entry`` costs nothing. It is chosen by a specificati
 
 from __future__ import annotations
 
-from spanlab.detectors.base import BatchDetector, Detector, Finding, LocalDetector, Tunable
+from spanlab.detectors.base import (
+    BatchDetector,
+    Detector,
+    Finding,
+    Gathered,
+    Kit,
+    LocalDetector,
+    Tunable,
+    as_detector,
+)
 from spanlab.detectors.building import build, detector
-from spanlab.detectors.entry import INSTRUCTION, Calls, Entry, Options, Size
-from spanlab.detectors.kit import Kit
-from spanlab.detectors.local import Gathered, as_detector
-from spanlab.detectors.registry import (
+from spanlab.detectors.entry import (
+    INSTRUCTION,
     Broken,
+    Calls,
+    Entry,
+    Options,
+    Size,
     asks_models,
     check_tunable,
     entries,

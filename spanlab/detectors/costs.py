@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from spanlab.detectors.entry import INSTRUCTION, Size
-from spanlab.detectors.registry import entry_of
+from spanlab.detectors.entry import INSTRUCTION, Size, entry_of
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice, count_tokens

@@ -15,8 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from spanlab.detectors.entry import Entry
-from spanlab.detectors.registry import entries, entry_of, installed
+from spanlab.detectors.entry import Entry, entries, entry_of, installed
 from spanlab.errors import UsageError
 from spanlab.lm import ModelChoice
 from spanlab.lm.choice import Options, addressed, of_environment

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from spanlab.detectors import Detector, DetectorSpec, build
-from spanlab.detectors.registry import entry_of
+from spanlab.detectors.entry import entry_of
 from spanlab.detectors.spec import Spec
 from spanlab.errors import ModelError, UsageError
 from spanlab.labels import Labels, flatten, hard_of

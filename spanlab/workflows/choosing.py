@@ -24,7 +24,7 @@ from spanlab.detectors import (
     installed,
     spec_of,
 )
-from spanlab.detectors.registry import options_of
+from spanlab.detectors.entry import options_of
 from spanlab.errors import UsageError
 from spanlab.lm import DetectorModelOptions, ModelChoice, ModelOptions, TokenPrice
 from spanlab.lm.choice import addressed, of_environment, pairs

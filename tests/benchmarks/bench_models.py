@@ -166,7 +166,7 @@ def ready(
         items: how many there are.
         tell: hears 20 times a second how many are saved.
     """
-    from spanlab.detectors.spec import DetectorSpec
+    from spanlab.detectors import DetectorSpec
     from spanlab.lm import Meter, ModelChoice
     from spanlab.mappers import load
     from spanlab.schema import Item, Passage, Record

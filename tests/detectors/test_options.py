@@ -9,8 +9,7 @@ from typing import Literal
 import pytest
 from pydantic import JsonValue
 
-from spanlab.detectors import DetectorSpec, entries, entry_of
-from spanlab.detectors.entry import Entry, Options
+from spanlab.detectors import DetectorSpec, Entry, Options, entries, entry_of
 from spanlab.errors import UsageError
 from spanlab.options import Option, options_in
 from spanlab.workflows.choosing import DetectorSelection, specifications

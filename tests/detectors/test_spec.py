@@ -23,8 +23,8 @@ from spanlab.detectors import (
     entry_of,
     spec_of,
 )
+from spanlab.detectors.building import apply_program, program_state
 from spanlab.detectors.common.claiming import ClaimDetector
-from spanlab.detectors.programs import apply_program, program_state
 from spanlab.errors import InputError, MissingKeyError, UsageError
 from spanlab.lm import Meter, ModelChoice
 from spanlab.programs import Programs

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from streamlit.testing.v1 import AppTest
 
 from spanlab import jobs
-from spanlab.detectors.spec import DetectorSpec
+from spanlab.detectors import DetectorSpec
 from spanlab.jobs import RunRequest
 from spanlab.lm import ModelChoice
 from spanlab.schema import Item, Record

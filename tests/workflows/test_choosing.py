@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.detectors.spec import DetectorSpec, EnsembleSpec
+from spanlab.detectors import DetectorSpec, EnsembleSpec
 from spanlab.errors import UsageError
 from spanlab.lm import Budget, TokenPrice
 from spanlab.retrievers import Bm25Spec, PassageSource, WebSpec

@@ -13,10 +13,10 @@ from typing import Final
 import dspy
 
 from spanlab.claims import Extracted, Extraction, NameWrongWords, placed, wrong_words
+from spanlab.detectors.base import Kit
 from spanlab.detectors.common.claim_options import EXTRACTOR
 from spanlab.detectors.common.marking import places_of, span_of, strongest
 from spanlab.detectors.common.modelled import Case, Modelled
-from spanlab.detectors.kit import Kit
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.extents import Extent
 from spanlab.lm import Usage

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from spanlab.detectors.base import Kit
 from spanlab.detectors.entry import Options
-from spanlab.detectors.kit import Kit
 
 if TYPE_CHECKING:
     from spanlab.memory import Memory

@@ -21,9 +21,8 @@ from typing import Self
 
 import dspy
 
-from spanlab.detectors.base import Finding, failed
-from spanlab.detectors.kit import Kit
-from spanlab.detectors.programs import add_guidance, apply_program
+from spanlab.detectors.base import Finding, Kit, failed
+from spanlab.detectors.building import add_guidance, apply_program
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm import CallTotals, predict
 from spanlab.lm.meter import keeping

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 
+from spanlab.detectors.base import Kit
 from spanlab.detectors.common.claiming import ClaimDetector, ClaimProgram, Verified
 from spanlab.detectors.common.context import readable
 from spanlab.detectors.common.evidence import evidence, stance_of
 from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.encoder.entry import NliClaimOptions
 from spanlab.detectors.encoder.verifying import Statement, Verifier
-from spanlab.detectors.kit import Kit
 from spanlab.errors import SpanlabError
 from spanlab.schema import RemarkStep
 

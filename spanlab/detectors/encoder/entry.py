@@ -7,12 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector, LocalDetector
+from spanlab.detectors.base import Detector, Kit, LocalDetector
 from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
 from spanlab.detectors.common.running import BATCH, Device, Running
 from spanlab.detectors.encoder.formats import FormatName
 from spanlab.detectors.entry import JUDGE, Calls, Entry, Options, Size
-from spanlab.detectors.kit import Kit
 from spanlab.detectors.spec import DetectorSpec
 
 _PATH = {"format": "path"}  # what people who reach the app from elsewhere may not choose freely

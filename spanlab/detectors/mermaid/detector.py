@@ -30,9 +30,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from spanlab.detectors.base import Kit
 from spanlab.detectors.common.claiming import ClaimDetector, Verified
 from spanlab.detectors.common.modelled import Case
-from spanlab.detectors.kit import Kit
 from spanlab.detectors.mermaid.entry import MermaidOptions
 from spanlab.detectors.mermaid.inquiry import Inquiry, Means, MermaidProgram
 from spanlab.schema import RemarkStep

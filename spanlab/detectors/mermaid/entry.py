@@ -7,11 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector
+from spanlab.detectors.base import Detector, Kit
 from spanlab.detectors.common.claim_options import EXTRACTOR, ClaimsOption, claim_calls
 from spanlab.detectors.common.memory_options import MemoryOptions, MemoryUse
 from spanlab.detectors.entry import INSTRUCTION, JUDGE, Calls, Entry, Size
-from spanlab.detectors.kit import Kit
 from spanlab.detectors.spec import DetectorSpec
 
 _OBSERVATION = 1_000  # tokens that a call brings

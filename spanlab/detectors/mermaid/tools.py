@@ -7,10 +7,10 @@ from datetime import date
 
 from pydantic import JsonValue
 
+from spanlab.detectors.base import Kit
 from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.common.remembered import GIVEN
 from spanlab.detectors.common.selection import ranked
-from spanlab.detectors.kit import Kit
 from spanlab.errors import ToolError
 from spanlab.retrievers import Given, Query
 from spanlab.schema import Passage

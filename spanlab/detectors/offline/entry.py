@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from spanlab.detectors.base import LocalDetector
+from spanlab.detectors.base import Kit, LocalDetector
 from spanlab.detectors.entry import Entry
-from spanlab.detectors.kit import Kit
 
 
 def _create(_kit: Kit) -> LocalDetector:

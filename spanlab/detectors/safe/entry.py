@@ -7,9 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector
+from spanlab.detectors.base import Detector, Kit
 from spanlab.detectors.entry import JUDGE, Calls, Entry, Options, Size
-from spanlab.detectors.kit import Kit
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.lm import ModelOptions
 

@@ -16,11 +16,11 @@ from typing import Annotated, Final, Literal, NamedTuple
 import dspy
 from pydantic import Field, JsonValue
 
+from spanlab.detectors.base import Kit
 from spanlab.detectors.common.context import Context, context
 from spanlab.detectors.common.marking import strongest
 from spanlab.detectors.common.modelled import Case, Modelled
 from spanlab.detectors.entry import JUDGE, Options
-from spanlab.detectors.kit import Kit
 from spanlab.detectors.safe.controller import RETRIES, STEPS, Trajectory, control
 from spanlab.detectors.safe.detector import SafeProgram, marked, quoted, searches, traced
 from spanlab.detectors.safe.entry import ANSWER_JUDGE, GENERATOR

@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from spanlab.detectors.base import Detector
+from spanlab.detectors.base import Detector, Kit
 from spanlab.detectors.entry import INSTRUCTION, JUDGE, THINKING, Calls, Entry, Options, Size
-from spanlab.detectors.kit import Kit
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.lm import ModelOptions
 from spanlab.schema import Probability

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from spanlab.detectors.base import Kit
 from spanlab.detectors.common.claiming import Verified
 from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.modelled import Case
 from spanlab.detectors.common.selection import ranked
 from spanlab.detectors.entry import JUDGE
-from spanlab.detectors.kit import Kit
 from spanlab.detectors.veritrail.detector import ProcessDetector, VeriTrailProgram
 from spanlab.detectors.veritrail.entry import ClaimOptions, Method, RetrievalOptions
 from spanlab.detectors.veritrail.fitting import closest_fitting, room_of

@@ -12,8 +12,7 @@ from pydantic import ValidationError
 
 from spanlab.datasets import dumps
 from spanlab.datasets.formats.jsonl import loads
-from spanlab.detectors import DetectorSpec, Finding, build
-from spanlab.detectors.registry import installed
+from spanlab.detectors import DetectorSpec, Finding, build, installed
 from spanlab.lm import Meter, ModelChoice
 from spanlab.retrievers import SearchSpec
 from spanlab.schema import CallsStep, Item, QueryStep, Record, RemarkStep, Status

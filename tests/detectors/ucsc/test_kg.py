@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from detector_cases import ANSWER, TOWER, Make, detect
 
-from spanlab.detectors.programs import apply_program
+from spanlab.detectors.building import apply_program
 from spanlab.detectors.ucsc.entries import MAX_ROUNDS
 from spanlab.detectors.ucsc.verification import Verification
 from spanlab.errors import InputError
