@@ -24,7 +24,7 @@ from spanlab.detectors import (
     spec_of,
 )
 from spanlab.detectors.building import apply_program, program_state
-from spanlab.detectors.common.claiming import ClaimDetector
+from spanlab.detectors.common.claim_detector import ClaimDetector
 from spanlab.errors import InputError, MissingKeyError, UsageError
 from spanlab.lm import Meter, ModelChoice
 from spanlab.programs import Programs

@@ -1,15 +1,40 @@
-"""What of the passages a span or claim is to be read beside, as a rule the closest sentence."""
+"""Sentences that speak of a claim: quoted, by date, recalled from the memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+import math
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, date, datetime, timedelta
+from typing import Final, NamedTuple
 
+from spanlab.detectors.common.model_detector import Case, Modelled
 from spanlab.extents import Extent
 from spanlab.mappers import closest_sentence, sentences
-from spanlab.schema import Annotation, Evidence, Item, Span, Stance, Verdict
+from spanlab.memory import Memory, expires, passage_of
+from spanlab.retrievers.dates import latest_day
+from spanlab.schema import (
+    Annotation,
+    Evidence,
+    Item,
+    Passage,
+    RecallStep,
+    Retrieval,
+    Span,
+    Stance,
+    Verdict,
+    joined,
+    merged,
+)
+from spanlab.storage.memory_entry import MemoryEntry
+from spanlab.text import terms
 
 CLOSE = 0.3  # similarity below which a sentence has nothing to do with the span
+
+
 _STANCES: Final[dict[Verdict | None, Stance]] = {"supported": "supports", "refuted": "refutes"}
 
 
@@ -91,3 +116,185 @@ def quote(
 def stance_of(verdict: Verdict | None) -> Stance:
     """Return what evidence does to a claim that it led to this verdict on."""
     return _STANCES.get(verdict, "closest")
+
+
+MEMORY: Final = "memory"  # the retriever that what was recalled is noted under
+
+
+GIVEN: Final = "given"  # the kind of what came with an item: it says nothing about other items
+
+
+_QUERY: Final = 500  # characters of a query that are kept with what it found
+
+
+class Observed(NamedTuple):
+    """A passage, and what had found it: the query, the tool and the kind of source."""
+
+    passage: Passage
+    query: str
+    tool: str
+    kind: str
+
+
+class Remembered:
+    """The memory as one claim uses it.
+
+    ``entities`` are those that were asked for. ``notes`` say of the item's passages that were
+    recalled, by 0-based index and best first, when and how they were found.
+
+    Args:
+        memory: what is kept.
+        detector: whose model judges the claim.
+        case: the item, which gets the passages.
+        claim: the claim.
+    """
+
+    def __init__(self, memory: Memory, detector: Modelled, case: Case, claim: str) -> None:
+        self._memory, self._detector = memory, detector
+        self._case, self.claim = case, claim
+        self.entities: tuple[str, ...] = ()
+        self.notes: dict[int, str] = {}
+
+    async def recall(self, entities: Sequence[str], before: date | None = None) -> None:
+        """Let the item have what is kept about some entities and was published before a day."""
+        self.entities = tuple(entities)
+        known = await self._memory.recall(self.entities, self.claim, before)
+        if known:
+            places = noted(self._case, MEMORY, self.claim, [passage_of(each) for each in known])
+            self.notes = dict(zip(places, map(_told_by, known), strict=False))
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """Return the block in which other claims about the same entities wait."""
+        return self._memory.turn(self.entities)
+
+    def steps(self, number: int) -> list[RecallStep]:
+        """Return the step that tells what was recalled for claim ``number``; none if nothing."""
+        if not self.notes:
+            return []
+        passages, notes = tuple(self.notes), tuple(self.notes.values())
+        return [RecallStep(entities=self.entities, passages=passages, notes=notes, claim=number)]
+
+    async def keep(self, found: Iterable[Observed]) -> None:
+        """Keep the sentences that speak of the claim, unless they came with the item."""
+        if self._memory.keeps:
+            entries = (self._entry(each) for each in found if each.kind != GIVEN)
+            kept = [entry for entry in entries if entry is not None]
+            await self._memory.keep(self.entities, kept)
+
+    def _entry(self, found: Observed) -> MemoryEntry | None:
+        passage, now = found.passage, time.time()
+        places = relevant(passage.text, self.claim, self.entities, self._case.item.lang)
+        if not places:
+            return None
+        return MemoryEntry(
+            text=" ".join(passage.text[slice(*place)].strip() for place in places),
+            title=passage.title,
+            url=passage.url,
+            date=passage.date,
+            query=found.query[:_QUERY],
+            tool=found.tool,
+            kind=found.kind,
+            model=self._detector.kit.lm().model,
+            at=now,
+            expires=expires(found.kind, now),
+        )
+
+
+def searched_for(item: Item, indices: Iterable[int]) -> Iterator[Observed]:
+    """Yield those of an item's passages that a search has found, each once."""
+    found = {
+        index: each
+        for each in item.retrievals
+        if each.retriever != MEMORY
+        for index in each.passages
+    }
+    for index in dict.fromkeys(indices):
+        if index in found:
+            query = " ".join(found[index].queries)
+            yield Observed(item.passages[index], query, found[index].retriever, "search")
+
+
+def noted(case: Case, retriever: str, query: str, found: Sequence[Passage]) -> tuple[int, ...]:
+    """Note with the item what was asked and found; return where it stands there."""
+    bare = case.item.model_copy(update={"retrievals": ()})
+    more = joined(bare, Retrieval(retriever=retriever, query=query, queries=(query,)), found)
+    case.item = merged(case.item, more).item
+    return more.retrievals[-1].passages
+
+
+def _told_by(entry: MemoryEntry) -> str:
+    day = datetime.fromtimestamp(entry.at, UTC).date().isoformat()
+    asked = f" for “{entry.query}”" if entry.query else ""
+    return f"from memory: found on {day} by {entry.tool or 'hand'}{asked}"
+
+
+MOST: Final = 3  # sentences of a passage
+
+
+_SHARE: Final = 0.5  # of a name's words, that many of which a sentence must hold
+
+
+_SHORT: Final = 3  # letters of the shortest word that tells one name from another
+
+
+def relevant(
+    text: str, claim: str, entities: Sequence[str], lang: str, most: int = MOST
+) -> tuple[Extent, ...]:
+    """Return the sentences of a text that speak of a claim.
+
+    They name one of its entities, by half of its words at least, and share another word with the
+    claim; without entities they share two words with it.
+
+    Args:
+        text: what was observed.
+        claim: the claim.
+        entities: its subjects and objects.
+        lang: BCP 47 tag of the text.
+        most: how many sentences at most.
+
+    Returns:
+        Those that share most with the claim, rare words counting more, in the order of the text;
+        empty if the text has nothing to do with it.
+    """
+    wanted = _words(claim)
+    names = [name for name in map(_words, entities) if name]
+    places = sentences(text, lang)
+    held = [_words(text[slice(*place)]) for place in places]
+    spread = Counter(word for words in held for word in words & wanted)
+    worth: dict[int, float] = {}
+    for number, words in enumerate(held):
+        shared = words & wanted
+        named = any(len(words & name) >= _SHARE * len(name) for name in names) or not names
+        if named and len(shared) >= min(2, len(wanted)):
+            worth[number] = math.fsum(math.log1p(len(held) / spread[each]) for each in shared)
+    best = sorted(worth, key=lambda number: (-worth[number], number))[:most]
+    return tuple(places[number] for number in sorted(best))
+
+
+def _words(text: str) -> frozenset[str]:
+    found = terms(text)
+    return frozenset(word for word in found if len(word) >= _SHORT or not word.isascii()) or (
+        frozenset(found)
+    )
+
+
+_DAY_FIRST = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})")
+
+
+def about(item: Item, claim: str) -> str:
+    """Return a claim with who said it and when, as far as the item's ``meta`` says."""
+    speaker, day = item.meta.get("speaker"), item.meta.get("claim_date") or item.meta.get("date")
+    said = [f"by {speaker}" if speaker else "", f"on {day}" if day else ""]
+    known = " ".join(filter(None, said))
+    return f"{claim} (said {known})" if known else claim
+
+
+def published_before(item: Item) -> date | None:
+    """Return the day after a claim's, before which evidence must be published; None if unknown."""
+    written = str(item.meta.get("claim_date") or item.meta.get("date") or "")
+    found = _DAY_FIRST.fullmatch(written.strip())
+    try:
+        day = date(int(found[3]), int(found[2]), int(found[1])) if found else latest_day(written)
+    except ValueError:
+        return None
+    return None if day is None else day + timedelta(days=1)

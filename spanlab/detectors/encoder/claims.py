@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 
 from spanlab.detectors.base import Kit
-from spanlab.detectors.common.claiming import ClaimDetector, ClaimProgram, Verified
+from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimProgram, Verified
 from spanlab.detectors.common.context import readable
 from spanlab.detectors.common.evidence import evidence, stance_of
-from spanlab.detectors.common.modelled import Case
+from spanlab.detectors.common.model_detector import Case
 from spanlab.detectors.encoder.entry import NliClaimOptions
 from spanlab.detectors.encoder.verifying import Statement, Verifier
 from spanlab.errors import SpanlabError

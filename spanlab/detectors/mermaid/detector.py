@@ -31,8 +31,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from spanlab.detectors.base import Kit
-from spanlab.detectors.common.claiming import ClaimDetector, Verified
-from spanlab.detectors.common.modelled import Case
+from spanlab.detectors.common.claim_detector import ClaimDetector, Verified
+from spanlab.detectors.common.model_detector import Case
 from spanlab.detectors.mermaid.entry import MermaidOptions
 from spanlab.detectors.mermaid.inquiry import Inquiry, Means, MermaidProgram
 from spanlab.schema import RemarkStep

@@ -10,12 +10,18 @@ from typing import Final
 import dspy
 from pydantic import JsonValue
 
-from spanlab.detectors.common.claiming import ClaimProgram
-from spanlab.detectors.common.dated import about, published_before
-from spanlab.detectors.common.modelled import Case, Modelled
-from spanlab.detectors.common.remembered import GIVEN, Observed, Remembered, noted
-from spanlab.detectors.common.selection import joined as joined_pieces
-from spanlab.detectors.common.selection import select
+from spanlab.detectors.common.claim_detector import ClaimProgram
+from spanlab.detectors.common.context import joined as joined_pieces
+from spanlab.detectors.common.context import select
+from spanlab.detectors.common.evidence import (
+    GIVEN,
+    Observed,
+    Remembered,
+    about,
+    noted,
+    published_before,
+)
+from spanlab.detectors.common.model_detector import Case, Modelled
 from spanlab.detectors.mermaid.entry import MermaidOptions
 from spanlab.detectors.mermaid.executor import Action, Execution, Thought, Turn, execute
 from spanlab.detectors.mermaid.prompts import (

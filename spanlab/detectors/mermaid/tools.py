@@ -8,9 +8,9 @@ from datetime import date
 from pydantic import JsonValue
 
 from spanlab.detectors.base import Kit
-from spanlab.detectors.common.modelled import Case
-from spanlab.detectors.common.remembered import GIVEN
-from spanlab.detectors.common.selection import ranked
+from spanlab.detectors.common.context import ranked
+from spanlab.detectors.common.evidence import GIVEN
+from spanlab.detectors.common.model_detector import Case
 from spanlab.errors import ToolError
 from spanlab.retrievers import Given, Query
 from spanlab.schema import Passage

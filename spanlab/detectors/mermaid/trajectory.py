@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from spanlab.detectors.common.evidence import quote, stance_of
-from spanlab.detectors.common.relevance import relevant
-from spanlab.detectors.common.remembered import Remembered
+from spanlab.detectors.common.evidence import Remembered, quote, relevant, stance_of
 from spanlab.detectors.mermaid.executor import Execution, Failure, Turn
 from spanlab.detectors.mermaid.prompts import Decomposition
 from spanlab.schema import Evidence, Item, RemarkStep, Step, ThoughtStep, Verdict

@@ -10,10 +10,9 @@ from urllib.parse import quote
 
 import dspy
 
-from spanlab.detectors.common.claiming import ClaimProgram
-from spanlab.detectors.common.dated import about, published_before
-from spanlab.detectors.common.modelled import Case, Modelled
-from spanlab.detectors.common.remembered import Remembered, searched_for
+from spanlab.detectors.common.claim_detector import ClaimProgram
+from spanlab.detectors.common.evidence import Remembered, about, published_before, searched_for
+from spanlab.detectors.common.model_detector import Case, Modelled
 from spanlab.detectors.common.seq2seq import Rewriter
 from spanlab.detectors.papelo.answering import (
     HITS,

@@ -34,10 +34,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spanlab.detectors.base import Kit
-from spanlab.detectors.common.claiming import ClaimDetector, Verified
-from spanlab.detectors.common.evidence import quote, stance_of
-from spanlab.detectors.common.modelled import Case
-from spanlab.detectors.common.remembered import Remembered
+from spanlab.detectors.common.claim_detector import ClaimDetector, Verified
+from spanlab.detectors.common.evidence import Remembered, quote, stance_of
+from spanlab.detectors.common.model_detector import Case
 from spanlab.detectors.common.seq2seq import Rewriter
 from spanlab.detectors.papelo.answering import Answered
 from spanlab.detectors.papelo.claim_pursuit import OPEN, ClaimPursuit, PapeloProgram

@@ -15,7 +15,7 @@ import dspy
 from pydantic import BeforeValidator, JsonValue
 
 from spanlab.detectors.base import Kit
-from spanlab.detectors.common.modelled import Case, Modelled
+from spanlab.detectors.common.model_detector import Case, Modelled
 from spanlab.detectors.safe.grounding import Asked, Grounding, Proposal, ground
 from spanlab.detectors.safe.labels import BENCHMARK, right_answers, supporting
 from spanlab.detectors.safe.prompts import is_right

@@ -34,8 +34,7 @@ import dspy
 from spanlab.detectors.base import Kit
 from spanlab.detectors.common.context import Context, asked, context
 from spanlab.detectors.common.evidence import evidence
-from spanlab.detectors.common.marking import strongest
-from spanlab.detectors.common.modelled import Case, Modelled
+from spanlab.detectors.common.model_detector import Case, Modelled, strongest
 from spanlab.detectors.safe.entry import ENTRY, SafeOptions
 from spanlab.detectors.safe.prompts import verifying_prompt
 from spanlab.detectors.safe.protocol import ErrorType

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from spanlab.detectors.base import Kit
 from spanlab.detectors.common.context import passage_shown
-from spanlab.detectors.common.modelled import Case, Modelled
+from spanlab.detectors.common.model_detector import Case, Modelled
 from spanlab.detectors.safe.checks import CITATION, cited, flaw_in
 from spanlab.detectors.safe.entities import plain
 from spanlab.detectors.safe.labels import BENCHMARK, IDEAL, right_answers, supporting

@@ -18,8 +18,7 @@ from pydantic import Field, JsonValue
 
 from spanlab.detectors.base import Kit
 from spanlab.detectors.common.context import Context, context
-from spanlab.detectors.common.marking import strongest
-from spanlab.detectors.common.modelled import Case, Modelled
+from spanlab.detectors.common.model_detector import Case, Modelled, strongest
 from spanlab.detectors.entry import JUDGE, Options
 from spanlab.detectors.safe.controller import RETRIES, STEPS, Trajectory, control
 from spanlab.detectors.safe.detector import SafeProgram, marked, quoted, searches, traced

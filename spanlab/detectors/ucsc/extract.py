@@ -26,7 +26,7 @@ import dspy
 
 from spanlab.detectors.common.context import readable
 from spanlab.detectors.common.evidence import evidence
-from spanlab.detectors.common.marking import quote_steps, span_of
+from spanlab.detectors.common.model_detector import quote_steps, span_of
 from spanlab.detectors.ucsc.entries import QuoteOptions
 from spanlab.detectors.ucsc.replies import Part
 from spanlab.detectors.ucsc.system import UcscDetector, show_examples

@@ -30,8 +30,7 @@ from typing import ClassVar
 import dspy
 
 from spanlab.claims import placed
-from spanlab.detectors.common.marking import places_of, span_of, strongest
-from spanlab.detectors.common.modelled import Case
+from spanlab.detectors.common.model_detector import Case, places_of, span_of, strongest
 from spanlab.detectors.ucsc.entries import UNVERIFIED, GraphOptions
 from spanlab.detectors.ucsc.system import UcscDetector
 from spanlab.detectors.ucsc.verification import Checked

@@ -23,7 +23,7 @@ from typing import Annotated
 
 import dspy
 
-from spanlab.detectors.common.marking import span_of
+from spanlab.detectors.common.model_detector import span_of
 from spanlab.detectors.ucsc.entries import RevisionOptions
 from spanlab.detectors.ucsc.revisions import is_revision, revision_in
 from spanlab.detectors.ucsc.system import UcscDetector, show_examples

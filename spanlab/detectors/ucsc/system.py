@@ -11,7 +11,7 @@ import dspy
 
 from spanlab.detectors.common.context import Context, asked, context
 from spanlab.detectors.common.evidence import explained
-from spanlab.detectors.common.modelled import Case, Modelled
+from spanlab.detectors.common.model_detector import Case, Modelled
 from spanlab.detectors.ucsc.examples import EXAMPLES
 from spanlab.mappers import Quote, load
 from spanlab.schema import Annotation, Item, RemarkStep

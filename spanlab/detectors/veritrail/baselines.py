@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from spanlab.detectors.base import Kit
-from spanlab.detectors.common.claiming import Verified
+from spanlab.detectors.common.claim_detector import Verified
+from spanlab.detectors.common.context import ranked
 from spanlab.detectors.common.evidence import evidence
-from spanlab.detectors.common.modelled import Case
-from spanlab.detectors.common.selection import ranked
+from spanlab.detectors.common.model_detector import Case
 from spanlab.detectors.entry import JUDGE
 from spanlab.detectors.veritrail.detector import ProcessDetector, VeriTrailProgram
 from spanlab.detectors.veritrail.entry import ClaimOptions, Method, RetrievalOptions

@@ -32,11 +32,10 @@ import dspy
 
 from spanlab.claims import sub_claims
 from spanlab.detectors.base import Kit
+from spanlab.detectors.common.claim_detector import ClaimDetector, ClaimProgram, Verified
 from spanlab.detectors.common.claim_options import EXTRACTOR
-from spanlab.detectors.common.claiming import ClaimDetector, ClaimProgram, Verified
-from spanlab.detectors.common.evidence import evidence, quote, stance_of
-from spanlab.detectors.common.modelled import Case
-from spanlab.detectors.common.remembered import Remembered, searched_for
+from spanlab.detectors.common.evidence import Remembered, evidence, quote, searched_for, stance_of
+from spanlab.detectors.common.model_detector import Case
 from spanlab.detectors.entry import JUDGE
 from spanlab.detectors.veritrail.entry import ClaimOptions, VeriTrailOptions
 from spanlab.detectors.veritrail.fitting import room_of

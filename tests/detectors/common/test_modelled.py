@@ -25,7 +25,7 @@ PACKAGE = '''
 import dspy
 
 from spanlab.lm.meter import keep, together
-from spanlab.detectors.common.modelled import Modelled
+from spanlab.detectors.common.model_detector import Modelled
 from spanlab.detectors.entry import Entry
 from spanlab.retrievers import Query
 from spanlab.schema.trace import QueryStep, RemarkStep

@@ -23,7 +23,7 @@ from pursuit_answers import (
 )
 
 from spanlab.detectors import Detector, DetectorSpec, build
-from spanlab.detectors.common.dated import published_before
+from spanlab.detectors.common.evidence import published_before
 from spanlab.detectors.papelo.answering import names_in
 from spanlab.detectors.papelo.prompts import asked
 from spanlab.lm import Meter, ModelChoice

@@ -1,4 +1,4 @@
-"""What all detectors that ask a model do alike: ask their own model, and fail with a reason.
+"""Detectors that ask one model, and mark what it says.
 
 Each is a ``dspy.Module``, from an item to its annotation:
 
@@ -13,7 +13,7 @@ counting are the language model's (``spanlab.lm``).
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain
@@ -24,13 +24,29 @@ import dspy
 from spanlab.detectors.base import Finding, Kit, failed
 from spanlab.detectors.building import add_guidance, apply_program
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
+from spanlab.extents import Extent
 from spanlab.lm import CallTotals, predict
 from spanlab.lm.meter import keeping
+from spanlab.mappers import MappedSpan, Quote, QuoteMapping
 from spanlab.retrievers import Query, Retriever, ensure, retrieval_of
 from spanlab.runtime import wait
-from spanlab.schema import BY_HAND, Annotation, CallsStep, Item, Kind, RemarkStep, Step, merged
+from spanlab.schema import (
+    BY_HAND,
+    Annotation,
+    CallsStep,
+    Item,
+    Kind,
+    Place,
+    QuoteStep,
+    RemarkStep,
+    Span,
+    Step,
+    merged,
+)
 
 _THOUGHTS = 2_000  # characters of what a model thought aloud that are kept of a call
+
+
 _MOST_THOUGHTS = 10  # calls of which they are kept
 
 
@@ -179,3 +195,39 @@ def _thoughts(used: CallTotals) -> list[Step]:
     kept = [text.strip() for text in used.thoughts[:_MOST_THOUGHTS]]
     cut = [text if len(text) <= _THOUGHTS else text[: _THOUGHTS - 1] + "…" for text in kept]
     return [RemarkStep(text=f"the model's reasoning: {text}") for text in cut]
+
+
+def span_of(answer: str, found: MappedSpan, note: str | None = None) -> Span:
+    """Return a mapped place of the answer as a span, with a note on why it is marked."""
+    start, end = found.start, found.end
+    text = answer[start:end]
+    return Span(start=start, end=end, text=text, prob=found.prob, note=note or None)
+
+
+def strongest(spans: Iterable[Span]) -> list[Span]:
+    """Return the spans in order, one for each place: that with the highest probability."""
+    best: dict[tuple[int, int], Span] = {}
+    for span in spans:
+        known = best.get((span.start, span.end))
+        if known is None or known.prob < span.prob:
+            best[span.start, span.end] = span
+    return [best[place] for place in sorted(best)]
+
+
+def places_of(found: Iterable[Extent | MappedSpan]) -> tuple[Place, ...]:
+    """Return places of the answer as a step of a trace holds them."""
+    return tuple(Place(start=each.start, end=each.end) for each in found)
+
+
+def quote_steps(quotes: Sequence[Quote], found: QuoteMapping) -> list[QuoteStep]:
+    """Return what was quoted and where it stands; quotes that were not found have no places."""
+    places = {mapped.quote: mapped.places for mapped in found.mapped}
+    return [
+        QuoteStep(
+            text=quote.text,
+            prob=quote.prob,
+            reason=quote.reason,
+            places=places_of(places.get(index, ())),
+        )
+        for index, quote in enumerate(quotes)
+    ]

@@ -1,4 +1,4 @@
-"""What all detectors that judge claims do alike: extract, verify each, find the wrong words.
+"""Detectors that judge claims: take them out, verify each, find the wrong words.
 
 A system's own file holds its verifier, ``verify``; a claim that fails is one failed claim.
 """
@@ -15,8 +15,7 @@ import dspy
 from spanlab.claims import Extracted, Extraction, NameWrongWords, placed, wrong_words
 from spanlab.detectors.base import Kit
 from spanlab.detectors.common.claim_options import EXTRACTOR
-from spanlab.detectors.common.marking import places_of, span_of, strongest
-from spanlab.detectors.common.modelled import Case, Modelled
+from spanlab.detectors.common.model_detector import Case, Modelled, places_of, span_of, strongest
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.extents import Extent
 from spanlab.lm import Usage
@@ -35,7 +34,11 @@ from spanlab.schema import (
 )
 
 CLAIMS_AT_ONCE: Final = 4  # claims of one answer under way at the same time
+
+
 NO_ANSWER = "the answer is empty: there is nothing to check"
+
+
 NO_CLAIMS = "the answer states nothing that can be verified"
 
 
