@@ -1,18 +1,20 @@
-"""What MERMAID asks, calls, recalls and keeps for one claim."""
+"""One claim: asked, tools called, evidence recalled; its steps for people."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Final
 
 import dspy
 from pydantic import JsonValue
 
+from spanlab.detectors.base import Kit
 from spanlab.detectors.common.claim_detector import ClaimProgram
 from spanlab.detectors.common.context import joined as joined_pieces
-from spanlab.detectors.common.context import select
+from spanlab.detectors.common.context import ranked, select
 from spanlab.detectors.common.evidence import (
     GIVEN,
     Observed,
@@ -20,10 +22,13 @@ from spanlab.detectors.common.evidence import (
     about,
     noted,
     published_before,
+    quote,
+    relevant,
+    stance_of,
 )
 from spanlab.detectors.common.model_detector import Case, Modelled
 from spanlab.detectors.mermaid.entry import MermaidOptions
-from spanlab.detectors.mermaid.executor import Action, Execution, Thought, Turn, execute
+from spanlab.detectors.mermaid.executor import Action, Execution, Failure, Thought, Turn, execute
 from spanlab.detectors.mermaid.prompts import (
     DecideNextStep,
     DecideNextStepOfFour,
@@ -32,18 +37,21 @@ from spanlab.detectors.mermaid.prompts import (
     JudgeByHistory,
     JudgeByHistoryOfFour,
 )
-from spanlab.detectors.mermaid.tools import own_tools
-from spanlab.detectors.mermaid.trajectory import Seen, Trajectory, background, passages_of
 from spanlab.entities import names_of
+from spanlab.errors import ToolError
 from spanlab.inbound import ABOUT, one_line
 from spanlab.memory import Memory
-from spanlab.retrievers import Query
-from spanlab.schema import Passage, Verdict
+from spanlab.retrievers import Given, Query
+from spanlab.schema import Evidence, Item, Passage, RemarkStep, Step, ThoughtStep, Verdict
 from spanlab.tools import Tool, Toolbox, asked
 from spanlab.tools.base import OfItem
 
 _SHOWN: Final = 4_000  # characters of an observation in the prompt
+
+
 WIKI: Final = "wikipedia"  # the kind of source whose titles may lead to another one
+
+
 NOTHING: Final = "Nothing was found."
 
 
@@ -213,3 +221,145 @@ def _source(passage: Passage, note: str | None) -> str:
     told = (passage.title, passage.url, passage.date, note)
     about_it = one_line(", ".join(filter(None, told)), ABOUT)
     return f" ({about_it})" if about_it else ""
+
+
+HITS = 5  # passages that a search gives
+
+
+SEARCH = "search"
+
+
+PAGE = "read_page"
+
+
+def own_tools(kit: Kit, case: Case, before: date | None) -> list[Tool]:
+    """Return the search of a run, over the item's passages if it has none, and its pages.
+
+    Args:
+        kit: with the retriever and the pages.
+        case: the item, whose passages name the addresses that may be read.
+        before: the day before which evidence must be published; None for any.
+    """
+    given = tuple(case.item.passages) if isinstance(kit.retriever, Given) else None
+
+    async def search(arguments: Mapping[str, JsonValue]) -> Sequence[Passage]:
+        text = " ".join(str(arguments["query"]).split())
+        if given is not None:
+            best = ranked([passage.text for passage in given], text)
+            return [given[index] for index in best[:HITS]]
+        query = Query(text, language=case.item.lang, k=HITS, before=before, item=case.item.id)
+        found = await kit.retriever.search(query)
+        return [passage for passage in found.passages if query.admits(passage)][:HITS]
+
+    async def read(arguments: Mapping[str, JsonValue]) -> Sequence[Passage]:
+        url = str(arguments["url"]).strip()
+        known = next((each for each in case.item.passages if each.url == url), None)
+        if known is None or kit.pages is None:
+            raise ToolError(f"no search has found {url[:200]!r}: only what was found can be read")
+        page = await kit.pages.read(url)
+        title, day = known.title or page.title, known.date or page.date
+        return [Passage(text=page.text, title=title, url=url, date=day)]
+
+    where = "the passages that came with the answer" if given is not None else "the sources"
+    tools = [
+        Tool(
+            SEARCH,
+            f"Search {where}; gives up to {HITS} passages.",
+            {"query": {"type": "string"}},
+            search,
+            ("query",),
+            source=kit.retriever.name,
+            kind="search" if given is None else GIVEN,
+        )
+    ]
+    if kit.pages is not None and given is None:
+        about = "Read the whole page at an address that a search has found."
+        tools.append(
+            Tool(
+                PAGE,
+                about,
+                {"url": {"type": "string"}},
+                read,
+                ("url",),
+                source="pages",
+                kind="page",
+            )
+        )
+    return tools
+
+
+_QUOTED: Final = 8  # pieces of evidence of a claim at most
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An observation: the item's passages that a call brought, by 0-based index."""
+
+    passages: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A claim, what it states, what was remembered of it, and how it was judged."""
+
+    claim: str
+    parts: Decomposition | None
+    known: Remembered
+    execution: Execution[Verdict, Seen]
+
+    def evidence(self, item: Item) -> tuple[Evidence, ...]:
+        """Quote the sentences of what was recalled and observed that speak of the claim."""
+        stance = stance_of(self.execution.answer)
+        notes, entities = self.known.notes, self.known.entities
+        observed = (index for turn in self.execution.history for index in passages_of(turn))
+        quotes = [
+            quote(item, index, place, stance, notes.get(index))
+            for index in dict.fromkeys((*notes, *observed))
+            for place in relevant(item.passages[index].text, self.claim, entities, item.lang)
+        ]
+        return tuple(quotes[:_QUOTED])
+
+    def steps(self, number: int) -> list[Step]:
+        """Tell what was stated, recalled, thought, called and observed of claim ``number``."""
+        told: list[Step] = []
+        if self.parts is not None:
+            told.append(RemarkStep(text=f"taken apart: {background(self.parts)}", claim=number))
+        told += self.known.steps(number)
+        history = self.execution.history
+        told += [_step(turn, number, at) for at, turn in enumerate(history, start=1)]
+        forced = "the steps were used up: an answer was forced"
+        last = forced if self.execution.forced else self.execution.thought
+        return [*told, ThoughtStep(text=last, claim=number, round=len(history) + 1)]
+
+
+def passages_of(turn: Turn[Seen]) -> Sequence[int]:
+    """Return the indices of the passages that a step brought; empty if it brought none."""
+    return turn.observation.passages if isinstance(turn.observation, Seen) else ()
+
+
+def background(parts: Decomposition | None) -> str:
+    """Return what a claim states in one line."""
+    if parts is None:
+        return "nothing"
+    triplets = [
+        " · ".join(
+            filter(None, (each.subject, each.relation, each.object, ", ".join(each.attributes)))
+        )
+        for each in parts.triplets
+    ]
+    topics = f"topics: {', '.join(parts.topics)}" if parts.topics else ""
+    return "; ".join(filter(None, (*triplets, topics))) or "nothing"
+
+
+def _step(turn: Turn[Seen], claim: int, at: int) -> ThoughtStep:
+    called = turn.action.tool if turn.action else ""
+    return ThoughtStep(
+        text=turn.thought,
+        tool="".join(filter(str.isprintable, called))[:200] or None,
+        arguments=dict(turn.action.arguments) if turn.action else {},
+        passages=tuple(passages_of(turn)),
+        failure=str(turn.observation) if isinstance(turn.observation, Failure) else None,
+        repeats=turn.repeats,
+        claim=claim,
+        round=at,
+    )
