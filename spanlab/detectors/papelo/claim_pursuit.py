@@ -14,18 +14,6 @@ from spanlab.detectors.common.claim_detector import ClaimProgram
 from spanlab.detectors.common.evidence import Remembered, about, published_before, searched_for
 from spanlab.detectors.common.model_detector import Case, Modelled
 from spanlab.detectors.common.seq2seq import Rewriter
-from spanlab.detectors.papelo.answering import (
-    HITS,
-    SNIPPET,
-    Answered,
-    answering,
-    names_in,
-    numbered,
-    part_about,
-    quoted,
-    shown,
-    window,
-)
 from spanlab.detectors.papelo.entry import PapeloOptions
 from spanlab.detectors.papelo.prompts import (
     AnswerFrom,
@@ -39,7 +27,22 @@ from spanlab.detectors.papelo.prompts import (
     RephraseAsQuestion,
     asked,
 )
-from spanlab.detectors.papelo.pursuit import Pair, Pursuit, ask_at_once, pursue
+from spanlab.detectors.papelo.pursuit import (
+    HITS,
+    SNIPPET,
+    Answered,
+    Pair,
+    Pursuit,
+    answering,
+    ask_at_once,
+    names_in,
+    numbered,
+    part_about,
+    pursue,
+    quoted,
+    shown,
+    window,
+)
 from spanlab.entities import names_of
 from spanlab.errors import PageError, RefusedPageError
 from spanlab.retrievers import Given, Query

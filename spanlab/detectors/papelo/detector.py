@@ -38,10 +38,9 @@ from spanlab.detectors.common.claim_detector import ClaimDetector, Verified
 from spanlab.detectors.common.evidence import Remembered, quote, stance_of
 from spanlab.detectors.common.model_detector import Case
 from spanlab.detectors.common.seq2seq import Rewriter
-from spanlab.detectors.papelo.answering import Answered
 from spanlab.detectors.papelo.claim_pursuit import OPEN, ClaimPursuit, PapeloProgram
 from spanlab.detectors.papelo.entry import PapeloOptions
-from spanlab.detectors.papelo.pursuit import Pursuit
+from spanlab.detectors.papelo.pursuit import Answered, Pursuit
 from spanlab.errors import NoEvidenceError
 from spanlab.extents import Extent
 from spanlab.schema import Evidence, Item, PairStep, PassageQuote, Step, Verdict

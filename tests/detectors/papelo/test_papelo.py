@@ -24,8 +24,8 @@ from pursuit_answers import (
 
 from spanlab.detectors import Detector, DetectorSpec, build
 from spanlab.detectors.common.evidence import published_before
-from spanlab.detectors.papelo.answering import names_in
 from spanlab.detectors.papelo.prompts import asked
+from spanlab.detectors.papelo.pursuit import names_in
 from spanlab.lm import Meter, ModelChoice
 from spanlab.retrievers import SearchSpec
 from spanlab.retrievers.addresses import ALLOWED
