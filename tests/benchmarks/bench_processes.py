@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spanlab.detectors.veritrail.entry import VeriTrailOptions
-from spanlab.detectors.veritrail.judging import Judged
-from spanlab.detectors.veritrail.selection import Selected, Sentence
+from spanlab.detectors.veritrail.evidence import Judged, Selected, Sentence
 from spanlab.detectors.veritrail.trail import Trail
 from spanlab.detectors.veritrail.walk import walk
 from spanlab.schema import ProcessNode, SharedProcess

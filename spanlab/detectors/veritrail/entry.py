@@ -123,8 +123,7 @@ def _baseline(name: str, method: Method, what: str, options: type[ClaimOptions])
     """Return what one of the paper's baselines says of itself (§4.2, appendix E.1)."""
 
     def create(kit: Kit) -> Detector:
-        from spanlab.detectors.veritrail.baselines import Baseline
-        from spanlab.detectors.veritrail.detector import VeriTrailProgram
+        from spanlab.detectors.veritrail.detector import Baseline, VeriTrailProgram
 
         return Baseline(kit, VeriTrailProgram(), guided="judge", method=method)
 

@@ -9,9 +9,15 @@ from math import inf
 from typing import Final, Protocol
 
 from spanlab.detectors.veritrail.entry import VeriTrailOptions
-from spanlab.detectors.veritrail.fitting import fitting, largest
-from spanlab.detectors.veritrail.judging import Judged
-from spanlab.detectors.veritrail.selection import Selected, Sentence, batches, sentences_of
+from spanlab.detectors.veritrail.evidence import (
+    Judged,
+    Selected,
+    Sentence,
+    batches,
+    fitting,
+    largest,
+    sentences_of,
+)
 from spanlab.detectors.veritrail.walk import Round, WalkVerdict
 from spanlab.lm import count_tokens
 from spanlab.lm.meter import together

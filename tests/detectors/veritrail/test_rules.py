@@ -12,9 +12,18 @@ import pytest
 
 from spanlab.claims import sub_claims
 from spanlab.detectors.veritrail.entry import VeriTrailOptions
-from spanlab.detectors.veritrail.fitting import fitting, largest
-from spanlab.detectors.veritrail.judging import Judged, Ruling, majority
-from spanlab.detectors.veritrail.selection import Selected, Sentence, agreed, batches, chosen
+from spanlab.detectors.veritrail.evidence import (
+    Judged,
+    Ruling,
+    Selected,
+    Sentence,
+    agreed,
+    batches,
+    chosen,
+    fitting,
+    largest,
+    majority,
+)
 from spanlab.detectors.veritrail.trail import NOTHING_CHOSEN, RERUNS, Trail
 from spanlab.detectors.veritrail.walk import WalkVerdict, walk
 from spanlab.schema import Process, ProcessNode, TrailStep
