@@ -12,8 +12,8 @@ from dspy.utils.exceptions import AdapterParseError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.detectors.ucsc.replies import Judgement, Part
-from spanlab.detectors.ucsc.revisions import revision_in
+from spanlab.detectors.ucsc.revise import revision_in
+from spanlab.detectors.ucsc.system import Judgement, Part
 from spanlab.lm.adapters import ChatAnswers, JsonAnswers
 from spanlab.lm.parsing import PROSE, told_apart
 

@@ -95,8 +95,7 @@ def _revise_calls(size: Size, spec: DetectorSpec) -> Iterable[Calls]:
 
 
 def _kg(kit: Kit) -> Detector:
-    from spanlab.detectors.ucsc.kg import UcscKg
-    from spanlab.detectors.ucsc.verification import Verification
+    from spanlab.detectors.ucsc.facts import UcscKg, Verification
 
     options = GraphOptions.model_validate(kit.spec.options)
     program = Verification(reasoning=kit.spec.reasoning, unverified=options.unverified)

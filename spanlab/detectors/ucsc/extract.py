@@ -28,8 +28,7 @@ from spanlab.detectors.common.context import readable
 from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.model_detector import quote_steps, span_of
 from spanlab.detectors.ucsc.entries import QuoteOptions
-from spanlab.detectors.ucsc.replies import Part
-from spanlab.detectors.ucsc.system import UcscDetector, show_examples
+from spanlab.detectors.ucsc.system import Part, UcscDetector, show_examples
 from spanlab.mappers import Quote, map_quotes
 from spanlab.schema import Annotation, Item
 

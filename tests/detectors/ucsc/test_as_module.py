@@ -14,7 +14,7 @@ from detector_cases import TOWER, Make, detect
 from model_fixtures import KEY
 
 from spanlab.detectors import Finding
-from spanlab.detectors.ucsc.examples import EXAMPLES
+from spanlab.detectors.ucsc.system import EXAMPLES
 from spanlab.errors import BudgetError
 from spanlab.lm import Budget, Meter, ModelChoice, language_model
 from spanlab.schema import Item, Status

@@ -10,7 +10,7 @@ from detector_cases import ANSWER, TOWER, Make, detect
 
 from spanlab.detectors.building import apply_program
 from spanlab.detectors.ucsc.entries import MAX_ROUNDS
-from spanlab.detectors.ucsc.verification import Verification
+from spanlab.detectors.ucsc.facts import Verification
 from spanlab.errors import InputError
 from spanlab.schema import FactStep, Predictor, RelationStep, Status
 from spanlab.testing import Ask, ModelServer, Reply, fail, say_fields
