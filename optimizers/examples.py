@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, Self
 
-from spanlab.detectors.safe.labels import error_marked, right_answers
-from spanlab.detectors.safe.reading import steps_in
+from spanlab.detectors.safe.steps import error_marked, right_answers, steps_in
 from spanlab.errors import UsageError
 from spanlab.extents import Extent, intersection, length
 from spanlab.labels import Labels, hard_of, labels_of, vote

@@ -106,7 +106,7 @@ def _subject(search: Search, stopper: Stopper, settings: Settings) -> Subject:
     entry, spec = entry_of(search.detector.detector), search.detector
     detector: object
     if search.unit == "questions":
-        from spanlab.detectors.safe.reasoning import Reasoner, ReasonOptions
+        from spanlab.detectors.safe.reasoner import Reasoner, ReasonOptions
 
         detector = Reasoner(kit_of(spec, stopper, settings), ReasonOptions())
         names = entry.generator_prompts

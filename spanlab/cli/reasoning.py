@@ -87,7 +87,7 @@ def reason(
     spanlab reason questions.jsonl --retriever bm25 --corpus wiki/ -o reasoned.jsonl
     """
     from spanlab.cli.output import write_tables
-    from spanlab.detectors.safe.reasoning import ReasonOptions
+    from spanlab.detectors.safe.reasoner import ReasonOptions
     from spanlab.workflows.reasoning import Reasoning
     from spanlab.workflows.reasoning_results import error_tables, method_table
 

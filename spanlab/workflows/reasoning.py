@@ -23,7 +23,7 @@ from spanlab.workflows.runs import CONCURRENCY
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spanlab.detectors.safe.reasoning import Reasoner, ReasonOptions
+    from spanlab.detectors.safe.reasoner import Reasoner, ReasonOptions
 
 _AHEAD = 4  # times as many questions are begun as are under way
 
@@ -54,7 +54,7 @@ class Reasoning:
         concurrency: int = CONCURRENCY,
         budget: Budget | None = None,
     ) -> None:
-        from spanlab.detectors.safe.reasoning import Reasoner
+        from spanlab.detectors.safe.reasoner import Reasoner
 
         names = [way.verification for way in ways]
         if len(set(names)) < len(names):

@@ -11,9 +11,7 @@ from typing import Final, NamedTuple, Self
 
 from pydantic import JsonValue
 
-from spanlab.detectors.safe.labels import error_marked, right_answers
-from spanlab.detectors.safe.protocol import ErrorType
-from spanlab.detectors.safe.reading import steps_in
+from spanlab.detectors.safe.steps import ErrorType, error_marked, right_answers, steps_in
 from spanlab.results import P_VALUE, Chart, Column, ResultTable, columns_of, counted
 from spanlab.schema import Annotation, Item, Kind, ReasoningTraceStep, Record, Status
 from spanlab.scorers import AnswerScore, Difference, paired, score_answer

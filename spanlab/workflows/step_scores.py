@@ -135,8 +135,7 @@ def _annotations(
 
 
 def _pairs(item: Item, gold: Annotation, said: Annotation) -> list[tuple[str, str]]:
-    from spanlab.detectors.safe.labels import error_marked
-    from spanlab.detectors.safe.reading import steps_in
+    from spanlab.detectors.safe.steps import error_marked, steps_in
 
     return [
         (error_marked(step, gold.spans) or RIGHT, error_marked(step, said.spans) or RIGHT)

@@ -107,7 +107,7 @@ class Supervision:
             yield done
 
     async def _one(self, record: Record) -> tuple[Record, Finding | None]:
-        from spanlab.detectors.safe.labels import flag_of
+        from spanlab.detectors.safe.steps import flag_of
 
         skipped = not (self._verifies or self._flagged) and flag_of(record.item) is not None
         if skipped:
@@ -124,7 +124,7 @@ class Supervision:
         return Record(item=finding.item, annotations=(said,))
 
     def _count(self, record: Record) -> None:
-        from spanlab.detectors.safe.labels import flag_of
+        from spanlab.detectors.safe.steps import flag_of
 
         result = self.results.setdefault(_dataset(record.item), Supervised())
         said = record.by(self._with.name)

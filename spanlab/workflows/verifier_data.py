@@ -25,7 +25,7 @@ from spanlab.settings import Settings
 if TYPE_CHECKING:
     import dspy
 
-    from spanlab.detectors.safe.teaching import Taught
+    from spanlab.detectors.safe.teacher import Taught
 
 T = TypeVar("T")
 _AT_ONCE: Final = 16  # items that the teacher is asked about at the same time
@@ -108,8 +108,8 @@ def write_verifier_data(
             written to.
     """
     from spanlab.detectors.safe.examples import examples_of
-    from spanlab.detectors.safe.labels import flag_of
-    from spanlab.detectors.safe.teaching import NOTHING_TAUGHT
+    from spanlab.detectors.safe.steps import flag_of
+    from spanlab.detectors.safe.teacher import NOTHING_TAUGHT
 
     found = VerifierData()
 
@@ -180,7 +180,7 @@ class Teacher:
 
     async def _record(self, record: Record, annotators: Sequence[str]) -> tuple[Record, Taught]:
         from spanlab.detectors.safe.examples import hard_cases, right_steps
-        from spanlab.detectors.safe.teaching import Taught, corrupted, explained, to_corrupt
+        from spanlab.detectors.safe.teacher import Taught, corrupted, explained, to_corrupt
 
         item, right = record.item, right_steps(record, annotators)
         dice = random.Random(f"{self._seed}:{item.id}")

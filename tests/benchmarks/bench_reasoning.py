@@ -24,7 +24,7 @@ from reasoning_script import ReasoningScript, inputs
 
 import spanlab
 from spanlab.datasets import read
-from spanlab.detectors.safe.reasoning import ReasonOptions
+from spanlab.detectors.safe.reasoner import ReasonOptions
 from spanlab.schema import Record
 from spanlab.testing import Ask, ModelServer
 from spanlab.workflows.choosing import DetectorSelection

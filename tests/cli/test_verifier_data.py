@@ -11,8 +11,8 @@ from typing import Any
 from reasoning_script import inputs
 
 from spanlab.datasets import write
-from spanlab.detectors.safe.checks import flaw_in
-from spanlab.detectors.safe.reading import steps_in
+from spanlab.detectors.safe.steps import steps_in
+from spanlab.detectors.safe.verifier import flaw_in
 from spanlab.schema import Annotation, Item, Kind, Passage, Place, ReasoningTraceStep, Record, Span
 from spanlab.testing import Ask, ModelServer, Reply, say, say_fields
 

@@ -1,4 +1,4 @@
-"""A model verifies the questions of a benchmark: that their passages lead to the known answer.
+"""A model's part in training data: benchmarks verified.
 
 ``grounding.ground`` is the algorithm; here it gets its model. A question that fails is flagged
 with the reason in its item's ``meta`` and stays.
@@ -17,8 +17,8 @@ from pydantic import BeforeValidator, JsonValue
 from spanlab.detectors.base import Kit
 from spanlab.detectors.common.model_detector import Case, Modelled
 from spanlab.detectors.safe.grounding import Asked, Grounding, Proposal, ground
-from spanlab.detectors.safe.labels import BENCHMARK, right_answers, supporting
 from spanlab.detectors.safe.prompts import is_right
+from spanlab.detectors.safe.steps import BENCHMARK, right_answers, supporting
 from spanlab.entities import Edge, Relation, edges_of
 from spanlab.errors import InputError
 from spanlab.lm.values import ReplyModel, Text, Texts

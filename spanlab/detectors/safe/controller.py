@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
-from spanlab.detectors.safe.reading import final_answer
+from spanlab.detectors.safe.steps import final_answer
 
 STEPS: Final = 10  # K, §4.1
 RETRIES: Final = 3  # N, §4.1

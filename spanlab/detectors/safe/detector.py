@@ -37,9 +37,8 @@ from spanlab.detectors.common.evidence import evidence
 from spanlab.detectors.common.model_detector import Case, Modelled, strongest
 from spanlab.detectors.safe.entry import ENTRY, SafeOptions
 from spanlab.detectors.safe.prompts import verifying_prompt
-from spanlab.detectors.safe.protocol import ErrorType
-from spanlab.detectors.safe.reading import ReasoningStep, StepKind, steps_in
-from spanlab.detectors.safe.verifying import Verified, verified
+from spanlab.detectors.safe.steps import ErrorType, ReasoningStep, StepKind, steps_in
+from spanlab.detectors.safe.verifier import Verified, verified
 from spanlab.detectors.spec import DetectorSpec
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.lm.meter import together

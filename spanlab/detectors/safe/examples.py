@@ -14,14 +14,18 @@ from itertools import takewhile
 from typing import Final, Literal
 
 from spanlab.detectors.common.context import context
-from spanlab.detectors.safe.checks import CITATION, cited, renumbered
-from spanlab.detectors.safe.injecting import injected
-from spanlab.detectors.safe.labels import IDEAL, error_marked, spans_on
 from spanlab.detectors.safe.prompts import Ruling, SearchRuling, verifying_prompt
-from spanlab.detectors.safe.protocol import ErrorType
-from spanlab.detectors.safe.reading import ReasoningStep, StepKind, steps_in
-from spanlab.detectors.safe.teaching import NOTHING_TAUGHT, HardCase, Taught, TaughtError
-from spanlab.detectors.safe.verifying import listed
+from spanlab.detectors.safe.steps import (
+    IDEAL,
+    ErrorType,
+    ReasoningStep,
+    StepKind,
+    error_marked,
+    spans_on,
+    steps_in,
+)
+from spanlab.detectors.safe.teacher import NOTHING_TAUGHT, HardCase, Taught, TaughtError, injected
+from spanlab.detectors.safe.verifier import CITATION, cited, listed, renumbered
 from spanlab.lm.adapters import ChatAnswers
 from spanlab.schema import Annotation, Item, Kind, ReasoningTraceStep, Record, Span, Status
 from spanlab.text import terms

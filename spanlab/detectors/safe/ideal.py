@@ -18,10 +18,19 @@ from pydantic import JsonValue
 from spanlab.detectors.base import Kit
 from spanlab.detectors.common.context import passage_shown
 from spanlab.detectors.common.model_detector import Case, Modelled
-from spanlab.detectors.safe.checks import CITATION, cited, flaw_in
-from spanlab.detectors.safe.entities import plain
-from spanlab.detectors.safe.labels import BENCHMARK, IDEAL, right_answers, supporting
-from spanlab.detectors.safe.reading import ReasoningStep, StepKind, final_answer, steps_in, written
+from spanlab.detectors.safe.grounding import plain
+from spanlab.detectors.safe.steps import (
+    BENCHMARK,
+    IDEAL,
+    ReasoningStep,
+    StepKind,
+    final_answer,
+    right_answers,
+    steps_in,
+    supporting,
+    written,
+)
+from spanlab.detectors.safe.verifier import CITATION, cited, flaw_in
 from spanlab.errors import InputError, UnparsableAnswerError
 from spanlab.lm.parsing import PROSE
 from spanlab.schema import Annotation, Item, Place, ReasoningTraceStep

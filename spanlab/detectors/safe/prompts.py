@@ -13,8 +13,7 @@ from typing import Annotated, Final
 import dspy
 from pydantic import BeforeValidator, JsonValue, WithJsonSchema
 
-from spanlab.detectors.safe.protocol import ErrorType
-from spanlab.detectors.safe.reading import StepKind
+from spanlab.detectors.safe.steps import ErrorType, StepKind
 from spanlab.lm.adapters import GROWING
 from spanlab.lm.parsing import PROSE
 from spanlab.lm.values import ReplyModel, Text, Texts

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from spanlab.detectors.safe.checks import flaw_in
-from spanlab.detectors.safe.protocol import ErrorType
-from spanlab.detectors.safe.reading import ReasoningStep, StepKind, steps_in
+from spanlab.detectors.safe.steps import ErrorType, ReasoningStep, StepKind, steps_in
+from spanlab.detectors.safe.verifier import flaw_in
 
 A, L, F = StepKind.ATTRIBUTION, StepKind.LOGICAL, StepKind.FINAL_ANSWER
 EARLIER = ["According to Passage 4, Chester Withey directed it.", "Ada Smith was born in 1960."]

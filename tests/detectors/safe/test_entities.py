@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from spanlab.detectors.safe.entities import canonical, is_generic, is_nameable, is_value, key
+from spanlab.detectors.safe.grounding import canonical, is_generic, is_nameable, is_value, key
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from spanlab.detectors.safe.ideal import carried_out, flaw_in_plan, flaw_in_steps
-from spanlab.detectors.safe.reading import ReasoningStep, steps_in
+from spanlab.detectors.safe.steps import ReasoningStep, steps_in
 from spanlab.schema import Item, Passage
 
 PLAN = (

@@ -6,8 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from spanlab.detectors.safe.protocol import ErrorType, Family, first_error
-from spanlab.detectors.safe.reading import StepKind
+from spanlab.detectors.safe.steps import ErrorType, Family, StepKind, first_error
 
 A, L, F = StepKind.ATTRIBUTION, StepKind.LOGICAL, StepKind.FINAL_ANSWER
 OVER, OFF = ErrorType.OVERTHINKING, ErrorType.OFF_TOPIC

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.detectors.safe.reading import StepKind, final_answer, first_step, steps_in
+from spanlab.detectors.safe.steps import StepKind, final_answer, first_step, steps_in
 
 A, L, F = StepKind.ATTRIBUTION, StepKind.LOGICAL, StepKind.FINAL_ANSWER
 

@@ -1,4 +1,4 @@
-"""A generator reasons about a question with a verifier at its side (Kwon et al. 2026, §3.4).
+"""Generator and verifier on a question.
 
 ``controller.control`` is the algorithm; here it gets its models and its evidence.
 
@@ -23,11 +23,16 @@ from spanlab.detectors.entry import JUDGE, Options
 from spanlab.detectors.safe.controller import RETRIES, STEPS, Trajectory, control
 from spanlab.detectors.safe.detector import SafeProgram, marked, quoted, searches, traced
 from spanlab.detectors.safe.entry import ANSWER_JUDGE, GENERATOR
-from spanlab.detectors.safe.labels import right_answers
 from spanlab.detectors.safe.prompts import Conclude, JudgeAnswer, TakeNextStep
-from spanlab.detectors.safe.protocol import ErrorType
-from spanlab.detectors.safe.reading import ReasoningStep, StepKind, first_step, written
-from spanlab.detectors.safe.verifying import Verified, listed, verified
+from spanlab.detectors.safe.steps import (
+    ErrorType,
+    ReasoningStep,
+    StepKind,
+    first_step,
+    right_answers,
+    written,
+)
+from spanlab.detectors.safe.verifier import Verified, listed, verified
 from spanlab.errors import BudgetError, ConfigurationError, SpanlabError
 from spanlab.retrievers import Query
 from spanlab.schema import (
@@ -43,9 +48,17 @@ from spanlab.schema import (
 )
 
 Verification = Literal["none", "self", "safe"]
+
+
 FOUND: Final = 3  # passages of a search for missing evidence (§5, finding 5)
+
+
 SELF_VERIFIED: Final = "self-verification"  # signs what the generator says of its own steps
+
+
 NO_FEEDBACK: Final = "(none yet)"
+
+
 _UNVERIFIED: Final = Verified(None, "", "")
 
 

@@ -1,18 +1,22 @@
-"""The steps of an answer that reasons, each with its characters (Kwon et al. 2026, §3.2).
+"""Steps of a reasoning: read, their errors, and what is known of them.
 
 Answers are written in four ways: with tags ("Step 3: … (Attribution)"), numbered, with bullets, or
 as free text, whose sentences are its steps.
+
+After Kwon et al. 2026, "SAFE", Table 9 and the evaluation protocol of appendix A.9: a useless step
+is reported before a false one, and of several errors the first in the protocol's order.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from spanlab.mappers import sentences
+from spanlab.schema import Item, Span
 
 ANSWER_MARK: Final = "####ANSWER:"
 
@@ -40,18 +44,32 @@ class ReasoningStep:
 
 # What may repeat is bounded: models repeat spaces and marks without end.
 _LEAD = r"^[ \t]{0,8}[>*_#]{0,4}[ \t]{0,2}"
+
+
 _STEP = re.compile(
     _LEAD + r"step[ \t]{0,3}\d{1,3}[*_]{0,3}[ \t]{0,3}[:.)–—-][*_]{0,3}", re.I | re.M
 )
+
+
 _NUMBER = re.compile(_LEAD + r"\d{1,3}[.)][ \t]", re.M)
+
+
 _BULLET = re.compile(r"^[ \t]{0,8}[-*•‣·–][ \t]", re.M)
+
+
 _TAG = re.compile(
     r"[*_`]{0,3}[(\[][ \t]{0,2}(attribution|logical|final[ \t_-]?answer)[ \t]{0,2}[)\]]"
     r"[*_`]{0,3}\.?",
     re.I,
 )
+
+
 _ANSWER = re.compile(r"#{2,6}[ \t]{0,4}answer[ \t]{0,4}[:：][*_]{0,3}", re.I)
+
+
 _PARAGRAPH = re.compile(r"\n[ \t]{0,8}\n(?=\S)")
+
+
 _KINDS: Final = {
     "attribution": StepKind.ATTRIBUTION,
     "logical": StepKind.LOGICAL,
@@ -165,3 +183,144 @@ def _step(answer: str, start: int, end: int, kind: StepKind | None) -> Reasoning
     if final_answer(text) is not None:
         kind = StepKind.FINAL_ANSWER
     return ReasoningStep(start, start + len(text), text, kind)
+
+
+class ErrorType(StrEnum):
+    """What can be wrong with a step, in the order of the protocol.
+
+    ``MISSING_EVIDENCE`` is the paper's extension for incomplete evidence (§5, finding 5). It stands
+    before ``UNSUPPORTED``, of which it names the cause.
+    """
+
+    WRONG_CONCLUSION = "Wrong Conclusion"  # a final answer that does not follow from the steps
+    OVERTHINKING = "Overthinking"  # the steps before give the answer already
+    OFF_TOPIC = "Off-topic"  # true or not, it does not lead to the answer
+    REDUNDANCY = "Redundancy"  # says nothing that the steps before do not say
+    INEFFICIENCY = "Inefficiency"  # plans or sums up; states no fact and concludes nothing
+    CONTRADICTORY = "Contradictory"  # a passage says otherwise
+    MISSING_EVIDENCE = "Missing Evidence"  # no passage says what is needed here
+    UNSUPPORTED = "Unsupported"  # the passage that it cites does not say so
+    INFORMATION_MISS = "Information Miss"  # says that something is missing which is there
+    PREMATURE_ATTRIBUTION = "Premature Attribution"  # of an entity not connected to the question
+    LOGICAL_FALLACY = "Logical Fallacy"  # does not follow from the steps before
+
+    @property
+    def family(self) -> Family:
+        """The group that the error belongs to."""
+        return _FAMILIES[self]
+
+
+ATTRIBUTION: Final = (
+    ErrorType.CONTRADICTORY,
+    ErrorType.MISSING_EVIDENCE,
+    ErrorType.UNSUPPORTED,
+    ErrorType.INFORMATION_MISS,
+    ErrorType.PREMATURE_ATTRIBUTION,
+)
+
+
+PROCEDURAL: Final = (
+    ErrorType.OVERTHINKING,
+    ErrorType.OFF_TOPIC,
+    ErrorType.REDUNDANCY,
+    ErrorType.INEFFICIENCY,
+)
+
+
+class Family(StrEnum):
+    """The groups of errors."""
+
+    PROCEDURAL = "Procedural"
+    ATTRIBUTION = "Attribution"
+    LOGICAL = "Logical"
+    FINAL_ANSWER = "Final Answer"
+
+
+_FAMILIES: Final = {
+    **dict.fromkeys(PROCEDURAL, Family.PROCEDURAL),
+    **dict.fromkeys(ATTRIBUTION, Family.ATTRIBUTION),
+    ErrorType.LOGICAL_FALLACY: Family.LOGICAL,
+    ErrorType.WRONG_CONCLUSION: Family.FINAL_ANSWER,
+}
+
+
+_ORDER: Final = {
+    StepKind.ATTRIBUTION: (*PROCEDURAL, *ATTRIBUTION),
+    StepKind.LOGICAL: (*PROCEDURAL, ErrorType.LOGICAL_FALLACY),
+    StepKind.FINAL_ANSWER: (ErrorType.WRONG_CONCLUSION,),
+}
+
+
+_OF_THE_KIND: Final = {  # what a false step of a kind is called, whatever else it was called
+    StepKind.ATTRIBUTION: ErrorType.UNSUPPORTED,
+    StepKind.LOGICAL: ErrorType.LOGICAL_FALLACY,
+    StepKind.FINAL_ANSWER: ErrorType.WRONG_CONCLUSION,
+}
+
+
+def first_error(kind: StepKind, found: Collection[ErrorType]) -> ErrorType | None:
+    """Return the error to report of a step.
+
+    Args:
+        kind: what the step does.
+        found: everything that was found wrong with it.
+
+    Returns:
+        The first error in the order of the protocol for steps of this kind. An error that such a
+        step cannot have stands for the one it can: a conclusion that contradicts a passage is a
+        logical fallacy. A final answer is never useless. None if nothing is wrong.
+    """
+    in_order = (error for error in _ORDER[kind] if error in found)
+    false = any(error.family is not Family.PROCEDURAL for error in found)
+    return next(in_order, _OF_THE_KIND[kind] if false else None)
+
+
+# They sign; the first is also where ``meta`` has the result.
+BENCHMARK: Final = "benchmark-verification"
+
+
+IDEAL: Final = "ideal-trajectory"
+
+
+_TYPES: Final = {str(error): error for error in ErrorType}
+
+
+def spans_on(step: ReasoningStep, spans: Sequence[Span]) -> list[Span]:
+    """Return the spans that touch a step."""
+    return [span for span in spans if span.start < step.end and step.start < span.end]
+
+
+def error_marked(step: ReasoningStep, spans: Sequence[Span]) -> ErrorType | None:
+    """Return the type of error that spans give a step.
+
+    Args:
+        step: the step; one of unknown kind counts as attribution.
+        spans: an annotation's, whose labels are types of error; one without such a label says
+            that the step is wrong and nothing more.
+
+    Returns:
+        The first in the order of the protocol; None for a step without a span.
+    """
+    found = {_TYPES.get(span.label or "", ErrorType.UNSUPPORTED) for span in spans_on(step, spans)}
+    return first_error(step.kind or StepKind.ATTRIBUTION, found)
+
+
+def right_answers(item: Item) -> tuple[str, ...]:
+    """Return the right answers that an item's ``meta`` has as ``answers``; empty for none."""
+    given = item.meta.get("answers")
+    return tuple(map(str, given)) if isinstance(given, list | tuple) else ()
+
+
+def supporting(item: Item) -> tuple[int, ...]:
+    """Return the indices of the passages that support an item's answer; all if none is named."""
+    named = item.meta.get("gold_titles")
+    titles = set(map(str, named)) if isinstance(named, list | tuple) else set()
+    found = tuple(at for at, each in enumerate(item.passages) if each.title in titles)
+    return found or tuple(range(len(item.passages)))
+
+
+def flag_of(item: Item) -> str | None:
+    """Return why an item's question has been found unverifiable; None if it has not."""
+    said = item.meta.get(BENCHMARK)
+    flagged = isinstance(said, dict) and said.get("verified") is False
+    return str(said.get("reason", "unverifiable")) if flagged and isinstance(said, dict) else None
