@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from spanlab.detectors.offline.rows import arrays_of, columns, stored
 from spanlab.errors import InputError
 
-_ROWS = 40  # multiplied at once: for so few, linear algebra wakes no second thread that spins on
+_LAYER_ROWS = (
+    40  # multiplied at once: for so few, linear algebra wakes no second thread that spins on
+)
 _FAR = 4.0  # standard deviations from the mean that count; further away is as far
-_FIELDS = ("middle", "spread", "inner", "inner_bias", "outer", "outer_bias")
+_LAYER_FIELDS = ("middle", "spread", "inner", "inner_bias", "outer", "outer_bias")
 
 Numbers = NDArray[np.float32]
 
@@ -46,7 +48,9 @@ class Perceptrons:
         """
         wanted = table[:, columns(self.names, names)]
         seen = scaled(wanted, self.middle, self.spread).astype(np.float64)
-        parts = [self._mean(seen[low : low + _ROWS]) for low in range(0, len(seen), _ROWS)]
+        parts = [
+            self._mean(seen[low : low + _LAYER_ROWS]) for low in range(0, len(seen), _LAYER_ROWS)
+        ]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def _mean(self, seen: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -68,7 +72,7 @@ class Perceptrons:
 
     def arrays(self, prefix: str) -> dict[str, NDArray[np.generic]]:
         """Return the perceptrons as named arrays for a file."""
-        return arrays_of(self, prefix, _FIELDS)
+        return arrays_of(self, prefix, _LAYER_FIELDS)
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> Perceptrons:
@@ -77,7 +81,7 @@ class Perceptrons:
         Raises:
             InputError: an array is missing, of another type or does not fit the others.
         """
-        fields, names = stored(arrays, prefix, _FIELDS, "perceptrons")
+        fields, names = stored(arrays, prefix, _LAYER_FIELDS, "perceptrons")
         hidden = fields["outer"].shape
         sound = (
             all(array.dtype == np.float32 for array in fields.values())

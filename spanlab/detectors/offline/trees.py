@@ -13,8 +13,10 @@ from spanlab.detectors.offline.leaves import Compiled, compiled, shapes
 from spanlab.detectors.offline.rows import arrays_of, columns, stored
 from spanlab.errors import InputError
 
-_ROWS = 128  # evaluated at once, so that what is being worked on stays in the processor's cache
-_FIELDS = {
+_TREE_ROWS = (
+    128  # evaluated at once, so that what is being worked on stays in the processor's cache
+)
+_TREE_FIELDS = {
     "roots": np.int32, "feature": np.int16, "threshold": np.float64, "child": np.int32,
     "value": np.float64, "base": np.float64,
 }  # fmt: skip
@@ -47,8 +49,8 @@ class Trees:
         wanted = columns(self.names, names) or [0]  # trees that ask nothing ask any
         chosen = np.ascontiguousarray(table[:, wanted].T, dtype=np.float32)
         parts = [
-            self._compiled.sum(chosen[:, low : low + _ROWS])
-            for low in range(0, chosen.shape[1], _ROWS)
+            self._compiled.sum(chosen[:, low : low + _TREE_ROWS])
+            for low in range(0, chosen.shape[1], _TREE_ROWS)
         ]
         return np.concatenate(parts) + self.base[0] if parts else np.zeros(0)
 
@@ -58,7 +60,7 @@ class Trees:
 
     def arrays(self, prefix: str) -> dict[str, NDArray[np.generic]]:
         """Return the trees as named arrays for a file."""
-        return arrays_of(self, prefix, _FIELDS)
+        return arrays_of(self, prefix, _TREE_FIELDS)
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[np.generic]], prefix: str) -> Trees:
@@ -67,10 +69,10 @@ class Trees:
         Raises:
             InputError: an array is missing, of another type or points outside.
         """
-        fields, names = stored(arrays, prefix, _FIELDS, "trees")
+        fields, names = stored(arrays, prefix, _TREE_FIELDS, "trees")
         nodes = len(fields["value"])
         sound = (
-            all(fields[field].dtype == kind for field, kind in _FIELDS.items())
+            all(fields[field].dtype == kind for field, kind in _TREE_FIELDS.items())
             and all(len(fields[field]) == nodes for field in ("feature", "threshold", "child"))
             and nodes > 0
             and bool(np.all((fields["feature"] >= 0) & (fields["feature"] < len(names))))
