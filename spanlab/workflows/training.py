@@ -13,8 +13,7 @@ from typing import Literal
 from spanlab.datasets import ReadOptions, read
 from spanlab.detectors.offline.detector import OfflineDetector
 from spanlab.detectors.offline.model import digest
-from spanlab.detectors.offline.training import Progress, train_offline
-from spanlab.detectors.offline.validation import folds
+from spanlab.detectors.offline.training import Progress, folds, train_offline
 from spanlab.labels import Labels, labels_of
 from spanlab.results import MeanInterval
 from spanlab.schema import Frozen, Item, Record

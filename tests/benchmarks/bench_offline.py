@@ -24,7 +24,7 @@ from spanlab.detectors.offline.features import describe
 from spanlab.detectors.offline.model import SHIPPED, OfflineModel, load
 from spanlab.detectors.offline.passages import read_passages
 from spanlab.detectors.offline.synthetic import Made, Pool, injected, paraphrases, verbatim
-from spanlab.detectors.offline.validation import folds
+from spanlab.detectors.offline.training import folds
 from spanlab.detectors.offline.words import read as read_words
 from spanlab.extents import Extent, iou, length
 from spanlab.labels import Labels, Soft, hard_of, labels_of

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from spanlab.detectors.offline.lexicon import Months
-from spanlab.detectors.offline.normal import fold
-from spanlab.detectors.offline.words import TokenRow, WordKind
+from spanlab.detectors.offline.words import TokenRow, WordKind, fold
 
 _SIGNS = {
     fold(sign): part

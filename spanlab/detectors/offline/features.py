@@ -10,14 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spanlab.detectors.offline.alignment import QuestionText, Said, Slot, align, slots
-from spanlab.detectors.offline.around import Sides, neighbours, smoothed, support
-from spanlab.detectors.offline.background import Background
 from spanlab.detectors.offline.dates import dates
+from spanlab.detectors.offline.lexicon import Background
 from spanlab.detectors.offline.links import Column, Dated, Links, in_company, link, runs, with_dates
-from spanlab.detectors.offline.normal import blank_citations
+from spanlab.detectors.offline.neighbours import (
+    NEGATIONS,
+    NO,
+    YES,
+    Sides,
+    gaps,
+    hiragana,
+    neighbours,
+    repeats,
+    smoothed,
+    support,
+    year,
+)
 from spanlab.detectors.offline.passages import Passages, PassageTexts, read_passages
-from spanlab.detectors.offline.shape import NEGATIONS, NO, YES, gaps, hiragana, repeats, year
-from spanlab.detectors.offline.words import Reading, WordKind, read
+from spanlab.detectors.offline.words import Reading, WordKind, blank_citations, read
 from spanlab.schema import Item
 
 MOST_PLACES = 64

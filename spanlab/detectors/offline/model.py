@@ -15,12 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spanlab.detectors.offline.background import Background
 from spanlab.detectors.offline.features import Described
-from spanlab.detectors.offline.lexicon import EMPTY, Lexicon
+from spanlab.detectors.offline.lexicon import EMPTY, Background, Lexicon
 from spanlab.detectors.offline.links import Column
-from spanlab.detectors.offline.perceptrons import Perceptrons
-from spanlab.detectors.offline.trees import Trees
+from spanlab.detectors.offline.raters import Perceptrons, Trees
 from spanlab.errors import InputError
 
 FORMAT = "spanlab-offline"

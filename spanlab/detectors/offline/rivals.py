@@ -15,9 +15,9 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 
 from spanlab.detectors.offline.features import Described
-from spanlab.detectors.offline.normal import readings
-from spanlab.detectors.offline.shape import year
+from spanlab.detectors.offline.neighbours import year
 from spanlab.detectors.offline.sides import Side, both_sides
+from spanlab.detectors.offline.words import readings
 
 # Set on Mu-SHROOM's validation set.
 _FIT = 1.6  # both shares and a fifth of the words beside together, that a rival needs

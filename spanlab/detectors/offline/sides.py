@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from spanlab.detectors.offline.features import Described
+from spanlab.detectors.offline.neighbours import year
 from spanlab.detectors.offline.passages import BREAK
-from spanlab.detectors.offline.shape import year
 from spanlab.detectors.offline.words import WordKind
 
 NOUN_CAPITALS = frozenset({"de", "lb", "nds"})  # languages that write every noun with a capital

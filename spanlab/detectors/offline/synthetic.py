@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from spanlab.detectors.offline.background import base
-from spanlab.detectors.offline.normal import blank_marks
-from spanlab.detectors.offline.words import Reading, WordKind, read
+from spanlab.detectors.offline.lexicon import base
+from spanlab.detectors.offline.words import Reading, WordKind, blank_marks, read
 
 _SHORTEST, _LONGEST = 5, 60  # words of a sentence that may stand as an answer; signs count half
 _FEW = (1, 1, 2, 3)  # sentences of an answer, or errors in it: mostly one

@@ -1,4 +1,4 @@
-"""A text cut into words and sentences, with offsets into the text as it is.
+"""Words, sentences, and normal forms.
 
 One pattern serves all languages and needs no language data: digit runs with their inner
 separators, single characters of scripts without spaces (Han, Kana, Thai …), and runs of letters
@@ -13,6 +13,9 @@ is ahead, .989 against 1, by its punctuation). Its sentencizer cuts ``长3.5米`
 break. It takes twice the time (0.19 s against 0.09 s for the 499 answers, 1.9 s against 0.8 s for
 their passages), and its import alone (0.4 s) is longer than the detector may take to load. What
 spaCy knows of languages beforehand comes with the model all the same: see ``lexicon``.
+
+``fold`` makes spellings of one word equal, ``readings`` makes spellings of one number equal, and
+``blank_marks`` takes citation marks and Markdown out of a passage without moving a character.
 """
 
 from __future__ import annotations
@@ -27,16 +30,22 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from spanlab.detectors.offline.normal import fold, readings
-
 # Thai, Lao, Myanmar, Khmer, Kana, Han.
 _UNSPACED = (
     "\u0e01-\u0e46\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3"
     "\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
+
+
 _SIGN = re.compile(f"[{_UNSPACED}]")
+
+
 _GROUPED = r"\d{1,3}(?:(?P<gap>[.,'’٬ \u00a0\u202f])\d{3}(?:(?P=gap)\d{3})*)(?!\d)(?:[.,٫]\d+)?"
+
+
 _DECIMAL = r"(?<!\d[.,])(?!\d{4}[.,]\d{4})\d+[.,٫]\d+(?![.,]?\d)"
+
+
 _SENTENCE_END = re.compile(  # one class first: what it leaves out is passed over fast
     r"[.!?…。！？｡।॥؟۔\r\n]"
     r"(?:(?<=[.!?…])(?<![.!?…]{2})[.!?…]*+[\"'»”’)\]]*+(?=\s)"
@@ -44,7 +53,11 @@ _SENTENCE_END = re.compile(  # one class first: what it leaves out is passed ove
     r"|(?<=[।॥؟۔])[।॥؟۔]*[\"'»”’)\]]*"
     r"|(?<=[\r\n])[\r\n]*)"
 )
+
+
 _VOWELS = frozenset("aeiouyAEIOUY")  # without one, a short word is an abbreviation: Mr, Dr, St
+
+
 _LONGEST_ORDINAL = 2  # digits before a full stop that ends no sentence, as in "am 3. Mai"
 
 
@@ -195,3 +208,107 @@ def _goes_on(text: str, start: int, end: re.Match[str]) -> bool:
     if word.isdigit():
         return len(word) <= _LONGEST_ORDINAL
     return len(word) == 1 or (word.istitle() and len(word) < 4 and _VOWELS.isdisjoint(word))
+
+
+# Arabic and Persian write the same letters with different code points; hamzas and the madda go
+# with the combining marks below. The tatweel and the joiners are no letters at all.
+_VARIANTS = str.maketrans(
+    {"ى": "ي", "ی": "ي", "ک": "ك", "ە": "ه", "ہ": "ه", "ھ": "ه", "ة": "ه", "ـ": ""}
+    | dict.fromkeys("\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad", "")
+)
+
+
+# A list ordinal, a heading, a bullet or a quote sign at the start of a line.
+_LINE_MARK = r"^[ \t]*(?:#{1,6}[ \t]|[-*+•>][ \t]|\d{1,2}[.)][ \t])+"
+
+
+_CITED = r"\[\^?\d{1,3}(?:\s?[,;–-]\s?\d{1,3})*\]"  # [1], [1, 4], [2-5], [^3]
+
+
+_CITATION = re.compile(_CITED)
+
+
+_MARKS = re.compile(
+    rf"{_LINE_MARK}"
+    rf"|{_CITED}"
+    r"|(?<=\])\([^()\s]{1,2000}\)"  # the address of a Markdown link
+    r"|[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}"
+    r"|[\[\]|]",
+    re.MULTILINE,
+)
+
+
+_THOUSANDS = re.compile(r"\d{1,3}(?:([.,'’\s])\d{3})(?:\1\d{3})*")
+
+
+_SEPARATORS = re.compile(r"[.,'’\s]")
+
+
+def fold(text: str) -> str:
+    """Return a word as it is compared: case, accents, digits and letter variants unified.
+
+    Combining marks go by their canonical combining class: accents (200 and above), Hebrew and
+    Arabic points (10 to 36) and the nukta (7) are dropped; vowel signs of Indic and Thai script
+    (class 0 and others) are letters in all but name and stay. A word of marks and joiners alone
+    becomes empty.
+    """
+    if text.isascii():
+        return text.casefold()
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
+    kept = "".join(c for c in decomposed if not _is_dropped(unicodedata.combining(c)))
+    return _ascii_digits(kept.translate(_VARIANTS))
+
+
+def readings(number: str) -> frozenset[str]:
+    """Return every value a written number may stand for, in one plain spelling.
+
+    Digits may be of any script, with inner separators: ``1,234.5``, ``1 234``, ``१८८२``. ``1.234``
+    may be ``1234`` or ``1.234``, so it has two values; ``3,50`` has one, ``3.5``. A number that
+    fits no pattern reads as its bare digits; leading zeros are dropped.
+    """
+    text = fold(number).replace("٬", "'").replace("٫", ".")
+    found = set()
+    if not _SEPARATORS.search(text):
+        found.add(_plain(text, ""))
+    if _THOUSANDS.fullmatch(text):
+        found.add(_plain(_SEPARATORS.sub("", text), ""))
+    whole, fraction = _split_decimal(text)
+    if fraction and (_THOUSANDS.fullmatch(whole) or not _SEPARATORS.search(whole)):
+        found.add(_plain(_SEPARATORS.sub("", whole), fraction))
+    return frozenset(found or {_plain(_SEPARATORS.sub("", text), "")})
+
+
+def blank_marks(text: str) -> str:
+    """Return ``text`` with citation marks and Markdown overwritten by spaces.
+
+    The length stays the same, so every offset into the result is an offset into ``text``. List
+    ordinals go too: they would make the numbers 1 to 9 look supported.
+    """
+    return _MARKS.sub(lambda found: " " * len(found.group()), text)
+
+
+def blank_citations(text: str) -> str:
+    """Return ``text`` with citation marks such as ``[1]`` or ``[2, 5]`` overwritten by spaces."""
+    return _CITATION.sub(lambda found: " " * len(found.group()), text)
+
+
+def _is_dropped(combining_class: int) -> bool:
+    return combining_class >= 200 or 10 <= combining_class <= 36 or combining_class == 7
+
+
+def _ascii_digits(text: str) -> str:
+    if text.isascii() or not any(c.isdigit() for c in text):
+        return text
+    return "".join(str(unicodedata.digit(c)) if c.isdigit() else c for c in text)
+
+
+def _split_decimal(text: str) -> tuple[str, str]:
+    """Split at the last separator if it can be a decimal one (a comma or a point)."""
+    place = max(text.rfind("."), text.rfind(","))
+    return (text[:place], text[place + 1 :]) if place > 0 else (text, "")
+
+
+def _plain(whole: str, fraction: str) -> str:
+    whole = whole.lstrip("0") or "0"
+    fraction = fraction.rstrip("0")
+    return f"{whole}.{fraction}" if fraction else whole

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.detectors.offline.normal import blank_marks, fold, readings
+from spanlab.detectors.offline.words import blank_marks, fold, readings
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spanlab.detectors.offline.backpropagation import Backpropagation, Scale, side_by_side, train
-from spanlab.detectors.offline.boosting import Boosting, export, fit
 from spanlab.detectors.offline.detector import OfflineDetector
+from spanlab.detectors.offline.learners import (
+    Backpropagation,
+    Boosting,
+    Scale,
+    export,
+    fit,
+    side_by_side,
+    train,
+)
 from spanlab.detectors.offline.model import SHIPPED, digest, load, parse
-from spanlab.detectors.offline.rows import Rows
-from spanlab.detectors.offline.training import Recipe, train_offline
-from spanlab.detectors.offline.validation import folds, subjects
+from spanlab.detectors.offline.raters import Rows
+from spanlab.detectors.offline.training import Recipe, folds, subjects, train_offline
 from spanlab.errors import InputError
 from spanlab.schema import Annotation, Item, Kind, Passage, Record, Span
 from spanlab.workflows.training import Card
@@ -169,8 +175,8 @@ def test_without_scikit_learn_the_extra_is_named() -> None:
     code = (
         "import sys; sys.modules['sklearn'] = None\n"
         "import numpy as np\n"
-        "from spanlab.detectors.offline.boosting import Boosting, fit\n"
-        "from spanlab.detectors.offline.rows import Rows\n"
+        "from spanlab.detectors.offline.learners import Boosting, fit\n"
+        "from spanlab.detectors.offline.raters import Rows\n"
         "one = np.ones(1)\n"
         "fit(Rows(('a',), one[:, None], one, one, one.astype(int)), Boosting(), 0)\n"
     )

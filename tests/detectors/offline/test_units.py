@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spanlab.detectors.offline.background import Background
 from spanlab.detectors.offline.features import Described, describe
-from spanlab.detectors.offline.lexicon import Lexicon
+from spanlab.detectors.offline.lexicon import Background, Lexicon
 from spanlab.detectors.offline.passages import read_passages
-from spanlab.detectors.offline.spans import decided, stretches
-from spanlab.detectors.offline.units import together
+from spanlab.detectors.offline.spans import decided, stretches, together
 from spanlab.detectors.offline.words import read
 
 STOPS = Background({}, {}, Lexicon({"en": "and the", "zh": "和"}, {}))
