@@ -135,6 +135,11 @@ def unpack_contexts(upload: Path, directory: Path) -> Path:
                 parent = path.parent.name
                 folder = directory / (parent if parent not in {"", "..", "."} else "contexts")
                 folder.mkdir(parents=True, exist_ok=True)
+                if (folder / path.name).exists():  # one answer's passages for another's, unsaid
+                    file = f"{upload.name}: {member.filename}"
+                    raise InputError(
+                        "two files in the archive have this folder and name", file=file
+                    )
                 with archive.open(member) as source, (folder / path.name).open("wb") as copy:
                     shutil.copyfileobj(source, copy, 1 << 20)
     except _DAMAGE as error:

@@ -101,6 +101,12 @@ def test_an_archive_cannot_write_elsewhere(tmp_path: Path) -> None:
     assert folder == tmp_path / "in" / "out"
 
 
+def test_no_member_of_an_archive_takes_the_place_of_another(tmp_path: Path) -> None:
+    upload = archive(tmp_path / "c.zip", "val/en/a.context.txt", "test/en/a.context.txt")
+    with pytest.raises(InputError, match=r"c\.zip: test/en/a.context.txt: two files in the arch"):
+        unpack_contexts(upload, tmp_path / "out")
+
+
 def test_an_archive_without_contexts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no context file in this archive"):
         unpack_contexts(archive(tmp_path / "c.zip", "readme.md"), tmp_path / "out")
