@@ -125,7 +125,7 @@ class Pages:
                 return WebPage.model_validate(known)
             with suppress(ValidationError):
                 failure = _Failure.model_validate(known)
-                if time.time() - failure.at < _FORGIVEN:
+                if abs(time.time() - failure.at) < _FORGIVEN:  # later: the clock was set back
                     raise PageError(failure.reason)
             try:
                 found = await self._fetched(url)

@@ -57,7 +57,7 @@ def reserve(
     lock(connection, dataset.id, position, position + 1)
     now = time.time()
     here = (reservations.c.dataset_id == dataset.id, reservations.c.position == position)
-    connection.execute(delete(reservations).where(*here, reservations.c.until <= now))
+    connection.execute(delete(reservations).where(*here, ~_lasts(now)))
     done = _people(dataset, Status.DONE).where(annotated.c.position == position)
     held = _held(dataset, now).where(here[1])
     there = {str(row[0]) for row in connection.execute(union(done, held))}
@@ -104,8 +104,13 @@ def _held(dataset: Dataset, now: float) -> Select[tuple[str]]:
         .exists()
     )
     return select(reservations.c.reviewer).where(
-        reservations.c.dataset_id == dataset.id, reservations.c.until > now, ~decided
+        reservations.c.dataset_id == dataset.id, _lasts(now), ~decided
     )
+
+
+def _lasts(now: float) -> ColumnElement[bool]:
+    # A reservation further ahead was made before the clock was set back.
+    return and_(reservations.c.until > now, reservations.c.until <= now + 2 * LEASE)
 
 
 def _people(dataset: Dataset, *statuses: Status) -> Select[tuple[str]]:

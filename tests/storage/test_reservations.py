@@ -79,14 +79,15 @@ def test_a_reservation_counts_until_its_holder_has_decided(planned: Store) -> No
     assert _offered(planned, "Ada") == ["a", "b"]
 
 
+@pytest.mark.parametrize("passed", [3601, -86_400], ids=["an-hour", "clock-set-back"])
 def test_a_reservation_ends_by_itself_unless_its_holder_writes(
-    settings: Settings, planned: Store
+    settings: Settings, planned: Store, passed: int
 ) -> None:
     for item in ("b", "c"):
         assert not planned.reserve("d", item, "Ada", people=1)
     database = Database(settings.database_url)
     with database.writing() as connection:
-        connection.execute(text("UPDATE reservations SET until = until - 3601"))
+        connection.execute(text(f"UPDATE reservations SET until = until - {passed}"))
     database.close()
     _write(planned, "c", "Ada", Note(text="reading"))
     query = _queue("Ben", people=1)
