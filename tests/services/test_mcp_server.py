@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from threading import Timer
 
@@ -39,10 +40,12 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.05)
 
 
-def lines_with(process: subprocess.Popen[bytes], number: int) -> bytes:
-    """Return the line of a reply; lines before it are skipped."""
+def replies_to(process: subprocess.Popen[bytes], *numbers: int) -> list[bytes]:
+    """Return the lines of replies, in whatever order they come; other lines are skipped."""
     assert process.stdout is not None
-    return next(line for line in process.stdout if b'"id":%d,' % number in line)
+    marks = {b'"id":%d,' % number for number in numbers}
+    wanted = (line for line in process.stdout if any(mark in line for mark in marks))
+    return list(islice(wanted, len(marks)))
 
 
 def request_lines(*calls: tuple[int, str, object]) -> bytes:
@@ -88,8 +91,7 @@ def test_lines_that_are_no_requests_are_passed_over_and_half_an_emoji_is_answere
         late.start()
         process.stdin.write(sent)
         process.stdin.flush()
-        for number in (1, 2):
-            assert b'"iou":1.0' in lines_with(process, number)
+        assert [b'"iou":1.0' in reply for reply in replies_to(process, 1, 2)] == [True, True]
         late.cancel()
         process.send_signal(signal.SIGINT)
         assert (process.wait(60), process.stderr.read()) == (0, b"")
