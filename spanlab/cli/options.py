@@ -51,32 +51,31 @@ def takes_options(function: Callable[..., None]) -> Callable[..., None]:
     """
     hints = get_type_hints(function, include_extras=True)
     own = inspect.signature(function).parameters.values()
-    models = {each.name: _model_in(hints[each.name]) for each in own}
-    taken = {
-        name: [each for each in options_in(model) if "command" in each.sides and which.has(each)]
-        for name, (model, which) in models.items()
-        if model is not None
-    }
+    taken: dict[str, tuple[type[OptionModel], list[Option]]] = {}
     parameters = [_CONTEXT]
     for each in own:
-        made = [_parameter(option) for option in taken.get(each.name, ())]
-        kept = each.replace(annotation=hints[each.name], kind=inspect.Parameter.KEYWORD_ONLY)
-        parameters += made if each.name in taken else [kept]
+        hint = hints[each.name]
+        model, which = _model_in(hint)
+        if model is None:
+            parameters.append(each.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        options = [one for one in options_in(model) if "command" in one.sides and which.has(one)]
+        taken[each.name] = model, options
+        parameters += map(_parameter, options)
 
     def command(context: typer.Context, **given: Any) -> None:
-        for name, options in taken.items():
-            model, _ = models[name]
+        for name, (model, options) in taken.items():
             values = {
                 option.keyword: _read(option, given.pop(option.keyword)) for option in options
             }
-            given[name] = model.checked(  # type: ignore[union-attr]  # taken has those with a model
+            given[name] = model.checked(
                 {key: value for key, value in values.items() if _is_given(context, key)}
             )
         function(**given)
 
     command.__name__ = function.__name__
     command.__doc__ = function.__doc__
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # inspect's
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
     command.__annotations__ = {}
     return command
 

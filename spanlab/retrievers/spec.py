@@ -26,7 +26,7 @@ from spanlab.retrievers.given import Given
 from spanlab.retrievers.provider import ProviderName
 from spanlab.retrievers.providers import PROVIDERS
 from spanlab.retrievers.results import Shape
-from spanlab.retrievers.source import PassageSource
+from spanlab.retrievers.source import SOURCE_KINDS, PassageSource
 from spanlab.schema import Frozen
 from spanlab.settings import Settings
 
@@ -197,7 +197,11 @@ def retriever_spec(fields: Mapping[str, object]) -> RetrieverSpec:
 
 
 # What not every source has, as messages name it.
-_ELSEWHERE = {"corpus": "a corpus (--corpus)", "url": "an address (--search-url)"}
+_OWN = {
+    "corpus": "a corpus (--corpus)",
+    "url": "an address (--search-url)",
+    "model": "a model (--search-model)",
+}
 
 
 def specified(source: PassageSource) -> RetrieverSpec | None:
@@ -226,11 +230,8 @@ def specified(source: PassageSource) -> RetrieverSpec | None:
         found = retriever_spec(fields)
     except ValidationError as error:
         raise UsageError(f"passages from {source.kind}: {problem(error)}") from None
-    named = {"a model (--search-model)": source.model.strip() and source.kind != "web"} | {
-        title: fields[name] and not hasattr(found, name) for name, title in _ELSEWHERE.items()
-    }
-    for title, elsewhere in named.items():
-        if elsewhere:
+    for name, title in _OWN.items():
+        if getattr(source, name) and name not in SOURCE_KINDS[source.kind].takes:
             raise UsageError(f"passages from {source.kind}: {title} goes with another source")
     return found
 
