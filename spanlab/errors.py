@@ -24,7 +24,6 @@
     ├── ToolError             a tool that cannot be called, or failed
     └── StoreError            the annotation database
         ├── NotFoundError     a dataset, item or annotator that is not there   (exit status 1)
-        ├── StaleWriteError   somebody else changed this annotation meanwhile
         └── OperationError    a review operation that does not fit its annotation
 
 A message names the bad value, where it is and what would be right.
@@ -200,10 +199,6 @@ class StoreError(SpanlabError):
 
 class NotFoundError(StoreError):
     """A dataset, item or annotator that the database does not have."""
-
-
-class StaleWriteError(StoreError):
-    """The annotation was changed elsewhere since the writer last saw it."""
 
 
 class OperationError(StoreError):

@@ -28,7 +28,6 @@ from spanlab.datasets.readers import (
     Placed,
     read,
     read_placed,
-    table_columns,
     table_layout,
 )
 from spanlab.datasets.scoring import (
@@ -61,7 +60,6 @@ __all__ = [
     "read_placed",
     "read_placed_claims",
     "read_placed_labels",
-    "table_columns",
     "table_layout",
     "write",
 ]

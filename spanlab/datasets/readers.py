@@ -90,24 +90,12 @@ def read_placed(path: Path, options: ReadOptions | None = None) -> Iterator[Plac
     return _records(reader, file, chosen, contexts)
 
 
-def table_columns(path: Path, options: ReadOptions | None = None) -> tuple[str, ...]:
-    """Return the names of a table's columns, or of JSON's fields, for people to say which is which.
-
-    Returns:
-        The names; none if the file's format has fixed ones, or there are no rows.
-
-    Raises:
-        InputError: the file is missing, empty, broken or of no known format.
-        UsageError: there is no format of the name asked for.
-    """
-    return table_layout(path, options).columns
-
-
 def table_layout(path: Path, options: ReadOptions | None = None) -> Layout:
     """Return what a table's, or JSON's, records look like, for people to say which column is which.
 
     Returns:
-        Columns, guesses and the first records; empty where ``table_columns`` has none.
+        Columns, guesses and the first records; empty if the file's format has fixed ones, or there
+        are no rows.
 
     Raises:
         InputError: the file is missing, empty, broken or of no known format.

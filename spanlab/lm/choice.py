@@ -63,13 +63,6 @@ class EndpointAddress:
         """Return a URL below ``base`` with the query behind it."""
         return f"{url}?{self.query}" if self.query else url
 
-    def key_header(self, key: str) -> dict[str, str]:
-        """Return the header that carries the key here."""
-        host = urlsplit(self.base).hostname or ""
-        if self.query or host.endswith(_AZURE):
-            return {"api-key": key}
-        return {"Authorization": f"Bearer {key}"}
-
 
 VARIABLE = "SPANLAB_MODEL_OPTIONS"
 Options = Mapping[str, JsonValue]  # by name, with or without what it is for

@@ -1,25 +1,11 @@
-"""The texts that led to an answer, as far as somebody looks at them."""
+"""The stages of the process that led to an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from spanlab.schema import Item, ProcessNode, SharedProcess
-
-if TYPE_CHECKING:
-    from spanlab.storage import Store
-
-
-@dataclass(frozen=True)
-class NodeText:
-    """A node of a process with the stage that it belongs to."""
-
-    id: str
-    stage: str
-    text: str
-    sources: tuple[str, ...]
+from spanlab.schema import Item, SharedProcess
 
 
 @dataclass(frozen=True)
@@ -43,34 +29,3 @@ def stages_of(item: Item) -> Stages | None:
         opened = process.opened()
         return Stages(opened.sizes(), process.terminal)
     return Stages(process.sizes(), process.terminal.id)
-
-
-def nodes_of(store: Store, dataset: str, item_id: str, ids: Collection[str]) -> list[NodeText]:
-    """Return some nodes of the process that an item came from; no others are read.
-
-    Args:
-        store: the annotation database.
-        dataset: an existing dataset.
-        item_id: an item of it.
-        ids: of nodes, such as those that a trail names.
-
-    Returns:
-        The nodes in the order asked for; those that there are not are left out, all if the item
-        has no process.
-
-    Raises:
-        NotFoundError: there is no such dataset or item.
-    """
-    process = store.record(dataset, item_id).item.process
-    found: dict[str, ProcessNode] = {}
-    if isinstance(process, SharedProcess):
-        found = {} if process.source is None else {n.id: n for n in process.source.find(ids)}
-    elif process is not None:
-        found = {
-            node.id: node.model_copy(update={"stage": process.stage_of(node.id)})
-            for node in (process.by_id[each] for each in ids if each in process.by_id)
-        }
-    return [
-        NodeText(node.id, node.stage, node.text, node.sources)
-        for node in (found[each] for each in dict.fromkeys(ids) if each in found)
-    ]

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spanlab.datasets import ReadOptions, detect, read, table_columns, table_layout
+from spanlab.datasets import ReadOptions, detect, read, table_layout
 from spanlab.errors import InputError, UsageError
 from spanlab.schema import Item
 
@@ -142,7 +142,7 @@ def test_the_list_of_records_is_found_in_json_that_is_one_object(
     first, second = items(path, answer="reply", id="nr", question="q.text")
     assert (first.id, second.id, first.meta) == ("7", "8", {})
     assert first.question == "Where?"
-    assert table_columns(path) == ("nr", "q", "q.text", "reply")
+    assert table_layout(path).columns == ("nr", "q", "q.text", "reply")
 
 
 def test_a_wrong_record_of_a_list_is_named_by_its_number(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_lists_of_strings_and_texts_inside_objects_become_passages(tmp_path: Pat
 
 def test_the_fields_that_can_be_mapped_are_named(tmp_path: Path) -> None:
     path = lines(tmp_path, {"a": {"b": 1}, "c": [{"d": "x"}]}, {"e": "y"})
-    assert table_columns(path) == ("a", "a.b", "c", "c.d", "e")
+    assert table_layout(path).columns == ("a", "a.b", "c", "c.d", "e")
     with pytest.raises(InputError, match=r"no column 'a.z' for answer; found: \"the columns 'a', "):
         items(path, answer="a.z")
 

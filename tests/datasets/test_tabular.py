@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanlab.datasets import ReadOptions, RejectedRecord, detect, read, read_placed, table_columns
+from spanlab.datasets import ReadOptions, RejectedRecord, detect, read, read_placed, table_layout
 from spanlab.datasets.files import File
 from spanlab.datasets.formats.csv_table import CsvReader
 from spanlab.errors import InputError, UsageError
@@ -300,8 +300,8 @@ def test_a_damaged_parquet_file_is_said_so_whatever_byte_is_wrong(tmp_path: Path
 
 
 def test_the_columns_of_a_table_can_be_asked_for(tmp_path: Path) -> None:
-    assert table_columns(table(tmp_path, "a;b\n1;2\n")) == ("a", "b")
-    assert table_columns(parquet(tmp_path, {"x": [1]})) == ("x",)
+    assert table_layout(table(tmp_path, "a;b\n1;2\n")).columns == ("a", "b")
+    assert table_layout(parquet(tmp_path, {"x": [1]})).columns == ("x",)
     other = tmp_path / "items.jsonl"
     other.write_text('{"id":"a","answer":"x"}\n')
-    assert table_columns(other) == ()
+    assert table_layout(other).columns == ()

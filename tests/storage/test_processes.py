@@ -17,7 +17,7 @@ from spanlab.storage import Store
 from spanlab.storage.engine import Database
 from spanlab.storage.tables import process_nodes, processes
 from spanlab.workflows.exporting import export_dataset, preview_dataset
-from spanlab.workflows.process_nodes import NodeText, Stages, nodes_of, stages_of
+from spanlab.workflows.process_nodes import Stages, stages_of
 
 
 @pytest.fixture
@@ -51,9 +51,10 @@ def test_a_process_is_stored_once_for_all_its_items(filled: Store, settings: Set
 def test_only_nodes_that_are_asked_for_are_read(filled: Store) -> None:
     record = filled.record("d", "q1")
     assert stages_of(record.item) == Stages({"source": 2, "summary": 2, "answer": 2}, "who")
-    assert nodes_of(filled, "d", "q1", ["A", "gone", "A"]) == [
-        NodeText("A", "summary", "The tower is Ada's.", ("a",))
-    ]
+    assert isinstance(record.item.process, SharedProcess)
+    (node,) = record.item.process.opened().read(["A"])
+    assert (node.id, node.stage, node.sources) == ("A", "summary", ("a",))
+    assert node.text == "The tower is Ada's."
 
 
 def test_it_is_exported_and_imported_again_byte_for_byte(filled: Store, tmp_path: Path) -> None:
@@ -70,7 +71,9 @@ def test_copies_have_nodes_of_their_own_and_a_deleted_dataset_none(
     filled.duplicate_dataset("d", "copy")
     filled.delete_dataset("d")
     assert n_rows(settings) == (1, len(NODES))
-    assert [node.text for node in nodes_of(filled, "copy", "q1", ["who"])] == ["Ada built it."]
+    copied = filled.record("copy", "q1").item.process
+    assert isinstance(copied, SharedProcess)
+    assert [node.text for node in copied.opened().read(["who"])] == ["Ada built it."]
     filled.delete_dataset("copy")
     assert n_rows(settings) == (0, 0)
 
@@ -126,10 +129,12 @@ def test_an_items_own_process_is_stored_apart_if_it_is_large(
     stored = store.record("d", "q").item
     assert isinstance(stored.process, SharedProcess) is apart
     assert stages_of(stored) == Stages({"1": 2, "2": 1}, "end")
-    assert [(node.stage, node.sources) for node in nodes_of(store, "d", "q", ["end", "s"])] == [
-        ("2", ("s", "t")),
-        ("1", ()),
-    ]
+    assert stored.process is not None
+    process = (
+        stored.process.opened() if isinstance(stored.process, SharedProcess) else stored.process
+    )
+    assert [process.stage_of(node) for node in ("end", "s")] == ["2", "1"]
+    assert process.terminal.sources == ("s", "t")
     export_dataset(store, "d", tmp_path / "out.jsonl")
     texts = [record.item.answer for record in read(tmp_path / "out.jsonl")]
     assert texts == ["z"]
