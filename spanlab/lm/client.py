@@ -39,7 +39,7 @@ from spanlab.lm.failures import (
 )
 from spanlab.lm.meter import Meter, Usage, count_tokens
 from spanlab.lm.parsing import thoughts_of, without_thoughts
-from spanlab.lm.transport import ANSWER, FAILURE, close_api, open_api
+from spanlab.lm.transport import ANSWER, FAILURE, Api, close_api, open_api
 from spanlab.redaction import redact
 
 _PATH = "/chat/completions"
@@ -99,7 +99,7 @@ class EndpointClient(SharedObject):
             compat=OpenAIChatCompat(max_tokens_field=self.limit_name),
         )
         self._lock = threading.Lock()
-        self._apis: dict[asyncio.AbstractEventLoop, openai.AsyncOpenAI] = {}
+        self._apis: dict[asyncio.AbstractEventLoop, Api] = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.choice.model!r} at {self.choice.host})"
@@ -128,7 +128,7 @@ class EndpointClient(SharedObject):
         try:
             api = await self._api()
             once: Any = {"max_retries": 0}
-            listed = await api.get("/models", cast_to=httpx2.Response, options=once)
+            listed = await api.client.get("/models", cast_to=httpx2.Response, options=once)
             models = listed.extensions[ANSWER]["data"]
             (model,) = (each for each in models if each["id"] == self.choice.model)
         except (SpanlabError, openai.OpenAIError, ValueError, KeyError, TypeError):
@@ -200,7 +200,7 @@ class EndpointClient(SharedObject):
         """
         try:
             api = await self._api()
-            reply = await api.post(self._url, cast_to=httpx2.Response, content=body)
+            reply = await api.post(self._url, body)
         except SpanlabError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told in our words
@@ -223,7 +223,7 @@ class EndpointClient(SharedObject):
         finally:
             self.meter.finish(self.choice.model, call.usage)
 
-    async def _api(self) -> openai.AsyncOpenAI:
+    async def _api(self) -> Api:
         """Return openai's client for the running event loop, to which connections belong."""
         loop = asyncio.get_running_loop()
         api = self._apis.get(loop)

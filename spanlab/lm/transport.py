@@ -2,7 +2,8 @@
 
 Every attempt of openai's, retries included, goes through ``BoundedClient.send``: it waits for its
 turn, has one limit of time and one of size, leaves out what the endpoint refuses, hides keys, and
-tells openai whether another attempt may help.
+tells openai whether another attempt may help. As openai takes longer to write a request than all
+the rest of a call does, only the first call and those that fail go through it: see ``Api.post``.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs
 
 import httpx2
@@ -30,17 +32,39 @@ if TYPE_CHECKING:
     import ssl
 
 
+class Api(NamedTuple):
+    """openai's client of one endpoint, and the HTTP client that it sends with."""
+
+    client: openai.AsyncOpenAI
+    http: BoundedClient
+
+    async def post(self, url: str, body: bytes) -> httpx2.Response:
+        """Post a body: the first attempt as openai wrote an earlier one, all others by openai.
+
+        Raises:
+            Exception: one of openai's, or of ``BoundedClient.send``.
+        """
+        reply = await self.http.begin(body)
+        if reply is not None:
+            return reply
+        try:
+            return await self.client.post(url, cast_to=httpx2.Response, content=body)
+        finally:
+            _MADE.set(None)
+
+
 async def open_api(
     choice: ModelChoice, meter: Meter, key: str, headers: dict[str, str]
-) -> AsyncGenerator[openai.AsyncOpenAI]:
+) -> AsyncGenerator[Api]:
     """Give openai's client, and close it where asyncio ends its generators: with the event loop."""
     address = EndpointAddress.parse(choice.endpoint)
+    http = BoundedClient(choice, meter, (key, *headers.values()))
     options: dict[str, Any] = {
         "api_key": key,
         "base_url": address.base,
         "max_retries": choice.retries,
         "default_headers": {"Accept-Encoding": "gzip, deflate", **headers},
-        "http_client": BoundedClient(choice, meter, (key, *headers.values())),
+        "http_client": http,
     }
     if address.query:
         (version,) = parse_qs(address.query)["api-version"]
@@ -48,12 +72,12 @@ async def open_api(
     else:
         api = openai.AsyncOpenAI(**options)
     try:
-        yield api
+        yield Api(api, http)
     finally:
         await api.close()
 
 
-def close_api(loop: asyncio.AbstractEventLoop, opening: AsyncGenerator[openai.AsyncOpenAI]) -> None:
+def close_api(loop: asyncio.AbstractEventLoop, opening: AsyncGenerator[Api]) -> None:
     """Close the client of somebody who is gone; this may run in any thread."""
     closing = opening.aclose()
     with suppress(RuntimeError, StopIteration):
@@ -67,6 +91,8 @@ ANSWER, FAILURE = "answer", "failure"  # extensions of a response: the JSON of o
 _CONNECTIONS = 1024  # whoever makes the calls bounds how many are under way; the pool must not
 _CONNECT_SECONDS = 10.0
 _AGAIN = "x-should-retry"  # a header that openai obeys
+# What the attempt came to that was made for openai's call, and with which it is to go on.
+_MADE: ContextVar[httpx2.Response | httpx2.RequestError | None] = ContextVar("made", default=None)
 
 
 class BoundedClient(openai.DefaultAioHttpClient):
@@ -90,9 +116,32 @@ class BoundedClient(openai.DefaultAioHttpClient):
         self._secrets = secrets
         self._limit = reply_limit()
         self._parameters = dialect_of(choice.endpoint, choice.model)
+        self._pattern: httpx2.Request | None = None  # of all calls, but for the body
+
+    async def begin(self, body: bytes) -> httpx2.Response | None:
+        """Make the first attempt at a call, if openai has written one before.
+
+        Returns:
+            The reply; None if openai is to make the call, or to go on from what this came to.
+
+        Raises:
+            BudgetError: no attempt is wanted any more.
+            UnparsableAnswerError: the reply is too long, or no JSON.
+        """
+        if self._pattern is None:
+            return None
+        try:
+            reply = await self._attempt(_with_body(self._pattern, body))
+        except httpx2.RequestError as error:
+            _MADE.set(error)
+            return None
+        if reply.is_success:
+            return reply
+        _MADE.set(reply)
+        return None
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
-        """Make one attempt.
+        """Make one attempt of openai's; of a call that ``begin`` began, the first is made already.
 
         Returns:
             A response without a body: its extensions hold what it came to, ``ANSWER`` the JSON of
@@ -103,6 +152,17 @@ class BoundedClient(openai.DefaultAioHttpClient):
             UnparsableAnswerError: the reply is too long, or no JSON.
             httpx2.RequestError: there is no reply.
         """
+        made = _MADE.get()
+        if made is None:
+            if self._pattern is None and request.method == "POST":
+                self._pattern = _with_body(request, b"")
+            return await self._attempt(request)
+        _MADE.set(None)
+        if isinstance(made, httpx2.RequestError):
+            raise made
+        return made
+
+    async def _attempt(self, request: httpx2.Request) -> httpx2.Response:
         await self._meter.before_attempt()
         async with self._meter.slot():
             try:
@@ -172,7 +232,7 @@ def _with_body(request: httpx2.Request, body: bytes) -> httpx2.Request:
     if body is request.content:
         return request
     headers = httpx2.Headers(request.headers)
-    del headers["content-length"]
+    headers["Content-Length"] = str(len(body))
     return httpx2.Request(
         request.method, request.url, headers=headers, content=body, extensions=request.extensions
     )

@@ -47,6 +47,27 @@ def test_a_model_is_asked_under_its_own_name_with_its_options(
     }
 
 
+def test_later_calls_are_sent_as_openai_wrote_the_first_and_it_repeats_those_that_fail(
+    model_server: ModelServer, choose: Choose
+) -> None:
+    """Only the first call of an endpoint, and what failed once, is written by openai."""
+    crowded = fail(429, retry_after=0.01)
+    told = (marked("4"), marked("4"), crowded, crowded, marked("4"))
+    model_server.script(in_turn(*told))
+    task = Task(choose(retries=2), Meter(), None)
+    assert [task.ask(question) for question in ("?", "and then?", "at last?")] == ["4"] * 3
+    first, second, *third = [
+        {name: value for name, value in ask.headers.items() if name != "content-length"}
+        for ask in model_server.requests
+    ]
+    assert second == first
+    assert [int(headers.pop("x-stainless-retry-count")) for headers in third] == [0, 1, 2]
+    del first["x-stainless-retry-count"]
+    assert third == [first] * 3
+    bodies = [ask.body for ask in model_server.requests]
+    assert bodies[2] == bodies[3] == bodies[4] != bodies[1] != bodies[0]
+
+
 @pytest.mark.parametrize("model", ["o1", "gpt-5.2-mini", "deployment-7"])
 def test_options_are_sent_whatever_the_model_is_called(
     model_server: ModelServer, choose: Choose, model: str
