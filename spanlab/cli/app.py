@@ -33,6 +33,10 @@ COMMANDS: Final = {
     "rates": _Command(
         "rates:rates", "Say how often answers are hallucinated, by model or another field."
     ),
+    "measure": _Command(
+        "measuring:measure", "Plan and read a rate: a detector's marks, corrected by reviews."
+    ),
+    "gate": _Command("measuring:gate", "Fail if the hallucination rate of a dataset is too high."),
     "agreement": _Command(
         "agreement:agreement", "Say how far annotators agree on characters, and on verdicts."
     ),

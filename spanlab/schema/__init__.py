@@ -13,6 +13,7 @@ from spanlab.schema.datasets import (
     DatasetSettings,
     DatasetSummary,
     Label,
+    MeasurementPlan,
     Undecided,
 )
 from spanlab.schema.evidence import Evidence, Passage, Stance
@@ -108,6 +109,7 @@ __all__ = [
     "Kind",
     "Label",
     "Language",
+    "MeasurementPlan",
     "Name",
     "NodeQuote",
     "NodeSource",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -99,6 +99,27 @@ class Undecided(StrEnum):
     ASK = "ask"  # the reviewer says which of the two, item by item
 
 
+class MeasurementPlan(Frozen):
+    """How the rate of a dataset is measured: whose marks people correct, on which sample.
+
+    ``unit`` is what is counted, ``by`` a field of the items whose values are told apart. ``design``
+    and ``seed`` fix the one order of review. ``half_width`` is how exact the rate is to be, as a
+    share. ``reviewers`` are those whose word counts, everybody's who is a person if empty.
+    ``definition`` says what counts as hallucinated, ``model`` what answers for the detector.
+    """
+
+    annotator: Name
+    unit: Literal["answers", "characters", "claims"] = "answers"
+    by: Annotated[str, Field(max_length=200)] | None = None
+    design: Literal["uniform", "stratified", "uncertainty"] = "uniform"
+    seed: Annotated[int, Field(ge=0)] = 0
+    half_width: Annotated[float, Field(gt=0, lt=0.5)] = 0.03
+    show_suggestions: bool = False
+    reviewers: tuple[Name, ...] = ()
+    definition: Annotated[str, Field(max_length=2_000)] = "no passage or known fact supports it"
+    model: Annotated[str, Field(max_length=200)] = ""
+
+
 class DatasetSettings(Frozen):
     """The settings of a dataset; what is not stored takes the default.
 
@@ -109,7 +130,8 @@ class DatasetSettings(Frozen):
     ``always_blind`` takes from reviewers the choice to see what other people marked, and with
     ``shown_when_done`` they see it of items that they have finished.
     ``guidelines`` are all texts that the guidelines have had, in Markdown, oldest first: the
-    version that an annotation names is a place in it, counted from 1.
+    version that an annotation names is a place in it, counted from 1. ``measurement`` is how the
+    rate is measured, None where it is not.
     """
 
     undecided: Undecided = Undecided.REJECTED
@@ -120,6 +142,7 @@ class DatasetSettings(Frozen):
     overlap: Annotated[int, Field(ge=0, le=100)] = 0
     assigned_to: tuple[Name, ...] = ()
     guidelines: tuple[Annotated[str, Field(max_length=100_000)], ...] = ()
+    measurement: MeasurementPlan | None = None
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

@@ -1,0 +1,134 @@
+"""`spanlab measure` and `spanlab gate`: rates that reviews correct, and what fails on them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class MeasuredUnit(StrEnum):
+    """What is counted."""
+
+    ANSWERS = "answers"
+    CHARACTERS = "characters"
+    CLAIMS = "claims"
+
+
+class SampleDesign(StrEnum):
+    """How likely each item is to be reviewed."""
+
+    UNIFORM = "uniform"
+    STRATIFIED = "stratified"
+    UNCERTAINTY = "uncertainty"
+
+
+def measure(
+    dataset: Annotated[str, typer.Argument(help="A dataset that the detector has annotated.")],
+    annotator: Annotated[
+        str | None,
+        typer.Option(help="The detector whose marks are corrected: plans the measurement."),
+    ] = None,
+    unit: Annotated[MeasuredUnit, typer.Option(help="What is counted.")] = MeasuredUnit.ANSWERS,
+    by: Annotated[
+        str | None, typer.Option(help="Also by group: lang, or a path such as meta.model.")
+    ] = None,
+    design: Annotated[
+        SampleDesign,
+        typer.Option(help="Even odds, in every group, or more where the detector is unsure."),
+    ] = SampleDesign.UNIFORM,
+    within: Annotated[float, typer.Option(help="How exact: .03 for ± 3 points.")] = 0.03,
+    seed: Annotated[int, typer.Option(min=0, help="Of the order of review.")] = 0,
+    reviewers: Annotated[
+        str | None,
+        typer.Option(help="Whose word counts, with commas between; by default all people's."),
+    ] = None,
+    show_suggestions: Annotated[
+        bool, typer.Option("--show-suggestions", help="Reviewers see the detector's marks.")
+    ] = False,
+    definition: Annotated[str | None, typer.Option(help="What counts as hallucinated.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model behind the detector.")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Write the certificate to this file, as JSON.")
+    ] = None,
+    queue: Annotated[
+        bool, typer.Option("--queue", help="Only the ids of the items, in order of review.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+) -> None:
+    """Measure how often answers are hallucinated, from a detector's marks and a few reviews.
+
+    With --annotator it is planned and stored with the dataset; without, its state is shown. Items
+    are reviewed in one fixed order, and every beginning of it is a valid sample.
+
+    \b
+    spanlab measure mine --annotator ucsc --by meta.model --within .03
+    spanlab measure mine
+    """
+    from spanlab.cli import output
+    from spanlab.storage import Store
+    from spanlab.workflows import measuring
+    from spanlab.workflows.certificates import certify, write_certificate
+
+    with Store.open() as store:
+        if annotator is not None:
+            chosen = {"definition": definition, "model": model}
+            plan = measuring.MeasurementPlan(
+                annotator=annotator,
+                unit=unit.value,
+                by=by,
+                design=design.value,
+                seed=seed,
+                half_width=within,
+                show_suggestions=show_suggestions,
+                reviewers=_names(reviewers),
+                **{key: value for key, value in chosen.items() if value is not None},
+            )
+            measuring.plan_measurement(store, dataset, plan)
+        if queue:
+            typer.echo("\n".join(measuring.measurement_queue(store, dataset)))
+            return
+        found = measuring.measure(store, dataset)
+        if certificate is not None:
+            write_certificate(certify(store, dataset), certificate)
+    output.write_result(found, json=as_json)
+
+
+def gate(
+    dataset: Annotated[str, typer.Argument(help="A dataset with a measurement.")],
+    max_rate: Annotated[
+        float | None, typer.Option(help="The highest rate that passes: .05.", min=0, max=1)
+    ] = None,
+    require_proof: Annotated[
+        bool, typer.Option("--require-proof", help="Fail unless the rate is shown to be below.")
+    ] = False,
+    against: Annotated[
+        str | None, typer.Option(help="A measured dataset that must not have become worse.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+) -> None:
+    """Fail (exit 1) if a dataset's corrected rate is shown to be too high.
+
+    \b
+    spanlab gate mine --max-rate .05
+    spanlab gate mine --against last-week --junit gate.xml
+    """
+    from spanlab.cli import output
+    from spanlab.storage import Store
+    from spanlab.workflows import gating
+
+    with Store.open() as store:
+        found = gating.check_gate(
+            store, dataset, max_rate=max_rate, require_proof=require_proof, against=against
+        )
+    gating.write_reports(found, junit)
+    output.write_result(found, json=as_json)
+    if not found.passed:
+        raise typer.Exit(1)
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(name for name in (text or "").split(",") if name)

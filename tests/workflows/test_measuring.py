@@ -1,0 +1,204 @@
+"""A rate that reviews correct, the gate on it, and the certificate of what was measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from commands import run_here
+
+from spanlab.errors import UsageError
+from spanlab.schema import Annotation, Item, Kind, MeasurementPlan, Record, Span, Status
+from spanlab.storage import Store
+from spanlab.workflows.certificates import certify, read_certificate, stale_because
+from spanlab.workflows.certificates import write_certificate as write
+from spanlab.workflows.gating import check_gate
+from spanlab.workflows.measuring import measure, measurement_queue, plan_measurement
+
+ANSWER = "0123456789"
+Truth = Callable[[int], bool]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    with Store.open() as opened:
+        yield opened
+
+
+def said(who: str, marked: bool, prob: float = 1.0) -> Annotation:
+    kind = Kind.DETECTOR if who == "judge" else Kind.PERSON
+    spans = (Span.of(ANSWER, 2, 5, prob=prob),) if marked else ()
+    return Annotation(annotator=who, kind=kind, spans=spans)
+
+
+def items(
+    n: int, truth: Truth, reviewed: set[str] | None = None, noise: float = 0.1
+) -> list[Record]:
+    """Answers of two models; the judge errs in a tenth of them; some are reviewed by Anna."""
+    wrong = np.random.default_rng(1).random(n) < noise
+    records = []
+    for at in range(n):
+        item = Item(
+            id=f"i{at}",
+            lang="en",
+            question=f"q{at}",
+            answer=ANSWER,
+            meta={"model": "a" if at % 2 else "b"},
+        )
+        by_people = (said("anna", truth(at)),) if reviewed and item.id in reviewed else ()
+        records.append(
+            Record(item=item, annotations=(said("judge", truth(at) != wrong[at], 0.9), *by_people))
+        )
+    return records
+
+
+def filled(store: Store, name: str, truth: Truth, n: int, reviews: int, **plan: object) -> None:
+    """A dataset of which the first reviews of its queue are done."""
+    chosen = MeasurementPlan.model_validate({"annotator": "judge", **plan})
+    store.import_records(name, items(n, truth))
+    plan_measurement(store, name, chosen)
+    done = set(measurement_queue(store, name)[:reviews])
+    store.save_annotations(
+        name,
+        [(f"i{at}", said("anna", truth(at))) for at in range(n) if f"i{at}" in done],
+    )
+
+
+@pytest.mark.parametrize("design", ["uniform", "stratified", "uncertainty"])
+def test_a_rate_is_corrected_by_the_reviews_of_its_queue(store: Store, design: str) -> None:
+    filled(store, "d", lambda at: at % 4 == 0, 400, 80, by="meta.model", design=design)
+    found = measure(store, "d")
+    everybody, a, b = found.groups
+    assert (everybody.items, everybody.reviews, a.value, b.value) == (400, 80, "a", "b")
+    assert a.reviews + b.reviews == 80
+    assert everybody.finite
+    assert everybody.alone
+    assert everybody.finite.low <= 0.25 <= everybody.finite.high
+    narrower = everybody.finite.high - everybody.finite.low
+    assert narrower < 0.8 * (everybody.alone.high - everybody.alone.low)
+    assert a.finite
+    assert a.finite.mean < 0.1
+    assert a.finite.high > 0
+    assert everybody.marked == pytest.approx(0.3, abs=0.05)
+    assert everybody.superpopulation
+    assert everybody.superpopulation.high > everybody.finite.high
+    (pair,) = found.pairs
+    assert pair[2].high < 0
+    assert len(found.history) > 10
+    assert found.line.startswith(f"so far .{round(1000 * everybody.finite.mean):03}")
+    assert "more for ± .030" in found.line
+
+
+def test_a_gap_in_the_queue_ends_the_sample_and_a_skipped_item_does_not(store: Store) -> None:
+    filled(store, "d", lambda at: at % 4 == 0, 60, 0)
+    queue = measurement_queue(store, "d")
+    assert measure(store, "d").line.startswith("no reviews yet, about ")
+    skipped = Annotation(annotator="anna", kind=Kind.PERSON, status=Status.SKIPPED)
+    done = [(queue[at], said("anna", marked=False)) for at in (0, 1, 3, 5)]
+    store.save_annotations("d", [*done, (queue[2], skipped)])
+    found = measure(store, "d")
+    assert found.rate.reviews == 3
+    assert "1 review after the first gap of the queue do not count yet." in found.remarks
+    assert any(remark.startswith("1 skipped item") for remark in found.remarks)
+    assert found.rate.finite
+    assert found.rate.finite.high > 0.3
+
+
+def test_characters_and_claims_are_ratios(store: Store) -> None:
+    filled(store, "d", lambda at: at % 2 == 0, 100, 100, unit="characters")
+    rate = measure(store, "d").rate.finite
+    assert rate
+    assert (rate.mean, rate.low, rate.high) == pytest.approx((0.15, 0.15, 0.15))
+
+
+def test_the_commands_plan_measure_and_gate(store: Store, tmp_path: Path) -> None:
+    store.import_records("d", items(300, lambda at: at % 5 == 0))
+    environment = {
+        "SPANLAB_HOME": str(tmp_path / "home"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+    }
+
+    def run(*arguments: str) -> tuple[int, str]:
+        shown = run_here(list(arguments), tmp_path, environment)
+        return shown.returncode, shown.stdout + shown.stderr
+
+    code, shown = run("measure", "d", "--annotator", "judge", "--by", "meta.model")
+    assert code == 0, shown
+    assert "Marked by judge" in shown
+    assert "is no rate" in shown
+    queue = run("measure", "d", "--queue")[1].split()
+    assert len(queue) == 300
+    assert run("gate", "d", "--max-rate", ".05")[0] == 2
+    store.save_annotations(
+        "d", [(name, said("anna", int(name[1:]) % 5 == 0)) for name in queue[:150]]
+    )
+    state = json.loads(run("measure", "d", "--json", "--certificate", "c.json")[1])
+    assert state["groups"][0]["reviews"] == 150
+    junit = ("--junit", "out.xml")
+    assert run("gate", "d", "--max-rate", ".05", *junit)[0] == 1
+    assert ET.parse(tmp_path / "out.xml").getroot().get("failures") == "1"
+    assert "**failed**" in (tmp_path / "summary.md").read_text()
+    assert run("gate", "d", "--max-rate", ".2")[0] == 0
+    assert run("gate", "d", "--max-rate", ".2", "--require-proof")[0] == 1
+    assert run("gate", "d", "--max-rate", ".4", "--require-proof")[0] == 0
+    certificate = read_certificate(tmp_path / "c.json")
+    assert stale_because(store, "d", certificate) == ()
+
+
+def test_a_certificate_says_what_it_is_bound_to_and_when_it_is_stale(
+    store: Store, tmp_path: Path
+) -> None:
+    filled(store, "d", lambda at: at % 4 == 0, 100, 60)
+    certificate = certify(store, "d")
+    content = certificate.figures()
+    assert content["reviewers"] == {"anna": 60}
+    assert content["answers"]["sensitivity"] > 0.7
+    assert 0 < content["characters"]["iou"] < 1
+    write(certificate, tmp_path / "c.json")
+    changed = MeasurementPlan(annotator="judge", definition="contradicts a passage", model="new")
+    plan_measurement(store, "d", changed)
+    assert stale_because(store, "d", certificate) == (
+        "the model changed",
+        "the definition of hallucinated changed",
+    )
+    store.save_annotations("d", [("i1", said("judge", marked=True, prob=0.4))])
+    assert any("marks" in reason for reason in stale_because(store, "d", certificate))
+    text = (tmp_path / "c.json").read_text()
+    (tmp_path / "c.json").write_text(text.replace('"anna": 60', '"anna": 600'))
+    with pytest.raises(UsageError, match="its hash differs"):
+        read_certificate(tmp_path / "c.json")
+
+
+def test_a_gate_compares_two_datasets_on_common_questions(store: Store) -> None:
+    filled(store, "old", lambda at: at % 10 == 0, 400, 150)
+    filled(store, "new", lambda at: at % 10 in {0, 1, 2}, 400, 150)
+    filled(store, "same", lambda at: at % 10 == 5, 400, 150)
+    worse = check_gate(store, "new", against="old")
+    assert not worse.passed
+    assert "paired on common questions" in worse.checks[0].why
+    assert check_gate(store, "same", against="old").passed
+    assert check_gate(store, "old", against="new").passed
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"annotator": "judge", "by": "label"}, "not by label"),
+        ({"annotator": "judge", "design": "stratified"}, "--by lang"),
+        ({"annotator": "judge", "reviewers": ["judge"]}, "no reviewer of itself"),
+        ({"annotator": "nobody"}, "no annotator 'nobody'"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused(
+    store: Store, asked: Mapping[str, object], message: str
+) -> None:
+    store.import_records("d", items(3, lambda _: True))
+    with pytest.raises(Exception, match=message):
+        plan_measurement(store, "d", MeasurementPlan.model_validate(asked))
