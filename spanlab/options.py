@@ -57,6 +57,7 @@ class Option:
         about: what it means, in a sentence.
         choices: all values of a choice.
         low: the smallest number; None for any.
+        above: whether a number must be greater than ``low``.
         high: the largest number.
         path: the field inside its model, such as ("budget", "calls").
         flags: what the command line calls it, the usual name last.
@@ -82,6 +83,7 @@ class Option:
     titles: Mapping[str, str] | None = None
     placeholder: str = "default"
     commas: bool = False
+    above: bool = False
 
     @property
     def shown(self) -> str:
@@ -213,6 +215,7 @@ def _option(name: str, rule: dict[str, Any], named: dict[str, Any]) -> Option:
         about=rule.get("description") or inner.get("description", ""),
         choices=choices,
         low=inner.get("minimum", inner.get("exclusiveMinimum")),
+        above="exclusiveMinimum" in inner,
         high=inner.get("maximum", inner.get("exclusiveMaximum")),
         path=(name,),
         flags=tuple(ours.get("flags") or (f"--{name.replace('_', '-')}",)),

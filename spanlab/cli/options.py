@@ -107,6 +107,8 @@ def _parameter(option: Option) -> inspect.Parameter:
     elif option.kind in {"integer", "number"}:
         bounds = {"min": option.low, "max": option.high}
         bounds = {name: _whole(value) for name, value in bounds.items() if value is not None}
+        if option.above:  # typer's own ranges hold their ends
+            bounds["callback"] = _above(bounds["min"])
     shown = typer.Option(*names, help=option.about, **bounds)
     return inspect.Parameter(
         option.keyword,
@@ -114,6 +116,15 @@ def _parameter(option: Option) -> inspect.Parameter:
         default=default or None if option.kind == "text" else default,
         annotation=Annotated[kind, shown],
     )
+
+
+def _above(least: float) -> Callable[[float | None], float | None]:
+    def check(value: float | None) -> float | None:
+        if value is not None and value <= least:
+            raise typer.BadParameter(f"{value:g} is not greater than {least}.")
+        return value
+
+    return check
 
 
 def _read(option: Option, value: Any) -> Any:

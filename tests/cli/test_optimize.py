@@ -151,7 +151,7 @@ def test_a_search_that_breaks_says_why(tuned: Run, model_server: ModelServer) ->
         pytest.param(("--metric", "bleu"), "no metric is called 'bleu'", id="metric"),
         pytest.param(("--folds", "1"), "one fold holds nothing out", id="one-fold"),
         pytest.param(("--auto", "light", "--trials", "3"), "not both", id="two-budgets"),
-        pytest.param(("--rate", "0"), "rate: Input should be greater than 0", id="rate"),
+        pytest.param(("--rate", "0"), "'--rate': 0 is not greater than 0", id="rate"),
         pytest.param(("--member", "x"), "'ucsc-extract' is no ensemble", id="no-ensemble"),
         pytest.param(("--detector", "ucsc"), "no prompts of its own", id="no-member"),
         pytest.param(

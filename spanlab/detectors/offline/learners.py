@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Boosting:
-    """Settings of the trees: ``bags`` models, each on items drawn with replacement, averaged.
-
-    A tree has at most 64 ``leaves``.
-    """
+    """Settings of the trees: ``bags`` models, each on items drawn with replacement, averaged."""
 
     bags: int = 6
     trees: int = 110
