@@ -16,7 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spanlab.recording import record, recorded
+    from spanlab.listening import record
+    from spanlab.recording import recorded
     from spanlab.workflows.notebook import annotate, load, reason, save, score, vote
 
     __version__: str
@@ -30,7 +31,8 @@ def __getattr__(name: str) -> object:
 
         return version("spanlab")
     if name in __all__:
-        home = "recording" if name.startswith("record") else "workflows.notebook"
+        homes = {"record": "listening", "recorded": "recording"}
+        home = homes.get(name, "workflows.notebook")
         return getattr(import_module(f"spanlab.{home}"), name)
     raise AttributeError(f"module 'spanlab' has no attribute {name!r}")
 

@@ -18,6 +18,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from threading import Lock
 from typing import Any, Final, TypeVar, overload
@@ -30,6 +31,20 @@ from spanlab.schema import UNDETERMINED, Item, Process, ProcessNode
 F = TypeVar("F", bound=Callable[..., Any])
 
 SOURCE: Final = "source"  # the stage of texts that no recorded step returned
+_TOOLS: Final = frozenset(("tool", "function"))  # roles of what tools returned
+_INSTRUCTING: Final = frozenset(("system", "developer"))
+_ASKING: Final = frozenset(("question", "query"))  # parameters that hold no source
+# Where the objects of libraries have their text: openai's, LangChain's, LlamaIndex's, dspy's.
+_HOLDS: Final = (
+    "output_text",
+    "choices",
+    "message",
+    "page_content",
+    "content",
+    "text",
+    "response",
+    "answer",
+)
 _INSIDE: Final = 20  # characters from which a text is looked for inside an argument
 
 
@@ -53,8 +68,28 @@ class Recorder:
         if output in texts or not output.strip():
             return
         with self._lock:
+            same = self._by_text.get(output)  # two listeners may hear the same call
             sources = dict.fromkeys(each for text in texts for each in self._sources(text))
-            self._add(output, stage, tuple(sources))
+            sources.pop(same or "", None)
+            if same is None or self._node(same).sources != tuple(sources):
+                self._add(output, stage, tuple(sources))
+
+    def call(self, messages: Iterable[tuple[str, str]], outputs: Iterable[str], stage: str) -> None:
+        """Note what a model's call read and wrote.
+
+        What tools returned was read, and messages that hold noted texts. Only where there are none
+        a user's message is a source; otherwise it is the question. Instructions never are.
+
+        Args:
+            messages: role and text of what was read.
+            outputs: the texts that it wrote.
+            stage: what the step is called.
+        """
+        read = [(role, text) for role, text in messages if text.strip()]
+        inputs = [text for role, text in read if role in _TOOLS or self.knows(text)]
+        inputs = inputs or [text for role, text in read if role not in _INSTRUCTING]
+        for output in outputs:
+            self.step(inputs, output, stage)
 
     def source(self, text: str) -> None:
         """Note a text that no step returned, such as a document that was retrieved."""
@@ -67,11 +102,12 @@ class Recorder:
         with self._lock:
             return text in self._by_text or bool(self._inside(text))
 
-    def process(self, answer: str | None = None) -> Process:
+    def process(self, answer: str | None = None, question: str = "") -> Process:
         """Return what led to an answer.
 
         Args:
             answer: a text that was noted; None for the last one.
+            question: what was asked, which is no source.
 
         Returns:
             The texts from which it was made. Stages are those noted, or counted where these
@@ -95,7 +131,16 @@ class Recorder:
             if node not in needed:
                 needed.add(node)
                 waiting += nodes[node].sources
-        found = tuple(node for node in nodes.values() if node.id in needed)
+        asked = {
+            node.id
+            for node in nodes.values()
+            if node.stage == SOURCE and node.text.strip() == question.strip()
+        }
+        found = tuple(
+            node.model_copy(update={"sources": tuple(i for i in node.sources if i not in asked)})
+            for node in nodes.values()
+            if node.id in needed - asked
+        )
         try:
             return Process(nodes=found)
         except ValidationError:
@@ -105,7 +150,7 @@ class Recorder:
         self, name: str, question: str = "", *, lang: str = UNDETERMINED, answer: str | None = None
     ) -> Item:
         """Return the answer as an item of this id, with its process; see ``process``."""
-        process = self.process(answer)
+        process = self.process(answer, question)
         text = process.terminal.text
         return Item(id=name, question=question, lang=lang, answer=text, process=process)
 
@@ -114,6 +159,9 @@ class Recorder:
         if known is not None:
             return (known,)
         return self._inside(text) or (self._add(text, SOURCE, ()),)
+
+    def _node(self, name: str) -> ProcessNode:
+        return self._nodes[int(name.rpartition(" ")[2]) - 1]
 
     def _inside(self, text: str) -> list[str]:
         return [
@@ -137,7 +185,7 @@ _OPEN: list[Recorder] = []  # for threads, which do not inherit the context of w
 
 @contextmanager
 def record() -> Iterator[Recorder]:
-    """Record what decorated functions are given and return, for as long as the block runs.
+    """Record what decorated functions are given and return; see ``listening.record``.
 
     Threads that the block starts are recorded, too, unless two recordings are open at once.
     """
@@ -149,6 +197,11 @@ def record() -> Iterator[Recorder]:
     finally:
         _OPEN.remove(recorder)
         _CURRENT.reset(token)
+
+
+def current() -> Recorder | None:
+    """Return what records here: this context's recording, or the only one that is open."""
+    return _CURRENT.get() or (_OPEN[0] if len(_OPEN) == 1 else None)
 
 
 @overload
@@ -171,10 +224,12 @@ def recorded(
     Args:
         function: what to decorate.
         stage: what the step is called; by default the function's name.
-        inputs: the parameters that hold texts, also inside lists and dictionaries; by default all.
+        inputs: the parameters that hold texts, also inside lists, dictionaries, messages and
+            objects; by default all but ``question`` and ``query``.
 
     Returns:
-        The function, which does what it did. Each text that it returns, also in a list, is noted.
+        The function, which does what it did. Each text that it returns is noted, also in a list or
+        an object; what it yields is noted as one text if it is pieces of text.
     """
     if function is None:
         return lambda inner: _decorated(inner, stage, inputs)
@@ -185,11 +240,12 @@ def _decorated(function: F, stage: str | None, inputs: Sequence[str] | None) -> 
     signature, name = inspect.signature(function), stage or function.__name__
 
     def note(result: object, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
-        recorder = _CURRENT.get() or (_OPEN[0] if len(_OPEN) == 1 else None)
+        recorder = current()
         if recorder is None:
             return
         given = signature.bind(*args, **kwargs).arguments
-        texts = list(_texts([given[each] for each in inputs or given if each in given]))
+        names = inputs or [name for name in given if name not in _ASKING]
+        texts = list(_texts([given[name] for name in names if name in given]))
         for output in _texts(result):
             recorder.step(texts, output, name)
 
@@ -203,6 +259,38 @@ def _decorated(function: F, stage: str | None, inputs: Sequence[str] | None) -> 
 
         return awaited  # type: ignore[return-value]
 
+    if inspect.isasyncgenfunction(function):
+
+        @wraps(function)
+        async def streamed(*args: Any, **kwargs: Any) -> Any:
+            pieces = []
+            try:
+                async for piece in function(*args, **kwargs):
+                    pieces.append(piece)
+                    yield piece
+            finally:
+                note(_joined(pieces), args, kwargs)
+
+        return streamed  # type: ignore[return-value]
+
+    if inspect.isgeneratorfunction(function):
+
+        @wraps(function)
+        def yielded(*args: Any, **kwargs: Any) -> Any:
+            pieces = []
+
+            def kept() -> Iterator[Any]:
+                for piece in function(*args, **kwargs):
+                    pieces.append(piece)
+                    yield piece
+
+            try:
+                yield from kept()
+            finally:
+                note(_joined(pieces), args, kwargs)
+
+        return yielded  # type: ignore[return-value]
+
     @wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
@@ -212,12 +300,26 @@ def _decorated(function: F, stage: str | None, inputs: Sequence[str] | None) -> 
     return called  # type: ignore[return-value]
 
 
+def _joined(pieces: Sequence[object]) -> object:
+    """Return an answer that came in pieces as one text; other things as they are."""
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    return "".join(texts) if len(texts) == len(pieces) else pieces
+
+
 def _texts(value: object) -> Iterator[str]:
+    """Yield the texts in a value; of a message its content, of an object what holds its text."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _texts(each)
+        is_message = "role" in value and "content" in value
+        for inner in [value["content"]] if is_message else value.values():
+            yield from _texts(inner)
     elif isinstance(value, list | tuple | set | frozenset):
-        for each in value:
-            yield from _texts(each)
+        for inner in value:
+            yield from _texts(inner)
+    elif value is not None and not isinstance(value, bytes | type):
+        held = next((found for name in _HOLDS if (found := getattr(value, name, None))), None)
+        if held is None and is_dataclass(value):
+            held = [getattr(value, field.name) for field in fields(value)]
+        if held is not None and not callable(held):
+            yield from _texts(held)

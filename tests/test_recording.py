@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
+import openai
 import pytest
+from detector_cases import ANSWER, detect
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from trail_answers import BUILT, TrailAnswers
 
 import spanlab
+from spanlab.detectors import DetectorSpec, build
 from spanlab.errors import UsageError
+from spanlab.listening import span_processor
+from spanlab.lm import Meter, ModelChoice
 from spanlab.schema import Process
+from spanlab.settings import Settings
+from spanlab.testing import Ask, ModelServer, Reply, say
 
 CHAPTERS = ["The tower was built in 1889.", "Paris is a city in France.", "Trees are green."]
 
@@ -124,3 +138,190 @@ def test_an_answer_that_nobody_returned_is_refused() -> None:
         process.process("something else")
     with spanlab.record() as nothing, pytest.raises(UsageError):
         nothing.process()
+
+
+TOWER = "Trees are green. The tower was built in 1889."
+CITY = "Paris is a city in France on the river Seine."
+QUESTION = "When was the tower built, and by whom?"
+WRONG = "Notes on trees. The tower was built in 1989."
+
+
+def pipeline(client: openai.OpenAI) -> str:
+    """Search, take notes and answer as scripts on openai do; nothing here knows of spanlab."""
+
+    def search(query: str) -> list[str]:
+        client.embeddings.create(model="m", input=[TOWER, CITY], encoding_format="float")
+        client.embeddings.create(model="m", input=query, encoding_format="float")
+        return [TOWER, CITY]
+
+    def take_notes(document: str) -> str:
+        reply = client.chat.completions.create(
+            model="m",
+            messages=[
+                {"role": "system", "content": "Take notes for the question."},
+                {"role": "user", "content": f"{QUESTION}\n{document}"},
+            ],
+        )
+        return reply.choices[0].message.content or ""
+
+    def write_answer(notes: list[str]) -> str:
+        prompt = "\n".join(["Answer from these notes:", *notes, QUESTION])
+        stream = client.chat.completions.create(
+            model="m", messages=[{"role": "user", "content": prompt}], stream=True
+        )
+        return "".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices)
+
+    return write_answer([take_notes(document) for document in search(QUESTION)])
+
+
+def asked(ask: Ask) -> Reply:
+    """Reply to the pipeline: the notes on the tower have the wrong year, which the answer keeps."""
+    if ask.path.endswith("/embeddings"):
+        inputs = ask.body["input"] if isinstance(ask.body["input"], list) else [ask.body["input"]]
+        vectors = [
+            {"object": "embedding", "index": i, "embedding": [0.5]} for i in range(len(inputs))
+        ]
+        return Reply(body={"object": "list", "model": "m", "data": vectors})
+    if ask.body.get("stream"):
+        return streaming(ANSWER[:20], ANSWER[20:])
+    return say(WRONG if TOWER in ask.messages[-1]["content"] else "Paris is a city in France.")
+
+
+def streaming(*pieces: str) -> Reply:
+    chunks = [
+        {
+            "id": "1",
+            "object": "chat.completion.chunk",
+            "created": 0,
+            "model": "m",
+            "choices": [{"index": 0, "delta": {"content": piece}}],
+        }
+        for piece in pieces
+    ]
+    lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
+    return Reply(
+        body="".join([*lines, "data: [DONE]\n\n"]).encode(),
+        headers={"Content-Type": "text/event-stream"},
+    )
+
+
+def test_an_unmodified_script_on_openai_is_traced_to_the_step_that_went_wrong(
+    model_server: ModelServer, tmp_path: Path
+) -> None:
+    model_server.script(asked)
+    plain = openai.OpenAI.request
+    with spanlab.record() as process, openai.OpenAI(max_retries=0) as client:
+        assert pipeline(client) == ANSWER
+    assert openai.OpenAI.request is plain
+    item = process.item("tower", QUESTION)
+    assert isinstance(item.process, Process)
+    notes = ("Paris is a city in France.", WRONG)
+    assert edges(item.process)[-1] == (ANSWER, "write_answer", (WRONG, notes[0]))
+    assert {node.text for node in item.process.nodes if not node.sources} == {TOWER, CITY}
+
+    model_server.script(TrailAnswers(claims=(BUILT,)))
+    choice = ModelChoice(model="scripted", base_url=model_server.url, retries=0)
+    settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
+    detector = build(DetectorSpec(detector="veritrail", model=choice), Meter(), settings)
+    (claim,) = detect(detector, item).annotation.claims
+    assert (claim.verdict, claim.error_stages) == ("not-supported", ("take_notes",))
+
+
+def test_tasks_tools_and_responses_of_openai_are_heard_apart(model_server: ModelServer) -> None:
+    def reply(ask: Ask) -> Reply:
+        if ask.path.endswith("/responses"):
+            text = {"type": "output_text", "text": "By Ada Smith.", "annotations": []}
+            message = {
+                "type": "message",
+                "id": "1",
+                "role": "assistant",
+                "status": "completed",
+                "content": [text],
+            }
+            return Reply(body={"id": "1", "object": "response", "output": [message]})
+        return say(f"Answer to {ask.messages[0]['content']}")
+
+    model_server.script(reply)
+
+    async def answer(number: int) -> Process:
+        async with openai.AsyncOpenAI(max_retries=0) as client:
+            with spanlab.record() as process:
+                await client.chat.completions.create(
+                    model="m",
+                    messages=[
+                        {"role": "user", "content": f"question {number}"},
+                        {"role": "tool", "tool_call_id": "1", "content": f"Result {number}"},
+                    ],
+                )
+            return process.process()
+
+    async def main() -> list[Process]:
+        return await asyncio.gather(*(answer(number) for number in range(4)))
+
+    for number, process in enumerate(asyncio.run(main())):
+        assert edges(process) == [
+            (f"Result {number}", "source", ()),
+            (f"Answer to question {number}", "answer", (f"Result {number}",)),
+        ]
+    with spanlab.record() as heard, openai.OpenAI(max_retries=0) as client:
+        client.responses.create(
+            model="m",
+            instructions="Be short.",
+            input=[
+                {"role": "user", "content": QUESTION},
+                {"type": "function_call_output", "call_id": "1", "output": CITY},
+            ],
+        )
+    assert edges(heard.process())[-1][::2] == ("By Ada Smith.", (CITY,))
+
+
+def test_spans_of_a_framework_are_heard_with_the_names_of_its_parts() -> None:
+    provider = TracerProvider()
+    provider.add_span_processor(span_processor())
+    tracer = provider.get_tracer("pipeline")
+    with spanlab.record() as process:
+        with tracer.start_as_current_span("retrieve") as span:
+            span.set_attribute("openinference.span.kind", "RETRIEVER")
+            span.set_attribute("retrieval.documents.0.document.content", TOWER)
+        node = tracer.start_as_current_span("node", attributes={"langgraph_node": "notes"})
+        with node, tracer.start_as_current_span("ChatOpenAI") as span:
+            span.set_attribute("openinference.span.kind", "LLM")
+            span.set_attribute("llm.input_messages.0.message.role", "user")
+            span.set_attribute("llm.input_messages.0.message.content", f"Note: {TOWER}")
+            span.set_attribute("llm.output_messages.0.message.content", WRONG)
+        with tracer.start_as_current_span("chat m", attributes={"gen_ai.operation.name": "chat"}):
+            parts = [{"type": "text", "content": f"{QUESTION} {WRONG}"}]
+            read = [{"role": "user", "parts": parts}]
+            wrote = [{"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]}]
+            trace.get_current_span().set_attribute("gen_ai.input.messages", json.dumps(read))
+            trace.get_current_span().set_attribute("gen_ai.output.messages", json.dumps(wrote))
+    assert edges(process.process()) == [
+        (TOWER, "source", ()),
+        (WRONG, "notes", (TOWER,)),
+        (ANSWER, "chat m", (WRONG,)),
+    ]
+
+
+def test_messages_objects_and_what_is_yielded_are_noted_by_their_texts() -> None:
+    @dataclass
+    class Document:
+        page_content: str
+        id: str = "a long identifier of a document"
+
+    @spanlab.recorded
+    def retrieve(query: str) -> list[Document]:
+        return [Document(CITY)]
+
+    @spanlab.recorded
+    def answer(messages: list[dict[str, str]]) -> Iterator[str]:
+        yield "By Ada "
+        yield "Smith."
+
+    with spanlab.record() as process:
+        (found,) = retrieve(QUESTION)
+        messages = [{"role": "user", "content": f"{QUESTION} {found.page_content}"}]
+        assert "".join(answer(messages)) == "By Ada Smith."
+    assert edges(process.process()) == [
+        (CITY, "retrieve", ()),
+        ("By Ada Smith.", "answer", (CITY,)),
+    ]

@@ -83,7 +83,7 @@ class TraceReader(reader.Reader):
             if size > TOGETHER * self._file.limit:
                 raise too_many("the file", self._file.limit, self._file.name, row.line)
             try:
-                for span in _spans(from_json(row.raw)):
+                for span in spans_in(from_json(row.raw)):
                     lines.setdefault(span["trace"], row.line)
                     traces.setdefault(span["trace"], []).append(span)
             except (ValueError, TypeError, AttributeError, KeyError) as error:
@@ -103,23 +103,32 @@ class TraceReader(reader.Reader):
             yield from (each for each in printed(self._file) if each.beginning.startswith(b"{"))
 
     def _record(self, row: Row) -> Record:
-        spans = sorted(from_json(row.raw), key=itemgetter("start"))
-        recorder = Recorder()
-        by_id = {str(span["id"]): span for span in spans if span.get("id")}
-        for span in sorted(spans, key=itemgetter("end")):
-            _note(recorder, span, _stage(span, by_id))
-        try:
-            item = recorder.item(str(spans[0]["trace"]), _question(spans))
-        except UsageError:
-            raise InputError(
-                "no span of this trace has a model's answer",
-                found=f"spans {', '.join(str(span['name']) for span in spans[:5])}",
-                expected="the attributes of OpenInference or gen_ai.*, or Langfuse's generations",
-            ) from None
-        return Record(item=item)
+        return record_of(from_json(row.raw))
 
 
-def _spans(request: Any) -> Iterator[dict[str, Any]]:
+def record_of(unordered: Sequence[Mapping[str, Any]]) -> Record:
+    """Return the record that the spans of a trace are.
+
+    Raises:
+        InputError: none of them has a model's answer.
+    """
+    spans = sorted(unordered, key=itemgetter("start"))
+    recorder = Recorder()
+    by_id = {str(span["id"]): span for span in spans if span.get("id")}
+    for span in sorted(spans, key=itemgetter("end")):
+        note_span(recorder, span, stage_of(span, by_id))
+    try:
+        item = recorder.item(str(spans[0]["trace"]), _question(spans))
+    except UsageError:
+        raise InputError(
+            "no span of this trace has a model's answer",
+            found=f"spans {', '.join(str(span['name']) for span in spans[:5])}",
+            expected="the attributes of OpenInference or gen_ai.*, or Langfuse's generations",
+        ) from None
+    return Record(item=item)
+
+
+def spans_in(request: Any) -> Iterator[dict[str, Any]]:
     """Yield the spans of an OTLP request, or the one that was printed, in one form."""
     if is_observation(request) or holds_observations(request):
         yield from spans_of(request)
@@ -133,7 +142,7 @@ def _spans(request: Any) -> Iterator[dict[str, Any]]:
             "name": request.get("name", ""),
             "start": str(request.get("start_time", "")),
             "end": str(request.get("end_time", "")),
-            "attributes": dict(_flat("", attributes)),
+            "attributes": flat(attributes),
         }
         return
     for resource in request.get("resourceSpans") or request.get("resource_spans") or ():
@@ -167,8 +176,12 @@ def _value(value: Mapping[str, Any]) -> Any:
     return None
 
 
+def flat(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes by their dotted names; some exports nest them."""
+    return dict(_flat("", attributes))
+
+
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield attributes by their dotted names; some exports nest them."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _flat(f"{name}.{key}" if name else str(key), inner)
@@ -179,7 +192,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _stage(span: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]) -> str:
+def stage_of(span: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]) -> str:
     """Return what a framework calls the part of a pipeline that a span belongs to."""
     around: Mapping[str, Any] | None = span
     seen = 0
@@ -199,7 +212,7 @@ def _named(attributes: Mapping[str, Any]) -> str:
     return next((str(known[name]) for name in _STAGES if known.get(name)), "")
 
 
-def _note(recorder: Recorder, span: Mapping[str, Any], stage: str) -> None:
+def note_span(recorder: Recorder, span: Mapping[str, Any], stage: str) -> None:
     """Note what a span retrieved, or what a model call read and wrote."""
     attributes = span["attributes"]
     for name in _FOUND:
@@ -207,20 +220,9 @@ def _note(recorder: Recorder, span: Mapping[str, Any], stage: str) -> None:
             recorder.source(str(document.get("document.content") or ""))
     kind = str(attributes.get("openinference.span.kind", "")).upper()
     operation = str(attributes.get("gen_ai.operation.name", ""))
-    if (
-        kind not in _MODELS
-        and operation not in _CALLS
-        and "gen_ai.completion.0.content" not in attributes
-    ):
-        return
-    read, written = _messages(attributes, read=True), _messages(attributes, read=False)
-    inputs = [
-        message.text
-        for message in read
-        if message.role not in ("system", "developer") or recorder.knows(message.text)
-    ]
-    for message in written:
-        recorder.step(inputs, message.text, stage)
+    if kind in _MODELS or operation in _CALLS or "gen_ai.completion.0.content" in attributes:
+        written = [message.text for message in _messages(attributes, read=False)]
+        recorder.call(_messages(attributes, read=True), written, stage)
 
 
 def _messages(attributes: Mapping[str, Any], *, read: bool) -> Sequence[_Message]:
