@@ -18,6 +18,7 @@ from spanlab.errors import (
     UnavailableError,
 )
 from spanlab.lm import Budget, Meter, Usage, translate
+from spanlab.lm.meter import CallKind
 from spanlab.schema import Frozen, Stage, Trial
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Stopper(Meter):
         self.reason: SpanlabError | None = None
         self._should_stop = should_stop
 
-    def start(self, *, search: bool = False) -> None:
+    async def admit(self, kind: CallKind = "calls") -> None:
         """Let a call through, unless the search is to stop.
 
         Raises:
@@ -72,7 +73,7 @@ class Stopper(Meter):
         """
         self._go_on()
         try:
-            super().start(search=search)
+            await super().admit(kind)
         except SpanlabError as error:  # of a search for evidence no model call would tell
             self.stop(error)
             raise

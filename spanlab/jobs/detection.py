@@ -179,13 +179,12 @@ class _Pace:
 def shared_out(todo: NDArray[np.int64], request: RunRequest) -> list[list[Range]]:
     """Return the items of each part, as ranges of positions.
 
-    A job with a budget is one part: what is left of the budget is known only to who sees every
-    call. Otherwise a part is as many items as are under way at once, so that workers share a job
-    evenly and one that stops leaves little behind; more where a job would have too many parts.
+    A part is as many items as are under way at once, so that workers share a job evenly and one
+    that stops leaves little behind; more where a job would have too many parts. One with a budget
+    has fewer: each part that is left when the budget is used up begins, to find that out.
     """
-    size = max(_SMALLEST, request.concurrency, -(-len(todo) // _MOST))
-    if request.budget is not None:
-        size = max(len(todo), 1)
+    most = _MOST if request.budget is None else _MOST // 10
+    size = max(_SMALLEST, request.concurrency, -(-len(todo) // most))
     return [ranges_of(todo[first : first + size]) for first in range(0, len(todo), size)]
 
 

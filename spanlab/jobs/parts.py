@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from spanlab.detectors.ensemble import Ensemble
 from spanlab.errors import StoreError
 from spanlab.jobs import worker
-from spanlab.jobs.rate_limiter import JobCalls, stop_reason
+from spanlab.jobs.rate_limiter import JobCalls, SharedBudget, stop_reason
 from spanlab.jobs.rows import PartState
 from spanlab.jobs.views import JobState
 from spanlab.jobs.worker import Worker
@@ -47,10 +47,10 @@ class ResourceCache:
     open: OrderedDict[str, asyncio.Task[JobResources]] = field(default_factory=OrderedDict)
     locks: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
-    async def of(self, job_id: str, request: RunRequest, spent: Usage) -> JobResources:
+    async def of(self, job_id: str, request: RunRequest) -> JobResources:
         """Return the resources of a job, set up when its first part comes."""
         if job_id not in self.open:
-            self.open[job_id] = asyncio.create_task(_set_up(job_id, request, spent))
+            self.open[job_id] = asyncio.create_task(_set_up(job_id, request))
         self.open.move_to_end(job_id)
         while len(self.open) > _KEPT:
             self.open.popitem(last=False)
@@ -89,7 +89,7 @@ async def work_on(
             if not me.owns(row):
                 return None
             before = PartState.of(row)
-            resources = await cache.of(job_id, request, before.usage)
+            resources = await cache.of(job_id, request)
             part_run = _PartRun(me, part_id, before, before.usage, cut_off)
             given_up = frozenset(failure.item_id for failure in before.failures)
             work = Work(request.dataset, positions, request.retry_failed, given_up, request.again)
@@ -99,15 +99,19 @@ async def work_on(
             return await part_run.work(run, resources)
 
 
-async def _set_up(job_id: str, request: RunRequest, spent: Usage) -> JobResources:
+async def _set_up(job_id: str, request: RunRequest) -> JobResources:
     me = worker.current()
     calls = JobCalls(me, job_id, request.rate)
-    # Only a job with a budget counts what was spent before: it has one part, which sees all calls.
+    reserve = None
+    if request.budget is not None:
+        parts = await asyncio.to_thread(me.jobs.parts, job_id)
+        before = sum((part.usage for part in parts), Usage())
+        reserve = SharedBudget(me.settings, job_id, request.budget, before).reserve
     meter = Meter(
         request.budget,
-        spent=spent if request.budget else None,
         before_attempt=calls.wait,
         concurrency=request.concurrency,
+        reserve=reserve,
     )
     built = await asyncio.to_thread(ensemble_of, request, meter, me.settings, me.executor)
     return JobResources(built, meter)
@@ -142,6 +146,8 @@ class _PartRun:
             if not await self.me.has_lost_lease(self.cut_off):
                 raise
         finally:
+            with suppress(StoreError):  # what is not given back counts as spent
+                await resources.meter.give_back()
             over.set()  # not cancelled: a word that comes late would overwrite the last one
             await reporting
         if self.interruption() is None or self.stopped:

@@ -1,7 +1,10 @@
-"""The limit on a job's model calls a minute, kept by all its workers together.
+"""The limits on a job's model calls, a minute and in all, kept by all its workers together.
 
 The jobs' database holds for each such job when its next call may begin. A worker reserves the next
 calls in one statement, so no two workers reserve the same; the database's clock alone counts.
+
+Of a job with a budget it holds what is spent or reserved of each limit. Workers reserve in small
+blocks and give the rest back; what a killed one had reserved counts as spent.
 
 Kept libraries were looked at: limits and aiolimiter know neither SQLite nor PostgreSQL.
 pyrate-limiter does, with a row for every call, a table to be locked for every job and a pool of
@@ -11,14 +14,16 @@ connections of its own; and it neither spaces calls evenly nor ends a wait that 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from spanlab.errors import BudgetError
@@ -26,13 +31,19 @@ from spanlab.jobs import database
 
 if TYPE_CHECKING:
     from spanlab.jobs.worker import Worker
+    from spanlab.lm import Budget, Usage
     from spanlab.settings import Settings
 
 _AHEAD = 0.5  # seconds for which calls are reserved: more would be lost when a worker ends
 _WORKERS = 200  # more than share a job: each has calls of one span reserved
 _LOOK = 0.25  # seconds between two looks at whether the call is still wanted
 _UNREACHABLE = 60.0  # seconds that a database which does not answer is tried again
-_LOCK = 730_216  # PostgreSQL's advisory lock for making the table
+_BLOCK = 0.01  # of what is left of a budget, reserved at once
+_LOCK = 730_216  # PostgreSQL's advisory lock for making the tables
+_TABLES = {
+    "next_calls": "job TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL",
+    "spent": "job TEXT, name TEXT, amount DOUBLE PRECISION NOT NULL, PRIMARY KEY (job, name)",
+}
 _POSTGRESQL = "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
 _SQLITE = "(julianday('now') - 2440587.5) * 86400.0"
 
@@ -106,11 +117,9 @@ class RateLimiter:
         self._settings = settings
         self._job_id = job_id
         self._spacing = 60.0 / rate
-        schema = "" if database.is_sqlite(settings) else f"{database.SCHEMA}."
-        self._table = f"{schema}next_calls"
+        self._table = _table(settings, "next_calls")
         self._reserved: deque[float] = deque()  # on this process's monotonic clock
         self._one_at_a_time = asyncio.Lock()
-        self._made = False
 
     async def wait(self, reason: StopReason) -> None:
         """Wait until a call may begin: one after the other, evenly spaced.
@@ -133,25 +142,12 @@ class RateLimiter:
 
     async def _reserve(self, reason: StopReason) -> None:
         count = max(1, int(_AHEAD / self._spacing))
-        deadline = time.monotonic() + _UNREACHABLE
-        while True:
-            try:
-                first = await asyncio.to_thread(self._first_of, count)
-            except SQLAlchemyError as error:
-                if time.monotonic() > deadline:
-                    raise database.refusal(self._settings, error) from error
-            else:
-                self._reserved.extend(first + number * self._spacing for number in range(count))
-                return
-            _go_on(reason)
-            await asyncio.sleep(_LOOK)
+        first = await _insist(self._settings, partial(self._first_of, count), reason)
+        self._reserved.extend(first + number * self._spacing for number in range(count))
 
     def _first_of(self, count: int) -> float:
         """Reserve the next calls and return when the first one may begin."""
         with database.connection(self._settings) as connection:
-            if not self._made:
-                self._make(connection)
-                self._made = True
             now = _SQLITE if database.is_sqlite(self._settings) else _POSTGRESQL
             # What lies further ahead than any number of workers reserves is no reservation: the
             # clock was set back.
@@ -167,16 +163,113 @@ class RateLimiter:
             until = float(connection.execute(reserve, given).scalar_one())
             return time.monotonic() + until
 
-    def _make(self, connection: Connection) -> None:
-        if not database.is_sqlite(self._settings):
-            # IF NOT EXISTS alone does not keep two workers from making it at the same time.
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-        connection.execute(
-            text(
-                f"CREATE TABLE IF NOT EXISTS {self._table} "
-                "(job TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL)"
-            )
-        )
+
+class SharedBudget:
+    """The budget of one job in one process, for the meter there; one event loop alone uses it.
+
+    Args:
+        settings: which database.
+        job_id: the job's id.
+        budget: its limits.
+        before: what the job had spent when nobody counted it here yet.
+    """
+
+    def __init__(self, settings: Settings, job_id: str, budget: Budget, before: Usage) -> None:
+        self._settings = settings
+        self._job_id = job_id
+        self._budget = budget
+        self._before = before
+        self._table = _table(settings, "spent")
+        self._began = time.monotonic()
+        self._reserved: dict[str, float] = {}
+
+    async def reserve(self, name: str, beyond: float, wanted: float) -> float:
+        """Count what this process is beyond its share, and reserve a block for it.
+
+        Args:
+            name: of the limit.
+            beyond: spent, or expected of calls under way, more than reserved; below 0 what is
+                given back.
+            wanted: the least to reserve beside that; 0 for nothing.
+
+        Returns:
+            By how much the share of this process changes: 0 once less is left than wanted.
+
+        Raises:
+            BudgetError: the work is to stop; the message is the reason.
+            StoreError: the database does not answer.
+        """
+        # What is given back is given back once: whether an attempt that failed did is not known.
+        change = partial(self._change, name, beyond, wanted)
+        return await _insist(self._settings, change, stop_reason.get() if wanted else None)
+
+    def _change(self, name: str, beyond: float, wanted: float) -> float:
+        limit = float(getattr(self._budget, name))
+        whole = isinstance(getattr(self._budget, name), int)
+        given = {"job": self._job_id, "name": name}
+        before = float(getattr(self._before, name) or 0)
+        # Only names of ours stand in the text; values are bound.
+        begin = f"INSERT INTO {self._table} VALUES (:job, :name, :old) ON CONFLICT DO NOTHING"  # noqa: S608
+        look = f"SELECT amount FROM {self._table} WHERE job = :job AND name = :name"  # noqa: S608
+        swap = f"UPDATE {self._table} SET amount = :new WHERE job = :job AND name = :name AND amount = :old"  # noqa: E501, S608
+        while True:
+            with database.connection(self._settings) as connection:
+                old = connection.execute(text(look), given).scalar()
+                if old is None:
+                    connection.execute(text(begin), {**given, "old": before})
+                    continue
+                left = limit - old - beyond
+                block = 0.0
+                if wanted and left >= wanted:
+                    block = max(self._block(name, left), wanted)
+                    block = min(math.ceil(block) if whole else block, left)
+                new = old + beyond + block
+                values = {**given, "old": old, "new": new}
+                if new == old or connection.execute(text(swap), values).rowcount:
+                    self._reserved[name] = self._reserved.get(name, 0.0) + new - old
+                    return float(new - old)
+
+    def _block(self, name: str, left: float) -> float:
+        """Return a hundredth of what is left, or what was spent in a second if that is less."""
+        seconds = max(time.monotonic() - self._began, 1.0)
+        return min(left * _BLOCK, self._reserved.get(name, 0.0) / seconds)
+
+
+T = TypeVar("T")
+
+
+async def _insist(settings: Settings, work: Callable[[], T], reason: StopReason | None) -> T:
+    """Do what needs the tables, again while the database does not answer, as long as wanted."""
+    deadline = time.monotonic() + _UNREACHABLE
+    while True:
+        try:
+            return await asyncio.to_thread(_with_tables, settings, work)
+        except SQLAlchemyError as error:
+            if reason is None or time.monotonic() > deadline:
+                raise database.refusal(settings, error) from error
+        _go_on(reason)
+        await asyncio.sleep(_LOOK)
+
+
+def _with_tables(settings: Settings, work: Callable[[], T]) -> T:
+    url = database.url_of(settings)
+    if url not in _MADE:
+        with database.connection(settings) as connection:
+            if not database.is_sqlite(settings):
+                # IF NOT EXISTS alone does not keep two workers from making it at the same time.
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+            for name, columns in _TABLES.items():
+                table = _table(settings, name)
+                connection.execute(text(f"CREATE TABLE IF NOT EXISTS {table} ({columns})"))
+        _MADE.add(url)
+    return work()
+
+
+_MADE: set[str] = set()  # URLs of databases that have the tables
+
+
+def _table(settings: Settings, name: str) -> str:
+    return name if database.is_sqlite(settings) else f"{database.SCHEMA}.{name}"
 
 
 def _go_on(reason: StopReason) -> None:

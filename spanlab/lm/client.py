@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -177,7 +177,7 @@ class EndpointClient(SharedObject):
     async def _ask(self, body: bytes) -> Response:
         """Send a request, again if that may help, and count what it came to."""
         choice = self.choice
-        with self._counted() as call:
+        async with self._counted() as call:
             answer = await self._posted(body)
             usage = answer.pop("usage", None)
             if isinstance(usage, dict):
@@ -208,10 +208,10 @@ class EndpointClient(SharedObject):
         answer: dict[str, Any] = reply.extensions[ANSWER]
         return answer
 
-    @contextmanager
-    def _counted(self) -> Iterator[CallUsage]:
+    @asynccontextmanager
+    async def _counted(self) -> AsyncIterator[CallUsage]:
         """Count a call: within the budget before it starts, and whatever it came to afterwards."""
-        self.meter.start()
+        await self.meter.admit()
         call = CallUsage()
         try:
             yield call

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from pydantic import field_validator
@@ -151,6 +152,12 @@ class CallTotals:
         self.by_model[model] = self.by_model.get(model, Usage()) + usage
 
 
+CallKind = Literal["calls", "searches"]
+_LEAST = 1e-9  # of a limit; less is left by rounding
+_UNKNOWN = 1e-6  # of a limit that the first call is expected to take
+_UNITS = {"cost": "US dollars"}  # of limits that are not called what they count
+
+
 class Meter:
     """Counts calls of any number of threads and tasks, and stops them at the budget.
 
@@ -159,6 +166,9 @@ class Meter:
         spent: what earlier parts of the same run came to; it counts towards the budget.
         before_attempt: awaited before every attempt at a call, such as a rate limiter.
         concurrency: calls under way at once, in each event loop; None for no limit.
+        reserve: where other processes spend the same budget, takes a limit's name, by how much
+            this meter is beyond its share (below 0: it gives back), and the least it wants beside
+            that; returns by how much the share changes. Calls are of one event loop then.
     """
 
     def __init__(
@@ -168,10 +178,15 @@ class Meter:
         spent: Usage | None = None,
         before_attempt: Callable[[], Awaitable[None]] | None = None,
         concurrency: int | None = None,
+        reserve: Callable[[str, float, float], Awaitable[float]] | None = None,
     ) -> None:
         self.budget = budget or Budget()
+        limits = {name: limit for name, limit in self.budget if limit is not None}
+        self._share: dict[str, float] = dict.fromkeys(limits, 0) if reserve else limits
+        self._reserve = reserve
+        self._reserving = asyncio.Lock()
         self._lock = threading.Lock()
-        self._in_flight = {False: 0, True: 0}  # by whether it is a search
+        self._in_flight = {"calls": 0, "searches": 0}
         self._usage = Usage()
         self._spent = spent or Usage()
         self._by_model = CallTotals()
@@ -203,25 +218,33 @@ class Meter:
         finally:
             _open.reset(token)
 
-    def start(self, *, search: bool = False) -> None:
+    async def admit(self, kind: CallKind = "calls") -> None:
         """Note that a call is about to go out.
 
         Args:
-            search: whether it is one of a search service, and not of a model.
+            kind: "searches" for one of a search service, and not of a model.
 
         Raises:
             BudgetError: it would go beyond the limit on calls or searches, or a limit on tokens or
                 money is reached already. Calls in flight may finish.
+            StoreError: others spend the same budget, and its database does not answer.
         """
-        with self._lock:
-            reached = self._limit_reached(search)
-            if reached:
-                kind = "search" if search else "call"
-                raise BudgetError(
-                    f"the budget of {reached} is used up: no further {kind} was made; "
-                    "raise the budget and resume"
-                )
-            self._in_flight[search] += 1
+        if self._limit_reached(kind) is None:
+            return
+        async with self._reserving if self._reserve else nullcontext():
+            while (name := self._limit_reached(kind)) is not None:
+                if await self._change_share(name, self._expected(name)) < _LEAST:
+                    raise self._used_up(name, kind)
+
+    async def give_back(self) -> None:
+        """Give back what is reserved and not needed for calls under way.
+
+        Raises:
+            StoreError: the budget's database does not answer; the rest counts as spent.
+        """
+        async with self._reserving:
+            for name in self._share:
+                await self._change_share(name, 0.0)
 
     async def before_attempt(self) -> None:
         """Wait until an attempt at a call may be made, where their rate is limited.
@@ -246,10 +269,10 @@ class Meter:
             if meter is self:
                 collected.remarks.update(texts)
 
-    def finish(self, model: str, usage: Usage, *, search: bool = False) -> None:
-        """Note what a started call, or search, came to."""
+    def finish(self, model: str, usage: Usage, kind: CallKind = "calls") -> None:
+        """Note what an admitted call, or search, came to."""
         with self._lock:
-            self._in_flight[search] -= 1
+            self._in_flight[kind] -= 1
         self.note(model, usage)
 
     def note(self, model: str, usage: Usage) -> None:
@@ -268,18 +291,53 @@ class Meter:
                 if meter is self:
                     collected.thoughts.append(thoughts)
 
-    def _limit_reached(self, search: bool) -> str | None:
-        budget, used = self.budget, self._usage + self._spent
-        most, made = (budget.searches, used.searches) if search else (budget.calls, used.calls)
-        if most is not None and made + self._in_flight[search] >= most:
-            return f"{most} {'searches' if search else 'calls'}"
-        if budget.tokens is not None and used.tokens >= budget.tokens:
-            return f"{budget.tokens} tokens"
-        if budget.cost is not None and used.cost is None:
-            return f"{budget.cost:g} US dollars (the price of earlier calls is unknown)"
-        if budget.cost is not None and used.cost is not None and used.cost >= budget.cost:
-            return f"{budget.cost:g} US dollars"
-        return None
+    def _limit_reached(self, kind: CallKind) -> str | None:
+        """Return the name of a limit that keeps a call from going out; None lets it out."""
+        with self._lock:
+            for name in self._share:
+                least = self._expected(name) - _LEAST if self._reserve else _LEAST
+                if (name == kind or name not in self._in_flight) and self._left(name) < least:
+                    return name
+            self._in_flight[kind] += 1
+            return None
+
+    async def _change_share(self, name: str, wanted: float) -> float:
+        """Reserve what is missing of a limit, or give back what is over; return the change."""
+        with self._lock:
+            left = self._left(name)
+            if self._reserve is None or math.isinf(left):
+                return 0.0
+            self._share[name] -= max(left, 0.0)  # from now on no call of this process may have it
+        change = await self._reserve(name, -left, wanted)
+        with self._lock:
+            self._share[name] += max(left, 0.0) + change
+        return change
+
+    def _left(self, name: str) -> float:
+        """Return what of a limit is neither spent nor expected of the calls in flight."""
+        used = self._usage + self._spent
+        spent: float | None = getattr(used, name)
+        if spent is None:
+            return -math.inf
+        under_way = self._in_flight.get(name, sum(self._in_flight.values()))
+        return self._share[name] - spent - under_way * self._expected(name)
+
+    def _expected(self, name: str) -> float:
+        """Return what one more call takes of a limit: as much as others did on average."""
+        if name in self._in_flight:
+            return 1.0
+        used = self._usage + self._spent
+        return max((getattr(used, name) or 0.0) / max(used.calls + used.searches, 1), _UNKNOWN)
+
+    def _used_up(self, name: str, kind: CallKind) -> BudgetError:
+        limit = getattr(self.budget, name)
+        unknown = getattr(self._usage + self._spent, name) is None
+        return BudgetError(
+            f"the budget of {limit:.15g} {_UNITS.get(name, name)}"
+            f"{' (the price of earlier calls is unknown)' if unknown else ''} is used up: "
+            f"no further {'search' if kind == 'searches' else 'call'} was made; "
+            "raise the budget and resume"
+        )
 
 
 _open: ContextVar[tuple[tuple[Meter, CallTotals], ...]] = ContextVar("_open", default=())

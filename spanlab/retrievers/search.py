@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -90,7 +90,7 @@ class SearchApi:
         asked: list[JsonValue] = ["search", request.url, request.body, shape]
 
         async def fetch() -> tuple[Passage, ...]:
-            with self._counted():
+            async with self._counted():
                 ask = partial(self._ask, request)
                 return await insist(ask, self._judge, endpoint.retries, before=self._turn)
 
@@ -101,16 +101,16 @@ class SearchApi:
         if self._endpoint.rate is not None:
             await pace_of(self._endpoint.host, self._endpoint.rate).turn()
 
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def _counted(self) -> AsyncIterator[None]:
         """Count a search: within the budget before it starts, and with its price afterwards."""
-        self._meter.start(search=True)
+        await self._meter.admit("searches")
         used = Usage(failed=1)
         try:
             yield
             used = Usage(searches=1, cost=self._endpoint.price)
         finally:
-            self._meter.finish(self._called, used, search=True)
+            self._meter.finish(self._called, used, "searches")
 
     async def _ask(self, asked: Request) -> tuple[Passage, ...]:
         import httpx

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
@@ -113,19 +113,18 @@ class Toolbox:
         own = {name: self._of_item[name] for name in tool.of_item if name in self._of_item}
         given = {name: own[name] for name in own if name in tool.parameters}
         try:
-            with self._counted(tool):
-                async with asyncio.timeout(tool.seconds):
-                    found = await tool.run(_named(tool, arguments) | given)
+            async with self._counted(tool), asyncio.timeout(tool.seconds):
+                found = await tool.run(_named(tool, arguments) | given)
         except TimeoutError:
             raise TimeoutError(f"{name} gave no answer within {tool.seconds:g} s") from None
         return _bounded(found, tool.longest)
 
-    @contextmanager
-    def _counted(self, tool: Tool) -> Iterator[None]:
+    @asynccontextmanager
+    async def _counted(self, tool: Tool) -> AsyncIterator[None]:
         """Count a call, also one that fails; not one that the budget does not let out."""
         called, used = tool.source or tool.name, Usage(tool_calls=1)
         if tool.limited:
-            self._meter.start(search=True)
+            await self._meter.admit("searches")
             used += Usage(searches=1)
         try:
             yield
@@ -134,7 +133,7 @@ class Toolbox:
             raise
         finally:
             if tool.limited:
-                self._meter.finish(called, used, search=True)
+                self._meter.finish(called, used, "searches")
             else:
                 self._meter.note(called, used)
 

@@ -16,7 +16,7 @@ from spanlab.detectors import DetectorSpec
 from spanlab.errors import NotFoundError, UsageError
 from spanlab.jobs import JobState, JobView, RunRequest, job_store
 from spanlab.jobs.summary import summary_of
-from spanlab.lm import TokenPrice
+from spanlab.lm import ModelChoice, TokenPrice
 from spanlab.schema import Annotation, Kind, Status
 from spanlab.settings import Settings
 from spanlab.storage import Store
@@ -172,6 +172,33 @@ def test_a_budget_ends_a_job_cleanly(settings: Settings, model: ModelServer, wor
     assert "10 calls" in done.progress.stopped
     assert model.count == 10
     assert states(settings) == {Status.DONE: 10, Status.NOT_ANNOTATED: 90}
+
+
+@pytest.mark.parametrize(
+    ("limit", "calls"), [({"calls": 90}, 90), ({"cost": 0.5}, 100), ({"tokens": 1500}, 100)]
+)
+def test_workers_spend_one_budget_together(
+    where: Settings, model: ModelServer, worker: Start, limit: dict[str, float], calls: int
+) -> None:
+    """One of them is killed midway; what it had spent stays spent when the job goes on."""
+    usage = {"prompt_tokens": 10, "completion_tokens": 5}
+    model.script(lambda ask: say(NOTHING, usage=usage))
+    fill(where, 400)
+    price = TokenPrice(input=200.0, cached=200.0, output=600.0)
+    choice = ModelChoice(model="scripted", base_url=model.url, retries=0, price=price)
+    spec = DetectorSpec(detector="ucsc-extract", model=choice)
+    job_id = jobs.submit_detection(request(model, detectors=(spec,), budget=limit), where)
+    first = worker(where, "first")
+    wait_until(lambda: model.count >= 20, "some calls")
+    first.kill()
+    first.wait()
+    worker(where, "second")
+    worker(where, "third")
+    done = jobs.wait(job_id, timeout=SECONDS, settings=where)
+    assert done.state is JobState.DONE
+    assert done.progress.stopped is not None
+    assert "is used up" in done.progress.stopped
+    assert calls - 20 <= model.count <= calls
 
 
 def test_half_an_emoji_in_an_answer_is_replaced_and_breaks_nothing(

@@ -164,7 +164,7 @@ def test_a_budget_counts_tokens_that_the_endpoint_does_not(
 def test_money_of_unknown_amount_stops_with_that_reason(choose: Choose) -> None:
     meter = Meter(Budget(cost=1.0), spent=Usage(calls=1, cost=None))
     with pytest.raises(BudgetError, match="the price of earlier calls is unknown"):
-        meter.start()
+        asyncio.run(meter.admit())
 
 
 DEPLOYED = "/openai/deployments/four"

@@ -26,7 +26,7 @@ def test_one_unknown_price_makes_the_cost_unknown() -> None:
 def test_sums_are_kept_by_model() -> None:
     meter = Meter()
     for model in ("a", "b", "a"):
-        meter.start()
+        asyncio.run(meter.admit())
         meter.finish(model, ONE)
     assert meter.usage == ONE + ONE + ONE
     assert meter.by_model == {"a": ONE + ONE, "b": ONE}
@@ -34,10 +34,10 @@ def test_sums_are_kept_by_model() -> None:
 
 def test_the_limit_on_calls_counts_those_in_flight() -> None:
     meter = Meter(Budget(calls=2))
-    meter.start()
-    meter.start()
+    asyncio.run(meter.admit())
+    asyncio.run(meter.admit())
     with pytest.raises(BudgetError, match="2 calls"):
-        meter.start()
+        asyncio.run(meter.admit())
     meter.finish("a", ONE)
     meter.finish("a", ONE)
     assert meter.usage.calls == 2
@@ -45,9 +45,9 @@ def test_the_limit_on_calls_counts_those_in_flight() -> None:
 
 def test_a_call_that_failed_leaves_its_place_to_another() -> None:
     meter = Meter(Budget(calls=1))
-    meter.start()
+    asyncio.run(meter.admit())
     meter.finish("a", Usage(failed=1))
-    meter.start()
+    asyncio.run(meter.admit())
 
 
 @pytest.mark.parametrize(
@@ -57,16 +57,26 @@ def test_a_call_that_failed_leaves_its_place_to_another() -> None:
 )
 def test_a_limit_that_is_reached_stops_the_next_call(budget: Budget, words: str) -> None:
     meter = Meter(budget)
-    meter.start()
+    asyncio.run(meter.admit())
     meter.finish("a", ONE)
     with pytest.raises(BudgetError, match=words):
-        meter.start()
+        asyncio.run(meter.admit())
+
+
+def test_calls_under_way_are_expected_to_come_to_what_the_others_did() -> None:
+    meter = Meter(Budget(tokens=330))
+    for _ in range(3):  # of 110 tokens each: the second and third are under way together
+        asyncio.run(meter.admit())
+        if not meter.usage.calls:
+            meter.finish("a", ONE)
+    with pytest.raises(BudgetError, match="330 tokens"):
+        asyncio.run(meter.admit())
 
 
 def test_what_was_spent_before_a_resume_counts() -> None:
     meter = Meter(Budget(calls=3), spent=Usage(calls=3))
     with pytest.raises(BudgetError):
-        meter.start()
+        asyncio.run(meter.admit())
     assert meter.usage == Usage()
 
 
@@ -79,7 +89,7 @@ def test_each_item_collects_its_own_calls() -> None:
         return collected.usage.calls
 
     async def call() -> None:
-        meter.start()
+        await meter.admit()
         await asyncio.sleep(0)
         await asyncio.to_thread(meter.finish, "a", ONE)
 
@@ -95,7 +105,7 @@ def test_threads_never_go_beyond_the_limit_together() -> None:
 
     def work(_: int) -> int:
         try:
-            meter.start()
+            asyncio.run(meter.admit())
         except BudgetError:
             return 0
         meter.finish("a", ONE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -186,9 +187,9 @@ def test_a_spent_budget_of_searches_ends_it_too(
 ) -> None:
     """Detectors may search for evidence: that they cannot any more is no answer to score."""
     stopper = Stopper(Budget(searches=1))
-    stopper.start(search=True)
+    asyncio.run(stopper.admit("searches"))
     with pytest.raises(BudgetError):
-        stopper.start(search=True)
+        asyncio.run(stopper.admit("searches"))
     with pytest.raises(BudgetError, match="budget of 1 searches"):
         ready(stopper)[0].run(examples)
     assert gold.requests == []
