@@ -4,66 +4,79 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from spanlab.errors import InputError, UsageError
 
-_RECORD_LIMIT = 128  # MiB
+
+def _names(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return frozenset(filter(None, map(str.strip, value.lower().split(","))))
 
 
 class Settings(BaseModel):
-    """What the environment says.
+    """What the environment says: each field by the variable ``SPANLAB_`` and its name.
 
-    ``home`` is the directory for the database and its backups. ``database_url`` is an SQLAlchemy
-    URL. ``programs`` is the registry of tuned prompts, by default a directory in ``home``.
-    ``allowed_hosts`` are the names under which other machines reach the app, beside this machine's
-    own. ``files_root`` is the directory whose files people may name in the app. ``record_limit`` is
-    how many MiB of memory a record of a file may take once it is read.
+    A field's title says what its variable holds.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    home: Path
-    database_url: str = Field(repr=False)  # it may hold a password
-    programs: Path = Field(default_factory=lambda data: data["home"] / "programs")
-    allowed_hosts: frozenset[str] = frozenset()
-    files_root: Path | None = None
-    record_limit: int = _RECORD_LIMIT
+    home: Path = Field(
+        Path(".spanlab"),
+        title="a directory",
+        description="Holds the database and its backups, settings, prompts and caches.",
+    )
+    database_url: str = Field(
+        default_factory=lambda data: f"sqlite:///{data['home'] / 'spanlab.db'}",
+        title="a URL as SQLAlchemy has them",
+        description="The database.",
+        repr=False,  # it may hold a password
+    )
+    programs: Path = Field(
+        default_factory=lambda data: data["home"] / "programs",
+        title="a directory",
+        description="The registry of tuned prompts.",
+    )
+    allowed_hosts: Annotated[frozenset[str], BeforeValidator(_names)] = Field(
+        frozenset(),
+        title="names with commas between",
+        description="Under which other machines reach the app, beside this machine's own.",
+    )
+    files_root: Path | None = Field(
+        None,
+        title="a directory",
+        description="Whose files people may name in the app.",
+    )
+    record_limit: int = Field(
+        128,
+        ge=1,
+        title="a number of MiB, 1 or more",
+        description="How much memory a record of a file may take once it is read.",
+    )
+
+    @classmethod
+    def variable(cls, field: str) -> str:
+        """Return the environment variable of a field."""
+        return f"SPANLAB_{field.upper()}"
 
     @classmethod
     def read(cls) -> Settings:
-        """Read the variables.
-
-        ``SPANLAB_HOME`` (default ``.spanlab``), ``SPANLAB_DATABASE_URL`` (default an SQLite file
-        in it), ``SPANLAB_PROGRAMS`` (default ``programs`` in it), ``SPANLAB_ALLOWED_HOSTS``
-        (names, separated by commas; default none), ``SPANLAB_FILES_ROOT`` (default none) and
-        ``SPANLAB_RECORD_LIMIT`` (MiB, default 128).
+        """Read the variables; an empty one counts as not set.
 
         Raises:
-            UsageError: the limit is no number of 1 or more.
+            UsageError: one holds what it cannot; says what would be right.
         """
-        home = Path(os.environ.get("SPANLAB_HOME", ".spanlab"))
-        url = os.environ.get("SPANLAB_DATABASE_URL") or f"sqlite:///{home / 'spanlab.db'}"
-        programs = Path(os.environ.get("SPANLAB_PROGRAMS") or home / "programs")
-        hosts = os.environ.get("SPANLAB_ALLOWED_HOSTS", "").lower().split(",")
-        root = os.environ.get("SPANLAB_FILES_ROOT")
-        return cls(
-            home=home,
-            database_url=url,
-            programs=programs,
-            allowed_hosts=frozenset(filter(None, map(str.strip, hosts))),
-            files_root=Path(root) if root else None,
-            record_limit=_mebibytes("SPANLAB_RECORD_LIMIT", _RECORD_LIMIT),
-        )
-
-
-def _mebibytes(name: str, default: int) -> int:
-    written = os.environ.get(name) or str(default)
-    if not (written.isdecimal() and int(written)):
-        raise UsageError(f"{name}={written}: it is a number of MiB, 1 or more")
-    return int(written)
+        given = {name: os.environ.get(cls.variable(name)) for name in cls.model_fields}
+        try:
+            return cls.model_validate({name: text for name, text in given.items() if text})
+        except ValidationError as error:
+            name = str(error.errors()[0]["loc"][0])
+            right = cls.model_fields[name].title
+            raise UsageError(f"{cls.variable(name)}={given[name]}: it is {right}") from None
 
 
 LARGEST: Final = 4_000_000  # bytes; a program of sixteen demonstrations with long passages: a tenth

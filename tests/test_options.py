@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from spanlab.cli.options import takes_options
 from spanlab.errors import UsageError
 from spanlab.lm import Budget, Meter, Usage
 from spanlab.options import Option, OptionModel, options_in
+from spanlab.settings import Settings
 from spanlab.workflows.requesting import RunOptions
 
 MODELS: tuple[type[OptionModel], ...] = (RunOptions, SearchOptions)
@@ -108,3 +110,26 @@ def test_every_limit_of_a_budget_bounds_the_sum_of_its_name() -> None:
         assert hasattr(Usage(), name), name
         meter = Meter(Budget(**{name: 1}))
         assert getattr(meter.budget, name) == 1
+
+
+@pytest.mark.parametrize("field", Settings.model_fields)
+def test_every_variable_of_the_settings_is_read_and_stands_in_the_readme(
+    field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = Settings.variable(field)
+    assert variable in (Path(__file__).parents[1] / "README.md").read_text()
+    monkeypatch.delenv(variable, raising=False)
+    unset = getattr(Settings.read(), field)
+    monkeypatch.setenv(variable, "")
+    assert getattr(Settings.read(), field) == unset
+    monkeypatch.setenv(variable, "7")
+    assert getattr(Settings.read(), field) in ("7", Path("7"), frozenset({"7"}), 7)
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "much", "1.5"])
+def test_a_variable_that_cannot_be_says_what_would_be_right(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPANLAB_RECORD_LIMIT", limit)
+    with pytest.raises(UsageError, match=f"RECORD_LIMIT={limit}: it is a number of MiB, 1 or more"):
+        Settings.read()
