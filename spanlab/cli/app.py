@@ -37,6 +37,7 @@ COMMANDS: Final = {
         "measuring:measure", "Plan and read a rate: a detector's marks, corrected by reviews."
     ),
     "gate": _Command("measuring:gate", "Fail if the hallucination rate of a dataset is too high."),
+    "raters": _Command("measuring:raters", "Say how far each person's marks can be relied on."),
     "agreement": _Command(
         "agreement:agreement", "Say how far annotators agree on characters, and on verdicts."
     ),

@@ -25,6 +25,10 @@ def vote(
     cleanup: Annotated[
         Cleanup, typer.Option(help="mushroom trims spans as the shared task did.")
     ] = Cleanup.NONE,
+    weighted: Annotated[
+        bool,
+        typer.Option("--weighted", help="Voters weigh as much as their marks can be relied on."),
+    ] = False,
     output: Output = None,
     format: Annotated[ExportFormat | None, typer.Option(help="As in annotate.")] = None,
 ) -> None:
@@ -38,6 +42,8 @@ def vote(
 
     if gold_annotators and annotators is not None:
         raise UsageError("either --annotators or --gold-annotators says who votes, not both")
+    if gold_annotators and weighted:
+        raise UsageError("--weighted is for the annotators of a dataset: import the file first")
     if gold_annotators:
         job = files_to_file.Job(inputs.files([source]), output, format)
         files_to_file.vote(job, name, cleanup=cleanup.value)
@@ -55,7 +61,13 @@ def vote(
 
     with Store.open() as store, progress.bar("voting", unit="items") as advance:
         count = vote_dataset(
-            store, source, names, name=name, cleanup=cleanup.value, on_progress=advance
+            store,
+            source,
+            names,
+            name=name,
+            cleanup=cleanup.value,
+            weighted=weighted,
+            on_progress=advance,
         )
     progress.say(f"{name!r} has {counted(count, 'vote')} in {source!r}")
 

@@ -130,5 +130,26 @@ def gate(
         raise typer.Exit(1)
 
 
+def raters(
+    dataset: Annotated[str, typer.Argument(help="A dataset that several people annotated.")],
+    annotators: Annotated[
+        str | None, typer.Option(help="Whom, with commas between; by default all people.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+) -> None:
+    """Say how much of what is hallucinated each person marks, and how much else.
+
+    Estimated from agreement (Dawid and Skene's model), and on items with gold labels, which people
+    who review blind do not see. `spanlab vote --weighted` goes by it.
+    """
+    from spanlab.cli import output
+    from spanlab.storage import Store
+    from spanlab.workflows.raters import rate_raters
+
+    with Store.open() as store:
+        found = rate_raters(store.records(dataset), _names(annotators))
+    output.write_result(found, json=as_json)
+
+
 def _names(text: str | None) -> tuple[str, ...]:
     return tuple(name for name in (text or "").split(",") if name)

@@ -116,7 +116,8 @@ def estimate_rate(
     x_f = np.ones_like(sample.y) if sample.x_detector is None else sample.x_detector
     rate, a = _linearised(w, sample.y, x)
     q = w * w * (1 - sample.pi)
-    if sample.x is not None:  # as the jackknife has it: long answers pull the ratio to themselves
+    is_ratio = bool(np.ptp(x) > 0)
+    if is_ratio:  # as the jackknife has it: long answers pull the ratio to themselves
         q = q / np.square(1 - np.minimum(_divided(w * x, _sum(w * x)[..., None]), 0.9))
     a_within = _within(a, w, sample.strata)
     # Half a finding of the largest weight that was not drawn: nothing where all weigh alike.
@@ -133,7 +134,7 @@ def estimate_rate(
         tuned = np.clip(_divided(sab, sbb), 0, None) * m / (m + 1)
         rho = _divided(sab, np.sqrt(sbb * saa))
         pull = np.ones_like(b_within)
-        if sample.x is not None:
+        if is_ratio:
             pull = 1 - np.minimum(_divided(q * b_within**2, sbb[..., None]), 0.5)
         residual = _sum(q * ((a_within - tuned[..., None] * b_within) / pull) ** 2)
         corrected = residual * n / (n - 2) * (1 + 0.5 / np.maximum(m, 1)) + unseen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import TypeAdapter, ValidationError
@@ -11,6 +11,7 @@ from spanlab.errors import UsageError
 from spanlab.labels import vote
 from spanlab.schema import Annotation, Kind, Name, Record
 from spanlab.workflows.lookup import check_annotators, summary_of
+from spanlab.workflows.raters import rate_raters
 
 if TYPE_CHECKING:
     from spanlab.storage import Store
@@ -20,13 +21,14 @@ Cleanup = Literal["none", "mushroom"]
 _SAY_EVERY = 500  # votes between two calls of `on_progress`
 
 
-def vote_dataset(
+def vote_dataset(  # noqa: PLR0913 - all choices of a vote, by name
     store: Store,
     dataset: str,
     annotators: Sequence[str],
     *,
     name: str = "vote",
     cleanup: Cleanup = "none",
+    weighted: bool = False,
     on_progress: Callable[[int], None] | None = None,
 ) -> int:
     """Let annotators of a dataset vote and store the result as the annotation ``name``.
@@ -37,6 +39,7 @@ def vote_dataset(
         annotators: whose annotations count, at least one; only finished ones vote.
         name: the vote's name; an earlier vote of that name is replaced.
         cleanup: "mushroom" trims as the SemEval-2025 task did.
+        weighted: whether voters weigh as much as their marks can be relied on (see ``raters``).
         on_progress: called now and then with the number of votes so far; they are stored at the
             end, all at once.
 
@@ -56,9 +59,12 @@ def vote_dataset(
     if name in wanted:
         raise UsageError(f"the vote {name!r} cannot be one of its own voters; give it another name")
     check_annotators(summary_of(store, dataset), wanted)
+    weights = None
+    if weighted:
+        weights = rate_raters(store.records(dataset, annotators=wanted), wanted).weights
     votes: list[tuple[str, str]] = []  # item ids with votes as JSON, which takes little memory
     for record in store.records(dataset, annotators=wanted):
-        result = _vote(record, record.annotations, name, cleanup)
+        result = _vote(record, record.annotations, name, cleanup, weights)
         if result is not None:
             votes.append((record.item.id, result.model_dump_json(exclude_defaults=True)))
             if on_progress is not None and len(votes) % _SAY_EVERY == 0:
@@ -130,8 +136,12 @@ def _with(record: Record, voted: Annotation) -> Record:
 
 
 def _vote(
-    record: Record, voters: Sequence[Annotation], name: str, cleanup: Cleanup
+    record: Record,
+    voters: Sequence[Annotation],
+    name: str,
+    cleanup: Cleanup,
+    weights: Mapping[str, float] | None = None,
 ) -> Annotation | None:
     if not any(annotation.status == "done" for annotation in voters):
         return None
-    return vote(record.item, voters, name=name, cleanup=cleanup)
+    return vote(record.item, voters, name=name, weights=weights, cleanup=cleanup)

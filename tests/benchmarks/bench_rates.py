@@ -58,7 +58,7 @@ def main() -> None:
                 )
                 few, worst = (min(few, covered), worst) if n == 30 else (few, min(worst, covered))
                 widest = max(widest, -gain)
-                if design != "uncertainty" and allowed > 0.02:
+                if design != "uncertainty" and allowed > 0.1:
                     findings = n * labelled.y.sum() / labelled.x.sum()
                     reached.append((findings, gain / allowed))
     print(f"\nlowest coverage with 30 reviews {few:.3f}, with more {worst:.3f}")
@@ -67,7 +67,7 @@ def main() -> None:
         shares = [share for findings, share in reached if low <= findings < high]
         if shares:
             print(
-                f"of what ρ allows, with {low} to {high:g} findings expected: mean "
+                f"of what ρ allows (a tenth or more), {low} to {high:g} findings expected: mean "
                 f"{np.mean(shares):.2f}, lowest {min(shares):.2f} ({len(shares)} cases)"
             )
 

@@ -1,0 +1,95 @@
+"""People as instruments: who errs, and what votes gain from knowing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import run_here
+
+from spanlab.schema import Annotation, Interval, Item, Kind, Record
+from spanlab.scorers.raters import dawid_skene
+from spanlab.storage import Store
+from spanlab.workflows.raters import rate_raters
+from spanlab.workflows.voting import vote_dataset
+
+LENGTH = 60
+PEOPLE = {"anna": (0.95, 0.97), "ben": (0.8, 0.95), "cora": (0.7, 0.9), "spam": (0.3, 0.7)}
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.setenv("SPANLAB_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SPANLAB_DATABASE_URL", raising=False)
+    with Store.open() as opened:
+        yield opened
+
+
+def marked(who: str, words: np.ndarray, kind: Kind = Kind.PERSON) -> Annotation:
+    """Every mark is a word of six characters."""
+    hard = [Interval(start=6 * at, end=6 * at + 6) for at in np.flatnonzero(words).tolist()]
+    return Annotation(annotator=who, kind=kind, hard=tuple(hard))
+
+
+def planted(n: int = 200) -> tuple[list[Record], list[np.ndarray]]:
+    """People that err at planted rates, on answers of ten words; ten items have gold labels."""
+    rng = np.random.default_rng(2)
+    truths = [rng.random(10) < 0.3 for _ in range(n)]
+    records = []
+    for at, truth in enumerate(truths):
+        said = [
+            marked(who, np.where(truth, rng.random(10) < sens, rng.random(10) > spec))
+            for who, (sens, spec) in PEOPLE.items()
+        ]
+        gold = [marked("gold", truth, Kind.GOLD)] if at < 10 else []
+        item = Item(id=f"i{at}", lang="en", question="", answer="abcde " * 10)
+        records.append(Record(item=item, annotations=(*said, *gold)))
+    return records, truths
+
+
+def test_planted_error_rates_and_a_spammer_are_found() -> None:
+    report = rate_raters(planted()[0])
+    quality = {rater.name: rater for rater in report.raters}
+    assert [rater.name for rater in report.raters] == list(PEOPLE)
+    for name, (sensitivity, specificity) in PEOPLE.items():
+        assert quality[name].sensitivity == pytest.approx(sensitivity, abs=0.05)
+        assert quality[name].specificity == pytest.approx(specificity, abs=0.05)
+        assert quality[name].known == 10
+        assert quality[name].known_sensitivity == pytest.approx(sensitivity, abs=0.2)
+    assert "Little better than chance: spam." in report.tables()[0].remarks
+
+
+def test_weighted_soft_labels_are_nearer_to_the_truth(store: Store, tmp_path: Path) -> None:
+    records, truths = planted()
+    store.import_records("d", records)
+    vote_dataset(store, "d", list(PEOPLE), name="plain")
+    shown = run_here(
+        ["vote", "d", "--annotators", ",".join(PEOPLE), "--weighted", "--name", "weighted"],
+        tmp_path,
+        {"SPANLAB_HOME": str(tmp_path / "home")},
+    )
+    assert shown.returncode == 0, shown.stderr
+    errors = {"plain": 0.0, "weighted": 0.0}
+    for record, truth in zip(store.records("d"), truths, strict=True):
+        for name in errors:
+            vote = record.by(name)
+            assert vote
+            soft = np.zeros(LENGTH)
+            for span in vote.spans:
+                soft[span.start : span.end] = span.prob
+            errors[name] += float(np.square(soft[::6] - truth).mean()) / len(truths)
+    assert errors["weighted"] < 0.8 * errors["plain"]
+
+
+def test_the_model_is_that_of_dawid_and_skene() -> None:
+    """One step from the majority by hand: two raters who agree, and one who marks everything."""
+    marks = np.array([[1, 1, 1], [0, 0, 1.0]])
+    model = dawid_skene(marks, np.array([30.0, 70.0]), prior=0)
+    assert model.sensitivity == pytest.approx([1, 1, 1])
+    assert model.specificity == pytest.approx([1, 1, 0])
+    assert model.prevalence == pytest.approx(0.3)
+    unseen = np.array([[1, 1, np.nan], [0, np.nan, 0], [0, 0, 0]])
+    model = dawid_skene(unseen, np.array([30.0, 20, 50]))
+    assert model.posterior == pytest.approx([1, 0, 0], abs=1e-2)
