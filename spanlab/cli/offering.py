@@ -85,6 +85,12 @@ def api(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8600,
     rate: Annotated[int, typer.Option(min=1, help="Maximum requests per minute.")] = 600,
+    traces: Annotated[
+        str | None,
+        typer.Option(
+            help="The dataset that gets traces sent to /v1/traces (OpenTelemetry's OTLP)."
+        ),
+    ] = None,
 ) -> None:
     """Offer detectors, claim verification and scores as a JSON API, documented at /docs.
 
@@ -102,11 +108,13 @@ def api(
         from spanlab.services.api_jobs import ApiJobs
         from spanlab.services.gate import KEY, serve
         from spanlab.services.http_api import http_api
+        from spanlab.services.traces import TraceInbox
     except ModuleNotFoundError as error:
         raise missing_package("the HTTP API", error.name, "api") from None
     offers = Offers(_offered(selection, detector or ["offline"], corpus), corpus)
     with Store.open() as store:
-        app = http_api(offers, ApiJobs(store, offers), os.environ.get(KEY, ""), rate)
+        inbox = TraceInbox(store, traces) if traces else None
+        app = http_api(offers, ApiJobs(store, offers), os.environ.get(KEY, ""), rate, inbox)
         start_embedded_worker()
         typer.echo(f"http://{host}:{port}/docs says what can be asked.", err=True)
         serve(app, host, port)

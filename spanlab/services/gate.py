@@ -127,14 +127,18 @@ class JsonBodies:
     """Hands requests on whose bodies are sound JSON, whatever their headers say; none are others.
 
     Half an emoji in them, where a text was cut off, is replaced.
+
+    Args:
+        app: what is behind it.
+        other_paths: whose bodies are something else, which is read and bounded there.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, other_paths: Collection[str] = ()) -> None:
+        self._app, self._others = app, other_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or have it answered."""
-        if scope["type"] != "http":
+        if scope["type"] != "http" or scope["path"] in self._others:
             await self._app(scope, receive, send)
             return
         body, more = bytearray(), True

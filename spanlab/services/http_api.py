@@ -7,7 +7,9 @@ from collections import deque
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from spanlab.errors import (
@@ -32,6 +34,14 @@ from spanlab.services.offers import (
     ScoreReply,
     ScoreRequest,
     SearchRequest,
+)
+from spanlab.services.traces import (
+    PATH,
+    PROTOBUF,
+    TraceInbox,
+    is_protobuf,
+    read_request,
+    reply_to,
 )
 
 if TYPE_CHECKING:
@@ -64,7 +74,9 @@ _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-def http_api(offers: Offers, jobs: ApiJobs, key: str, rate: int = 600) -> FastAPI:
+def http_api(
+    offers: Offers, jobs: ApiJobs, key: str, rate: int = 600, traces: TraceInbox | None = None
+) -> FastAPI:
     """Return the API as an ASGI application; its OpenAPI page is ``/docs``.
 
     Args:
@@ -72,6 +84,7 @@ def http_api(offers: Offers, jobs: ApiJobs, key: str, rate: int = 600) -> FastAP
         jobs: its long work.
         key: that every request has to bring as ``Authorization: Bearer KEY``.
         rate: requests a minute, of all callers together.
+        traces: takes what exporters of OpenTelemetry send; None for no such path.
 
     Raises:
         UsageError: FastAPI is not installed, or the key is too short.
@@ -91,7 +104,7 @@ def http_api(offers: Offers, jobs: ApiJobs, key: str, rate: int = 600) -> FastAP
         dependencies=[Depends(HTTPBearer(auto_error=False, description=KEY))],
         responses={status: {"model": ErrorReply, **told} for status, told in _ERRORS.items()},
     )
-    app.add_middleware(JsonBodies)
+    app.add_middleware(JsonBodies, other_paths=(PATH,))
     app.add_middleware(_Rate, rate=rate)
     app.add_middleware(Gate, key=key, open_paths=_OPEN)
     _add_errors(app)
@@ -126,7 +139,24 @@ def http_api(offers: Offers, jobs: ApiJobs, key: str, rate: int = 600) -> FastAP
         return list(await offers.search(asked.query, asked.k))
 
     _add_jobs(app, jobs)
+    if traces is not None:
+        _add_traces(app, traces)
     return app
+
+
+def _add_traces(app: FastAPI, inbox: TraceInbox) -> None:
+    """Add what exporters of OpenTelemetry send to: OTLP, as protobuf or JSON, maybe packed."""
+
+    async def take(request: Request) -> Response:
+        kind, packed = (request.headers.get(f"content-{name}", "") for name in ("type", "encoding"))
+        asked = await read_request(request.stream(), kind, packed)
+        rejected, reason = await run_in_threadpool(inbox.take, asked)
+        return Response(
+            reply_to(rejected, reason, kind),
+            media_type=PROTOBUF if is_protobuf(kind) else "application/json",
+        )
+
+    app.add_route(PATH, take, methods=["POST"])
 
 
 def _add_errors(app: FastAPI) -> None:

@@ -13,7 +13,12 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp
 from working_jobs import SECONDS, working
 
 from spanlab import jobs
@@ -22,11 +27,12 @@ from spanlab.errors import UsageError
 from spanlab.jobs import RunRequest
 from spanlab.oplog import SetStatus
 from spanlab.retrievers.building import build
-from spanlab.schema import Item, Record, Status
+from spanlab.schema import Item, Process, Record, Status
 from spanlab.services.api_jobs import ApiJobs
 from spanlab.services.gate import LARGEST, Gate, HeadLimit
 from spanlab.services.http_api import http_api
 from spanlab.services.offers import Offers, ScoreReply, ScoreRequest
+from spanlab.services.traces import TraceInbox
 from spanlab.settings import Settings
 from spanlab.storage import Store, Write
 from spanlab.testing import Ask, ModelServer, Reply, say_fields
@@ -376,7 +382,7 @@ def test_a_claim_is_verified_by_a_detector_of_claims(
 
 
 @contextmanager
-def listening(app: Gate) -> Iterator[int]:
+def listening(app: ASGIApp) -> Iterator[int]:
     """Serve on a real port, as `spanlab api` does but with little patience for heads."""
 
     class Hasty(HeadLimit):
@@ -469,3 +475,62 @@ def test_the_documentation_is_a_page_of_our_own_without_scripts(client: TestClie
     assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'sha")
     for elsewhere in ("/redoc", "/docs/oauth2-redirect", "/docs/"):
         assert client.get(elsewhere, headers={"Authorization": ""}).status_code in (401, 404)
+
+
+def test_traces_that_an_exporter_sends_become_answers_to_review(store: Store) -> None:
+    offers = Offers(DetectorSelection(detectors=("offline",)))
+    app = http_api(offers, ApiJobs(store, offers), KEY, traces=TraceInbox(store, "traced"))
+    with listening(app) as port:
+        exporter = OTLPSpanExporter(
+            f"http://127.0.0.1:{port}/v1/traces",
+            headers={"Authorization": f"Bearer {KEY}"},
+            compression=Compression.Gzip,
+        )
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(exporter))  # a request for each span
+        tracer = provider.get_tracer("pipeline")
+        with tracer.start_as_current_span("answer", attributes={"input.value": "Who built it?"}):
+            with tracer.start_as_current_span("retrieve") as span:
+                span.set_attribute("retrieval.documents.0.document.content", PASSAGE)
+            with tracer.start_as_current_span("chat m") as span:
+                span.set_attribute("gen_ai.operation.name", "chat")
+                span.set_attribute("gen_ai.input.messages", said("user", f"Who? {PASSAGE}"))
+                span.set_attribute("gen_ai.output.messages", said("assistant", ANSWER))
+            assert store.datasets() == []  # the root span has not ended
+        with tracer.start_as_current_span("a health check"):
+            pass
+        provider.shutdown()
+    (record,) = store.records("traced")
+    assert (record.item.question, record.item.answer) == ("Who built it?", ANSWER)
+    assert isinstance(record.item.process, Process)
+    assert [node.text for node in record.item.process.nodes] == [PASSAGE, ANSWER]
+
+
+def said(role: str, text: str) -> str:
+    return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]}])
+
+
+def test_traces_as_json_are_stored_once_bounded_and_need_the_key(store: Store) -> None:
+    offers = Offers(DetectorSelection(detectors=("offline",)))
+    app = http_api(offers, ApiJobs(store, offers), KEY, traces=TraceInbox(store, "traced"))
+    attributes = [
+        {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
+        {"key": "gen_ai.input.messages", "value": {"stringValue": said("user", PASSAGE)}},
+        {"key": "gen_ai.output.messages", "value": {"stringValue": said("assistant", ANSWER)}},
+    ]
+    span = {"traceId": "0a" * 16, "spanId": "0b" * 8, "name": "chat", "attributes": attributes}
+    body = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+    with TestClient(app, headers={"Authorization": f"Bearer {KEY}"}) as client:
+        for _ in range(2):
+            sent = client.post("/v1/traces", json=body)
+            assert (sent.status_code, sent.json()) == (200, {})
+        assert [record.item.answer for record in store.records("traced")] == [ANSWER]
+        packed = gzip.compress(b" " * (LARGEST + 1))
+        sent = client.post("/v1/traces", content=packed, headers={"Content-Encoding": "gzip"})
+        assert sent.status_code == 413
+        assert client.post("/v1/traces", content=b"{").status_code == 400
+        assert client.post("/v1/traces", json={"resourceSpans": [1]}).status_code == 400
+        protobuf = {"Content-Type": "application/x-protobuf"}
+        assert client.post("/v1/traces", content=b"\xff", headers=protobuf).status_code == 400
+        wrong = {"Authorization": "Bearer of another key"}
+        assert client.post("/v1/traces", json=body, headers=wrong).status_code == 401

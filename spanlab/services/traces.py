@@ -1,0 +1,153 @@
+"""OpenTelemetry's traces, as exporters send them (OTLP over HTTP), into a dataset.
+
+A trace is stored when its root span comes: exporters send what ends, and the root ends last. What
+comes before waits in memory, what comes after is not added; a trace that comes twice is stored
+once.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import AsyncIterator
+from threading import Lock
+from typing import Any, Final
+
+from pydantic_core import from_json, to_json
+from starlette.exceptions import HTTPException
+
+from spanlab.datasets.formats.traces import record_of, spans_in
+from spanlab.errors import InputError, UnparsableAnswerError, UsageError, missing_package
+from spanlab.inbound import collected, reason_of
+from spanlab.schema import Record, storable_escapes
+from spanlab.services.gate import LARGEST
+from spanlab.storage import Store
+
+PATH: Final = "/v1/traces"  # that exporters add to the endpoint they are told
+PROTOBUF: Final = "application/x-protobuf"
+_WAITING: Final = 64 * 2**20  # bytes of JSON of traces whose root has not come, together
+_IDS: Final = ("traceId", "spanId", "parentSpanId")  # base64 in protobuf's JSON, hex in OTLP's
+
+
+class _Trace:
+    """The spans of a trace that have come, by id, as a batch may be sent again."""
+
+    def __init__(self) -> None:
+        self.spans: dict[str, dict[str, Any]] = {}
+        self.size = 0  # bytes
+
+    def add(self, span: dict[str, Any]) -> None:
+        self.spans[str(span["id"])] = span
+        self.size += len(to_json(span))
+
+
+class TraceInbox:
+    """Takes spans until their traces are whole.
+
+    Args:
+        store: the annotation database.
+        dataset: the dataset that gets the answers; it is made when the first one comes.
+    """
+
+    def __init__(self, store: Store, dataset: str) -> None:
+        self._store, self._dataset = store, dataset
+        self._waiting: dict[str, _Trace] = {}  # the trace that came first is first
+        self._lock = Lock()
+
+    def take(self, request: object) -> tuple[int, str]:
+        """Take the spans of a request, and store the traces whose root is among them.
+
+        Returns:
+            How many spans are rejected, and why; traces without a model's answer are no error.
+
+        Raises:
+            UsageError: the request is none of OTLP's.
+        """
+        try:
+            spans = list(spans_in(request))
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
+            raise UsageError(f"no request of OTLP: {reason_of(error)}") from None
+        with self._lock:
+            for span in spans:
+                self._waiting.setdefault(str(span["trace"]), _Trace()).add(span)
+            whole = dict.fromkeys(str(span["trace"]) for span in spans if not span["parent"])
+            reply = self._store_traces([self._waiting[trace] for trace in whole])
+            for trace in whole:  # only now: where the database is away they are sent again
+                del self._waiting[trace]
+            size = sum(trace.size for trace in self._waiting.values())
+            while size > _WAITING:
+                size -= self._waiting.pop(next(iter(self._waiting))).size
+        return reply
+
+    def _store_traces(self, traces: list[_Trace]) -> tuple[int, str]:
+        rejected, reason, records = 0, "", list[Record]()
+        for trace in traces:
+            try:
+                records.append(record_of(list(trace.spans.values())))
+            except InputError:
+                continue  # a health check, or what else a pipeline does
+            except (ValueError, TypeError, AttributeError) as error:
+                rejected, reason = rejected + len(trace.spans), reason_of(error)
+        if records:
+            self._store.import_records(self._dataset, records, on_taken=lambda *_: None)
+        return rejected, reason
+
+
+async def read_request(body: AsyncIterator[bytes], kind: str, packed: str | None) -> object:
+    """Return a request as OTLP's JSON has it.
+
+    Args:
+        body: as it was sent.
+        kind: the header Content-Type.
+        packed: the header Content-Encoding.
+
+    Raises:
+        HTTPException: it is too large, or cannot be unpacked.
+        UsageError: it cannot be read, or opentelemetry-proto is not installed.
+    """
+    try:
+        raw = await collected(body, LARGEST, "the exporter", packed)
+    except UnparsableAnswerError:
+        words = f"the request is larger than {LARGEST:,} bytes, or cannot be unpacked"
+        raise HTTPException(413, words) from None
+    try:
+        return from_json(storable_escapes(_as_json(raw) if is_protobuf(kind) else raw))
+    except ValueError as error:
+        raise UsageError(f"no request of OTLP: {reason_of(error)}") from None
+
+
+def is_protobuf(kind: str) -> bool:
+    """Say whether a header Content-Type is protobuf's; anything else is read as JSON."""
+    return kind.partition(";")[0].strip().lower() == PROTOBUF
+
+
+def _as_json(raw: bytes) -> bytes:
+    try:
+        from google.protobuf.json_format import MessageToDict
+        from google.protobuf.message import DecodeError
+        from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
+    except ModuleNotFoundError as error:
+        raise missing_package("OTLP as protobuf", error.name, "otel") from None
+    try:
+        message = trace_service_pb2.ExportTraceServiceRequest.FromString(raw)
+    except DecodeError as error:
+        raise ValueError(str(error)) from None
+    request = MessageToDict(message)
+    for resource in request.get("resourceSpans", ()):
+        for scope in resource.get("scopeSpans", ()):
+            for span in scope.get("spans", ()):
+                span.update({name: b64decode(span[name]).hex() for name in _IDS if name in span})
+    return to_json(request)
+
+
+def reply_to(rejected: int, reason: str, kind: str) -> bytes:
+    """Return what OTLP answers to a request that was taken, in the form in which it came."""
+    if is_protobuf(kind):
+        from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
+
+        reply = service.ExportTraceServiceResponse()
+        if rejected:
+            reply.partial_success.rejected_spans = rejected
+            reply.partial_success.error_message = reason
+        return bytes(reply.SerializeToString())
+    told = {"rejectedSpans": str(rejected), "errorMessage": reason}
+    return to_json({"partialSuccess": told} if rejected else {})
