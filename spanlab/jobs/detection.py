@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Range = list[int]  # positions [start, stop)
 
 _SMALLEST = 32  # items of a part, so that its bookkeeping does not show
-_MOST = 400  # parts of a job, so that following them costs nothing
+_MOST = 40  # parts of a job, so that queueing and following them costs little
 _EVERY = 0.5  # seconds between two looks at the parts
 _RATE_SECONDS = 10.0  # over which the rate is measured
 
@@ -180,11 +180,11 @@ def shared_out(todo: NDArray[np.int64], request: RunRequest) -> list[list[Range]
     """Return the items of each part, as ranges of positions.
 
     A part is as many items as are under way at once, so that workers share a job evenly and one
-    that stops leaves little behind; more where a job would have too many parts. One with a budget
-    has fewer: each part that is left when the budget is used up begins, to find that out.
+    that stops leaves little behind; more where a job would have too many parts: each has to be
+    found in the queue, begins and ends with rows of its own, and so it does, one after the other,
+    when a budget is used up.
     """
-    most = _MOST if request.budget is None else _MOST // 10
-    size = max(_SMALLEST, request.concurrency, -(-len(todo) // most))
+    size = max(_SMALLEST, request.concurrency, -(-len(todo) // _MOST))
     return [ranges_of(todo[first : first + size]) for first in range(0, len(todo), size)]
 
 
