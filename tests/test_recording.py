@@ -223,7 +223,10 @@ def test_an_unmodified_script_on_openai_is_traced_to_the_step_that_went_wrong(
     choice = ModelChoice(model="scripted", base_url=model_server.url, retries=0)
     settings = Settings(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'spanlab.db'}")
     detector = build(DetectorSpec(detector="veritrail", model=choice), Meter(), settings)
-    (claim,) = detect(detector, item).annotation.claims
+    with spanlab.record() as nothing:
+        (claim,) = detect(detector, item).annotation.claims
+    with pytest.raises(UsageError):  # detectors are no pipeline
+        nothing.process()
     assert (claim.verdict, claim.error_stages) == ("not-supported", ("take_notes",))
 
 
