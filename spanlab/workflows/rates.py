@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from statistics import fmean
 from typing import Any, Final, NamedTuple
@@ -30,6 +30,7 @@ from spanlab.storage import Store
 from spanlab.workflows.evaluating import difference_cells
 from spanlab.workflows.item_fields import LABEL, NOTHING_THERE, fields_of, values_of
 from spanlab.workflows.lookup import check_annotators, summary_of
+from spanlab.workflows.measuring import measure
 from spanlab.workflows.progress import reported
 
 __all__ = ["Group", "Measures", "Pairing", "RateTally", "Rates", "rates", "usual"]
@@ -38,6 +39,9 @@ MOST_GROUPS: Final = 200  # groups that a table can show
 _MOST_PAIRS: Final = 12  # groups up to which every two are compared
 _REPORT_EVERY: Final = 100
 _NAMED: Final = 5  # annotators in a title
+_NO_RATE: Final = (
+    "What a detector marks is no rate of hallucinations: spanlab measure corrects it by reviews."
+)
 _MEASURES: Final[Mapping[str, tuple[str, Unit, str]]] = {
     "characters": ("Characters", "share", "Share of the answers' characters hallucinated."),
     "answers": ("Answers", "share", "Share of answers with at least one hallucination."),
@@ -88,7 +92,9 @@ class Rates:
     """Rates by group, the lowest share of characters first.
 
     ``annotators`` are those whose labels were counted; ``unlabelled`` is the number of items that
-    none of them has finished. ``remarks`` say what the intervals do not, in sentences.
+    none of them has finished. ``remarks`` say what the intervals do not, in sentences. ``is_raw``
+    says that detectors marked: then these are shares and no rates, and ``corrected`` are the rates
+    where a measurement of the dataset has them.
     """
 
     field: str
@@ -97,6 +103,8 @@ class Rates:
     pairs: tuple[Pairing, ...]
     unlabelled: int
     remarks: tuple[str, ...] = ()
+    is_raw: bool = False
+    corrected: tuple[ResultTable, ...] = ()
 
     @property
     def measures(self) -> list[str]:
@@ -109,9 +117,11 @@ class Rates:
         whose += " and others" if len(self.annotators) > _NAMED else ""
         labels = dict.fromkeys(label for group in self.groups for label in group.labels)
         left_out = f"{self.unlabelled:,} items that nobody of these has finished are left out."
+        said = f"Marked by {whose}" if self.is_raw else "Hallucinations"
+        by = "" if self.is_raw else f" according to {whose}"
         rates = ResultTable(
             key=f"rates-{self.field}",
-            title=f"Hallucinations by {self.field} according to {whose}, with 95 % intervals",
+            title=f"{said} by {self.field}{by}, with 95 % intervals",
             columns=(
                 Column(key="value", title=self.field),
                 ITEMS,
@@ -133,7 +143,7 @@ class Rates:
             remarks=(*self.remarks, *([left_out] if self.unlabelled else [])),
             chart=Chart(kind="dots", x=measure, y="value"),
         )
-        return (rates, self._pair_table()) if self.pairs else (rates,)
+        return (rates, *self.corrected, *([self._pair_table()] if self.pairs else []))
 
     def figures(self) -> dict[str, Any]:
         """Return all figures."""
@@ -149,7 +159,8 @@ class Rates:
         pairs = [
             {**pair._asdict(), "characters": pair.characters.model_dump()} for pair in self.pairs
         ]
-        return {**asdict(self), "groups": groups, "pairs": pairs}
+        corrected = [table.model_dump(include={"key", "title", "rows"}) for table in self.corrected]
+        return {**asdict(self), "groups": groups, "pairs": pairs, "corrected": corrected}
 
     def _pair_table(self) -> ResultTable:
         characters = MEASURES["characters"].model_copy(update={"unit": "difference", "digits": 3})
@@ -220,7 +231,14 @@ def rates(
     if tally.values == {NOTHING_THERE}:
         there = ", ".join(fields_of(store, dataset))
         raise UsageError(f"no item of {dataset!r} has {field}; it has: {there}")
-    return tally.result()
+    found = tally.result()
+    plan = summary.settings.measurement
+    if not found.is_raw or plan is None or plan.by not in {None, field}:
+        return found
+    measured = measure(store, dataset)
+    if plan.annotator not in names or measured.rate.finite is None:
+        return found
+    return replace(found, corrected=measured.tables())
 
 
 class RateTally:
@@ -277,8 +295,9 @@ class RateTally:
             groups=tuple(groups),
             pairs=tuple(_pairs(self._groups)) if paired_off else (),
             unlabelled=self._unlabelled,
+            is_raw=bool(machines),
             remarks=(
-                *((sampling_alone(machines),) if machines else ()),
+                *((f"{_NO_RATE} {sampling_alone(machines)}",) if machines else ()),
                 *((ONE_ITEM,) if any(group.n == 1 for group in groups) else ()),
             ),
         )

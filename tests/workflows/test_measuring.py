@@ -152,6 +152,24 @@ def test_the_commands_plan_measure_and_gate(store: Store, tmp_path: Path) -> Non
     assert stale_because(store, "d", certificate) == ()
 
 
+def test_what_a_detector_marks_is_no_rate_until_it_is_measured(
+    store: Store, tmp_path: Path
+) -> None:
+    filled(store, "d", lambda at: at % 4 == 0, 100, 0, by="meta.model")
+    asked = ["rates", "d", "--by", "meta.model", "--annotators", "judge"]
+    environment = {"SPANLAB_HOME": str(tmp_path / "home")}
+    shown = run_here(asked, tmp_path, environment).stdout
+    assert "Marked by judge by meta.model, with 95 % intervals" in shown
+    assert "What a detector marks is no rate of hallucinations" in shown
+    assert "so far" not in shown
+    queue = measurement_queue(store, "d")[:50]
+    store.save_annotations("d", [(name, said("anna", int(name[1:]) % 4 == 0)) for name in queue])
+    assert "so far ." in run_here(asked, tmp_path, environment).stdout
+    figures = json.loads(run_here([*asked, "--json"], tmp_path, environment).stdout)
+    (table,) = [t for t in figures["corrected"] if t["key"] == "measurement"]
+    assert table["rows"][0][0] == "all"
+
+
 def test_a_certificate_says_what_it_is_bound_to_and_when_it_is_stale(
     store: Store, tmp_path: Path
 ) -> None:

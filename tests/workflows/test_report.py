@@ -86,7 +86,7 @@ def test_the_errors_of_a_detector_are_said_not_to_be_in_its_rates(
     report: Callable[..., str],
 ) -> None:
     text = report(*(record(f"q{n}", "a", says("one", Kind.DETECTOR, (0, n))) for n in (1, 2)))
-    assert "according to one, with 95 % intervals" in text
+    assert "Marked by one by " in text
     assert "the errors that “one” makes are not in them" in text
 
 
