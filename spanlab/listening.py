@@ -83,7 +83,7 @@ def _heard(send: Callable[..., Any]) -> Callable[..., Any]:
     def request(client: Any, cast_to: Any, options: Any, **kwargs: Any) -> Any:
         recorder, stage = current(), _caller()
         result = send(client, cast_to, options, **kwargs)
-        if recorder is not None and stage:
+        if recorder is not None:
             _note(recorder, options, _parsed(result), stage)
         return result
 
@@ -95,7 +95,7 @@ def _heard_async(send: Callable[..., Any]) -> Callable[..., Any]:
     async def request(client: Any, cast_to: Any, options: Any, **kwargs: Any) -> Any:
         recorder, stage = current(), _caller()
         result = await send(client, cast_to, options, **kwargs)
-        if recorder is not None and stage:
+        if recorder is not None:
             _note(recorder, options, _parsed(result), stage)
         return result
 
@@ -110,13 +110,10 @@ def _parsed(result: Any) -> Any:
 
 
 def _caller() -> str:
-    """Return the name of the pipeline's function that calls openai; empty for our detectors."""
+    """Return the name of the pipeline's function that calls openai."""
     frame = sys._getframe(2)
     while frame is not None:
-        module = str(frame.f_globals.get("__name__", ""))
-        if module.startswith("spanlab.lm."):
-            return ""
-        package = module.partition(".")[0]
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         name = frame.f_code.co_name
         if package not in _BETWEEN and not name.startswith("<"):
             return name
