@@ -56,7 +56,7 @@ class GateResult:
                 title=f"Gate of {self.dataset}: {'passed' if self.passed else 'failed'}",
                 columns=(
                     *columns_of("text", "Check"),
-                    Column(key="found", title="Found", unit="difference"),
+                    Column(key="found", title="Found", unit="score"),
                     Column(key="limit", title="Limit", unit="score"),
                     *columns_of("text", "Result", "Why"),
                 ),
